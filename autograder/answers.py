@@ -19,9 +19,7 @@ def sealed_answers(lesson: Lesson) -> str:
         replies = entry["replies"]
         assert isinstance(shown, list) and isinstance(replies, dict)
         shown.append(choice.value)
-        fingerprint, sealed = seal_reply(
-            choice.exercise, choice.value, choice.right, choice.reason
-        )
+        fingerprint, sealed = seal_reply(choice.exercise, choice.value, choice.right, choice.reason)
         replies[fingerprint] = sealed
     for entry in found.values():
         assert isinstance(entry["choices"], list) and isinstance(entry["replies"], dict)

@@ -49,7 +49,17 @@ _answers_path: Path | None = None
 
 
 class CheckFailed(AssertionError):
-    """A check did not hold. IPython prints the message without a traceback."""
+    """A check did not hold. IPython prints the message without a traceback.
+
+    Attributes:
+        sentence: what the author of the check says to the student.
+        details: what differs, with values.
+    """
+
+    def __init__(self, sentence: str, *details: str) -> None:
+        super().__init__("\n".join([sentence, *(detail for detail in details if detail)]))
+        self.sentence = sentence
+        self.details = details
 
     def _render_traceback_(self) -> list[str]:
         width = 88
@@ -104,7 +114,7 @@ def _kind(value: Any) -> str:
         return "a NumPy array"
     if isinstance(value, (tuple, list)):
         return f"a {type(value).__name__} of {len(value)}"
-    name = type(value).__name__
+    name = getattr(value, "type_name", type(value).__name__)  # a type_name stays in the box
     return f"{'an' if name[:1] in 'aeiou' else 'a'} {name}"
 
 
@@ -127,7 +137,7 @@ def _short(array: np.ndarray) -> str:
 
 
 def _fail(message: str, *details: str) -> None:
-    raise CheckFailed("\n".join([message, *(detail for detail in details if detail)]))
+    raise CheckFailed(message, *details)
 
 
 def _default_tolerance(expected: np.ndarray) -> tuple[float, float]:

@@ -1,1 +1,151 @@
-def main(): ...
+"""The command line: thin, the library under it does the work."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import autograder
+from autograder.build import BuildError, build
+from autograder.bundle import BundleError
+from autograder.course import Course, LessonError
+
+WRONG_USE = 2
+
+
+def course_root(given: Path | None) -> Path:
+    """The course's folder: as given, else this one, else where this package is developed."""
+    if given is not None:
+        return given
+    here = Path.cwd()
+    if (here / "lessons" / "course.toml").exists():
+        return here
+    return Path(autograder.__file__).resolve().parent.parent
+
+
+def _build(arguments: argparse.Namespace) -> int:
+    course = Course.load(course_root(arguments.course))
+    build(course, arguments.into or course.root, only=arguments.lesson)
+    return 0
+
+
+def _new_class(arguments: argparse.Namespace) -> int:
+    from autograder.class_folder import new_class
+
+    made = new_class(Course.load(course_root(arguments.course)), arguments.folder)
+    print(f"The class is at {made.root}.")
+    print(f"Hand out {made.root}/release/, collect into {made.root}/submitted/STUDENT/ASSIGNMENT/,")
+    print(f"then run: autograder grade {arguments.folder}")
+    return 0
+
+
+def _grade(arguments: argparse.Namespace) -> int:
+    from autograder.batch import grade_class
+    from autograder.class_folder import ClassFolder
+    from autograder.grades import table
+
+    folder = ClassFolder.open(arguments.folder)
+    print("No sandbox: the submissions run as ordinary processes with your rights.")
+    say = (lambda text: None) if arguments.quiet else (lambda text: print(text, flush=True))
+    result = grade_class(
+        folder,
+        assignments=arguments.assignment,
+        students=arguments.student,
+        workers=arguments.workers,
+        say=say,
+    )
+    if result.verdicts:
+        print()
+        print(table(result.verdicts))
+        print("* something is left to grade by hand")
+        print()
+        print(f"feedback pages  {folder.root}/feedback/STUDENT/ASSIGNMENT/")
+        print(f"grades          {folder.root}/grades.csv and grades.json")
+        print(f"gradebook       {folder.root}/gradebook.db (open it with `nbgrader formgrader`)")
+    for name in result.strangers:
+        print(
+            f"not graded: submitted/{name} is no assignment of this class; there are "
+            f"{', '.join(folder.assignments)}",
+            file=sys.stderr,
+        )
+    for verdict in result.not_judged:
+        print(f"not judged: {verdict.student} {verdict.graded.assignment}", file=sys.stderr)
+    return 1 if result.not_judged or result.strangers else 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """The commands and their options."""
+    top = argparse.ArgumentParser(
+        prog="autograder", description="Build, check and grade the attention course."
+    )
+    top.add_argument("--version", action="version", version=autograder.__version__)
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
+
+    one = commands.add_parser(
+        "build",
+        help="make course/ and solutions/ from lessons/",
+        description="Make build/source, course/ and solutions/ from lessons/.",
+        epilog="example: autograder build --lesson 03",
+    )
+    one.add_argument("--course", type=Path, metavar="DIR", help="the course's folder")
+    one.add_argument("--lesson", metavar="NAME", help="only this lesson, as 03 or its folder")
+    one.add_argument("--into", type=Path, metavar="DIR", help="write there instead")
+    one.set_defaults(run=_build)
+
+    one = commands.add_parser(
+        "new-class",
+        help="make a class folder in nbgrader's layout",
+        description="Make a class folder in nbgrader's layout, with every lesson released.",
+        epilog="example: autograder new-class spring-class",
+    )
+    one.add_argument("folder", type=Path, metavar="DIR")
+    one.add_argument("--course", type=Path, metavar="DIR", help="the course's folder")
+    one.set_defaults(run=_new_class)
+
+    one = commands.add_parser(
+        "grade",
+        help="grade what a class handed in",
+        description="Grade DIR/submitted/STUDENT/ASSIGNMENT/NOTEBOOK.ipynb.",
+        epilog="example: autograder grade spring-class --assignment 02-query-key-value. "
+        "Exit status: 0 every submission has a verdict, 1 some could not be judged through no "
+        "fault of theirs (each is named), 2 wrong use.",
+    )
+    one.add_argument("folder", type=Path, metavar="DIR")
+    one.add_argument("--assignment", action="append", metavar="NAME", help="only this one")
+    one.add_argument("--student", action="append", metavar="ID", help="only this one")
+    one.add_argument("--workers", type=_positive, metavar="N", help="how many at a time")
+    one.add_argument("--quiet", action="store_true", help="print the result only")
+    one.set_defaults(run=_grade)
+    return top
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("should be at least 1")
+    return number
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Returns:
+        The exit status; see ``autograder COMMAND --help``.
+    """
+    from autograder.class_folder import ClassError
+    from autograder.gradebook import GradebookError
+    from autograder.grades import GradesError
+
+    arguments = parser().parse_args(argv)
+    try:
+        status: int = arguments.run(arguments)
+    except (LessonError, BuildError, BundleError, ClassError, GradebookError, GradesError) as error:
+        print(f"autograder: {error}", file=sys.stderr)
+        return WRONG_USE
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

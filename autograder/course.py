@@ -300,7 +300,7 @@ def _check_cells(path: Path, text: str, notebook: NotebookNode) -> None:
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     if not code or SETUP not in tags(code[0]):
         raise LessonError(
-            f'{path}: the first code cell must import what the lesson uses and be tagged: '
+            f"{path}: the first code cell must import what the lesson uses and be tagged: "
             f'# %% tags=["{SETUP}"]'
         )
     exercises = [grade_id(cell) for cell in code if is_answer(cell)]

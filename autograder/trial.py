@@ -85,7 +85,9 @@ def failed_exercises(lesson: Lesson, outcome: dict[str, str]) -> set[str]:
     """The exercises that lost a test in an outcome of :func:`run_plainly`."""
     names = list(lesson.exercises)
     return {
-        exercise_of(name, names) for name, error in outcome.items() if error and name in lesson.tests
+        exercise_of(name, names)
+        for name, error in outcome.items()
+        if error and name in lesson.tests
     }
 
 
@@ -109,7 +111,9 @@ def report(lesson: Lesson, seeds: list[int]) -> list[str]:
             failed = failed_exercises(lesson, outcome)
             if one.exercise not in failed:
                 complaints.append(f"seed {seed}: misconception {one.name} is accepted")
-            dependents = {n for n in lesson.exercises if one.exercise in builds_on(lesson.exercises, n)}
+            dependents = {
+                n for n in lesson.exercises if one.exercise in builds_on(lesson.exercises, n)
+            }
             for other in failed - {one.exercise} - dependents:
                 complaints.append(f"seed {seed}: misconception {one.name} also fails {other}")
     return complaints

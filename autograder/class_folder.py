@@ -1,0 +1,208 @@
+"""An instructor's class: a folder in nbgrader's layout.
+
+``source/`` and ``release/`` hold the assignments, ``submitted/<student>/<assignment>/`` what
+came in, ``autograded/`` and ``feedback/`` what grading made of it, ``gradebook.db`` the
+grades; ``class.toml`` the settings of this engine.
+"""
+
+from __future__ import annotations
+
+import secrets
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+
+from autograder.build import generate_release, nbgrader_config, write_source
+from autograder.bundle import Bundle
+from autograder.course import Course
+from autograder.grading import Limits
+
+_NBGRADER_CONFIG = '''\
+"""nbgrader's settings of this class; its Formgrader and exchange read them."""
+
+from nbgrader.converters import GenerateAssignment
+from nbgrader.preprocessors import ClearSolutions
+
+from autograder.stubs import ClearSolutionsAndAnswers
+
+c = get_config()  # noqa: F821
+c.CourseDirectory.course_id = {course_id!r}
+c.GenerateAssignment.preprocessors = [
+    ClearSolutionsAndAnswers if step is ClearSolutions else step
+    for step in GenerateAssignment.preprocessors.default_args[0]
+]
+'''
+
+_CLASS_TOML = """\
+# Settings of this class for `autograder grade`.
+
+title = {title!r}
+
+# The random inputs of the tests come from this seed: the same for every student.
+seed = {seed}
+
+# Seconds that one cell, one test and one notebook may take. A table of an assignment's
+# own, such as [limits."03-scaled-dot-product-attention"], overrides single values.
+[limits]
+cell = 30
+test = 20
+notebook = 240
+"""
+
+
+class ClassError(Exception):
+    """A class folder cannot be used; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Handin:
+    """One folder below ``submitted/``."""
+
+    student: str
+    assignment: str
+    folder: Path
+
+
+@dataclass(frozen=True)
+class ClassFolder:
+    """A class on disk."""
+
+    root: Path
+
+    @classmethod
+    def open(cls, root: Path) -> ClassFolder:
+        """Open an existing class.
+
+        Raises:
+            ClassError: the folder does not exist or is no class.
+        """
+        if not root.is_dir():
+            raise ClassError(
+                f"{root} does not exist; make a class with `autograder new-class {root}`"
+            )
+        if not (root / "class.toml").is_file() or not (root / "source").is_dir():
+            raise ClassError(
+                f"{root} is not a class: it has no class.toml and source/; make one with "
+                "`autograder new-class DIR` and put the submissions below DIR/submitted/"
+            )
+        return cls(root.resolve())
+
+    @property
+    def db_url(self) -> str:
+        """nbgrader's address of the gradebook."""
+        configured = self._settings.get("db_url")
+        return str(configured) if configured else f"sqlite:///{self.root / 'gradebook.db'}"
+
+    @cached_property
+    def _settings(self) -> dict[str, object]:
+        path = self.root / "class.toml"
+        try:
+            return tomllib.loads(path.read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ClassError(f"{path} is not valid TOML: {error}") from None
+
+    @property
+    def title(self) -> str:
+        """What the course is called."""
+        return str(self._settings.get("title", self.root.name))
+
+    @property
+    def seed(self) -> int:
+        """Seed of the random inputs of the tests.
+
+        Raises:
+            ClassError: it is no whole number.
+        """
+        seed = self._settings.get("seed")
+        if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
+            raise ClassError(f"{self.root / 'class.toml'}: seed should be a whole number from 0")
+        return seed
+
+    def limits(self, assignment: str) -> Limits:
+        """The limits of one assignment.
+
+        Raises:
+            ClassError: an unknown name or a value that is no positive number.
+        """
+        path = self.root / "class.toml"
+        table = self._settings.get("limits", {})
+        if not isinstance(table, dict):
+            raise ClassError(f"{path}: limits should be a table, [limits]")
+        values = {key: value for key, value in table.items() if not isinstance(value, dict)}
+        own = table.get(assignment, {})
+        values |= own if isinstance(own, dict) else {}
+        known = {field.name for field in fields(Limits)}
+        for key, value in values.items():
+            if key not in known:
+                raise ClassError(f"{path}: limits.{key} is unknown; there are {sorted(known)}")
+            if not isinstance(value, (int, float)) or isinstance(value, bool) or value <= 0:
+                raise ClassError(f"{path}: limits.{key} should be a positive number of seconds")
+        return Limits(**{key: float(value) for key, value in values.items()})
+
+    @property
+    def assignments(self) -> list[str]:
+        """The assignments of this class, in order."""
+        return sorted(path.name for path in (self.root / "source").iterdir() if path.is_dir())
+
+    def bundle(self, assignment: str) -> Bundle:
+        """What grading one assignment needs.
+
+        Raises:
+            ClassError: the class has no such assignment.
+            BundleError: its source is damaged.
+        """
+        if assignment not in self.assignments:
+            raise ClassError(
+                f"{assignment!r} is not an assignment of {self.root}; there are "
+                f"{', '.join(self.assignments)}"
+            )
+        return Bundle.load(self.root / "source" / assignment)
+
+    def handins(self) -> tuple[list[Handin], list[str]]:
+        """What was handed in, and the folders that belong to no assignment."""
+        found: list[Handin] = []
+        strangers: list[str] = []
+        top = self.root / "submitted"
+        if not top.is_dir():
+            raise ClassError(
+                f"{top} does not exist; put submissions at {top}/<student>/<assignment>/"
+            )
+        for student in sorted(path for path in top.iterdir() if path.is_dir()):
+            for folder in sorted(path for path in student.iterdir() if path.is_dir()):
+                if folder.name in self.assignments:
+                    found.append(Handin(student.name, folder.name, folder))
+                elif not folder.name.startswith("."):
+                    strangers.append(f"{student.name}/{folder.name}")
+        return found, strangers
+
+
+def new_class(course: Course, root: Path, say: Callable[[str], None] = print) -> ClassFolder:
+    """Make a class folder with all lessons of a course released.
+
+    Args:
+        course: the lessons.
+        root: the folder to make; it must not exist or be empty.
+        say: is told what is being done.
+
+    Raises:
+        ClassError: the folder holds something already; nothing is touched.
+    """
+    if root.exists() and (not root.is_dir() or any(root.iterdir())):
+        raise ClassError(f"{root} exists and is not empty; choose a new folder for the class")
+    for lesson in course.lessons:
+        write_source(lesson, root / "source" / lesson.folder)
+    (root / "submitted").mkdir()
+    (root / "nbgrader_config.py").write_text(
+        _NBGRADER_CONFIG.format(course_id=root.resolve().name), encoding="utf-8"
+    )
+    (root / "class.toml").write_text(
+        _CLASS_TOML.format(title=course.title, seed=secrets.randbelow(2**31)), encoding="utf-8"
+    )
+    made = ClassFolder.open(root)
+    config = nbgrader_config(made.root, made.db_url)
+    for lesson in course.lessons:
+        say(f"{lesson.folder}: released")
+        generate_release(config, lesson.folder)
+    return made

@@ -1,0 +1,96 @@
+"""The page a student gets back: points and what went wrong, test by test.
+
+One self-contained HTML file: no script, nothing loaded from elsewhere, everything that
+comes from a student escaped. Of hidden tests it shows what they look at and what their
+author says, never code, inputs or values.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+import autograder
+from autograder.bundle import Bundle
+from autograder.gradebook import ManualGrade
+from autograder.grades import Verdict
+
+_LABELS = {
+    "passed": "passes",
+    "partial": "passes in part",
+    "failed": "does not pass",
+    "not_attempted": "not attempted",
+    "timeout": "took too long",
+    "crashed": "ended the process",
+    "missing": "nothing to check",
+}
+_SYMBOLS = {"passed": "✓", "partial": "◐"}
+
+_environment = jinja2.Environment(
+    loader=jinja2.PackageLoader("autograder", "templates"),
+    autoescape=True,
+    trim_blocks=True,
+    undefined=jinja2.StrictUndefined,
+)
+
+
+def feedback_page(verdict: Verdict, bundle: Bundle, manual: dict[str, ManualGrade]) -> str:
+    """The HTML of one feedback page.
+
+    Args:
+        verdict: of the machine.
+        bundle: the assignment, for its exercises and what its tests look at.
+        manual: what people gave for written answers.
+    """
+    graded = verdict.graded
+    handed_in = {cell.grade_id: cell.source for cell in graded.cells if cell.grade_id}
+    words = {test.grade_id: test.words if test.hidden else "" for test in bundle.tests}
+    exercises = []
+    for name in bundle.exercises:
+        tests = [test for test in graded.tests if test.exercise == name]
+        if tests:
+            exercises.append(
+                {
+                    "name": name,
+                    "points": sum(test.points for test in tests),
+                    "max_points": sum(test.max_points for test in tests),
+                    "source": handed_in.get(name, ""),
+                    "tests": [{**vars(test), "words": words[test.grade_id]} for test in tests],
+                }
+            )
+    written = [
+        {
+            "name": one.grade_id,
+            "max_points": one.points,
+            "text": handed_in.get(one.grade_id, "")
+            if one.grade_id in graded.written_to_read
+            else "",
+            "score": manual[one.grade_id].score if one.grade_id in manual else None,
+            "comment": manual[one.grade_id].comment if one.grade_id in manual else "",
+        }
+        for one in bundle.written
+    ]
+    stopped: list[dict[str, Any]] = [
+        {"error": run.error, "source": run.source}
+        for run in graded.runs
+        if run.error and not run.error.startswith("NotImplementedError")
+    ]
+    return _environment.get_template("feedback.html.j2").render(
+        entry=verdict.entry(),
+        lesson=bundle.title,
+        exercises=exercises,
+        written=written,
+        errors=stopped,
+        labels=_LABELS,
+        symbols={name: _SYMBOLS.get(name, "✗") for name in _LABELS},
+        engine=autograder.__version__,
+    )
+
+
+def feedback_path(root: Path, verdict: Verdict) -> Path:
+    """Where nbgrader looks for the page."""
+    graded = verdict.graded
+    folder = root / "feedback" / verdict.student / graded.assignment
+    return folder / f"{graded.notebook}.html"

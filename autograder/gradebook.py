@@ -1,0 +1,153 @@
+"""Writing verdicts into nbgrader's gradebook, so that its Formgrader shows them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from nbgrader.api import (
+    Assignment,
+    Comment,
+    Grade,
+    Gradebook,
+    MissingEntry,
+    Student,
+    SubmittedAssignment,
+    SubmittedNotebook,
+)
+
+from autograder.grading import Graded
+
+
+def put_alembic_on_path() -> None:
+    """nbgrader calls ``alembic`` by name whenever it opens a gradebook; without an
+    activated environment it would not be found."""
+    if shutil.which("alembic") is None:
+        folder = str(Path(sys.executable).parent)
+        os.environ["PATH"] = folder + os.pathsep + os.environ.get("PATH", "")
+
+
+class GradebookError(Exception):
+    """The gradebook cannot take a verdict; the message says what to do."""
+
+
+def open_gradebook(db_url: str) -> Gradebook:
+    """Open nbgrader's gradebook; it is created when it does not exist."""
+    put_alembic_on_path()
+    return Gradebook(db_url)
+
+
+def record(gradebook: Gradebook, student: str, graded: Graded, same_answers: set[str]) -> None:
+    """Write the verdict on one submission in one transaction.
+
+    All earlier machine scores of the submission are replaced, also by lower ones. A score
+    that a person gave stays while the answer it was given for is still the same.
+
+    Args:
+        gradebook: an open gradebook that knows the assignment.
+        student: the student's id; added when new.
+        graded: the verdict.
+        same_answers: grade_ids of written answers that are the same as at the last grading.
+
+    Raises:
+        GradebookError: the gradebook does not know the assignment or one of its tests.
+    """
+    session = gradebook.db
+    try:
+        submission = _submission(gradebook, student, graded.assignment)
+        points = {test.grade_id: test.points for test in graded.tests}
+        messages: dict[str, list[str]] = {}
+        for test in graded.tests:
+            if test.message:
+                messages.setdefault(test.exercise, []).append(f"{test.grade_id}: {test.message}")
+        for notebook in submission.notebooks:
+            for grade in notebook.grades:
+                if grade.cell_type == "markdown" or grade.name.startswith("written_"):
+                    _record_written(grade, graded, same_answers)
+                elif grade.name in points:
+                    grade.auto_score = points.pop(grade.name)
+                    grade.manual_score = None
+                    grade.needs_manual_grade = False
+                else:
+                    raise GradebookError(
+                        f"the gradebook has a test {grade.name} in {graded.assignment} that the "
+                        "class's source does not; make the class again with `autograder new-class`"
+                    )
+            for comment in notebook.comments:
+                comment.auto_comment = "\n".join(messages.get(comment.name, [])) or None
+        if points:
+            raise GradebookError(
+                f"the gradebook does not know {', '.join(sorted(points))} of {graded.assignment}; "
+                "make the class again with `autograder new-class`"
+            )
+        session.commit()
+    except BaseException:
+        session.rollback()
+        raise
+
+
+def _record_written(grade: Grade, graded: Graded, same_answers: set[str]) -> None:
+    attempted = grade.name in graded.written_to_read
+    grade.auto_score = None if attempted else 0.0
+    if grade.name not in same_answers:
+        grade.manual_score = None
+        grade.extra_credit = None
+    grade.needs_manual_grade = attempted and grade.manual_score is None
+
+
+def _submission(gradebook: Gradebook, student: str, assignment: str) -> SubmittedAssignment:
+    session = gradebook.db
+    known = session.query(Assignment).filter(Assignment.name == assignment).one_or_none()
+    if known is None:
+        raise GradebookError(
+            f"the gradebook has no assignment {assignment}; make the class again with "
+            "`autograder new-class`"
+        )
+    person = session.get(Student, student)
+    if person is None:
+        person = Student(id=student)
+        session.add(person)
+    submission = (
+        session.query(SubmittedAssignment)
+        .filter_by(assignment_id=known.id, student_id=student)
+        .one_or_none()
+    )
+    if submission is not None:
+        return submission
+    with session.no_autoflush:
+        submission = SubmittedAssignment(assignment=known, student=person)
+        session.add(submission)
+        for notebook in known.notebooks:
+            submitted = SubmittedNotebook(notebook=notebook, assignment=submission)
+            for cell in notebook.grade_cells:
+                Grade(cell=cell, cell_id=cell.id, notebook=submitted)
+            for cell in notebook.solution_cells:
+                Comment(cell=cell, cell_id=cell.id, notebook=submitted)
+    session.flush()
+    return submission
+
+
+@dataclass(frozen=True)
+class ManualGrade:
+    """What a person gave for a written answer."""
+
+    score: float | None
+    comment: str
+
+
+def manual_grades(gradebook: Gradebook, student: str, assignment: str) -> dict[str, ManualGrade]:
+    """The scores and comments that people gave in the Formgrader, by grade_id."""
+    try:
+        submission = gradebook.find_submission(assignment, student)
+    except MissingEntry:
+        return {}
+    found: dict[str, ManualGrade] = {}
+    for notebook in submission.notebooks:
+        comments = {comment.name: comment.manual_comment for comment in notebook.comments}
+        for grade in notebook.grades:
+            if grade.manual_score is not None or comments.get(grade.name):
+                found[grade.name] = ManualGrade(grade.manual_score, comments.get(grade.name) or "")
+    return found

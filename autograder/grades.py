@@ -1,0 +1,134 @@
+"""``grades.json`` and ``grades.csv``: the verdicts of a class as files for others to read."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import autograder
+from autograder.grading import Graded
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A graded submission and whose it is."""
+
+    student: str
+    graded: Graded
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Student and assignment: one verdict each."""
+        return self.student, self.graded.assignment
+
+    def entry(self) -> dict[str, Any]:
+        """The verdict as ``grades.json`` holds it."""
+        graded = self.graded
+        return {
+            "student": self.student,
+            "assignment": graded.assignment,
+            "notebook": graded.notebook,
+            "status": graded.status,
+            "reason": graded.reason,
+            "score": graded.score,
+            "max_score": graded.max_score,
+            "needs_manual_grade": graded.needs_manual_grade,
+            "tests": [
+                {
+                    "grade_id": test.grade_id,
+                    "exercise": test.exercise,
+                    "points": test.points,
+                    "max_points": test.max_points,
+                    "outcome": test.outcome,
+                    "message": test.message,
+                    "diagnosis": test.diagnosis,
+                }
+                for test in graded.tests
+            ],
+            "flags": list(graded.flags),
+            "seconds": round(graded.seconds, 2),
+        }
+
+
+class GradesError(Exception):
+    """grades.json cannot be read; the message says what to do."""
+
+
+def read_entries(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    """The verdicts in an existing ``grades.json``, by student and assignment.
+
+    Raises:
+        GradesError: the file is there and is not what this engine writes.
+    """
+    if not path.exists():
+        return {}
+    try:
+        submissions = json.loads(path.read_text(encoding="utf-8"))["submissions"]
+        return {(entry["student"], entry["assignment"]): entry for entry in submissions}
+    except (ValueError, KeyError, TypeError):
+        raise GradesError(
+            f"{path} is not a grades file of this engine; move it away and grade again"
+        ) from None
+
+
+def write_grades(folder: Path, course: str, sandbox: str, verdicts: Iterable[Verdict]) -> None:
+    """Write both files, keeping the verdicts of submissions that were not graded now."""
+    entries = read_entries(folder / "grades.json")
+    entries |= {verdict.key: verdict.entry() for verdict in verdicts}
+    ordered = [entry for _, entry in sorted(entries.items())]
+    tree = {
+        "engine": autograder.__version__,
+        "sandbox": sandbox,
+        "course": course,
+        "submissions": ordered,
+    }
+    _replace(folder / "grades.json", json.dumps(tree, indent=1, ensure_ascii=False) + "\n")
+    _replace(folder / "grades.csv", _as_csv(ordered))
+
+
+_COLUMNS = ("student", "assignment", "status", "score", "max_score", "needs_manual_grade", "reason")
+
+
+def _as_csv(entries: list[dict[str, Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, _COLUMNS, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(entries)
+    return text.getvalue()
+
+
+def _replace(path: Path, text: str) -> None:
+    scratch = path.with_name(f".{path.name}.new")
+    scratch.write_text(text, encoding="utf-8")
+    os.replace(scratch, path)
+
+
+def table(verdicts: list[Verdict]) -> str:
+    """Students and points, for a terminal. A star: something is left to grade by hand."""
+    assignments = sorted({verdict.graded.assignment for verdict in verdicts})
+    students = sorted({verdict.student for verdict in verdicts})
+    cells = {verdict.key: _cell(verdict.graded) for verdict in verdicts}
+    rows = [["student", *(name.split("-")[0] for name in assignments)]]
+    rows += [[who, *(cells.get((who, name), "") for name in assignments)] for who in students]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = [
+        "  ".join(
+            text.ljust(width) if column == 0 else text.rjust(width)
+            for column, (text, width) in enumerate(zip(row, widths))
+        ).rstrip()
+        for row in rows
+    ]
+    lines.insert(1, "-" * (sum(widths) + 2 * (len(widths) - 1)))
+    return "\n".join(lines)
+
+
+def _cell(graded: Graded) -> str:
+    if graded.status != "graded":
+        return graded.status
+    return f"{graded.score:g}/{graded.max_score:g}{'*' if graded.needs_manual_grade else ''}"

@@ -1,0 +1,193 @@
+"""Reading what a student handed in, whatever it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+from autograder.bundle import Bundle
+
+#: A notebook file, in bytes. One with many figures has a few million.
+MOST_BYTES = 50 * 2**20
+
+
+class Unreadable(Exception):
+    """No notebook could be read; the message is for the student."""
+
+
+class Missing(Exception):
+    """There is no notebook; the message is for the student."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a submission; nothing in it is believed."""
+
+    kind: str
+    source: str
+    grade_id: str = ""
+    outputs: tuple[dict[str, Any], ...] = ()
+
+
+@dataclass
+class Submission:
+    """The cells of a submitted notebook, and what was odd about it."""
+
+    cells: list[Cell]
+    flags: list[str] = field(default_factory=list)
+
+    def to_run(self, bundle: Bundle) -> list[Cell]:
+        """The student's code cells in order, without test cells and demonstrations."""
+        tests = {test.grade_id for test in bundle.tests}
+        known = {test.released.strip() for test in bundle.tests}
+        known |= {test.source.strip() for test in bundle.tests} | bundle.demonstrations
+        return [
+            cell
+            for cell in self.cells
+            if cell.kind == "code"
+            and cell.grade_id not in tests
+            and cell.source.strip()
+            and cell.source.strip() not in known
+        ]
+
+    def written_answers(self, bundle: Bundle) -> dict[str, str]:
+        """The text of each written answer that is there."""
+        wanted = {written.grade_id for written in bundle.written}
+        return {cell.grade_id: cell.source for cell in self.cells if cell.grade_id in wanted}
+
+
+def find_notebook(folder: Path, bundle: Bundle) -> tuple[Path, list[str]]:
+    """The submitted notebook, also under another name if it is the only one.
+
+    Raises:
+        Missing: there is none, or several and none of the right name.
+    """
+    expected = folder / f"{bundle.notebook_name}.ipynb"
+    if os.path.lexists(expected):
+        return expected, []
+    others = sorted(folder.glob("*.ipynb")) if folder.is_dir() else []
+    if len(others) == 1:
+        return others[0], [f"the notebook was called {others[0].name}, not {expected.name}"]
+    if others:
+        names = ", ".join(path.name for path in others)
+        raise Missing(
+            f"There are {len(others)} notebooks ({names}) and none is called {expected.name}. "
+            "Hand in one, under that name."
+        )
+    raise Missing(f"No notebook was handed in. It should be called {expected.name}.")
+
+
+def read_file(path: Path) -> bytes:
+    """The bytes of a regular file; links, pipes and devices are refused.
+
+    Raises:
+        Unreadable: it is none, or too large.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:
+        why = "it is a link" if path.is_symlink() else (error.strerror or "unknown reason")
+        raise Unreadable(f"The notebook could not be opened: {why}. Hand in the file.") from None
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise Unreadable("The notebook is not a regular file. Hand in the .ipynb file itself.")
+        if status.st_size > MOST_BYTES:
+            raise Unreadable(
+                f"The notebook has {status.st_size / 2**20:.0f} MB; at most "
+                f"{MOST_BYTES // 2**20} MB are read. Clear its outputs and hand it in again."
+            )
+        return file.read(MOST_BYTES)
+
+
+def parse(data: bytes, bundle: Bundle) -> Submission:
+    """The cells of a notebook, of any nbformat that can be understood.
+
+    Raises:
+        Unreadable: with the reason, for the student.
+    """
+    if not data.strip():
+        raise Unreadable("The file is empty. Save the notebook and hand it in again.")
+    try:
+        tree = json.loads(data.decode("utf-8-sig"))
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError, ValueError):
+        raise Unreadable(
+            "The file is not a notebook: it is not JSON. Open it in JupyterLab; if that fails too, "
+            "hand in an earlier copy."
+        ) from None
+    flags: list[str] = []
+    version = tree.get("nbformat") if isinstance(tree, dict) else None
+    if not isinstance(tree, dict) or not isinstance(version, int) or isinstance(version, bool):
+        raise Unreadable("The file is JSON but not a notebook. Hand in the .ipynb file itself.")
+    if version > 4:
+        raise Unreadable(f"The notebook has format {version}; formats 1 to 4 can be read.")
+    if version < 4:
+        try:
+            tree = nbformat.convert(nbformat.from_dict(tree), 4)
+        except Exception:
+            raise Unreadable(
+                f"The notebook says it has format {version} and cannot be converted. Open it in "
+                "JupyterLab, save it, and hand it in again."
+            ) from None
+        flags.append(f"the notebook has the old format {version}; it was converted")
+    cells = tree.get("cells")
+    if not isinstance(cells, list):
+        raise Unreadable("The notebook has no list of cells. Save it in JupyterLab and try again.")
+    submission = Submission([], flags)
+    for number, raw in enumerate(cells, start=1):
+        cell = _cell(raw)
+        if cell is None:
+            flags.append(f"cell {number} could not be read; it was left out")
+        else:
+            submission.cells.append(cell)
+    flags.extend(_oddities(submission, bundle))
+    return submission
+
+
+def _cell(raw: Any) -> Cell | None:
+    if not isinstance(raw, dict):
+        return None
+    source = raw.get("source", "")
+    if isinstance(source, list) and all(isinstance(line, str) for line in source):
+        source = "".join(source)
+    kind = raw.get("cell_type")
+    if not isinstance(source, str) or kind not in ("code", "markdown", "raw"):
+        return None
+    metadata = raw.get("metadata")
+    ours = metadata.get("nbgrader") if isinstance(metadata, dict) else None
+    name = ours.get("grade_id") if isinstance(ours, dict) else None
+    outputs = raw.get("outputs")
+    outputs = outputs if isinstance(outputs, list) else []
+    return Cell(
+        kind,
+        source,
+        name if isinstance(name, str) else "",
+        tuple(output for output in outputs if isinstance(output, dict)),
+    )
+
+
+def _oddities(submission: Submission, bundle: Bundle) -> list[str]:
+    flags = []
+    for test in bundle.tests:
+        copies = [cell for cell in submission.cells if cell.grade_id == test.grade_id]
+        if not copies:
+            flags.append(f"test cell {test.grade_id} is missing; the original was used")
+        elif len(copies) > 1:
+            flags.append(
+                f"test cell {test.grade_id} stands {len(copies)} times; the original was used once"
+            )
+        elif copies[0].source.strip() not in (test.released.strip(), test.source.strip()):
+            flags.append(f"test cell {test.grade_id} was edited; the original was used")
+    for name in bundle.exercises:
+        copies = [cell for cell in submission.cells if cell.grade_id == name]
+        if not copies:
+            flags.append(f"answer cell {name} is missing; all cells were run as they are")
+        elif len(copies) > 1:
+            flags.append(f"answer cell {name} stands {len(copies)} times; the last one counts")
+    return flags

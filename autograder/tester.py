@@ -1,0 +1,204 @@
+"""The tester: runs an author's test cells against a box.
+
+This side is trusted, and the verdict is reached here. In a test cell the student's
+functions are remote: plain data go over, plain data come back. The same cell runs
+unchanged in a notebook, where they are simply the student's functions.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import contextlib
+import inspect
+import io
+import linecache
+import sys
+import textwrap
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from autograder import checks, figures
+from autograder.box import Box, BoxDied, BoxError, BoxTimeout, Reply
+from autograder.bundle import Bundle, TestCell
+from autograder.wire import Foreign
+
+#: Outcomes of a test, as grades.json names them.
+PASSED, PARTIAL, FAILED = "passed", "partial", "failed"
+NOT_ATTEMPTED, TIMEOUT, CRASHED, MISSING = "not_attempted", "timeout", "crashed", "missing"
+
+
+class _NameMissing(BaseException):
+    """The student's notebook defines no such name."""
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """What came of one test cell.
+
+    ``message`` is for the student. Of a hidden test it holds what its author says to the
+    student, never a value.
+    """
+
+    __test__ = False  # not for pytest
+
+    grade_id: str
+    exercise: str
+    points: float
+    max_points: float
+    outcome: str
+    message: str = ""
+    diagnosis: str = ""
+
+
+class Tester:
+    """Runs the test cells of one bundle."""
+
+    def __init__(self, bundle: Bundle, seed: int, seconds: float) -> None:
+        """Prepare the names of the setup cell.
+
+        Args:
+            bundle: the lesson's tests.
+            seed: of the random inputs.
+            seconds: how long one request to the box may take.
+        """
+        self.bundle = bundle
+        self.seed = seed
+        self.seconds = seconds
+        with _trusted_modules():
+            self._namespace: dict[str, Any] = {"__name__": "__main__"}
+            exec(compile(bundle.setup, "<setup>", "exec"), self._namespace)
+
+    def run(self, test: TestCell, box: Box) -> TestResult:
+        """Run one test cell against the student's names in ``box``.
+
+        Never raises for anything that the student's code does.
+        """
+        outcome, message = PASSED, ""
+        try:
+            self._execute(test, box)
+        except _NameMissing as missing:
+            outcome, message = MISSING, str(missing)
+        except BoxTimeout:
+            outcome = TIMEOUT
+            message = f"Your code did not finish within {self.seconds:g} seconds."
+        except BoxDied as died:
+            outcome, message = CRASHED, f"Your code ended its process: {died}."
+        except checks.CheckFailed as failed:
+            outcome = FAILED
+            message = failed.sentence if test.hidden else str(failed)
+        except Exception as error:
+            outcome, message = self._explain(error, test)
+        points = test.points if outcome == PASSED else 0.0
+        return TestResult(test.grade_id, test.exercise, points, test.points, outcome, message)
+
+    def _explain(self, error: Exception, test: TestCell) -> tuple[str, str]:
+        remote: BoxError | None = getattr(error, "box_error", None)
+        if isinstance(error, NotImplementedError):
+            unfinished = f"{test.exercise} still raises NotImplementedError."
+            return NOT_ATTEMPTED, unfinished if remote else str(error)
+        kind = remote.types[0] if remote else type(error).__name__
+        text = "" if test.hidden else f" ({str(error)[:500]})"
+        if remote:
+            return FAILED, f"Your code raised {kind}{text}."
+        return FAILED, (
+            f"The result of {test.exercise} could not be used: {kind}{text}. Does it return what "
+            "the card says?"
+        )
+
+    def _execute(self, test: TestCell, box: Box) -> None:
+        namespace = dict(self._namespace)
+        tree = ast.parse(test.source)
+        used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        for name in self.bundle.exercises:
+            if name.startswith("answer_"):
+                if name in used:
+                    namespace[name] = self._value(name, box)
+            else:
+                namespace[name] = self._remote(name, box)
+        filename = f"<{self.bundle.assignment} {test.grade_id}>"
+        lines = test.source.splitlines(keepends=True)
+        linecache.cache[filename] = (len(test.source), None, lines, filename)
+        namespace["probe"] = self._probe_decorator(box)
+        checks.set_seed(self.seed)
+        checks.set_answers_path(self.bundle.answers_path)
+        with _trusted_modules(), contextlib.redirect_stdout(io.StringIO()):
+            exec(compile(test.source, filename, "exec"), namespace)
+
+    def _remote(self, name: str, box: Box) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return _result(name, box.call(name, args, kwargs, self.seconds))
+
+        call.__name__ = name
+        return call
+
+    def _value(self, name: str, box: Box) -> Any:
+        value = _result(name, box.get(name, self.seconds))
+        if isinstance(value, Foreign):
+            raise checks.CheckFailed(
+                f"{name} is a {value.type_name}, which is none of the choices."
+            )
+        return value
+
+    def _probe_decorator(self, box: Box) -> Callable[..., Any]:
+        def probe(function: Callable[..., Any]) -> Callable[..., Any]:
+            source = _without_decorators(textwrap.dedent(inspect.getsource(function)))
+            name = function.__name__
+
+            def call(*args: Any, **kwargs: Any) -> Any:
+                return _result(name, box.probe(source, name, args, kwargs, self.seconds))
+
+            return call
+
+        return probe
+
+
+def _result(name: str, reply: Reply) -> Any:
+    if reply.missing:
+        raise _NameMissing(f"{name} is not defined in your notebook.")
+    if reply.error is not None:
+        raise _as_exception(reply.error)
+    return reply.value
+
+
+def _as_exception(error: BoxError) -> Exception:
+    """The student's exception as the nearest built-in one, so that tests can expect it."""
+    for name in error.types:
+        kind = getattr(builtins, name, None)
+        if isinstance(kind, type) and issubclass(kind, Exception):
+            try:
+                exception = kind(error.text)
+            except TypeError:  # such as UnicodeDecodeError, which wants more
+                continue
+            exception.box_error = error  # type: ignore[attr-defined]
+            return exception
+    fallback = Exception(error.text)
+    fallback.box_error = error  # type: ignore[attr-defined]
+    return fallback
+
+
+def _without_decorators(source: str) -> str:
+    node = ast.parse(source).body[0]
+    return "".join(source.splitlines(keepends=True)[node.lineno - 1 :])
+
+
+_modules_lock = threading.RLock()
+
+
+@contextlib.contextmanager
+def _trusted_modules() -> Iterator[None]:
+    """What a lesson imports from beside its notebook comes from this package here."""
+    names = {"lesson_checks": checks, "lesson_figures": figures}
+    with _modules_lock:
+        kept = {name: sys.modules.get(name) for name in names}
+        sys.modules.update(names)
+        try:
+            yield
+        finally:
+            for name, module in kept.items():
+                if module is None:
+                    sys.modules.pop(name, None)
+                else:
+                    sys.modules[name] = module
