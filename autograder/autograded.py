@@ -67,8 +67,8 @@ def autograded_notebook(graded: Graded, bundle: Bundle) -> NotebookNode:
     for name in source:
         if name not in last:
             add_original(name, "")
-    for number, cell in enumerate(cells):
-        cell["id"] = f"cell-{number}"
+    for number, made in enumerate(cells):
+        made["id"] = f"cell-{number}"
     notebook = nbformat.v4.new_notebook(cells=cells)
     notebook.metadata = NotebookNode(bundle.notebook.metadata)
     return notebook

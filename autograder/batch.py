@@ -130,9 +130,8 @@ def grade_class(
             verdict = Verdict(handin.student, graded)
             result.verdicts.append(verdict)
             score = f"{graded.score:g} of {graded.max_score:g}"
-            say(
-                f"[{done}/{len(wanted)}] {handin.student} {handin.assignment}: {graded.status}, {score}"
-            )
+            name = f"{handin.student} {handin.assignment}"
+            say(f"[{done}/{len(wanted)}] {name}: {graded.status}, {score}")
             if graded.status == OUR_FAULT:
                 say(graded.reason)
                 continue

@@ -222,12 +222,10 @@ class Course:
 
 def _clean(cell: NotebookNode) -> NotebookNode:
     kept = {key: cell.metadata[key] for key in ("nbgrader", "tags") if key in cell.metadata}
-    make = {
-        "code": nbformat.v4.new_code_cell,
-        "markdown": nbformat.v4.new_markdown_cell,
-        "raw": nbformat.v4.new_raw_cell,
-    }[cell.cell_type]
-    return make(cell.source, metadata=NotebookNode(kept))
+    metadata = NotebookNode(kept)
+    if cell.cell_type == "code":
+        return nbformat.v4.new_code_cell(cell.source, metadata=metadata)
+    return nbformat.v4.new_markdown_cell(cell.source, metadata=metadata)
 
 
 def _give_ids(folder: str, notebook: NotebookNode) -> None:
@@ -327,7 +325,8 @@ def _check_cells(path: Path, text: str, notebook: NotebookNode) -> None:
     for name in exercises:
         if f"test_{name}" not in names:
             raise LessonError(
-                f"{where(name)}: the exercise {name!r} has no test cell test_{name}; add one below it"
+                f"{where(name)}: the exercise {name!r} has no test cell test_{name}; add one "
+                "below it"
             )
 
 

@@ -122,10 +122,11 @@ def _submission(gradebook: Gradebook, student: str, assignment: str) -> Submitte
         session.add(submission)
         for notebook in known.notebooks:
             submitted = SubmittedNotebook(notebook=notebook, assignment=submission)
+            session.add(submitted)
             for cell in notebook.grade_cells:
-                Grade(cell=cell, cell_id=cell.id, notebook=submitted)
+                session.add(Grade(cell_id=cell.id, notebook=submitted))
             for cell in notebook.solution_cells:
-                Comment(cell=cell, cell_id=cell.id, notebook=submitted)
+                session.add(Comment(cell_id=cell.id, notebook=submitted))
     session.flush()
     return submission
 

@@ -65,8 +65,8 @@ class Inside:
         import torch
         import torch.nn.functional as F
         from IPython.core.interactiveshell import InteractiveShell
-        from traitlets.config import Config
         from torch import nn
+        from traitlets.config import Config
 
         from autograder import checks, figures
 

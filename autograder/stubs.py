@@ -16,7 +16,7 @@ class ClearSolutionsAndAnswers(ClearSolutions):  # type: ignore[misc]
 
     def _replace_solution_region(self, cell: NotebookNode, language: str) -> bool:
         name = grade_id(cell)
-        usual = self.code_stub
+        usual: dict[str, str] = self.code_stub  # type: ignore[has-type]
         if cell.cell_type == "code" and name.startswith("answer_"):
             self.code_stub = {language: f"{name} = None  # YOUR ANSWER HERE"}
         try:

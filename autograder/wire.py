@@ -91,7 +91,7 @@ class _Encoder:
             raise ProtocolError(f"a {name} does not travel{detail}; use plain data or a probe")
         return ["foreign", name + detail]
 
-    def encode(self, value: Any, depth: int = 0) -> Any:  # noqa: PLR0911, PLR0912
+    def encode(self, value: Any, depth: int = 0) -> Any:
         self.nodes += 1
         if self.nodes > MOST_NODES:
             raise ProtocolError(f"more than {MOST_NODES} values")
@@ -195,7 +195,7 @@ class _Decoder:
             "int": self.integer,
             "float": self.floating,
             "bytes": lambda index, depth: bytes(self.take(index)),
-            "list": lambda items, depth: self.items(items, depth),
+            "list": self.items,
             "tuple": lambda items, depth: tuple(self.items(items, depth)),
             "set": lambda items, depth: set(self.items(items, depth)),
             "dict": self.mapping,
