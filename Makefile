@@ -1,0 +1,58 @@
+# The work on the course, as a table of contents. Every command sets up what it needs.
+
+PYTHON ?= python3
+# Where pip finds the CPU build of torch, if not where it looks by itself; see README.md.
+TORCH_INDEX ?=
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip --quiet --disable-pip-version-check
+READY := $(VENV)/.ready
+WORKERS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lab course clean
+
+help: ## list these commands
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+setup: $(READY) ## make the virtual environment in .venv
+
+$(READY): pyproject.toml constraints.txt
+	@echo "== Setting up $(VENV): the first time takes a few minutes (torch is large)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Python 3.11 or newer is needed; name it with make PYTHON=python3.12"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install $(addprefix --index-url ,$(TORCH_INDEX)) --constraint constraints.txt torch
+	$(PIP) install --constraint constraints.txt --editable '.[test]'
+	@touch $@
+
+course: $(READY) ## make course/ and solutions/ from lessons/
+	@echo "== Building course/ and solutions/ from lessons/"
+	$(BIN)/autograder build
+
+demo: $(READY) ## build the course and grade the demonstration class
+	@echo "== Building the course (solved notebooks that did not change are not run again)"
+	$(BIN)/autograder build
+	@echo "== Making the demonstration class in demo-class/ (an earlier one is replaced)"
+	$(BIN)/python demo/make_class.py demo-class
+	@echo "== Grading it"
+	$(BIN)/autograder grade demo-class --workers $(WORKERS)
+
+lab: $(READY) ## open the course in JupyterLab
+	$(BIN)/jupyter lab course
+
+test: $(READY) ## run every check
+	@echo "== 1 of 4: ruff"
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	@echo "== 2 of 4: types"
+	$(BIN)/mypy
+	@echo "== 3 of 4: nbval re-runs every solved notebook and compares the stable outputs"
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --nbval --nbval-sanitize-with tests/nbval.cfg solutions
+	@echo "== 4 of 4: the tests, and the tests of the tests"
+	$(BIN)/pytest -n $(WORKERS) --durations 10 tests
+
+clean: ## remove what was made, but for course/ and solutions/
+	rm -rf build demo-class .pytest_cache .mypy_cache .ruff_cache *.egg-info
+	find . -name __pycache__ -not -path './$(VENV)/*' -exec rm -rf {} +
+	@echo "The virtual environment stays; remove it with: rm -rf $(VENV)"

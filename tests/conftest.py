@@ -1,0 +1,23 @@
+"""What the tests share: the course, and one class of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autograder.build import write_source
+from autograder.bundle import Bundle
+from autograder.course import Course
+
+ROOT = Path(__file__).resolve().parent.parent
+COURSE = Course.load(ROOT)
+
+
+@pytest.fixture(scope="session")
+def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Bundle]:
+    """The test bundle of every lesson, as a class would hold it."""
+    source = tmp_path_factory.mktemp("source")
+    for lesson in COURSE.lessons:
+        write_source(lesson, source / lesson.folder)
+    return {lesson.folder: Bundle.load(source / lesson.folder) for lesson in COURSE.lessons}

@@ -1,0 +1,187 @@
+"""What is generated is what its source says, and gives nothing away."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from autograder.build import ANSWERS, COMPANIONS, build, without_outputs
+from autograder.course import Lesson, is_answer, is_written
+from autograder.implementations import alternatives, misconceptions
+
+from .conftest import COURSE, ROOT
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The course, built elsewhere; the solved notebooks are not run for this."""
+    into = tmp_path_factory.mktemp("built")
+    for lesson in COURSE.lessons:
+        kept = into / "solutions" / lesson.folder
+        kept.mkdir(parents=True)
+        name = f"{lesson.notebook_name}.ipynb"
+        (kept / name).write_bytes((ROOT / "solutions" / lesson.folder / name).read_bytes())
+    told: list[str] = []
+    build(COURSE, into, say=told.append)
+    drifted = [line for line in told if "running it" in line]
+    assert not drifted, f"solutions/ differs from lessons/, run `make course`: {drifted}"
+    return into
+
+
+def files(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts and ".ipynb_" not in str(path):
+            yield path.relative_to(folder)
+
+
+@pytest.mark.parametrize("top", ["course", "solutions"])
+def test_generated_files_match_their_source(built: Path, top: str) -> None:
+    assert list(files(ROOT / top)) == list(files(built / top)), "run `make course`"
+    for name in files(built / top):
+        same = (ROOT / top / name).read_bytes() == (built / top / name).read_bytes()
+        assert same, f"{top}/{name} differs from its source; run `make course`"
+
+
+def test_building_twice_gives_the_same_bytes(built: Path) -> None:
+    before = {name: (built / name).read_bytes() for name in files(built)}
+    build(COURSE, built, say=lambda text: None)
+    assert {name: (built / name).read_bytes() for name in files(built)} == before
+
+
+@pytest.mark.parametrize("lesson", COURSE.lessons, ids=lambda lesson: lesson.folder)
+def test_solutions_hold_outputs(lesson: Lesson) -> None:
+    path = ROOT / "solutions" / lesson.folder / f"{lesson.notebook_name}.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert all(cell.execution_count for cell in code if cell.source.strip())
+    assert any(cell.outputs for cell in code)
+    assert without_outputs(notebook) != notebook
+
+
+def telling_lines(source: str) -> set[str]:
+    """The lines of a piece of code that would tell something, without white space.
+
+    A bare return of a name, a keyword or a bracket stands in any code.
+    """
+    found = set()
+    for line in source.splitlines():
+        text = re.sub(r"\s+#.*$", "", line).strip()
+        if not text or text.startswith(("#", '"""', "def ", "class ", "import ", "from ")):
+            continue
+        if re.fullmatch(r"(return )?\w*:?|[\W_]*|(if|elif|else|for|while|try).{0,8}:", text):
+            continue
+        found.add(re.sub(r"\s+", "", text))
+    return found
+
+
+def solution_regions(source: str) -> str:
+    found = re.findall(r"### BEGIN SOLUTION\n(.*?)### END SOLUTION", source, re.S)
+    return "\n".join(found)
+
+
+def hidden_regions(source: str) -> str:
+    return "\n".join(re.findall(r"### BEGIN HIDDEN TESTS\n(.*?)### END HIDDEN", source, re.S))
+
+
+SECRETS: dict[str, str] = {}
+for one in COURSE.lessons:
+    for a_cell in one.notebook.cells:
+        if is_answer(a_cell):
+            for a_line in telling_lines(solution_regions(a_cell.source)):
+                SECRETS[a_line] = f"the solution of {one.folder}"
+        elif is_written(a_cell):
+            for a_text in solution_regions(a_cell.source).splitlines():
+                if len(a_text.strip()) > 20:
+                    SECRETS[re.sub(r"\s+", "", a_text)] = f"a model answer of {one.folder}"
+        elif a_cell.cell_type == "code":
+            for a_line in telling_lines(hidden_regions(a_cell.source)):
+                if len(a_line) > 30:
+                    SECRETS[a_line] = f"hidden tests of {one.folder}"
+    for wrong in misconceptions(one):
+        for a_line in telling_lines(wrong.source):
+            SECRETS.setdefault(a_line, f"the misconception {wrong.name} of {one.folder}")
+    for other in alternatives(one):
+        for a_line in telling_lines(other.source):
+            SECRETS.setdefault(a_line, f"the alternative {other.name} of {one.folder}")
+
+
+def released_lines(path: Path) -> Iterator[str]:
+    if path.suffix == ".ipynb":
+        for cell in nbformat.read(path, as_version=4).cells:
+            yield from cell.source.splitlines()
+    else:
+        yield from path.read_text(encoding="utf-8").splitlines()
+
+
+def test_no_answer_reaches_course() -> None:
+    assert len(SECRETS) > 50, "the secrets were not collected"
+    given_away = []
+    for name in files(ROOT / "course"):
+        if name.name in COMPANIONS:
+            continue  # compared with autograder/ byte by byte; holds no lesson's content
+        for line in released_lines(ROOT / "course" / name):
+            bare = re.sub(r"\s+", "", re.sub(r"\s+#.*$", "", line).strip())
+            if bare in SECRETS:
+                given_away.append(f"course/{name}: {line.strip()!r} is in {SECRETS[bare]}")
+    assert not given_away, "\n".join(given_away)
+
+
+def test_no_sentence_about_a_choice_can_be_read_in_course() -> None:
+    from autograder.implementations import choices
+
+    for lesson in COURSE.lessons:
+        text = (ROOT / "course" / lesson.folder / ANSWERS).read_text(encoding="utf-8")
+        for choice in choices(lesson):
+            assert choice.reason not in text
+            assert choice.reason[:25] not in text
+
+
+@pytest.mark.parametrize("lesson", COURSE.lessons, ids=lambda lesson: lesson.folder)
+def test_a_released_lesson_needs_only_what_it_brings(lesson: Lesson) -> None:
+    """Every import is of the standard library, the four libraries, IPython, or beside it."""
+    folder = ROOT / "course" / lesson.folder
+    allowed = {"numpy", "torch", "matplotlib", "seaborn", "IPython"} | set(sys.stdlib_module_names)
+    allowed |= {path.stem for path in folder.glob("*.py")}
+    for name in files(folder):
+        if name.suffix not in (".py", ".ipynb"):
+            continue
+        tree = ast.parse("\n".join(released_code(folder / name)))
+        for node in ast.walk(tree):
+            modules = []
+            if isinstance(node, ast.Import):
+                modules = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                modules = [node.module or ""]
+            for module in modules:
+                assert module.split(".")[0] in allowed, f"{name} imports {module}"
+
+
+def released_code(path: Path) -> Iterator[str]:
+    if path.suffix == ".py":
+        yield path.read_text(encoding="utf-8")
+        return
+    for cell in nbformat.read(path, as_version=4).cells:
+        if cell.cell_type == "code":
+            yield cell.source
+
+
+@pytest.mark.parametrize("lesson", COURSE.lessons, ids=lambda lesson: lesson.folder)
+def test_the_checks_of_a_released_lesson_import_by_themselves(lesson: Lesson) -> None:
+    """In a folder of its own, without this package on the path."""
+    code = (
+        "import sys; sys.modules['autograder'] = None; sys.path.insert(0, '.');"
+        "import lesson_checks, lesson_figures; print(lesson_checks.__file__)"
+    )
+    folder = ROOT / "course" / lesson.folder
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert lesson.folder in done.stdout or done.stdout.startswith("./lesson_checks")

@@ -1,0 +1,62 @@
+"""Every student notebook runs as handed out, and fails only at its stubs."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from autograder.course import Lesson, grade_id, is_answer, is_test
+
+from .conftest import COURSE, ROOT
+
+
+def bound_names(source: str) -> set[str]:
+    """The names a cell would define."""
+    names = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.add(node.name)
+    return names
+
+
+@pytest.mark.parametrize("lesson", COURSE.lessons, ids=lambda lesson: lesson.folder)
+def test_the_student_notebook_fails_only_at_its_stubs(lesson: Lesson, tmp_path: Path) -> None:
+    """An error is a stub's own, or the lack of a name that a failed cell would have defined."""
+    for path in (ROOT / "course" / lesson.folder).iterdir():
+        if path.is_file():
+            (tmp_path / path.name).write_bytes(path.read_bytes())
+    notebook = nbformat.read(tmp_path / f"{lesson.notebook_name}.ipynb", as_version=4)
+    resources = {"metadata": {"path": str(tmp_path)}}
+    NotebookClient(notebook, timeout=300, allow_errors=True, resources=resources).execute()
+    lost: set[str] = set()
+    stubs = 0
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
+        errors = [output for output in cell.outputs if output.output_type == "error"]
+        if not errors:
+            continue
+        error = errors[0]
+        if error.ename == "NotImplementedError":
+            stubs += 1
+        else:
+            missing = error.ename == "NameError" and error.evalue.split("'")[1] in lost
+            assert missing, f"{grade_id(cell) or cell.source}: {error.ename}: {error.evalue}"
+        assert not is_answer(cell), f"the stub {grade_id(cell)} fails when it is defined"
+        lost |= bound_names(cell.source)
+    assert stubs, "nothing failed: are the solutions gone?"
+
+
+@pytest.mark.parametrize("lesson", COURSE.lessons, ids=lambda lesson: lesson.folder)
+def test_every_visible_check_fails_on_the_untouched_notebook(lesson: Lesson) -> None:
+    """A check that passes for the stub checks nothing; each calls its exercise."""
+    for name, cell in lesson.tests.items():
+        assert is_test(cell)
+        used = {node.id for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.Name)}
+        assert used & set(lesson.exercises), f"{name} calls no exercise"

@@ -1,0 +1,171 @@
+"""The wire: every plain value survives, and no bytes do anything but decode or be refused."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autograder import wire
+from autograder.wire import Foreign, ProtocolError, decode, encode
+
+ARRAYS = [
+    np.arange(6, dtype=np.int64).reshape(2, 3)[:, ::2],
+    np.zeros((0, 3), np.float32),
+    np.array(2.5),
+    np.array([[True, False]]),
+    np.array([1 + 2j]),
+    np.arange(4, dtype=">i4"),
+    np.float16([1.5, np.inf, np.nan]),
+]
+TENSORS = [
+    torch.ones(2, 3, dtype=torch.bfloat16),
+    torch.tensor([True, False]),
+    torch.arange(6).reshape(2, 3).T,
+    torch.tensor(3.0, requires_grad=True),
+    torch.zeros(0, 2),
+]
+
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary(),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.lists(inner, max_size=4).map(tuple)
+        | st.dictionaries(st.text(max_size=5), inner, max_size=4)
+    ),
+    max_leaves=15,
+)
+
+
+def same(one: object, other: object) -> bool:
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, float):
+        return one == other or (math.isnan(one) and math.isnan(other))  # type: ignore[arg-type]
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(map(same, one, other))  # type: ignore[arg-type]
+    if isinstance(one, dict):
+        return list(one) == list(other) and all(  # type: ignore[call-overload]
+            same(one[key], other[key])  # type: ignore[index]
+            for key in one
+        )
+    return one == other
+
+
+@given(plain)
+def test_plain_values_come_back_as_they_went(value: object) -> None:
+    assert same(decode(encode(value)), value)
+
+
+@pytest.mark.parametrize("array", ARRAYS, ids=str)
+def test_arrays_come_back_as_they_went(array: np.ndarray) -> None:
+    back = decode(encode(array))
+    assert type(back) is np.ndarray
+    assert back.dtype == array.dtype.newbyteorder("=")
+    np.testing.assert_array_equal(back, array)
+    back[...] = 0  # writable, and a copy
+
+
+@pytest.mark.parametrize("tensor", TENSORS, ids=str)
+def test_tensors_come_back_as_they_went(tensor: torch.Tensor) -> None:
+    back = decode(encode(tensor))
+    assert type(back) is torch.Tensor
+    assert (back.dtype, back.requires_grad) == (tensor.dtype, tensor.requires_grad)
+    assert torch.equal(back, tensor)
+
+
+@pytest.mark.parametrize("value", [np.float32(1.5), np.bool_(True), np.int64(-3)])
+def test_scalars_keep_their_type(value: np.generic) -> None:
+    assert type(decode(encode(value))) is type(value)
+    assert decode(encode(value)) == value
+
+
+class Liar(np.ndarray):
+    """An array that equals everything."""
+
+    def __eq__(self, other: object) -> bool:  # type: ignore[override]
+        return True
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        object(),
+        lambda: None,
+        np.array([object()]),
+        np.zeros(2).view(Liar),
+        np.matrix([[1.0]]),
+        torch.nn.Linear(2, 2),
+        torch.ones(2).to_sparse(),
+        torch.ones(2, device="meta"),
+        type("Number", (int,), {})(3),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_other_types_do_not_travel(value: object) -> None:
+    with pytest.raises(ProtocolError, match="does not travel"):
+        encode(value)
+    assert isinstance(decode(encode(value, strict=False)), Foreign)
+
+
+def test_caps_are_kept() -> None:
+    endless: list[object] = []
+    endless.append(endless)
+    for value in (endless, [None] * (wire.MOST_NODES + 1), 10**5000):
+        with pytest.raises(ProtocolError):
+            encode(value)
+
+
+@given(st.binary(max_size=300))
+@settings(max_examples=500)
+def test_any_bytes_are_a_value_or_a_protocol_error(data: bytes) -> None:
+    try:
+        decode(data)
+    except ProtocolError:
+        pass
+
+
+FRAME = encode([1, 2.5, "text", np.arange(6.0).reshape(2, 3), torch.ones(3), {"a": (None, True)}])
+
+
+@given(st.lists(st.tuples(st.integers(0, len(FRAME) - 1), st.integers(0, 255)), max_size=8))
+@settings(max_examples=1500)
+def test_damaged_frames_are_a_value_or_a_protocol_error(damage: list[tuple[int, int]]) -> None:
+    frame = bytearray(FRAME)
+    for position, value in damage:
+        frame[position] = value
+    try:
+        decode(frame)
+    except ProtocolError:
+        pass
+
+
+json_like = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(
+        ["array", "tensor", "int", "float", "str", "dict", "list", "float64", "bool", "1e999"]
+    ),
+    lambda inner: st.lists(inner, max_size=5),
+    max_leaves=20,
+)
+
+
+@given(json_like, st.binary(max_size=32))
+@settings(max_examples=1500)
+def test_any_tree_is_a_value_or_a_protocol_error(tree: object, body: bytes) -> None:
+    import json
+
+    text = json.dumps({"tree": tree, "buffers": [len(body)]}).encode()
+    frame = wire.HEADER.pack(wire.MAGIC, len(text), len(body)) + text + body
+    try:
+        decode(frame)
+    except ProtocolError:
+        pass
+
+
+def test_a_boolean_array_holds_booleans_whatever_its_bytes() -> None:
+    frame = encode(np.array([True, False])).replace(b"\x01\x00", b"\x07\x00")
+    assert decode(frame).tolist() == [True, False]
