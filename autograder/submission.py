@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import nbformat
-
 from autograder.bundle import Bundle
 
 #: A notebook file, in bytes. One with many figures has a few million.
@@ -94,8 +92,8 @@ def read_file(path: Path) -> bytes:
     except OSError as error:
         why = "it is a link" if path.is_symlink() else (error.strerror or "unknown reason")
         raise Unreadable(f"The notebook could not be opened: {why}. Hand in the file.") from None
-    with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(file.fileno())
+    try:
+        status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise Unreadable("The notebook is not a regular file. Hand in the .ipynb file itself.")
         if status.st_size > MOST_BYTES:
@@ -103,7 +101,10 @@ def read_file(path: Path) -> bytes:
                 f"The notebook has {status.st_size / 2**20:.0f} MB; at most "
                 f"{MOST_BYTES // 2**20} MB are read. Clear its outputs and hand it in again."
             )
-        return file.read(MOST_BYTES)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(MOST_BYTES)
+    finally:
+        os.close(descriptor)
 
 
 def parse(data: bytes, bundle: Bundle) -> Submission:
@@ -128,15 +129,12 @@ def parse(data: bytes, bundle: Bundle) -> Submission:
     if version > 4:
         raise Unreadable(f"The notebook has format {version}; formats 1 to 4 can be read.")
     if version < 4:
-        try:
-            tree = nbformat.convert(nbformat.from_dict(tree), 4)
-        except Exception:
-            raise Unreadable(
-                f"The notebook says it has format {version} and cannot be converted. Open it in "
-                "JupyterLab, save it, and hand it in again."
-            ) from None
-        flags.append(f"the notebook has the old format {version}; it was converted")
+        flags.append(f"the notebook has the old format {version}; it was read as far as possible")
     cells = tree.get("cells")
+    if not isinstance(cells, list) and isinstance(tree.get("worksheets"), list):
+        sheets = [sheet for sheet in tree["worksheets"] if isinstance(sheet, dict)]
+        lists = [sheet["cells"] for sheet in sheets if isinstance(sheet.get("cells"), list)]
+        cells = [cell for cells in lists for cell in cells]
     if not isinstance(cells, list):
         raise Unreadable("The notebook has no list of cells. Save it in JupyterLab and try again.")
     submission = Submission([], flags)
@@ -153,7 +151,7 @@ def parse(data: bytes, bundle: Bundle) -> Submission:
 def _cell(raw: Any) -> Cell | None:
     if not isinstance(raw, dict):
         return None
-    source = raw.get("source", "")
+    source = raw.get("source", raw.get("input", ""))  # input: nbformat 2 and 3
     if isinstance(source, list) and all(isinstance(line, str) for line in source):
         source = "".join(source)
     kind = raw.get("cell_type")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 
 import numpy as np
@@ -87,6 +88,8 @@ def test_scalars_keep_their_type(value: np.generic) -> None:
 class Liar(np.ndarray):
     """An array that equals everything."""
 
+    __hash__ = None  # type: ignore[assignment]
+
     def __eq__(self, other: object) -> bool:  # type: ignore[override]
         return True
 
@@ -123,10 +126,8 @@ def test_caps_are_kept() -> None:
 @given(st.binary(max_size=300))
 @settings(max_examples=500)
 def test_any_bytes_are_a_value_or_a_protocol_error(data: bytes) -> None:
-    try:
+    with contextlib.suppress(ProtocolError):
         decode(data)
-    except ProtocolError:
-        pass
 
 
 FRAME = encode([1, 2.5, "text", np.arange(6.0).reshape(2, 3), torch.ones(3), {"a": (None, True)}])
@@ -138,14 +139,16 @@ def test_damaged_frames_are_a_value_or_a_protocol_error(damage: list[tuple[int, 
     frame = bytearray(FRAME)
     for position, value in damage:
         frame[position] = value
-    try:
+    with contextlib.suppress(ProtocolError):
         decode(frame)
-    except ProtocolError:
-        pass
 
 
 json_like = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.sampled_from(
         ["array", "tensor", "int", "float", "str", "dict", "list", "float64", "bool", "1e999"]
     ),
     lambda inner: st.lists(inner, max_size=5),
@@ -160,10 +163,8 @@ def test_any_tree_is_a_value_or_a_protocol_error(tree: object, body: bytes) -> N
 
     text = json.dumps({"tree": tree, "buffers": [len(body)]}).encode()
     frame = wire.HEADER.pack(wire.MAGIC, len(text), len(body)) + text + body
-    try:
+    with contextlib.suppress(ProtocolError):
         decode(frame)
-    except ProtocolError:
-        pass
 
 
 def test_a_boolean_array_holds_booleans_whatever_its_bytes() -> None:

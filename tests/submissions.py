@@ -1,0 +1,62 @@
+"""Submissions as students make them: a released notebook with answers typed in."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+
+from autograder.bundle import Bundle
+from autograder.course import grade_id, is_answer
+from autograder.grading import Graded, Limits, grade
+
+SEED = 20260
+
+
+def notebook_with(bundle: Bundle, instead: dict[str, str] | None = None) -> NotebookNode:
+    """The solved notebook with some answer cells replaced."""
+    notebook = copy.deepcopy(bundle.notebook)
+    for cell in notebook.cells:
+        if is_answer(cell) and grade_id(cell) in (instead or {}):
+            cell.source = (instead or {})[grade_id(cell)]
+    return notebook
+
+
+def as_bytes(notebook: NotebookNode | dict[str, Any]) -> bytes:
+    """A notebook as a file."""
+    return json.dumps(notebook).encode()
+
+
+def graded(
+    bundle: Bundle, notebook: Any, *, seed: int = SEED, limits: Limits | None = None
+) -> Graded:
+    """The verdict on a notebook or on bytes."""
+    data = notebook if isinstance(notebook, bytes) else as_bytes(notebook)
+    return grade(data, bundle, seed=seed, limits=limits)
+
+
+def points(verdict: Graded) -> dict[str, float]:
+    """The points of each exercise."""
+    found: dict[str, float] = {}
+    for test in verdict.tests:
+        found[test.exercise] = found.get(test.exercise, 0.0) + test.points
+    return found
+
+
+def max_points(bundle: Bundle) -> dict[str, float]:
+    """The points each exercise is worth."""
+    found: dict[str, float] = {}
+    for test in bundle.tests:
+        found[test.exercise] = found.get(test.exercise, 0.0) + test.points
+    return found
+
+
+def released(bundle: Bundle) -> NotebookNode:
+    """The untouched student notebook of a lesson in course/."""
+    from .conftest import ROOT
+
+    path = ROOT / "course" / bundle.assignment / f"{bundle.notebook_name}.ipynb"
+    return nbformat.read(path, as_version=4)

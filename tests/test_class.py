@@ -1,0 +1,294 @@
+"""A class from new-class to gradebook, csv, json and pages; nobody disturbs anybody."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbgrader.api import Gradebook
+
+from autograder.batch import ClassResult, grade_class
+from autograder.class_folder import ClassError, ClassFolder, new_class
+from autograder.cli import main
+from autograder.course import grade_id
+from autograder.grades import GradesError
+
+from .submissions import notebook_with
+from .tiny import tiny_course
+
+LESSON = "01-tiny"
+SCHEMA = {
+    "student": str,
+    "assignment": str,
+    "notebook": str,
+    "status": str,
+    "reason": str,
+    "score": float,
+    "max_score": float,
+    "needs_manual_grade": bool,
+    "tests": list,
+    "flags": list,
+    "seconds": float,
+}
+TEST_SCHEMA = {
+    "grade_id": str,
+    "exercise": str,
+    "points": float,
+    "max_points": float,
+    "outcome": str,
+    "message": str,
+    "diagnosis": str,
+}
+
+
+def quiet(text: str) -> None:
+    """Say nothing."""
+
+
+def hand_in(folder: ClassFolder, student: str, content: Any, name: str = "tiny.ipynb") -> Path:
+    path = folder.root / "submitted" / student / LESSON / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+    return path
+
+
+def solved(folder: ClassFolder, why: str = "YOUR ANSWER HERE", **instead: str) -> Any:
+    notebook = notebook_with(folder.bundle(LESSON), instead)
+    for cell in notebook.cells:
+        if grade_id(cell) == "written_why":
+            cell.source = why
+    return notebook
+
+
+def entries(folder: ClassFolder) -> dict[str, dict[str, Any]]:
+    tree = json.loads((folder.root / "grades.json").read_text())
+    return {entry["student"]: entry for entry in tree["submissions"]}
+
+
+def scores_in_gradebook(folder: ClassFolder) -> dict[str, float]:
+    with Gradebook(folder.db_url) as gradebook:
+        found = gradebook.assignment_submissions(LESSON)
+        return {one.student.id: one.score for one in found}
+
+
+def new(tmp_path: Path) -> ClassFolder:
+    return new_class(tiny_course(tmp_path / "course"), tmp_path / "class", say=quiet)
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[ClassFolder, ClassResult]:
+    """A class with a right, a partly right, an untouched, a broken and a missing notebook."""
+    folder = new(tmp_path_factory.mktemp("graded"))
+    hand_in(folder, "ada", solved(folder, why="Because <b>it</b> is."))
+    hand_in(folder, "bob", solved(folder, double="def double(x):\n    return x + x\n"))
+    released = folder.root / "release" / LESSON / "tiny.ipynb"
+    hand_in(folder, "cleo", released.read_bytes())
+    hand_in(folder, "dan", b"{ broken")
+    hand_in(folder, "eve", b"notes", name="notes.txt")
+    hand_in(folder, "finn", solved(folder), name="my tiny.ipynb")
+    evil = hand_in(folder, "gus", b"x")
+    evil.unlink()
+    evil.symlink_to(folder.root / "source" / LESSON / "tiny.ipynb")
+    (folder.root / "submitted" / "ada" / "99-unknown").mkdir()
+    return folder, grade_class(folder, workers=2, say=quiet)
+
+
+def test_everybody_gets_a_verdict(graded: tuple[ClassFolder, ClassResult]) -> None:
+    folder, result = graded
+    status = {one.student: (one.graded.status, one.graded.score) for one in result.verdicts}
+    assert status == {
+        "ada": ("graded", 8.0),
+        "bob": ("graded", 7.0),
+        "cleo": ("graded", 0.0),
+        "dan": ("unreadable", 0.0),
+        "eve": ("missing", 0.0),
+        "finn": ("graded", 8.0),
+        "gus": ("unreadable", 0.0),
+    }
+    assert result.strangers == ["ada/99-unknown"]
+    assert scores_in_gradebook(folder) == {name: score for name, (_, score) in status.items()}
+
+
+def test_grades_json_has_the_published_schema(graded: tuple[ClassFolder, ClassResult]) -> None:
+    folder, _ = graded
+    tree = json.loads((folder.root / "grades.json").read_text())
+    assert set(tree) == {"engine", "sandbox", "course", "submissions"}
+    for entry in tree["submissions"]:
+        assert {key: type(value) for key, value in entry.items()} == SCHEMA
+        for test in entry["tests"]:
+            assert {key: type(value) for key, value in test.items()} == TEST_SCHEMA
+        assert entry["max_score"] == 8.0
+        assert entry["score"] == sum(test["points"] for test in entry["tests"])
+    assert entries(folder)["ada"]["needs_manual_grade"] is True
+    assert "my tiny.ipynb" in entries(folder)["finn"]["flags"][0]
+
+
+def test_grades_csv_says_the_same(graded: tuple[ClassFolder, ClassResult]) -> None:
+    folder, _ = graded
+    with (folder.root / "grades.csv").open() as file:
+        rows = {row["student"]: row for row in csv.DictReader(file)}
+    for student, entry in entries(folder).items():
+        assert float(rows[student]["score"]) == entry["score"]
+        assert rows[student]["status"] == entry["status"]
+
+
+def test_feedback_says_what_went_wrong_and_hides_what_is_hidden(
+    graded: tuple[ClassFolder, ClassResult],
+) -> None:
+    folder, _ = graded
+    pages = {
+        one: (folder.root / "feedback" / one / LESSON / "tiny.html").read_text()
+        for one in ("ada", "bob", "dan")
+    }
+    assert "A negative x is to be refused." in pages["bob"]
+    assert "Hidden checks of double: negative numbers." in pages["bob"]
+    assert "not a notebook" in pages["dan"]
+    for page in pages.values():
+        assert "-3.0" not in page and "HIDDEN TESTS" not in page
+        assert "<script" not in page and "<b>" not in page
+        assert "http" not in page.replace("http-equiv", "")
+    assert "to be graded by a person" in pages["ada"]
+
+
+def test_the_autograded_notebook_is_what_the_formgrader_expects(
+    graded: tuple[ClassFolder, ClassResult],
+) -> None:
+    folder, _ = graded
+    for student in ("ada", "bob", "cleo", "dan", "finn"):
+        path = folder.root / "autograded" / student / LESSON / "tiny.ipynb"
+        notebook = nbformat.read(path, as_version=4)
+        nbformat.validate(notebook)
+        names = [grade_id(cell) for cell in notebook.cells if grade_id(cell)]
+        source = folder.bundle(LESSON).notebook
+        assert sorted(names) == sorted(grade_id(c) for c in source.cells if grade_id(c))
+        tests = {grade_id(cell): cell for cell in notebook.cells}
+        assert "BEGIN HIDDEN TESTS" in tests["test_double_errors"].source
+    assert any("Marking scheme" in cell.source for cell in notebook.cells)
+
+
+def test_the_gradebook_is_whole(graded: tuple[ClassFolder, ClassResult]) -> None:
+    folder, _ = graded
+    with Gradebook(folder.db_url) as gradebook:
+        submission = gradebook.find_submission(LESSON, "ada")
+        grades = {grade.name: grade for grade in submission.notebooks[0].grades}
+        assert submission.max_score == 11.0
+        assert grades["written_why"].needs_manual_grade
+        assert grades["written_why"].auto_score is None
+        assert not grades["test_double"].needs_manual_grade
+        untouched = gradebook.find_submission(LESSON, "cleo")
+        assert not untouched.needs_manual_grade
+        comments = {
+            c.name: c.comment
+            for c in gradebook.find_submission(LESSON, "bob").notebooks[0].comments
+        }
+        assert "A negative x is to be refused." in comments["double"]
+
+
+def give_by_hand(folder: ClassFolder, student: str, points: float) -> None:
+    with Gradebook(folder.db_url) as gradebook:
+        grade = gradebook.find_grade("written_why", "tiny", LESSON, student)
+        grade.manual_score = points
+        grade.needs_manual_grade = False
+        gradebook.db.commit()
+
+
+def test_a_later_grading_replaces_an_earlier_one(tmp_path: Path) -> None:
+    folder = new(tmp_path)
+    hand_in(folder, "ada", solved(folder, why="Because."))
+    hand_in(folder, "bob", solved(folder))
+    grade_class(folder, say=quiet)
+    give_by_hand(folder, "ada", 2.5)
+    assert scores_in_gradebook(folder) == {"ada": 10.5, "bob": 8.0}
+
+    # The same answer again, with less code: the person's points stay, the others go.
+    less = solved(folder, why="Because.", quadruple="def quadruple(x):\n    return x\n")
+    hand_in(folder, "ada", less)
+    grade_class(folder, students=["ada"], say=quiet)
+    assert scores_in_gradebook(folder) == {"ada": 6.5, "bob": 8.0}
+    page = (folder.root / "feedback" / "ada" / LESSON / "tiny.html").read_text()
+    assert "2.5 of 3" in page
+    assert set(entries(folder)) == {"ada", "bob"}
+
+    # Another answer: it has to be read again. Then a file that is nothing.
+    hand_in(folder, "ada", solved(folder, why="No, because."))
+    grade_class(folder, students=["ada"], say=quiet)
+    assert scores_in_gradebook(folder)["ada"] == 8.0
+    assert entries(folder)["ada"]["needs_manual_grade"] is True
+    hand_in(folder, "ada", b"")
+    grade_class(folder, students=["ada"], say=quiet)
+    assert scores_in_gradebook(folder) == {"ada": 0.0, "bob": 8.0}
+
+
+def test_what_is_wrong_with_a_class_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ClassError, match="does not exist"):
+        ClassFolder.open(tmp_path / "nowhere")
+    with pytest.raises(ClassError, match="is not a class"):
+        ClassFolder.open(tmp_path)
+    folder = new(tmp_path)
+    with pytest.raises(ClassError, match="is not empty"):
+        new_class(tiny_course(tmp_path / "again"), folder.root, say=quiet)
+    with pytest.raises(ClassError, match="there are 01-tiny"):
+        grade_class(folder, assignments=["02-other"], say=quiet)
+    with pytest.raises(ClassError, match="'zoe' has handed nothing in"):
+        grade_class(folder, students=["zoe"], say=quiet)
+    (folder.root / "grades.json").write_text("{")
+    hand_in(folder, "ada", b"")
+    with pytest.raises(GradesError, match="move it away"):
+        grade_class(folder, say=quiet)
+
+
+@pytest.mark.parametrize(
+    ("old", "new_text", "says"),
+    [
+        ("cell = 30", "cell = -1", "positive number"),
+        ("cell = 30", "cells = 30", "limits.cells is unknown"),
+        ("seed = ", "seed = -", "whole number"),
+        ("[limits]", "[limits", "not valid TOML"),
+    ],
+)
+def test_class_toml_mistakes_are_named(tmp_path: Path, old: str, new_text: str, says: str) -> None:
+    folder = new(tmp_path)
+    path = folder.root / "class.toml"
+    path.write_text(path.read_text().replace(old, new_text, 1))
+    hand_in(folder, "ada", b"")
+    with pytest.raises(ClassError, match=says):
+        grade_class(ClassFolder.open(folder.root), say=quiet)
+
+
+def test_an_assignment_may_have_limits_of_its_own(tmp_path: Path) -> None:
+    folder = new(tmp_path)
+    path = folder.root / "class.toml"
+    path.write_text(path.read_text() + f'\n[limits."{LESSON}"]\ntest = 1.5\n')
+    limits = ClassFolder.open(folder.root).limits(LESSON)
+    assert (limits.cell, limits.test, limits.notebook) == (30.0, 1.5, 240.0)
+
+
+def test_exit_status(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = new(tmp_path)
+    hand_in(folder, "ada", b"")
+    assert main(["grade", str(folder.root), "--quiet"]) == 0
+    assert "unreadable" in capsys.readouterr().out
+    (folder.root / "submitted" / "ada" / "03-typo").mkdir()
+    assert main(["grade", str(folder.root), "--quiet"]) == 1
+    assert "03-typo is no assignment" in capsys.readouterr().err
+    assert main(["grade", str(tmp_path / "nowhere")]) == 2
+    assert "autograder new-class" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as usage:
+        main(["grade", str(folder.root), "--workers", "0"])
+    assert usage.value.code == 2
+
+
+def test_the_command_works_without_an_activated_environment(tmp_path: Path) -> None:
+    """nbgrader calls alembic by name; our commands find it beside the interpreter."""
+    tiny_course(tmp_path)
+    command = [sys.executable, "-m", "autograder.cli", "new-class", "class", "--course", "."]
+    environment = {**os.environ, "PATH": os.defpath}
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
+    assert (tmp_path / "class" / "gradebook.db").exists()

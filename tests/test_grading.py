@@ -1,0 +1,328 @@
+"""One submission, whatever it is, ends in a verdict with a reason."""
+
+from __future__ import annotations
+
+import copy
+import os
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+from autograder.build import write_source
+from autograder.bundle import Bundle, BundleError
+from autograder.course import grade_id, is_test
+from autograder.grading import Graded, Limits
+from autograder.submission import Missing, Unreadable, find_notebook, read_file
+
+from .submissions import as_bytes, graded, notebook_with, points
+from .tiny import tiny_course
+
+FULL = {"double": 3.0, "quadruple": 4.0, "answer_size": 1.0}
+QUICK = Limits(cell=5, test=5, notebook=60)
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    folder = tmp_path_factory.mktemp("tiny")
+    lesson = tiny_course(folder).lesson("01")
+    write_source(lesson, folder / "source" / lesson.folder)
+    return Bundle.load(folder / "source" / lesson.folder)
+
+
+def outcome(verdict: Graded, name: str) -> str:
+    return next(test.outcome for test in verdict.tests if test.grade_id == name)
+
+
+def message(verdict: Graded, name: str) -> str:
+    return next(test.message for test in verdict.tests if test.grade_id == name)
+
+
+def with_cell(bundle: Bundle, source: str, position: int = 1) -> Any:
+    notebook = notebook_with(bundle)
+    notebook.cells.insert(position, nbformat.v4.new_code_cell(source))
+    return notebook
+
+
+def test_a_right_notebook_gets_everything(bundle: Bundle) -> None:
+    verdict = graded(bundle, notebook_with(bundle))
+    assert points(verdict) == FULL
+    assert (verdict.score, verdict.max_score, verdict.status) == (8.0, 8.0, "graded")
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"", "empty"),
+        (b"   \n", "empty"),
+        (b"{", "not JSON"),
+        (b"\xff\xfe\x00", "not JSON"),
+        (b"[" * 100_000, "not JSON"),
+        (b"[]", "not a notebook"),
+        (b'{"cells": []}', "not a notebook"),
+        (b'{"nbformat": 4, "cells": 3}', "no list of cells"),
+        (b'{"nbformat": 9, "cells": []}', "format 9"),
+        (b'{"nbformat": 2}', "no list of cells"),
+        (b'{"nbformat": true, "cells": []}', "not a notebook"),
+    ],
+)
+def test_what_cannot_be_read_gets_a_reason(bundle: Bundle, data: bytes, says: str) -> None:
+    verdict = graded(bundle, data)
+    assert verdict.status == "unreadable"
+    assert says in verdict.reason
+    assert verdict.score == 0
+    assert [test.outcome for test in verdict.tests] == ["missing"] * len(bundle.tests)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [None, 3, "text", {"cell_type": "code"}, {"cell_type": 4, "source": "x"}],
+        [{"cell_type": "code", "source": {"a": 1}, "metadata": []}],
+        [{"cell_type": "code", "source": "1", "metadata": {"nbgrader": [1]}, "outputs": "x"}],
+        [{"cell_type": "code", "source": ["1", 2], "metadata": {"nbgrader": {"grade_id": 7}}}],
+    ],
+)
+def test_odd_cells_are_survived(bundle: Bundle, cells: list[Any]) -> None:
+    verdict = graded(bundle, as_bytes({"nbformat": 4, "cells": cells}))
+    assert (verdict.status, verdict.score) == ("graded", 0)
+
+
+def test_an_old_format_is_read(bundle: Bundle) -> None:
+    cells = [
+        {"cell_type": "code", "input": cell.source, "metadata": {}, "language": "python"}
+        for cell in notebook_with(bundle).cells
+        if cell.cell_type == "code" and not is_test(cell)
+    ]
+    old = {"nbformat": 3, "nbformat_minor": 0, "metadata": {}, "worksheets": [{"cells": cells}]}
+    verdict = graded(bundle, as_bytes(old))
+    assert points(verdict) == FULL
+    assert any("old format 3" in flag for flag in verdict.flags)
+
+
+def test_test_cells_come_from_the_source(bundle: Bundle) -> None:
+    wrong = {"double": "def double(x):\n    return 3 * x\n"}
+    gone, edited, doubled = (notebook_with(bundle, wrong) for _ in range(3))
+    gone.cells = [cell for cell in gone.cells if not is_test(cell)]
+    for cell in edited.cells:
+        if is_test(cell):
+            cell.source = "pass"
+            cell.metadata["tags"] = ["skip-execution"]
+    doubled.cells += [copy.deepcopy(cell) for cell in doubled.cells if is_test(cell)]
+    for notebook, flag in ((gone, "is missing"), (edited, "was edited"), (doubled, "2 times")):
+        verdict = graded(bundle, notebook)
+        assert points(verdict) == {"double": 0.0, "quadruple": 4.0, "answer_size": 1.0}
+        assert all(
+            any(flag in one and test.grade_id in one for one in verdict.flags)
+            for test in bundle.tests
+        )
+
+
+def test_a_retyped_test_cell_without_metadata_is_not_run(bundle: Bundle) -> None:
+    notebook = notebook_with(bundle)
+    for cell in notebook.cells:
+        if is_test(cell):
+            cell.metadata = {}
+    assert points(graded(bundle, notebook)) == FULL
+
+
+def test_lost_metadata_cost_nothing(bundle: Bundle) -> None:
+    notebook = notebook_with(bundle)
+    for cell in notebook.cells:
+        cell.metadata = {}
+        cell.pop("id")
+    verdict = graded(bundle, notebook)
+    assert points(verdict) == FULL
+    assert any("answer cell double is missing" in flag for flag in verdict.flags)
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        "import warnings; warnings.warn('careful'); print('hello')",
+        "print('x' * 10**6)",
+        "1 / 0",
+        "this is no Python",
+        "%matplotlib inline\nimport matplotlib.pyplot as plt; plt.plot([1, 2]); plt.show()",
+        "!echo hello",
+        "import sys; sys.exit(3)",
+        "input('name? ')",
+        "np = None; torch = 3; F = 'force'",
+    ],
+)
+def test_a_right_answer_survives_what_stands_around_it(bundle: Bundle, extra: str) -> None:
+    position = 1 if "np = None" not in extra else len(bundle.notebook.cells)
+    notebook = with_cell(bundle, extra, position)
+    if "np = None" in extra:  # the answers then need an import of their own
+        notebook.cells.append(nbformat.v4.new_code_cell("import numpy as np"))
+    assert points(graded(bundle, notebook)) == FULL
+
+
+def test_a_cell_that_ends_its_process_costs_nobody_else(bundle: Bundle) -> None:
+    verdict = graded(bundle, with_cell(bundle, "import os; os._exit(7)"))
+    assert points(verdict) == FULL
+    assert any("status 7" in run.error for run in verdict.runs)
+
+
+def test_a_cell_that_never_ends_is_left_out(bundle: Bundle) -> None:
+    verdict = graded(bundle, with_cell(bundle, "while True: pass"), limits=Limits(2, 5, 60))
+    assert points(verdict) == FULL
+    assert any("did not finish within 2 seconds" in run.error for run in verdict.runs)
+
+
+def test_an_answer_that_ends_the_process_loses_its_own_points_only(bundle: Bundle) -> None:
+    wrong = "def double(x):\n    import os, signal\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+    verdict = graded(bundle, notebook_with(bundle, {"double": wrong}))
+    assert points(verdict) == {"double": 0.0, "quadruple": 4.0, "answer_size": 1.0}
+    assert outcome(verdict, "test_double") == "crashed"
+    assert "SIGKILL" in message(verdict, "test_double")
+
+
+def test_an_answer_that_never_ends_loses_its_own_points_only(bundle: Bundle) -> None:
+    wrong = "def quadruple(x):\n    while True:\n        pass\n"
+    limits = Limits(cell=5, test=1, notebook=60)
+    verdict = graded(bundle, notebook_with(bundle, {"quadruple": wrong}), limits=limits)
+    assert points(verdict) == {"double": 3.0, "quadruple": 0.0, "answer_size": 1.0}
+    assert outcome(verdict, "test_quadruple") == "timeout"
+
+
+def test_the_notebook_as_a_whole_has_a_limit(bundle: Bundle) -> None:
+    notebook = with_cell(bundle, "import time; time.sleep(30)")
+    verdict = graded(bundle, notebook, limits=Limits(cell=60, test=5, notebook=6))
+    assert verdict.status == "graded"
+    assert verdict.score == 0
+    assert {test.outcome for test in verdict.tests} == {"timeout"}
+    assert verdict.seconds < 20
+
+
+def test_partly_right_gets_its_part(bundle: Bundle) -> None:
+    verdict = graded(
+        bundle, notebook_with(bundle, {"double": "def double(x):\n    return x + x\n"})
+    )
+    assert points(verdict) == {"double": 2.0, "quadruple": 4.0, "answer_size": 1.0}
+    assert outcome(verdict, "test_double_errors") == "failed"
+
+
+def test_an_exercise_is_graded_on_a_right_version_of_what_it_builds_on(bundle: Bundle) -> None:
+    wrong = {"double": "def double(x):\n    return 3 * x\n"}
+    verdict = graded(bundle, notebook_with(bundle, wrong))
+    assert points(verdict) == {"double": 0.0, "quadruple": 4.0, "answer_size": 1.0}
+    assert "course's own double" in message(verdict, "test_quadruple")
+
+
+def test_building_on_a_failed_exercise_earns_nothing_by_itself(bundle: Bundle) -> None:
+    wrong = {
+        "double": "def double(x):\n    return 3 * x\n",
+        "quadruple": "def quadruple(x):\n    return double(x)\n",
+    }
+    verdict = graded(bundle, notebook_with(bundle, wrong))
+    assert points(verdict) == {"double": 0.0, "quadruple": 0.0, "answer_size": 1.0}
+
+
+def test_a_hidden_test_shows_no_value(bundle: Bundle) -> None:
+    telling = "def double(x):\n    raise TypeError(f'the input is {x}')\n"
+    verdict = graded(bundle, notebook_with(bundle, {"double": telling}))
+    assert "-3" not in message(verdict, "test_double_errors")
+    assert "the input is" in message(verdict, "test_double")
+
+
+def test_a_wrong_choice_gets_its_reason(bundle: Bundle) -> None:
+    verdict = graded(bundle, notebook_with(bundle, {"answer_size": "answer_size = 'a'"}))
+    assert "It is larger." in message(verdict, "test_answer_size")
+    verdict = graded(bundle, notebook_with(bundle, {"answer_size": "answer_size = 'z'"}))
+    assert "none of the choices" in message(verdict, "test_answer_size")
+
+
+def test_a_cell_that_cannot_be_read_is_the_reason_given(bundle: Bundle) -> None:
+    verdict = graded(bundle, notebook_with(bundle, {"double": "def double(x:\n    return 2*x"}))
+    assert outcome(verdict, "test_double") == "missing"
+    assert "SyntaxError" in message(verdict, "test_double")
+
+
+def test_an_in_place_change_is_seen(bundle: Bundle) -> None:
+    wrong = "def quadruple(x):\n    x *= 4\n    return x\n"
+    verdict = graded(bundle, notebook_with(bundle, {"quadruple": wrong}))
+    assert "changed in place" in message(verdict, "test_quadruple")
+
+
+LIES = [
+    "class Yes:\n    def __eq__(self, other): return True\n"
+    "    def __getattr__(self, n): return self\n"
+    "def double(x):\n    return Yes()",
+    "class Yes(np.ndarray):\n    def __eq__(self, other): return True\n"
+    "def double(x):\n    return np.zeros(3).view(Yes)",
+    "def double(x):\n    import numpy.testing as t\n"
+    "    t.assert_allclose = lambda *a, **k: None\n"
+    "    np.isclose = lambda *a, **k: np.array(True)\n    return x",
+    "import lesson_checks\nlesson_checks.assert_close = lambda *a, **k: None\n"
+    "def double(x):\n    return x",
+    "def double(x):\n    return np.full(x.shape, None, dtype=object)",
+    "def double(x):\n    return [2 * x]",
+    "def double(x):\n    return None",
+]
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_lies_earn_nothing(bundle: Bundle, lie: str) -> None:
+    verdict = graded(bundle, notebook_with(bundle, {"double": lie}))
+    assert points(verdict) == {"double": 0.0, "quadruple": 4.0, "answer_size": 1.0}
+
+
+def test_bytes_of_its_own_on_the_wire_earn_nothing(bundle: Bundle) -> None:
+    forge = (
+        "import os, socket\n"
+        "def double(x):\n"
+        "    for fd in range(3, 60):\n"
+        "        try:\n            os.write(fd, b'ATN1' + b'\\0' * 400)\n"
+        "        except OSError:\n            pass\n"
+        "    return x\n"
+    )
+    verdict = graded(bundle, notebook_with(bundle, {"double": forge}), limits=QUICK)
+    assert points(verdict)["double"] == 0
+    assert points(verdict)["answer_size"] == 1
+
+
+def test_the_notebook_is_found_also_under_another_name(bundle: Bundle, tmp_path: Path) -> None:
+    with pytest.raises(Missing, match=r"tiny\.ipynb"):
+        find_notebook(tmp_path / "nowhere", bundle)
+    with pytest.raises(Missing, match="No notebook"):
+        find_notebook(tmp_path, bundle)
+    (tmp_path / "mine.ipynb").write_text("{}")
+    path, flags = find_notebook(tmp_path, bundle)
+    assert path.name == "mine.ipynb" and "not tiny.ipynb" in flags[0]
+    (tmp_path / "other.ipynb").write_text("{}")
+    with pytest.raises(Missing, match=r"mine\.ipynb, other\.ipynb"):
+        find_notebook(tmp_path, bundle)
+    (tmp_path / "tiny.ipynb").write_text("{}")
+    assert find_notebook(tmp_path, bundle)[0].name == "tiny.ipynb"
+
+
+def test_only_regular_files_are_read(tmp_path: Path) -> None:
+    (tmp_path / "real.ipynb").write_text("{}")
+    (tmp_path / "link.ipynb").symlink_to(tmp_path / "real.ipynb")
+    os.mkfifo(tmp_path / "pipe.ipynb")
+    (tmp_path / "folder.ipynb").mkdir()
+    assert read_file(tmp_path / "real.ipynb") == b"{}"
+    for name in ("link", "pipe", "folder"):
+        with pytest.raises(Unreadable):
+            read_file(tmp_path / f"{name}.ipynb")
+
+
+def test_a_damaged_source_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match="holds 0"):
+        Bundle.load(tmp_path)
+    (tmp_path / "a.ipynb").write_text("{")
+    with pytest.raises(BundleError, match="cannot be read"):
+        Bundle.load(tmp_path)
+
+
+def test_every_written_answer_that_is_more_than_the_stub_waits_for_a_person(
+    bundle: Bundle,
+) -> None:
+    notebook = notebook_with(bundle)
+    for text, waits in (("YOUR ANSWER HERE", False), ("Because it is.", True), ("  ", False)):
+        for cell in notebook.cells:
+            if grade_id(cell) == "written_why":
+                cell.source = text
+        assert graded(bundle, notebook).needs_manual_grade is waits

@@ -1,0 +1,67 @@
+"""What people install is said once, and the other places say the same."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib.metadata import version
+
+import pytest
+
+from .conftest import ROOT
+
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+REQUIREMENTS = (
+    *PYPROJECT["project"]["dependencies"],
+    *PYPROJECT["project"]["optional-dependencies"]["test"],
+)
+#: What conda-forge calls the build of torch without CUDA.
+CONDA_NAMES = {"pytorch-cpu": "torch"}
+
+
+def environment_requirements() -> set[str]:
+    text = (ROOT / "environment.yml").read_text(encoding="utf-8")
+    lines = re.findall(r"^  - (\S+)$", text.split("dependencies:")[1], re.M)
+    found = set()
+    for line in lines:
+        name, bound = re.fullmatch(r"([\w-]+)(.*)", line).groups()  # type: ignore[union-attr]
+        found.add(CONDA_NAMES.get(name, name) + bound)
+    return found
+
+
+def test_environment_yml_says_what_pyproject_says() -> None:
+    python = "python" + PYPROJECT["project"]["requires-python"]
+    assert environment_requirements() == {python, "pip", *REQUIREMENTS}
+
+
+def constraints() -> dict[str, str]:
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = [line for line in lines if line and not line.startswith("#")]
+    assert all(re.fullmatch(r"[\w.-]+==[\w.]+", pin) for pin in pins), (
+        "a pin is a name and a version"
+    )
+    return dict(pin.lower().split("==") for pin in pins)
+
+
+def as_numbers(text: str) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", text)]
+
+
+@pytest.mark.parametrize("requirement", REQUIREMENTS)
+def test_every_lower_bound_is_kept_by_what_was_tried(requirement: str) -> None:
+    name, bound = requirement.split(">=")
+    pinned = constraints()[name]
+    assert as_numbers(pinned) >= as_numbers(bound)
+    assert version(name).split("+")[0] == pinned, "run `make setup` again"
+
+
+def test_the_readme_names_only_commands_that_exist() -> None:
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
+    named = set(re.findall(r"make (\w+)", (ROOT / "README.md").read_text(encoding="utf-8")))
+    assert named <= targets | {"a", "it"}, named - targets
+
+
+def test_ci_runs_the_one_command() -> None:
+    lines = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    commands = [line for line in lines if line and not line.startswith(("#", "set ", "cd "))]
+    assert commands == ["make test"]

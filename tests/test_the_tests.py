@@ -1,0 +1,103 @@
+"""The tests of the tests: right answers get everything, wrong ones lose what they should.
+
+Graded as a class is: the implementation in a box, the tests outside it.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from autograder.bundle import Bundle
+from autograder.course import Lesson
+from autograder.implementations import Implementation, alternatives, misconceptions
+from autograder.trial import report
+
+from .conftest import COURSE
+from .submissions import graded, max_points, notebook_with, points, released
+
+WRONG = [(lesson, one) for lesson in COURSE.lessons for one in misconceptions(lesson)]
+RIGHT = [(lesson, one) for lesson in COURSE.lessons for one in alternatives(lesson)]
+
+
+def label(value: object) -> str:
+    if isinstance(value, Lesson):
+        return value.folder[:2]
+    assert isinstance(value, Implementation)
+    return f"{value.exercise}-{value.name}"
+
+
+@pytest.mark.parametrize("lesson", COURSE.lessons, ids=label)
+def test_the_solution_gets_full_points(lesson: Lesson, bundles: dict[str, Bundle]) -> None:
+    bundle = bundles[lesson.folder]
+    verdict = graded(bundle, notebook_with(bundle))
+    lost = [(test.grade_id, test.message) for test in verdict.tests if test.outcome != "passed"]
+    assert not lost
+    assert verdict.score == bundle.max_score > 0
+    assert verdict.flags == ()
+
+
+@pytest.mark.parametrize("lesson", COURSE.lessons, ids=label)
+def test_the_untouched_notebook_gets_nothing(lesson: Lesson, bundles: dict[str, Bundle]) -> None:
+    bundle = bundles[lesson.folder]
+    verdict = graded(bundle, released(bundle))
+    assert verdict.status == "graded"
+    assert verdict.score == 0
+    assert {test.outcome for test in verdict.tests} == {"not_attempted"}
+    assert not verdict.needs_manual_grade
+    assert verdict.flags == ()
+
+
+@pytest.mark.parametrize(("lesson", "one"), RIGHT, ids=label)
+def test_every_alternative_gets_full_points(
+    lesson: Lesson, one: Implementation, bundles: dict[str, Bundle]
+) -> None:
+    bundle = bundles[lesson.folder]
+    verdict = graded(bundle, notebook_with(bundle, {one.exercise: one.source}))
+    lost = [(test.grade_id, test.message) for test in verdict.tests if test.outcome != "passed"]
+    assert not lost
+
+
+@pytest.mark.parametrize(("lesson", "one"), WRONG, ids=label)
+def test_every_misconception_loses_points_on_its_exercise_and_on_no_other(
+    lesson: Lesson, one: Implementation, bundles: dict[str, Bundle]
+) -> None:
+    bundle = bundles[lesson.folder]
+    verdict = graded(bundle, notebook_with(bundle, {one.exercise: one.source}))
+    full = max_points(bundle)
+    got = points(verdict)
+    assert got[one.exercise] < full[one.exercise]
+    others = {name: (got[name], full[name]) for name in full if name != one.exercise}
+    assert all(has == of for has, of in others.values()), others
+    assert one.sentence and one.seen
+
+
+@pytest.mark.parametrize("lesson", COURSE.lessons, ids=label)
+def test_the_tests_hold_for_other_inputs(lesson: Lesson) -> None:
+    """The same in one plain namespace, as the notebook runs them, over five seeds."""
+    assert report(lesson, [11, 12, 13, 14, 15]) == []
+
+
+@pytest.mark.parametrize("lesson", COURSE.lessons, ids=label)
+def test_every_exercise_has_its_catalogue(lesson: Lesson) -> None:
+    for name in lesson.exercises:
+        wrong = [one for one in misconceptions(lesson) if one.exercise == name]
+        right = [one for one in alternatives(lesson) if one.exercise == name]
+        if name.startswith("answer_"):
+            assert len(wrong) >= 2
+        else:
+            assert len(wrong) >= 4, f"{name} has {len(wrong)} misconceptions"
+            assert len(right) >= 2, f"{name} has {len(right)} alternatives"
+        assert len({one.name for one in wrong}) == len(wrong)
+
+
+@pytest.mark.parametrize("lesson", COURSE.lessons, ids=label)
+def test_every_lesson_asks_for_writing_and_for_short_answers(
+    lesson: Lesson, bundles: dict[str, Bundle]
+) -> None:
+    bundle = bundles[lesson.folder]
+    assert bundle.written
+    assert all("arking scheme" in one.source for one in bundle.written)
+    assert any(name.startswith("answer_") for name in lesson.exercises)
+    hidden = {test.exercise for test in bundle.tests if test.hidden}
+    functions = {name for name in lesson.exercises if not name.startswith("answer_")}
+    assert functions <= hidden, f"no hidden test: {functions - hidden}"
