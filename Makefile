@@ -36,7 +36,8 @@ demo: $(READY) ## build the course and grade the demonstration class
 	@echo "== Making the demonstration class in demo-class/ (an earlier one is replaced)"
 	$(BIN)/python demo/make_class.py demo-class
 	@echo "== Grading it"
-	$(BIN)/autograder grade demo-class --workers $(WORKERS)
+	-@$(BIN)/autograder doctor
+	$(BIN)/autograder grade demo-class --workers $(WORKERS) --sandbox $$($(BIN)/autograder doctor --tier)
 
 lab: $(READY) ## open the course in JupyterLab
 	$(BIN)/jupyter lab course

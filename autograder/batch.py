@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import traceback
 from collections.abc import Callable, Iterator
@@ -15,12 +16,14 @@ from pathlib import Path
 import nbformat
 
 from autograder.autograded import autograded_notebook, written_answers
+from autograder.boxes import Boxes
 from autograder.bundle import Bundle
 from autograder.class_folder import ClassError, ClassFolder, Handin
 from autograder.feedback import feedback_page, feedback_path
 from autograder.gradebook import manual_grades, open_gradebook, record
 from autograder.grades import Verdict, write_grades
 from autograder.grading import OUR_FAULT, Graded, Limits, grade
+from autograder.sandbox import NONE, choose
 from autograder.submission import Missing, Unreadable, find_notebook, read_file
 from autograder.tester import Tester
 
@@ -36,6 +39,7 @@ class Task:
     folder: Path
     seed: int
     limits: Limits
+    sandbox: str
 
 
 @dataclass
@@ -44,6 +48,7 @@ class ClassResult:
 
     verdicts: list[Verdict] = field(default_factory=list)
     strangers: list[str] = field(default_factory=list)
+    sandbox: str = NONE
 
     @property
     def not_judged(self) -> list[Verdict]:
@@ -61,6 +66,13 @@ def _tester(source: Path, seed: int, seconds: float) -> Tester:
     return Tester(_bundle(source), seed, seconds)
 
 
+@cache
+def _boxes(sandbox: str) -> Boxes:
+    boxes = Boxes(sandbox)
+    atexit.register(boxes.close)
+    return boxes
+
+
 def judge(task: Task) -> Graded:
     """Grade one submission; runs in a worker."""
     bundle = _bundle(task.source)
@@ -76,6 +88,7 @@ def judge(task: Task) -> Graded:
     return grade(
         data,
         bundle,
+        make_box=_boxes(task.sandbox).start,
         seed=task.seed,
         limits=task.limits,
         flags=tuple(flags),
@@ -89,6 +102,7 @@ def grade_class(
     assignments: list[str] | None = None,
     students: list[str] | None = None,
     workers: int | None = None,
+    sandbox: str = "auto",
     say: Say = print,
 ) -> ClassResult:
     """Grade ``submitted/`` of a class and write gradebook, notebooks, pages and files.
@@ -98,10 +112,12 @@ def grade_class(
         assignments: only these; all otherwise.
         students: only these; all otherwise.
         workers: how many submissions at a time; as many as there are cores otherwise.
+        sandbox: ``auto``, ``bubblewrap`` or ``none``.
         say: is told about progress.
 
     Raises:
         ClassError: an assignment or a student that the class does not have.
+        NoSandbox: student code cannot be confined here and ``none`` was not asked for.
     """
     for name in assignments or []:
         folder.bundle(name)  # complains about a name that is not there
@@ -118,7 +134,8 @@ def grade_class(
         if (not assignments or handin.assignment in assignments)
         and (not students or handin.student in students)
     ]
-    result = ClassResult(strangers=strangers)
+    tier = choose(sandbox)
+    result = ClassResult(strangers=strangers, sandbox=tier)
     if not wanted:
         say("Nothing to grade: no submission matches.")
         return result
@@ -126,7 +143,7 @@ def grade_class(
     workers = max(1, min(workers or os.cpu_count() or 1, len(wanted)))
     say(f"Grading {len(wanted)} submissions, {workers} at a time.")
     with open_gradebook(folder.db_url) as gradebook:
-        for done, (handin, graded) in enumerate(_judged(folder, wanted, workers), start=1):
+        for done, (handin, graded) in enumerate(_judged(folder, wanted, workers, tier), start=1):
             verdict = Verdict(handin.student, graded)
             result.verdicts.append(verdict)
             score = f"{graded.score:g} of {graded.max_score:g}"
@@ -143,19 +160,19 @@ def grade_class(
             page.parent.mkdir(parents=True, exist_ok=True)
             page.write_text(feedback_page(verdict, bundle, manual), encoding="utf-8")
     judged = [one for one in result.verdicts if one.graded.status != OUR_FAULT]
-    write_grades(folder.root, folder.title, "none", judged)
+    write_grades(folder.root, folder.title, tier, judged)
     return result
 
 
 def _judged(
-    folder: ClassFolder, handins: list[Handin], workers: int
+    folder: ClassFolder, handins: list[Handin], workers: int, sandbox: str
 ) -> Iterator[tuple[Handin, Graded]]:
     """The verdicts as they come. What breaks a worker is our fault, and named."""
     pending = list(handins)
     while pending:
         with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
             futures: dict[Future[Graded], Handin] = {
-                pool.submit(judge, _task(folder, handin)): handin for handin in pending
+                pool.submit(judge, _task(folder, handin, sandbox)): handin for handin in pending
             }
             broken: list[Handin] = []
             for future in as_completed(futures):
@@ -172,10 +189,14 @@ def _judged(
         pending, workers = broken, 1
 
 
-def _task(folder: ClassFolder, handin: Handin) -> Task:
-    source = folder.root / "source" / handin.assignment
+def _task(folder: ClassFolder, handin: Handin, sandbox: str) -> Task:
     return Task(
-        handin.student, source, handin.folder, folder.seed, folder.limits(handin.assignment)
+        handin.student,
+        folder.root / "source" / handin.assignment,
+        handin.folder,
+        folder.seed,
+        folder.limits(handin.assignment),
+        sandbox,
     )
 
 

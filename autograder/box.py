@@ -8,21 +8,25 @@ started again.
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from autograder import channel
+from autograder.confinement import BoxLimits
+from autograder.sandbox import NoSandbox, Zygote
 from autograder.wire import ProtocolError
 
-#: Seconds a fresh box may take until it is ready: mostly the import of torch.
-START_SECONDS = 120.0
+#: Seconds a fresh box may take until it is ready: a fork, on a busy machine.
+START_SECONDS = 60.0
+
+#: How often the memory of a box is looked at while it works, in seconds.
+WATCH_SECONDS = 0.2
+
+#: Bytes that the processes of a box may take together.
+MOST_MEMORY = BoxLimits().memory
 
 
 class BoxFailure(BaseException):
@@ -67,35 +71,24 @@ class Reply:
 class Box:
     """One running box. Use it as a context manager, or call :meth:`close`."""
 
-    def __init__(self, folder: Path) -> None:
-        """Start a process whose working folder is ``folder``.
+    def __init__(self, zygote: Zygote, files: dict[str, bytes]) -> None:
+        """Fork a box; the one before of the same zygote ends.
+
+        Args:
+            zygote: what it is forked from.
+            files: what lies beside the notebook.
 
         Raises:
             BoxFailure: it did not become ready.
         """
         mine, its = socket.socketpair()
+        self._zygote = zygote
         self._channel = mine
         self._count = 0
-        environment = {
-            "HOME": str(folder),
-            "LANG": "C.UTF-8",
-            "MPLBACKEND": "agg",
-            "MPLCONFIGDIR": str(folder),
-            "OMP_NUM_THREADS": "1",
-            "PATH": os.defpath,
-        }
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-m", "autograder.inside_box", str(its.fileno())],
-            cwd=folder,
-            env=environment,
-            pass_fds=[its.fileno()],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        self._ended = False
+        zygote.fork(its.fileno())
         its.close()
-        self._receive(0, time.monotonic() + START_SECONDS)
+        self._ask({"op": "enter", "files": files}, START_SECONDS)
 
     def __enter__(self) -> Box:
         return self
@@ -104,11 +97,12 @@ class Box:
         self.close()
 
     def close(self) -> None:
-        """End the process and all it started in its session."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        self._channel.close()
+        """End the box and everything in it."""
+        if not self._ended:
+            self._ended = True
+            self._channel.close()
+            with contextlib.suppress(NoSandbox, OSError):  # the zygote ended with it
+                self._zygote.end_box()
 
     def run(self, source: str, seconds: float) -> Reply:
         """Run a notebook cell."""
@@ -146,46 +140,58 @@ class Box:
         self._count += 1
         try:
             channel.send(self._channel, {"id": self._count, **request}, deadline=deadline)
+            answer = self._receive(deadline)
         except channel.Late:
-            raise self._ended(BoxTimeout(f"no answer within {seconds:g} seconds")) from None
+            self.close()
+            raise BoxTimeout(f"no answer within {seconds:g} seconds") from None
         except channel.Closed:
-            raise self._ended(BoxDied(self._epitaph())) from None
-        answer = self._receive(self._count, deadline)
+            raise BoxDied(self._epitaph()) from None
+        except ProtocolError as error:
+            self.close()
+            raise BoxDied(f"it sent bytes of its own ({error})") from None
+        except BaseException:
+            self.close()
+            raise
         output = answer.get("output", "")
         output = output if isinstance(output, str) else ""
         if answer.get("missing") is True:
             return Reply(missing=True, output=output)
-        error = answer.get("error")
-        if error is None:
+        raised = answer.get("error")
+        if raised is None:
             return Reply(value=answer.get("value"), output=output)
-        return Reply(error=_box_error(error), output=output)
+        return Reply(error=_box_error(raised), output=output)
 
-    def _receive(self, number: int, deadline: float) -> dict[str, Any]:
-        seconds = max(0.0, deadline - time.monotonic())
-        try:
-            answer = channel.receive(self._channel, deadline=deadline)
-        except channel.Late:
-            raise self._ended(BoxTimeout(f"no answer within {seconds:g} seconds")) from None
-        except channel.Closed:
-            raise self._ended(BoxDied(self._epitaph())) from None
-        except ProtocolError as error:
-            raise self._ended(BoxDied(f"the process sent bytes of its own ({error})")) from None
-        if not isinstance(answer, dict) or answer.get("id") != number:
-            raise self._ended(BoxDied("the process sent an answer nobody asked for"))
+    def _receive(self, deadline: float) -> dict[str, Any]:
+        """The answer to the last request; meanwhile the memory of the box is watched."""
+        while True:
+            try:
+                answer = channel.receive(
+                    self._channel,
+                    deadline=deadline,
+                    first_byte=min(deadline, time.monotonic() + WATCH_SECONDS),
+                )
+                break
+            except channel.NothingYet:
+                if self._zygote.memory() > MOST_MEMORY:
+                    self.close()
+                    limit = f"{MOST_MEMORY / 2**30:g} GiB"
+                    raise BoxDied(f"it took more than {limit} of memory") from None
+        if not isinstance(answer, dict) or answer.get("id") != self._count:
+            raise ProtocolError("an answer that nobody asked for")
         return answer
 
     def _epitaph(self) -> str:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            status = self._process.wait(timeout=2)
-            if status < 0:
-                with contextlib.suppress(ValueError):
-                    return f"the process was ended by {signal.Signals(-status).name}"
-            return f"the process ended itself with status {status}"
-        return "the process hung up"
-
-    def _ended(self, failure: BoxFailure) -> BoxFailure:
-        self.close()
-        return failure
+        """How a box ended that hung up by itself."""
+        self._ended = True
+        self._channel.close()
+        try:
+            status = self._zygote.end_box(hung_up=True)
+        except (NoSandbox, OSError):
+            return "it ended, and all around it"
+        if status < 0:
+            with contextlib.suppress(ValueError):
+                return f"it was ended by {signal.Signals(-status).name}"
+        return f"it ended with status {status}"
 
 
 def _box_error(error: Any) -> BoxError:

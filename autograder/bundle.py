@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import nbformat
@@ -149,6 +150,15 @@ class Bundle:
     def max_score(self) -> float:
         """Points that the machine gives."""
         return sum(test.points for test in self.tests)
+
+    @cached_property
+    def companions(self) -> dict[str, bytes]:
+        """What lies beside the notebook, from the source: never a submission's version."""
+        return {
+            path.name: path.read_bytes()
+            for path in sorted(self.folder.iterdir())
+            if path.is_file() and path.suffix != ".ipynb"
+        }
 
     @property
     def answers_path(self) -> Path:

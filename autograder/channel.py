@@ -17,6 +17,10 @@ class Late(Exception):
     """The deadline passed first."""
 
 
+class NothingYet(Exception):
+    """No frame has begun; the deadline has not passed."""
+
+
 def _until(channel: socket.socket, deadline: float | None) -> None:
     if deadline is None:
         channel.settimeout(None)
@@ -47,14 +51,27 @@ def send(
         raise Closed from None
 
 
-def receive(channel: socket.socket, *, deadline: float | None = None) -> Any:
+def receive(
+    channel: socket.socket, *, deadline: float | None = None, first_byte: float | None = None
+) -> Any:
     """Receive one frame and decode it.
+
+    Args:
+        channel: where from.
+        deadline: when the whole frame has to be there.
+        first_byte: when its beginning has to be there, else :class:`NothingYet`.
 
     Raises:
         ProtocolError: bytes that are no frame.
-        Late, Closed: none came.
+        Late, Closed, NothingYet: none came.
     """
-    header = _exactly(channel, wire.HEADER.size, deadline)
+    try:
+        first = _exactly(channel, 1, deadline if first_byte is None else first_byte)
+    except Late:
+        if deadline is not None and time.monotonic() < deadline:
+            raise NothingYet from None
+        raise
+    header = first + _exactly(channel, wire.HEADER.size - 1, deadline)
     body = _exactly(channel, wire.frame_length(bytes(header)), deadline)
     return wire.decode(header + body)
 

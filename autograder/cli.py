@@ -11,8 +11,10 @@ import autograder
 from autograder.build import BuildError, build
 from autograder.bundle import BundleError
 from autograder.course import Course, LessonError
+from autograder.sandbox import BUBBLEWRAP, NONE, NoSandbox, examine
 
 WRONG_USE = 2
+NO_SANDBOX = 3
 
 
 def course_root(given: Path | None) -> Path:
@@ -47,13 +49,15 @@ def _grade(arguments: argparse.Namespace) -> int:
     from autograder.grades import table
 
     folder = ClassFolder.open(arguments.folder)
-    print("No sandbox: the submissions run as ordinary processes with your rights.")
+    if arguments.sandbox == NONE:
+        print("No sandbox: the submissions run as ordinary processes with your rights.")
     say = (lambda text: None) if arguments.quiet else (lambda text: print(text, flush=True))
     result = grade_class(
         folder,
         assignments=arguments.assignment,
         students=arguments.student,
         workers=arguments.workers,
+        sandbox=arguments.sandbox,
         say=say,
     )
     if result.verdicts:
@@ -73,6 +77,22 @@ def _grade(arguments: argparse.Namespace) -> int:
     for verdict in result.not_judged:
         print(f"not judged: {verdict.student} {verdict.graded.assignment}", file=sys.stderr)
     return 1 if result.not_judged or result.strangers else 0
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    found = examine()
+    if arguments.tier:
+        print(BUBBLEWRAP if all(one.works for one in found) else NONE)
+        return 0
+    for one in found:
+        print(
+            f"{'yes' if one.works else 'NO '}  {one.name}{'' if one.works else ': ' + one.advice}"
+        )
+    if all(one.works for one in found):
+        print("Student code is confined with bubblewrap when you grade on this machine.")
+        return 0
+    print("`autograder grade` refuses here, unless you trust the code and say --sandbox none.")
+    return NO_SANDBOX
 
 
 def parser() -> argparse.ArgumentParser:
@@ -110,14 +130,29 @@ def parser() -> argparse.ArgumentParser:
         description="Grade DIR/submitted/STUDENT/ASSIGNMENT/NOTEBOOK.ipynb.",
         epilog="example: autograder grade spring-class --assignment 02-query-key-value. "
         "Exit status: 0 every submission has a verdict, 1 some could not be judged through no "
-        "fault of theirs (each is named), 2 wrong use.",
+        "fault of theirs (each is named), 2 wrong use, 3 no sandbox.",
     )
     one.add_argument("folder", type=Path, metavar="DIR")
     one.add_argument("--assignment", action="append", metavar="NAME", help="only this one")
     one.add_argument("--student", action="append", metavar="ID", help="only this one")
     one.add_argument("--workers", type=_positive, metavar="N", help="how many at a time")
+    one.add_argument(
+        "--sandbox",
+        choices=["auto", BUBBLEWRAP, NONE],
+        default="auto",
+        help="how student code is confined; none only for code you trust",
+    )
     one.add_argument("--quiet", action="store_true", help="print the result only")
     one.set_defaults(run=_grade)
+
+    one = commands.add_parser(
+        "doctor",
+        help="say how student code can be confined on this machine",
+        description="Try each protection of the sandbox and say what to install or allow.",
+        epilog="example: autograder doctor",
+    )
+    one.add_argument("--tier", action="store_true", help="print bubblewrap or none, nothing else")
+    one.set_defaults(run=_doctor)
     return top
 
 
@@ -144,6 +179,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (LessonError, BuildError, BundleError, ClassError, GradebookError, GradesError) as error:
         print(f"autograder: {error}", file=sys.stderr)
         return WRONG_USE
+    except NoSandbox as error:
+        print(f"autograder: {error}", file=sys.stderr)
+        return NO_SANDBOX
     return status
 
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from autograder.box import Box, BoxFailure, BoxTimeout
 from autograder.bundle import Bundle, TestCell
@@ -29,8 +26,8 @@ GRADED, UNREADABLE, NO_NOTEBOOK, OUR_FAULT = "graded", "unreadable", "missing", 
 #: What nbgrader puts where a written answer goes.
 WRITTEN_STUB = "YOUR ANSWER HERE"
 
-#: How a box is started; the sandbox replaces it.
-MakeBox = Callable[[Path], Box]
+#: Starts a box with these files beside its notebook.
+MakeBox = Callable[[dict[str, bytes]], Box]
 
 
 @dataclass(frozen=True)
@@ -90,7 +87,6 @@ class _Notebook:
     bundle: Bundle
     cells: list[Cell]
     limits: Limits
-    folder: Path
     make_box: MakeBox
     deadline: float
     box: Box | None = None
@@ -105,7 +101,7 @@ class _Notebook:
         """
         while self.box is None:
             self._check_time()
-            box = self.make_box(self.folder)
+            box = self.make_box(self.bundle.companions)
             try:
                 self._run_cells(box)
                 self.box = box
@@ -151,10 +147,10 @@ def grade(
     data: bytes | Missing | Unreadable,
     bundle: Bundle,
     *,
+    make_box: MakeBox,
     seed: int,
     limits: Limits | None = None,
     flags: tuple[str, ...] = (),
-    make_box: MakeBox = Box,
     tester: Tester | None = None,
 ) -> Graded:
     """Grade one submission.
@@ -162,10 +158,10 @@ def grade(
     Args:
         data: the notebook's bytes, or why there are none.
         bundle: the assignment's tests.
+        make_box: starts a box; see :class:`autograder.boxes.Boxes`.
         seed: of the random inputs of the tests.
         limits: seconds a cell, a test and the notebook may take.
         flags: what was odd before the bytes were read.
-        make_box: starts a box in a folder.
         tester: of this bundle, when it is kept between submissions.
 
     Returns:
@@ -194,22 +190,14 @@ def grade(
             seconds=time.monotonic() - started,
         )
     tester = tester or Tester(bundle, seed, limits.test)
-    with tempfile.TemporaryDirectory(prefix="box-") as scratch:
-        folder = Path(scratch)
-        _put_companions(bundle, folder)
-        notebook = _Notebook(
-            bundle,
-            submission.to_run(bundle),
-            limits,
-            folder,
-            make_box,
-            started + limits.notebook,
-        )
-        try:
-            results = [_run_test(test, tester, notebook) for test in bundle.tests]
-            results = _follow_through(results, tester, notebook)
-        finally:
-            notebook.lost()
+    notebook = _Notebook(
+        bundle, submission.to_run(bundle), limits, make_box, started + limits.notebook
+    )
+    try:
+        results = [_run_test(test, tester, notebook) for test in bundle.tests]
+        results = _follow_through(results, tester, notebook)
+    finally:
+        notebook.lost()
     return replace(
         nothing,
         tests=tuple(_with_reason(result, notebook) for result in results),
@@ -219,12 +207,6 @@ def grade(
         cells=tuple(submission.cells),
         seconds=time.monotonic() - started,
     )
-
-
-def _put_companions(bundle: Bundle, folder: Path) -> None:
-    for path in bundle.folder.iterdir():
-        if path.is_file() and path.suffix != ".ipynb":
-            shutil.copyfile(path, folder / path.name)
 
 
 def _lost(test: TestCell, outcome: str, message: str) -> TestResult:

@@ -1,4 +1,4 @@
-"""The program inside a box: it holds one student's notebook and answers requests.
+"""What runs inside a box: it holds one student's notebook and answers requests.
 
 Nothing in this process is believed. It runs the student's cells, calls a name with plain
 data, or runs a probe, and sends back plain data; whether that is right is decided
@@ -6,6 +6,7 @@ elsewhere. It never sees expected values or tests.
 
 Requests (dicts over :mod:`autograder.wire`, each with an ``id`` the reply repeats):
 
+* ``enter``: begin a notebook with ``files`` beside it.
 * ``run``: run ``source`` as a notebook cell; the reply has ``output`` and ``error``.
 * ``call``: call the student's ``name`` with ``args`` and ``kwargs``.
 * ``probe``: define the function in ``source``, call it with ``args`` and ``kwargs``.
@@ -21,8 +22,12 @@ import os
 import socket
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
+
+from autograder.channel import Closed, receive, send
+from autograder.wire import ProtocolError
 
 MOST_OUTPUT = 20_000
 MOST_ERROR_TEXT = 2_000
@@ -60,9 +65,12 @@ class Inside:
     """The student's namespace and the requests on it."""
 
     def __init__(self) -> None:
-        os.environ["MPLBACKEND"] = "agg"
+        import random
+
+        import matplotlib.pyplot as plt
         import numpy as np
         import torch
+        import torch._dynamo  # the first optimizer would import it: a second
         import torch.nn.functional as F
         from IPython.core.interactiveshell import InteractiveShell
         from torch import nn
@@ -70,9 +78,12 @@ class Inside:
 
         from autograder import checks, figures
 
+        torch.set_num_threads(1)
+        plt.close("all")
         sys.modules["lesson_checks"] = checks
         sys.modules["lesson_figures"] = figures
         self.probe_names = {"np": np, "torch": torch, "nn": nn, "F": F, "math": math}
+        self.reseed: list[Callable[[], object]] = [random.seed, np.random.seed]
         config = Config()
         config.HistoryManager.enabled = False
         config.InteractiveShell.colors = "nocolor"
@@ -80,10 +91,21 @@ class Inside:
         self.shell = InteractiveShell.instance(config=config)
         self.output = CappedText()
 
+    def enter(self, files: dict[str, bytes]) -> None:
+        """Begin a notebook: its files into the working folder, random numbers of its own."""
+        for name, data in files.items():
+            Path(name).write_bytes(data)
+        sys.path.append(str(Path.cwd()))
+        for seed in self.reseed:
+            seed()
+
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """The reply to one request; what the student's code raises is part of it."""
         with self.captured():
-            if request["op"] == "run":
+            if request["op"] == "enter":
+                self.enter(request["files"])
+                reply: dict[str, Any] = {"value": None}
+            elif request["op"] == "run":
                 reply = self.run(request["source"])
             else:
                 reply = self.evaluate(request)
@@ -146,13 +168,8 @@ def describe(error: BaseException) -> dict[str, Any]:
     return {"types": [kind.__name__ for kind in type(error).__mro__], "text": str(text)}
 
 
-def serve(channel: socket.socket) -> None:
+def serve(channel: socket.socket, inside: Inside) -> None:
     """Answer requests until the other side hangs up."""
-    from autograder.channel import Closed, receive, send
-    from autograder.wire import ProtocolError
-
-    inside = Inside()
-    send(channel, {"id": 0, "ready": True})
     while True:
         try:
             request = receive(channel)
@@ -165,16 +182,3 @@ def serve(channel: socket.socket) -> None:
             text = f"the result cannot be handed over: {error}"
             reply = {"error": {"types": ["ProtocolError", "Exception"], "text": text}}
             send(channel, {"id": request["id"], "output": "", **reply})
-
-
-def main() -> None:
-    """``python -m autograder.inside_box FD``: serve on an inherited socket."""
-    channel = socket.socket(fileno=int(sys.argv[1]))
-    channel.set_inheritable(False)
-    sys.path.append(os.getcwd())
-    sys.argv = ["notebook"]
-    serve(channel)
-
-
-if __name__ == "__main__":
-    main()

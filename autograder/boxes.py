@@ -1,0 +1,55 @@
+"""Starting boxes: one zygote, kept warm, started again when it has ended."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from pathlib import Path
+
+from autograder.box import Box
+from autograder.sandbox import NoSandbox, Zygote
+
+
+class Boxes:
+    """Starts boxes one after another. Use it as a context manager, or call :meth:`close`."""
+
+    def __init__(self, tier: str) -> None:
+        """Nothing is started yet.
+
+        Args:
+            tier: ``bubblewrap`` or ``none``, as :func:`autograder.sandbox.choose` gives it.
+        """
+        self.tier = tier
+        self._scratch = tempfile.TemporaryDirectory(prefix="boxes-", ignore_cleanup_errors=True)
+        self._zygote: Zygote | None = None
+
+    def __enter__(self) -> Boxes:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def start(self, files: dict[str, bytes]) -> Box:
+        """A fresh box with these files beside its notebook.
+
+        Raises:
+            NoSandbox: no zygote can be started.
+        """
+        if self._zygote is not None:
+            try:
+                return Box(self._zygote, files)
+            except (NoSandbox, OSError):
+                self._end_zygote()
+        self._zygote = Zygote(self.tier, Path(self._scratch.name))
+        return Box(self._zygote, files)
+
+    def close(self) -> None:
+        """End the zygote and remove what boxes left behind."""
+        self._end_zygote()
+        self._scratch.cleanup()
+
+    def _end_zygote(self) -> None:
+        if self._zygote is not None:
+            with contextlib.suppress(OSError):
+                self._zygote.close()
+            self._zygote = None

@@ -1,0 +1,1568 @@
+# %% [markdown]
+# ## What you will be able to do
+#
+# * **Compute** the hidden states of a recurrent network by hand and in NumPy.
+# * **Measure** how much each input position still moves the last state.
+# * **Show** on models you train here that one fixed vector is a bottleneck, and **say** in which
+#   sense it is no hard limit.
+# * **Build** a weighted average, the operation behind "look everywhere".
+# * **Read** the attention map of a small translator, and **tell** a map that means something from
+#   one that does not.
+
+# %% tags=["setup"]
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from lesson_checks import (
+    assert_close,
+    assert_equal,
+    assert_raises,
+    check_answer,
+    check_rng,
+    checks_passed,
+    probe,
+)
+from lesson_figures import heatmap, show
+
+torch.set_num_threads(1)
+
+# %% [markdown]
+# ## 1. Read once, then close the book
+#
+# Read this sentence once, look away, and say it in French:
+#
+# > the black cat is sleeping
+#
+# Now do the same with this one:
+#
+# > the small black cat that ran away from the big dog in the garden is sleeping
+#
+# The second is harder. You read it once, and everything you need must stay in your memory. You
+# would like to **look back** at the page.
+#
+# Translation programs of 2014 had the same trouble. They had two parts. The **encoder** reads the
+# source sentence from left to right and keeps a **state**: a vector, that is a row of numbers. The
+# **decoder** writes the target sentence, and all it gets from the encoder is the last state. The
+# state has the same size for a sentence of five words and for one of fifty.
+#
+# Let us start with real words. A network reads vectors, so each word gets one: four numbers, at
+# random for now.
+
+# %%
+rng = np.random.default_rng(1)
+text = "the black cat is sleeping"
+long_text = "the small black cat that ran away from the big dog in the garden is sleeping"
+short, long = text.split(), long_text.split()
+word_vector = {word: rng.normal(size=4) for word in sorted({*short, *long})}
+
+X_short = np.stack([word_vector[word] for word in short])  # (n, d_in) = (5, 4)
+X_long = np.stack([word_vector[word] for word in long])  # (n, d_in) = (16, 4)
+print("short:", X_short.shape, "  long:", X_long.shape)
+
+# %% [markdown]
+# ### A recurrent network, one word after the other
+#
+# A **recurrent neural network** (RNN) has one rule and uses it at every position. The new state is
+# made from the word and from the old state:
+#
+# $$h_t = \tanh(x_t W_x + h_{t-1} W_h), \qquad h_0 = 0$$
+#
+# | symbol | shape | what it is |
+# | --- | --- | --- |
+# | $x_t$ | `(d_in,)` | the vector of the word at position $t$ |
+# | $h_t$ | `(d_h,)` | the **state** after reading words $1$ to $t$ (also called hidden state) |
+# | $W_x$ | `(d_in, d_h)` | how a word enters the state |
+# | $W_h$ | `(d_h, d_h)` | how the old state enters the new one |
+#
+# Vectors are rows and matrices stand on the right: $x_t W_x$. The function $\tanh$ squeezes each
+# number into the range from $-1$ to $1$.
+#
+# By hand, with one number a word and a state of one number: $W_x = 1$, $W_h = 0.5$, and the words
+# $1$, $0$, $0$. Then $h_1 = \tanh(1) = 0.762$, $h_2 = \tanh(0.5 \cdot 0.762) = 0.363$ and
+# $h_3 = \tanh(0.5 \cdot 0.363) = 0.180$. The first word is still there in $h_3$, but it fades.
+
+# %% [markdown]
+# ### Exercise: `rnn_hidden_states`
+#
+# **Difficulty** ●○○○○  **Importance** ●●●●○  You should spend up to 10-15 minutes.
+#
+# Write `rnn_hidden_states(X, W_x, W_h, h0=None)`. It returns every state, $h_1$ to $h_n$, one row a
+# position.
+#
+# * `X (n, d_in)`, `W_x (d_in, d_h)`, `W_h (d_h, d_h)`, `h0 (d_h,)`; the result is `(n, d_h)`.
+# * `h0` is the state before the first word. When it is `None`, it is all zeros. It is not a row of
+#   the result.
+# * Whole numbers (integer arrays) are valid input; the result is floating, at least as precise as
+#   the most precise input.
+# * `X` and `h0` are not changed.
+
+# %% nbgrader={"grade": false, "grade_id": "rnn_hidden_states", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    """All states of the network h_t = tanh(x_t W_x + h_{t-1} W_h).
+
+    X: (n, d_in), one row a position. W_x: (d_in, d_h). W_h: (d_h, d_h).
+    h0: (d_h,), the state before the first position; zeros when it is None.
+    Returns: (n, d_h), the states h_1 to h_n. Changes none of its inputs.
+    """
+    ### BEGIN SOLUTION
+    h = np.zeros(W_h.shape[0]) if h0 is None else h0
+    states = []
+    for x in X:
+        h = np.tanh(x @ W_x + h @ W_h)
+        states.append(h)
+    return np.stack(states)
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_rnn_hidden_states", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# The example by hand: words 1, 0, 0; W_x = 1; W_h = 0.5.
+words = np.array([[1.0], [0.0], [0.0]])
+assert_close(
+    rnn_hidden_states(words, np.array([[1.0]]), np.array([[0.5]])),
+    np.array([[0.76159416], [0.36339948], [0.17972621]]),
+    "The example by hand comes out differently. Does each state use the one before it, is tanh "
+    "taken of the whole sum, and is there one row for each word?",
+    atol=1e-7,
+)
+
+# Any sizes, against torch's own network (it stores its matrices transposed).
+rng = check_rng()
+n, d_in, d_h = 6, 3, 4
+X = rng.normal(size=(n, d_in))
+W_x = rng.normal(size=(d_in, d_h)) * 0.5
+W_h = rng.normal(size=(d_h, d_h)) * 0.5
+rnn = nn.RNN(d_in, d_h, bias=False).double()
+with torch.no_grad():
+    rnn.weight_ih_l0.copy_(torch.tensor(W_x.T))
+    rnn.weight_hh_l0.copy_(torch.tensor(W_h.T))
+    expected = rnn(torch.tensor(X))[0].numpy()
+assert_close(
+    rnn_hidden_states(X, W_x, W_h),
+    expected,
+    "The states differ from torch's. Do the vectors stand on the left of the matrices (no "
+    "transposing), and is the first state made from zeros?",
+)
+checks_passed("rnn_hidden_states")
+
+# %% nbgrader={"grade": true, "grade_id": "test_rnn_hidden_states_start", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of rnn_hidden_states: it starts from h0.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+n, d_in, d_h = 5, 3, 4
+X = rng.normal(size=(n, d_in))
+W_x = rng.normal(size=(d_in, d_h)) * 0.5
+W_h = rng.normal(size=(d_h, d_h)) * 0.5
+h0 = rng.normal(size=d_h)
+rnn = nn.RNN(d_in, d_h, bias=False).double()
+with torch.no_grad():
+    rnn.weight_ih_l0.copy_(torch.tensor(W_x.T))
+    rnn.weight_hh_l0.copy_(torch.tensor(W_h.T))
+    expected = rnn(torch.tensor(X), torch.tensor(h0)[None])[0].numpy()
+assert_close(
+    rnn_hidden_states(X, W_x, W_h, h0),
+    expected,
+    "With a start state h0 the states are wrong. h0 takes the place of the zeros before the "
+    "first word, and is not a row of the result.",
+)
+assert_close(
+    rnn_hidden_states(X[:1], W_x, W_h, h0=h0),
+    expected[:1],
+    "A sentence of one word gives one state, of shape (1, d_h), and h0 may be given by name.",
+)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "test_rnn_hidden_states_integers", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of rnn_hidden_states: whole numbers.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+n, d_in, d_h = 5, 3, 4
+X = rng.integers(-2, 3, size=(n, d_in))
+X[0] = [1, 0, 0]
+h0 = np.array([1, 0, -1, 1])
+W_x = rng.normal(size=(d_in, d_h)) * 0.3
+W_h = rng.normal(size=(d_h, d_h)) * 0.5
+rnn = nn.RNN(d_in, d_h, bias=False).double()
+with torch.no_grad():
+    rnn.weight_ih_l0.copy_(torch.tensor(W_x.T))
+    rnn.weight_hh_l0.copy_(torch.tensor(W_h.T))
+    expected = rnn(torch.tensor(X, dtype=torch.float64))[0].numpy()
+    expected_h0 = rnn(
+        torch.tensor(X, dtype=torch.float64), torch.tensor(h0, dtype=torch.float64)[None]
+    )[0].numpy()
+assert_close(
+    rnn_hidden_states(X, W_x, W_h),
+    expected,
+    "With whole numbers in X the states are wrong. Which dtype does the array have that collects "
+    "the states? A state of 0.76 in an integer array becomes 0.",
+)
+assert_close(
+    rnn_hidden_states(X, W_x, W_h, h0),
+    expected_h0,
+    "With whole numbers in h0 the states are wrong: the states that follow are no whole numbers.",
+)
+X, W_x, W_h = np.array([[1], [0]]), np.array([[1, -1]]), np.array([[0, 1], [1, 0]])
+assert_close(
+    rnn_hidden_states(X, W_x, W_h),
+    np.array([[0.76159416, -0.76159416], [-0.64201499, 0.64201499]]),
+    "Whole numbers everywhere still give floating states.",
+    atol=1e-7,
+)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "test_rnn_hidden_states_precision", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of rnn_hidden_states: the precision of the result.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+n, d_in, d_h = 5, 3, 4
+X = rng.normal(size=(n, d_in)).astype(np.float32)
+W_x = rng.normal(size=(d_in, d_h)) * 0.5
+W_h = rng.normal(size=(d_h, d_h)) * 0.5
+rnn = nn.RNN(d_in, d_h, bias=False).double()
+with torch.no_grad():
+    rnn.weight_ih_l0.copy_(torch.tensor(W_x.T))
+    rnn.weight_hh_l0.copy_(torch.tensor(W_h.T))
+    expected = rnn(torch.tensor(X).double())[0].numpy()
+assert_close(
+    rnn_hidden_states(X, W_x, W_h),
+    expected,
+    "X in float32 and matrices in float64 give states in float64: the widest input decides.",
+)
+narrow = [X, W_x.astype(np.float32), W_h.astype(np.float32), np.zeros(d_h, dtype=np.float32)]
+for position, name in enumerate(["X", "W_x", "W_h", "h0"]):
+    mixed = list(narrow)
+    mixed[position] = mixed[position].astype(np.float64)
+    assert_close(
+        rnn_hidden_states(*mixed),
+        expected,
+        f"With {name} in float64 and all else in float32 the states are float64.",
+        rtol=1e-3,
+        atol=1e-4,
+    )
+assert_close(
+    rnn_hidden_states(*narrow[:3]),
+    expected.astype(np.float32),
+    "float32 everywhere gives the same states, up to rounding, in float32 or better.",
+)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "test_rnn_hidden_states_inputs_unchanged", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of rnn_hidden_states: X and h0 afterwards.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+X = rng.normal(size=(5, 3))
+W_x = rng.normal(size=(3, 4)) * 0.5
+W_h = rng.normal(size=(4, 4)) * 0.5
+h0 = rng.normal(size=4)
+
+
+@probe
+def inputs_after_states(X, W_x, W_h, h0):
+    states = rnn_hidden_states(X, W_x, W_h, h0)
+    return states, X, W_x, W_h, h0
+
+
+states, *after = inputs_after_states(X.copy(), W_x.copy(), W_h.copy(), h0.copy())
+for name, before_call, after_call in zip(["X", "W_x", "W_h", "h0"], [X, W_x, W_h, h0], after):
+    assert_equal(
+        after_call,
+        before_call,
+        f"rnn_hidden_states changes its input {name}. Make a new array for each state.",
+        name=name,
+    )
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Keep one variable for the current state and one list for all states. Go through the rows of `X`
+# with a `for` loop. Make a **new** array at each step: if you write into the old one, every row in
+# your list will be the same array.
+#
+# </details>
+
+# %% [markdown]
+# ### Predict, then run
+#
+# The state has `d_h = 8` numbers here. How many numbers describe the short sentence of 5 words when
+# it has been read? And the long one of 16 words? Say it aloud, then run the cell.
+
+# %% tags=["demonstration"]
+rng = np.random.default_rng(2)
+W_x = rng.normal(size=(4, 8)) * 0.5
+W_h = rng.normal(size=(8, 8)) * 0.3
+for X, words in [(X_short, short), (X_long, long)]:
+    H = rnn_hidden_states(X, W_x, W_h)  # (n, 8)
+    print(len(words), "words:", H.shape[0], "states; the last one has shape", H[-1].shape)
+
+# %% [markdown]
+# Eight and eight. A sentence three times as long gets the same room. The encoder made 5 and 16
+# states, but the classic decoder sees only the last one. **Keep the others in mind.** They exist,
+# they are thrown away, and this lesson ends by using them.
+#
+# The order of the words does matter to the state. That is what the recurrence is for:
+
+# %% tags=["demonstration"]
+swapped = X_short[[0, 2, 1, 3, 4]]  # the cat black is sleeping
+last = rnn_hidden_states(X_short, W_x, W_h)[-1]
+last_swapped = rnn_hidden_states(swapped, W_x, W_h)[-1]
+print("the black cat is sleeping:", last.round(2))
+print("the cat black is sleeping:", last_swapped.round(2))
+
+# %% [markdown]
+# ## 2. The bottleneck, measured
+#
+# Stories about bottlenecks are cheap. We measure it, on the plainest task there is: **copying**.
+# The encoder reads $n$ symbols (the digits 0 to 9, at random). The decoder must write the same $n$
+# symbols. Nothing needs to be understood; everything must be kept.
+#
+# The networks are GRUs (Cho et al. 2014): recurrent networks whose gates decide what to keep,
+# better at remembering than the plain RNN above. The **context** is what the decoder gets from the
+# encoder at each step. We train the same network with two kinds of context:
+#
+# 1. `look_everywhere = False`: the context is the encoder's last state, the same at each step;
+# 2. `look_everywhere = True`: at each step the context is a *weighted average of all states*. How
+#    the weights are found is the topic of lessons 2 and 3; here torch's function finds them.
+#
+# Both models have the same number of parameters. Only the context differs.
+
+# %% tags=["demonstration"]
+class Copier(nn.Module):
+    """Reads n symbols with a GRU, writes n symbols with another."""
+
+    def __init__(self, look_everywhere, d_h=64):
+        super().__init__()
+        self.look_everywhere = look_everywhere
+        self.read_vectors = nn.Embedding(10, 32)  # one vector for each digit
+        self.write_vectors = nn.Embedding(11, 32)  # digit 10 means "start"
+        self.encoder = nn.GRU(32, d_h, batch_first=True)
+        self.decoder = nn.GRU(32, d_h, batch_first=True)
+        self.readout = nn.Linear(2 * d_h, 10)
+
+    def forward(self, source, previous):
+        H, last = self.encoder(self.read_vectors(source))  # (b, n, d_h), (1, b, d_h)
+        S, _ = self.decoder(self.write_vectors(previous), last)  # (b, n, d_h)
+        if self.look_everywhere:
+            context = F.scaled_dot_product_attention(S, H, H, scale=1.0)  # averages of H
+        else:
+            context = last[0][:, None].expand_as(S)  # h_n at every step
+        return self.readout(torch.cat([S, context], -1))  # (b, n, 10)
+
+# %% [markdown]
+# While it trains, the decoder gets the *right* previous symbol (this is called teacher forcing),
+# and is scored on the next one. The symbols are random, so the previous ones say nothing about the
+# next: what the model gets right, it got from the encoder.
+
+# %% tags=["demonstration"]
+def copy_batch(n, batch, generator):
+    """Random digits (batch, n), and the same moved right by one with a start sign."""
+    source = torch.randint(0, 10, (batch, n), generator=generator)
+    start = torch.full((batch, 1), 10)
+    return source, torch.cat([start, source[:, :-1]], 1)
+
+
+def train_copier(look_everywhere, steps, longest, seed=0):
+    torch.manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
+    model = Copier(look_everywhere)
+    adam = torch.optim.Adam(model.parameters())
+    schedule = torch.optim.lr_scheduler.OneCycleLR(adam, 1e-2, total_steps=steps)
+    for step in range(1, steps + 1):
+        n = int(torch.randint(2, longest + 1, (1,), generator=generator))
+        source, previous = copy_batch(n, 32, generator)
+        loss = F.cross_entropy(model(source, previous).flatten(0, 1), source.flatten())
+        adam.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        adam.step()
+        schedule.step()
+        if step % (steps // 4) == 0:
+            print(f"step {step:4d}, length {n:2d}: loss {loss.item():.2f}")
+    return model
+
+# %% [markdown]
+# Two numbers say how well a model copies, both on 200 new sequences. **Token accuracy**: the share
+# of symbols that are right. **Whole-sequence accuracy**: the share of sequences without a single
+# error. If all next symbols are right, the model also gets it right when it writes on its own.
+
+# %% tags=["demonstration"]
+@torch.no_grad()
+def copy_accuracy(model, n):
+    """Token accuracy and whole-sequence accuracy at length n."""
+    source, previous = copy_batch(n, 200, torch.Generator().manual_seed(n))
+    right = model(source, previous).argmax(-1) == source  # (200, n)
+    return right.float().mean().item(), right.all(1).float().mean().item()
+
+
+lengths = [2, 5, 10, 15, 20, 30, 40]
+
+# %% [markdown]
+# ### Predict, then run
+#
+# We train the fixed-vector model on lengths from 2 to 40. Guessing gives a token accuracy of 0.10.
+# Write down your guess of the token accuracy at length 5, at length 10 and at length 40.
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# About 8 seconds. The numbers depend on training, so they are not compared when this is checked.
+fixed = train_copier(look_everywhere=False, steps=1000, longest=40)
+fixed_scores = np.array([copy_accuracy(fixed, n) for n in lengths])  # (7, 2)
+for n, (token, whole) in zip(lengths, fixed_scores):
+    print(f"length {n:2d}: token accuracy {token:.2f}, whole sequences {whole:.2f}")
+
+assert fixed_scores[1, 0] > 0.90  # length 5
+assert 0.6 < fixed_scores[2, 0] < 0.92 and fixed_scores[2, 1] < 0.3  # length 10
+assert fixed_scores[-1, 0] < 0.5 and fixed_scores[-1, 1] == 0  # length 40
+
+# %% [markdown]
+# Short sequences are copied well. At length 10 most symbols are right, but hardly any sequence is
+# right as a whole. At length 40 about two symbols in three are wrong.
+#
+# ### Is that a hard limit?
+#
+# No. Count the room. Forty digits need $40 \log_2 10 \approx 133$ bits. The state has 64 numbers of
+# 32 bits each: 2048 bits. On paper the sequence fits fifteen times.
+#
+# So let us ask for less. We train the same network, with the same vector of 64 numbers, for about
+# the same processor time, on lengths 2 to 10 only.
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# About 7 seconds; the numbers depend on training.
+short_only = train_copier(look_everywhere=False, steps=2400, longest=10)
+for n in (5, 10, 40):
+    mixed, practised = copy_accuracy(fixed, n), copy_accuracy(short_only, n)
+    print(f"length {n}: trained on 2-40: token {mixed[0]:.2f}, whole {mixed[1]:.2f};", end="  ")
+    print(f"on 2-10 only: token {practised[0]:.2f}, whole {practised[1]:.2f}")
+
+assert copy_accuracy(short_only, 10)[0] > copy_accuracy(fixed, 10)[0] + 0.03
+assert copy_accuracy(short_only, 10)[1] > copy_accuracy(fixed, 10)[1] + 0.05
+assert copy_accuracy(short_only, 40)[0] < 0.5
+
+# %% [markdown]
+# More practice lifts length 10. When this lesson was written we also trained the first model eight
+# times as long, 8000 steps on lengths 2 to 40 (a minute, so not in this notebook). Length 10 rose
+# from 0.79 to 0.98. Length 40 rose from 0.36 to 0.55, and still no sequence of length 40 was right
+# as a whole.
+#
+# So say it carefully. **A fixed vector is not a wall at some length. It is a price**: each further
+# position costs more training, and the price grows fast.
+
+# %% [markdown]
+# ## 3. What does the last state still know?
+#
+# How much does the word at position $t$ move the last state $h_n$? Change $x_t$ a little and watch
+# $h_n$. For tiny changes, this is the matrix of derivatives, called the **Jacobian**:
+#
+# $$J_t = \frac{\partial h_n}{\partial x_t}, \qquad
+# (J_t)_{ij} = \frac{\partial (h_n)_i}{\partial (x_t)_j}, \qquad
+# \text{shape } (d_h, d_{in})$$
+#
+# To get one number, take its **Frobenius norm**: square all its entries, add them up, take the
+# root. We call it the **influence** of position $t$:
+#
+# $$\text{influence}_t = \sqrt{\textstyle\sum_{i,j} (J_t)_{ij}^2}$$
+#
+# The word reaches $h_n$ through a chain: $x_t \to h_t \to h_{t+1} \to \dots \to h_n$. The chain
+# rule multiplies one matrix for each link. With $\tanh'(a) = 1 - \tanh^2(a)$ the links are
+#
+# $$\frac{\partial (h_t)_i}{\partial (x_t)_j} = \bigl(1 - (h_t)_i^2\bigr) (W_x)_{ji}, \qquad
+# \frac{\partial (h_t)_i}{\partial (h_{t-1})_j} = \bigl(1 - (h_t)_i^2\bigr) (W_h)_{ji}.$$
+#
+# Mind the indices: the matrices turn over ($ji$, not $ij$), and the later link stands on the left
+# of the product.
+#
+# By hand, one number a word again, all words zero, so all states are zero and $\tanh' = 1$. With
+# $W_x = 2$ and $W_h = 0.5$ the last position has influence $2$, the one before it $2 \cdot 0.5 =
+# 1$, then $0.5$, $0.25$ and so on: **it halves at each step back**.
+
+# %% [markdown]
+# ### Exercise: `position_influence`
+#
+# **Difficulty** ●●●○○  **Importance** ●●●○○  You should spend up to 20-25 minutes.
+#
+# Write `position_influence(X, W_x, W_h)`. It returns for each position the Frobenius norm of the
+# Jacobian of the last state $h_n$ with respect to $x_t$. The network starts from the zero state.
+#
+# * `X (n, d_in)`, `W_x (d_in, d_h)`, `W_h (d_h, d_h)`; the result is `(n,)`, the first position
+#   first.
+# * Whole numbers are valid input; the result is floating, at least as precise as the most precise
+#   input. No input is changed.
+# * Use your `rnn_hidden_states` for the states.
+
+# %% nbgrader={"grade": false, "grade_id": "position_influence", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def position_influence(X, W_x, W_h):
+    """How strongly each position still moves the last state.
+
+    X: (n, d_in). W_x: (d_in, d_h). W_h: (d_h, d_h). The network starts from zeros.
+    Returns: (n,), entry t is the Frobenius norm of the (d_h, d_in) Jacobian d h_n / d x_t.
+    Changes none of its inputs.
+    """
+    ### BEGIN SOLUTION
+    H = rnn_hidden_states(X, W_x, W_h)
+    through = np.eye(H.shape[1])  # d h_n / d h_t, beginning with t = n
+    influence = np.empty(len(H))
+    for t in reversed(range(len(H))):
+        through = through * (1 - H[t] ** 2)
+        influence[t] = np.linalg.norm(through @ W_x.T)
+        through = through @ W_h.T
+    return influence
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_position_influence", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# The example by hand: all words zero, so that tanh has slope 1.
+halving = position_influence(np.zeros((4, 1)), np.array([[2.0]]), np.array([[0.5]]))
+assert_close(
+    halving,
+    np.array([0.25, 0.5, 1.0, 2.0]),
+    "The example by hand comes out differently. The last position comes last and passes through "
+    "no W_h at all; each step back multiplies by W_h once more.",
+)
+
+# One number a word, three words that are not zero (numbers from a pocket calculator).
+assert_close(
+    position_influence(np.array([[0.5], [-1.0], [0.8]]), np.array([[0.9]]), np.array([[0.7]])),
+    np.array([0.22886771, 0.39775350, 0.80256293]),
+    "With words that are not zero the influence is wrong. The slope of tanh at a state h is "
+    "1 - h**2, and it counts once for each state on the way, the state of the word included.",
+    atol=1e-7,
+)
+
+# Two numbers a word, a state of three, all words zero.
+rng = check_rng()
+W_x, W_h = rng.normal(size=(2, 3)), rng.normal(size=(3, 3)) * 0.5
+assert_close(
+    position_influence(np.zeros((2, 2)), W_x, W_h),
+    np.sqrt(np.array([((W_x @ W_h) ** 2).sum(), (W_x**2).sum()])),
+    "With matrices the influence is wrong. Is W_h turned over as in the formula, does W_x take "
+    "part, and is the norm the Frobenius norm (the root of the sum of all squares)?",
+)
+checks_passed("position_influence")
+
+# %% nbgrader={"grade": true, "grade_id": "test_position_influence_autograd", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of position_influence: the Jacobians that torch.autograd finds.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+n, d_in, d_h = 6, 3, 4
+X = rng.normal(size=(n, d_in))
+W_x = rng.normal(size=(d_in, d_h)) * 0.5
+W_h = rng.normal(size=(d_h, d_h)) * 0.6
+rnn = nn.RNN(d_in, d_h, bias=False).double()
+with torch.no_grad():
+    rnn.weight_ih_l0.copy_(torch.tensor(W_x.T))
+    rnn.weight_hh_l0.copy_(torch.tensor(W_h.T))
+jacobian = torch.autograd.functional.jacobian(lambda x: rnn(x)[1][0], torch.tensor(X))
+expected = jacobian.square().sum(dim=(0, 2)).sqrt().numpy()  # jacobian: (d_h, n, d_in)
+assert_close(
+    position_influence(X, W_x, W_h),
+    expected,
+    "The influence differs from the Jacobians that torch.autograd finds. Check the order of the "
+    "product (the later link on the left), which state each slope belongs to, and that all "
+    "entries of the matrix enter the norm.",
+)
+jacobian = torch.autograd.functional.jacobian(lambda x: rnn(x)[1][0], torch.tensor(X[:1]))
+assert_close(
+    position_influence(X[:1], W_x, W_h),
+    jacobian.square().sum(dim=(0, 2)).sqrt().numpy(),
+    "A sentence of one word has one influence, in an array of shape (1,).",
+)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "test_position_influence_integers", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of position_influence: whole numbers, and the precision of the result.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+n, d_in, d_h = 5, 3, 4
+W_x = rng.normal(size=(d_in, d_h)) * 0.4
+W_h = rng.normal(size=(d_h, d_h)) * 0.6
+rnn = nn.RNN(d_in, d_h, bias=False).double()
+with torch.no_grad():
+    rnn.weight_ih_l0.copy_(torch.tensor(W_x.T))
+    rnn.weight_hh_l0.copy_(torch.tensor(W_h.T))
+for X, message in [
+    (
+        rng.integers(-2, 3, size=(n, d_in)),
+        "With whole numbers in X the influence is wrong: it is no whole number, so the array that "
+        "collects it must be floating.",
+    ),
+    (
+        rng.normal(size=(n, d_in)).astype(np.float32),
+        "X in float32 and matrices in float64 give an influence in float64: the widest input "
+        "decides.",
+    ),
+]:
+    jacobian = torch.autograd.functional.jacobian(lambda x: rnn(x)[1][0], torch.tensor(X).double())
+    expected = jacobian.square().sum(dim=(0, 2)).sqrt().numpy()
+    assert_close(position_influence(X, W_x, W_h), expected, message)
+narrow = [X, W_x.astype(np.float32), W_h.astype(np.float32)]  # X is float32 here
+for position, name in enumerate(["X", "W_x", "W_h"]):
+    mixed = list(narrow)
+    mixed[position] = mixed[position].astype(np.float64)
+    assert_close(
+        position_influence(*mixed),
+        expected,
+        f"With {name} in float64 and all else in float32 the influence is float64.",
+        rtol=1e-3,
+        atol=1e-4,
+    )
+X, W_x, W_h = np.zeros((2, 1), dtype=int), np.array([[3, 4]]), np.eye(2, dtype=int)
+assert_close(
+    position_influence(X, W_x, W_h),
+    np.array([5.0, 5.0]),
+    "Whole numbers everywhere give floating results.",
+)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "test_position_influence_inputs_unchanged", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of position_influence: its inputs afterwards.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+X = rng.normal(size=(5, 3))
+W_x = rng.normal(size=(3, 4)) * 0.5
+W_h = rng.normal(size=(4, 4)) * 0.5
+
+
+@probe
+def inputs_after_influence(X, W_x, W_h):
+    influence = position_influence(X, W_x, W_h)
+    return influence, X, W_x, W_h
+
+
+influence, *after = inputs_after_influence(X.copy(), W_x.copy(), W_h.copy())
+for name, before_call, after_call in zip(["X", "W_x", "W_h"], [X, W_x, W_h], after):
+    message = f"position_influence changes its input {name}."
+    assert_equal(after_call, before_call, message, name=name)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Walk from the last position back to the first. Carry one matrix of shape `(d_h, d_h)`: the
+# Jacobian of $h_n$ with respect to the state you stand at. At the very end of the sentence it is
+# the identity matrix, because $h_n$ moves exactly as $h_n$ does. At each position: first the slope
+# of $\tanh$, then take the norm on the way to the word, then go one state further back.
+# Multiplying a matrix on the right by a diagonal matrix scales its columns; broadcasting does that
+# without building the diagonal matrix.
+#
+# </details>
+
+# %% [markdown]
+# ### Predict, then run
+#
+# The **spectral radius** of $W_h$ is the largest absolute value of its eigenvalues: roughly, by how
+# much $W_h$ stretches a vector in the long run. We take a random $W_h$, scale it to spectral radius
+# 0.5, and draw the influence of 40 positions. The vertical axis is **logarithmic**: equal steps up
+# are equal factors.
+#
+# What does the curve look like?
+#
+# * `"a"`: flat: each position has about the same influence.
+# * `"b"`: roughly a straight line that falls towards the first position.
+# * `"c"`: a line that falls to exactly zero after `d_h` positions, because the state is then full.
+# * `"d"`: it rises towards the first position, because that one has been in the state for longest.
+
+# %% nbgrader={"grade": false, "grade_id": "answer_influence", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+### BEGIN SOLUTION
+answer_influence = "b"
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_answer_influence", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+check_answer("answer_influence", answer_influence)
+
+# %% tags=["demonstration"]
+rng = np.random.default_rng(0)
+n, d_in, d_h = 40, 8, 64
+X = rng.normal(size=(n, d_in))
+W_x = 0.1 * rng.normal(size=(d_in, d_h)) / math.sqrt(d_in)
+W_h = rng.normal(size=(d_h, d_h))
+W_h = W_h / np.abs(np.linalg.eigvals(W_h)).max()  # spectral radius 1
+influence = {r: position_influence(X, W_x, r * W_h) for r in (0.5, 0.9, 1.1, 2.0)}
+for radius, values in influence.items():
+    print(f"radius {radius}: first position / last position = {values[0] / values[-1]:.1e}")
+
+# %% tags=["demonstration"]
+ratio = {radius: values[0] / values[-1] for radius, values in influence.items()}
+assert ratio[0.5] < 1e-9 and 1e-6 < ratio[0.9] < 0.05
+assert 1e-3 < ratio[1.1] < 30 and ratio[2.0] > 30
+
+figure, axes = plt.subplots(figsize=(7, 3.6))
+for (radius, values), style in zip(influence.items(), ["-", "--", "-.", ":"]):
+    axes.plot(range(1, n + 1), values / values[-1], style, linewidth=2, label=f"radius {radius}")
+axes.set_yscale("log")
+axes.set_xlabel("position $t$ of the word (40 = read last)")
+axes.set_ylabel("influence on $h_{40}$\n(last position = 1)")
+axes.legend(loc="lower right")
+axes.grid(alpha=0.3)
+show(
+    figure,
+    "Figure 1. In a random RNN the influence of a position shrinks or grows by a nearly constant "
+    "factor at each step: straight lines on a logarithmic axis. A radius a little above 1 does not "
+    "explode, because tanh flattens large values. The matrices are random and nothing is "
+    "trained: do not conclude that a trained network must forget.",
+    "Four curves over 40 positions, each 1 at position 40. Radius 0.5 falls in a straight line to "
+    "about 1e-12 at position 1, radius 0.9 to about 1e-3, radius 1.1 stays between 0.3 and 1, "
+    "radius 2.0 grows to about 1000.",
+)
+
+# %% [markdown]
+# The gradient that trains the network goes through the same products. Where the influence
+# **vanishes**, the network can hardly learn to keep the word. Where it **explodes**, one training
+# step can throw everything away (that is why we clip gradients above). This was found by Hochreiter
+# (1991) and by Bengio, Simard and Frasconi (1994). GRUs and LSTMs were made to soften it.
+#
+# But is forgetting what stopped our trained fixed-vector model? Keep the question. We will look
+# into that model's last state in section 5.
+
+# %% [markdown]
+# ## 4. Look everywhere: the weighted average
+#
+# The decoder wants to look back at the page. The states $h_1, \dots, h_n$ are all there. It needs
+# one operation that
+#
+# * takes **any number** of states and gives **one** vector of fixed size;
+# * can pick out one state, or mix several;
+# * is **smooth**: a small change of the weights changes the result a little, so that gradients
+#   can train it. (Picking "number 3" is not smooth.)
+#
+# A **weighted average** does all three. Each value $v_j$ gets a weight $a_j \ge 0$:
+#
+# $$\bar v = \sum_{j=1}^{n} \frac{a_j}{\sum_i a_i}\, v_j$$
+#
+# The division **normalises** the weights: after it they sum to 1. With weights $1, 0, 3$ and the
+# values $(2, 0)$, $(9, 9)$, $(6, 4)$ the normalised weights are $0.25, 0, 0.75$, and the average is
+# $(0.5 + 0 + 4.5,\ 0 + 0 + 3) = (5, 3)$. The second value has weight 0: it is not looked at.
+
+# %% [markdown]
+# ### Exercise: `weighted_average`
+#
+# **Difficulty** ●●○○○  **Importance** ●●●●●  You should spend up to 15-20 minutes.
+#
+# Write `weighted_average(weights, values)`. The operation comes back in every lesson that follows,
+# mostly under another name: the *output* of attention.
+#
+# * `weights (..., n)`, `values (..., n, d_v)`; the result is `(..., d_v)`. The dots stand for any
+#   number of leading axes (none, one, several), and those of the two arguments **broadcast**:
+#   weights `(2, 1, n)` and values `(3, n, d_v)` give `(2, 3, d_v)`.
+# * The function normalises the weights itself. Weights of any size are fine, also tiny ones.
+# * Whole numbers are valid input; the result is floating, at least as precise as the most precise
+#   input. No input is changed.
+# * `ValueError` when a weight is negative; when a row of weights is all zero (there is nothing to
+#   divide by, even if only one row of a batch is); and when `weights` and `values` differ in their
+#   length `n`. **Also when one of the two lengths is 1**: NumPy would stretch it without a word,
+#   and the result would look fine.
+
+# %% nbgrader={"grade": false, "grade_id": "weighted_average", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def weighted_average(weights, values):
+    """Average of values along axis -2, with weights that are normalised to sum to 1.
+
+    weights: (..., n), not negative. values: (..., n, d_v). Leading axes broadcast.
+    Returns: (..., d_v), floating. Changes none of its inputs.
+    Raises ValueError: a negative weight, a row of weights that is all zero, or lengths n that
+    differ (a length of 1 is not stretched).
+    """
+    ### BEGIN SOLUTION
+    if weights.shape[-1] != values.shape[-2]:
+        raise ValueError(
+            f"weights has shape {weights.shape} and values {values.shape}: the lengths "
+            f"{weights.shape[-1]} and {values.shape[-2]} differ"
+        )
+    if (weights < 0).any():
+        raise ValueError(f"weights holds {weights.min()}; weights cannot be negative")
+    total = weights.sum(axis=-1, keepdims=True)
+    if (total == 0).any():
+        raise ValueError("weights has a row that is all zero, which cannot be normalised")
+    return np.einsum("...n,...nd->...d", weights / total, values)
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_weighted_average", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# The example by hand.
+values = np.array([[2.0, 0.0], [9.0, 9.0], [6.0, 4.0]])  # (3, 2)
+assert_close(
+    weighted_average(np.array([1.0, 0.0, 3.0]), values),
+    np.array([5.0, 3.0]),
+    "The example by hand comes out differently. Are the weights divided by their sum, and does the "
+    "sum run over the positions (not over the features of a value)?",
+)
+assert_close(
+    weighted_average(np.array([0.0, 0.5, 0.0]), values),
+    np.array([9.0, 9.0]),
+    "With a single weight that is not zero the average is that value itself, whatever the weight.",
+)
+
+# A batch: each row of weights is normalised on its own.
+batch = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 3.0]])  # (2, 3)
+assert_close(
+    weighted_average(batch, np.stack([values, values + 10.0])),  # values: (2, 3, 2)
+    np.array([[5.5, 4.5], [16.75, 15.25]]),
+    "A batch of two comes out differently. Is each row of weights divided by its own sum?",
+)
+with assert_raises(ValueError, "A negative weight is a ValueError."):
+    weighted_average(np.array([1.0, -0.5, 3.0]), values)
+checks_passed("weighted_average")
+
+# %% nbgrader={"grade": true, "grade_id": "test_weighted_average_batches", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of weighted_average: leading axes, and how they broadcast.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+n, d_v = 4, 5
+for batch_weights, batch_values in [
+    ((), ()),
+    ((2,), (2,)),
+    ((2, 3), (2, 3)),
+    ((), (2, 3)),
+    ((2, 3), ()),
+    ((2, 1), (3,)),
+    ((3,), (2, 3)),
+    ((2, 3), (2, 1)),
+]:
+    weights = rng.uniform(0.1, 1.0, size=(*batch_weights, n))
+    values = rng.normal(size=(*batch_values, n, d_v))
+    shape = np.broadcast_shapes(batch_weights, batch_values)
+    many_weights = np.broadcast_to(weights, (*shape, n))
+    many_values = np.broadcast_to(values, (*shape, n, d_v))
+    expected = np.empty((*shape, d_v))
+    for index in np.ndindex(*shape):
+        expected[index] = np.average(many_values[index], axis=0, weights=many_weights[index])
+    assert_close(
+        weighted_average(weights, values),
+        expected,
+        f"weights of shape {weights.shape} and values of shape {values.shape} should give shape "
+        f"{expected.shape}: any number of leading axes, and they broadcast.",
+    )
+weights, values = rng.uniform(0.1, 1.0, size=(2, n)), rng.normal(size=(2, n, n))
+expected = np.stack([np.average(values[i], axis=0, weights=weights[i]) for i in range(2)])
+assert_close(
+    weighted_average(weights, values),
+    expected,
+    "When values have as many features as positions, the average runs along the wrong axis: "
+    "positions are axis -2.",
+)
+assert_close(
+    weighted_average(np.array([0.3]), np.array([[4.0, -2.0]])),
+    np.array([4.0, -2.0]),
+    "One position is a valid length: the average is its value.",
+)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "test_weighted_average_scale", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of weighted_average: the size of the weights does not matter; zeros are weights.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+weights = rng.uniform(0.1, 1.0, size=(2, 4))
+weights[0, 1] = weights[1, 3] = 0.0
+values = rng.normal(size=(2, 4, 3))
+expected = np.stack([np.average(values[i], axis=0, weights=weights[i]) for i in range(2)])
+for factor in (1.0, 1e-12, 1e9):
+    assert_close(
+        weighted_average(weights * factor, values),
+        expected,
+        f"All weights times {factor:g} should give the same average: nothing may be added to the "
+        "sum that divides. Single zeros among the weights are fine.",
+    )
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "test_weighted_average_integers", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of weighted_average: whole numbers, and the precision of the result.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+weights = np.array([[1, 2, 0, 4], [3, 0, 1, 1]])
+values = rng.integers(-9, 10, size=(2, 4, 3))
+expected = np.stack([np.average(values[i], axis=0, weights=weights[i]) for i in range(2)])
+assert_close(
+    weighted_average(weights, values),
+    expected,
+    "Whole numbers are valid and give floating averages.",
+)
+assert_close(
+    weighted_average(weights.astype(np.float32), values.astype(float)),
+    expected,
+    "weights in float32 and values in float64 give a float64 result: the widest input decides.",
+    rtol=1e-5,
+    atol=1e-5,
+)
+assert_close(
+    weighted_average(weights.astype(float), values.astype(np.float32)),
+    expected,
+    "weights in float64 and values in float32 give a float64 result, with float64's precision.",
+)
+values = rng.normal(size=(2, 4, 3))
+expected = np.stack([np.average(values[i], axis=0, weights=weights[i]) for i in range(2)])
+assert_close(
+    weighted_average(weights, values),
+    expected,
+    "Whole weights and floating values give float64 averages.",
+)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "test_weighted_average_inputs_unchanged", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of weighted_average: its inputs afterwards.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+weights = rng.uniform(0.1, 1.0, size=(2, 4))
+values = rng.normal(size=(2, 4, 3))
+
+
+@probe
+def inputs_after_average(weights, values):
+    average = weighted_average(weights, values)
+    return average, weights, values
+
+
+average, weights_after, values_after = inputs_after_average(weights.copy(), values.copy())
+message = "weighted_average changes its inputs; the caller's weights are not yours to divide."
+assert_equal(weights_after, weights, message, name="weights")
+assert_equal(values_after, values, message, name="values")
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "test_weighted_average_errors", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of weighted_average: misuse is a ValueError.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+weights = rng.uniform(0.5, 1.0, size=(2, 4))
+values = rng.normal(size=(2, 4, 3))
+negative = weights.copy()
+negative[1, 2] = -0.1
+with assert_raises(ValueError, "A negative weight in a row with a positive sum is a ValueError."):
+    weighted_average(negative, values)
+with assert_raises(ValueError, "A negative whole number among the weights is a ValueError."):
+    weighted_average(np.array([2, -1, 1, 1]), values[0])
+zero_row = weights.copy()
+zero_row[1] = 0.0
+with assert_raises(ValueError, "One row of the batch is all zero: a ValueError."):
+    weighted_average(zero_row, values)
+with assert_raises(ValueError, "A single row that is all zero is a ValueError."):
+    weighted_average(np.zeros(4), values[0])
+with assert_raises(ValueError, "Whole numbers that are all zero are a ValueError."):
+    weighted_average(np.zeros(4, dtype=int), values[0])
+with assert_raises(ValueError, "One weight for four values is a ValueError; do not stretch it."):
+    weighted_average(weights[:, :1], values)
+with assert_raises(ValueError, "One weight for four values is a ValueError, without a batch too."):
+    weighted_average(weights[0, :1], values[0])
+with assert_raises(ValueError, "Four weights for one value are a ValueError; do not stretch it."):
+    weighted_average(weights, values[:, :1])
+with assert_raises(ValueError, "Four weights for three values are a ValueError."):
+    weighted_average(weights, values[:, :3])
+with assert_raises(ValueError, "Three weights for four values with three features: a ValueError."):
+    weighted_average(weights[:, :3], values)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Check the lengths first: compare the last axis of one argument with the last but one of the other.
+# For each row of weights you need its own sum, kept as an axis of length 1, so that the division
+# lines up. Then multiply and add along axis $-2$. Either give the weights a new last axis so that
+# they broadcast against the values, or name the axes in one `np.einsum`. A plain `weights @ values`
+# is right for one row, but does something else for a batch.
+#
+# </details>
+
+# %% [markdown]
+# ### Three ways to look
+#
+# The weights decide where we look. The same five states, three settings of the weights:
+
+# %% tags=["demonstration"]
+rng = np.random.default_rng(3)
+H = rng.normal(size=(5, 3)).round(1)  # five states of three numbers: the, black, cat, is, sleeping
+looks = np.array(
+    [
+        [1, 1, 1, 1, 1],  # everywhere alike
+        [0, 0, 1, 0, 0],  # only at "cat"
+        [0, 1, 3, 0, 0],  # mostly at "cat", a little at "black"
+    ]
+)
+print("states:\n", H)
+print("averages:\n", weighted_average(looks, H).round(2))  # weights (3, 5), values (5, 3)
+
+# %% [markdown]
+# The second row of the result is the state of "cat" itself: with all weight on one position a
+# weighted average is a **look-up**. The first is the plain mean. Everything between them is
+# allowed.
+#
+# ### Check yourself: what does an average forget?
+#
+# Take `weights (5,)` and `values (5, 3)`. Now put the five values into another order, and put the
+# five weights into the *same* other order. What happens to `weighted_average`?
+#
+# * `"a"`: it changes, because position 1 counts first.
+# * `"b"`: its numbers come out in another order.
+# * `"c"`: it stays the same.
+# * `"d"`: it stays the same only if all weights are equal.
+
+# %% nbgrader={"grade": false, "grade_id": "answer_order", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+### BEGIN SOLUTION
+answer_order = "c"
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_answer_order", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+check_answer("answer_order", answer_order)
+
+# %% [markdown]
+# ## 5. The same task, looking everywhere
+#
+# Back to copying. Everything is as in section 2: same network, same number of parameters, same
+# steps, same data. Only the context is now a weighted average of all encoder states, with new
+# weights for each symbol that is written.
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# About 9 seconds; the numbers depend on training.
+looking = train_copier(look_everywhere=True, steps=1000, longest=40)
+looking_scores = np.array([copy_accuracy(looking, n) for n in lengths])  # (7, 2)
+for n, (token, whole) in zip(lengths, looking_scores):
+    print(f"length {n:2d}: token accuracy {token:.2f}, whole sequences {whole:.2f}")
+
+count = [sum(p.numel() for p in model.parameters()) for model in (fixed, looking)]
+print("parameters:", count)
+assert count[0] == count[1]
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# The claim of Figure 2, in numbers.
+assert looking_scores[:, 0].min() > 0.95 and fixed_scores[-1, 0] < 0.5
+assert looking_scores[4, 1] > 0.8 and fixed_scores[4, 1] < 0.05  # whole sequences, length 20
+
+figure, panels = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True)
+for column, (axes, title) in enumerate(zip(panels, ["token accuracy", "whole-sequence accuracy"])):
+    axes.plot(lengths, looking_scores[:, column], "o-", label="looks everywhere")
+    axes.plot(lengths, fixed_scores[:, column], "s--", label="fixed vector")
+    axes.set_title(title)
+    axes.set_xlabel("length of the sequence")
+    axes.set_ylim(-0.03, 1.05)
+    axes.grid(alpha=0.3)
+panels[0].axhline(0.1, color="grey", linestyle=":", label="guessing")
+panels[0].set_ylabel("accuracy on new sequences")
+panels[0].legend(loc="lower left")
+show(
+    figure,
+    "Figure 2. Same number of parameters, same training, another context: with a fixed vector "
+    "the accuracy falls with the length, with a weighted average of all states it hardly does. Do "
+    "not conclude that a fixed vector of 64 numbers cannot hold more: more training lifts the "
+    "dashed curve.",
+    "Two panels over lengths 2 to 40. Looking everywhere stays above 0.98 in token accuracy and "
+    "above 0.85 in whole sequences. The fixed vector falls from 1.0 to about 0.36 in token "
+    "accuracy, and to 0 in whole sequences from length 15 on.",
+)
+
+# %% [markdown]
+# Look at both panels. A token accuracy of 0.8 sounds fine, and not one sequence in ten is right as
+# a whole. Which measure is the honest one depends on what you need: for copying a phone number it
+# is the right panel.
+#
+# ### What did the last state have to carry?
+#
+# Now open the two trained models. We change one symbol, at position $t$, and measure how far the
+# **last encoder state** moves. It is the influence of section 3, with a real change in place of a
+# tiny one.
+#
+# **Predict, then run**: which of the three encoders remembers the first symbols best: the untrained
+# one, the one trained with the fixed vector, or the one trained to look everywhere?
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+@torch.no_grad()
+def effect_of_a_change(model, n=40):
+    """How far the last state moves when the symbol at one position changes: (n,)."""
+    generator = torch.Generator().manual_seed(7)
+    source, _ = copy_batch(n, 100, generator)
+    _, last = model.encoder(model.read_vectors(source))
+    distance = []
+    for t in range(n):
+        changed = source.clone()
+        changed[:, t] = (source[:, t] + torch.randint(1, 10, (100,), generator=generator)) % 10
+        _, moved = model.encoder(model.read_vectors(changed))
+        distance.append((moved - last)[0].norm(dim=-1).mean().item())
+    return np.array(distance)
+
+
+torch.manual_seed(0)
+effect = {
+    "untrained": effect_of_a_change(Copier(False)),
+    "trained, fixed vector": effect_of_a_change(fixed),
+    "trained, looks everywhere": effect_of_a_change(looking),
+}
+for name, distance in effect.items():
+    print(f"{name:26s} position 1: {distance[0]:.1e}   position 40: {distance[-1]:.1e}")
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+assert effect["untrained"][0] < 1e-4 * effect["untrained"][-1]
+assert effect["trained, fixed vector"].min() > 0.02 * effect["trained, fixed vector"].max()
+assert effect["trained, fixed vector"][0] > effect["trained, fixed vector"][-1]
+assert effect["trained, looks everywhere"][0] < 1e-2 * effect["trained, looks everywhere"][-1]
+
+figure, axes = plt.subplots(figsize=(7, 3.6))
+for (name, distance), style in zip(effect.items(), [":", "--", "-"]):
+    axes.plot(range(1, 41), distance, style, linewidth=2, label=name)
+axes.set_yscale("log")
+axes.set_ylim(bottom=1e-6)
+axes.set_xlabel("position of the changed symbol (40 = read last)")
+axes.set_ylabel("how far the last state moves")
+axes.legend(loc="lower right")
+axes.grid(alpha=0.3)
+show(
+    figure,
+    "Figure 3. The encoder that must put everything into one vector has learnt to keep all 40 "
+    "positions, the first ones best. The encoder of the model that looks everywhere forgets early "
+    "positions, much like the untrained one, and that model copies nearly without error. Do not "
+    "conclude that the fixed vector can be read out well: that every symbol moves it does not "
+    "mean that every symbol can be told from it.",
+    "Three curves over 40 positions, logarithmic axis. Untrained: rises in a straight line from "
+    "below 1e-6 in the first positions to about 2 at position 40. Trained with the fixed vector: "
+    "falls from about 2.5 at position 1 to 0.2 at position 40. Trained to look everywhere: rises "
+    "from about 2e-4 at position 1 to about 5 at position 40.",
+)
+
+# %% [markdown]
+# This is the surprise of the lesson. "RNNs forget, so we need attention" is half the story. A
+# trained gated network *can* keep 40 positions alive; ours keeps the **first** symbols best. Yet it
+# cannot read all of them back from the one vector they share (Figure 2). Looking everywhere takes
+# away the need. Each state has to describe only its own neighbourhood, and the encoder is free to
+# forget.
+
+# %% [markdown]
+# ## 6. A translator you can look into
+#
+# Copying looks at position 1, then 2, then 3. Language is not so polite. In French, colours stand
+# **after** the noun:
+#
+# | English | the | black | cat | is sleeping |
+# | --- | --- | --- | --- | --- |
+# | **French** | **le** | **chat** | **noir** | **dort** |
+#
+# "chat" is the second French word and belongs to the *third* English word; "noir" is the third and
+# belongs to the *second*. The two lines **cross**. A decoder that may look everywhere should show
+# it.
+#
+# Here is the whole language: a tiny grammar that makes 3000 sentence pairs. Sizes stand before the
+# French noun, colours after it, and articles and adjectives follow the noun's gender.
+
+# %% tags=["demonstration"]
+articles = {"the": ("le", "la"), "a": ("un", "une")}
+nouns = {"cat": ("chat", 0), "dog": ("chien", 0), "horse": ("cheval", 0), "rabbit": ("lapin", 0)}
+nouns |= {"wolf": ("loup", 0), "cow": ("vache", 1), "mouse": ("souris", 1), "goat": ("chèvre", 1)}
+nouns |= {"hen": ("poule", 1), "frog": ("grenouille", 1)}  # 0 masculine, 1 feminine
+sizes = {"small": ("petit", "petite"), "big": ("grand", "grande")}
+sizes |= {"pretty": ("joli", "jolie"), "bad": ("mauvais", "mauvaise")}
+colours = {"black": ("noir", "noire"), "white": ("blanc", "blanche")}
+colours |= {"green": ("vert", "verte"), "grey": ("gris", "grise")}
+verbs = {"sleeping": "dort", "eating": "mange", "running": "court", "drinking": "boit"}
+verbs |= {"singing": "chante", "playing": "joue"}
+
+# %% tags=["demonstration"]
+def sentence_pair(article, size, colour, noun, verb):
+    """English words, French words, and for each French word the position of its English word."""
+    french_noun, gender = nouns[noun]
+    english = [article, size, colour, noun, "is", verb]
+    french = [
+        (articles[article][gender], article),
+        (sizes[size][gender] if size else None, size),
+        (french_noun, noun),
+        (colours[colour][gender] if colour else None, colour),
+        (verbs[verb], verb),
+    ]
+    english = [word for word in english if word]
+    french = [(word, origin) for word, origin in french if word]
+    gold = [english.index(origin) for _, origin in french]
+    return english, [word for word, _ in french], gold
+
+
+example = sentence_pair("the", None, "black", "cat", "sleeping")
+print(*example, sep="\n")
+
+# %% [markdown]
+# The third list is the grammar's own answer to "which English word does each French word come
+# from?" It is never shown to the model. We use it to judge the map.
+#
+# We also **hide every sentence with both "black" and "cat"** from training. The model will meet
+# black dogs and white cats, but never a black cat.
+
+# %% tags=["demonstration"]
+pairs = [
+    sentence_pair(article, size, colour, noun, verb)
+    for article in articles
+    for size in [None, *sizes]
+    for colour in [None, *colours]
+    for noun in nouns
+    for verb in verbs
+]
+held_out = [pair for pair in pairs if {"black", "cat"} <= set(pair[0])]
+training = [pair for pair in pairs if pair not in held_out]
+english_words = sorted({word for english, _, _ in pairs for word in english})
+french_words = ["<start>", "<end>", *sorted({word for _, french, _ in pairs for word in french})]
+print(len(training), "pairs to train,", len(held_out), "held out:", " ".join(held_out[0][0]), "...")
+
+# %% [markdown]
+# The translator is the copier with two changes. The encoder reads in both directions (as in
+# Bahdanau, Cho and Bengio 2015), so that the state at "the" can know the noun's gender. And the
+# decoder **starts from zeros**: all it learns about the English sentence comes through the weighted
+# average.
+#
+# To *see* the weights we use a trick. Average the rows of the identity matrix, and you get the
+# (normalised) weights themselves.
+
+# %% tags=["demonstration"]
+class Translator(nn.Module):
+    """Reads English in both directions; writes French, looking at all encoder states."""
+
+    def __init__(self, d_h=64):
+        super().__init__()
+        self.read_vectors = nn.Embedding(len(english_words), 32)
+        self.write_vectors = nn.Embedding(len(french_words), 32)
+        self.encoder = nn.GRU(32, d_h // 2, batch_first=True, bidirectional=True)
+        self.decoder = nn.GRU(32, d_h, batch_first=True)
+        self.readout = nn.Linear(2 * d_h, len(french_words))
+
+    def forward(self, source, previous):
+        H, _ = self.encoder(self.read_vectors(source))  # (b, n, d_h)
+        S, _ = self.decoder(self.write_vectors(previous))  # (b, m, d_h), starts from zeros
+        identity = torch.eye(H.shape[1]).expand(len(H), -1, -1)  # (b, n, n)
+        look = F.scaled_dot_product_attention(S, H, identity, scale=1.0)  # (b, m, n)
+        return self.readout(torch.cat([S, look @ H], -1)), look
+
+# %% tags=["demonstration"]
+def as_numbers(some_pairs):
+    """English, French so far, and French to come, for pairs of one length."""
+    source = [[english_words.index(word) for word in english] for english, _, _ in some_pairs]
+    target = [
+        [french_words.index(word) for word in ["<start>", *french, "<end>"]]
+        for _, french, _ in some_pairs
+    ]
+    source, target = torch.tensor(source), torch.tensor(target)
+    return source, target[:, :-1], target[:, 1:]
+
+
+def train_translator(seed, steps=500):
+    torch.manual_seed(seed)
+    model = Translator()
+    groups = [as_numbers([pair for pair in training if len(pair[0]) == n]) for n in (4, 5, 6)]
+    adam = torch.optim.Adam(model.parameters())
+    schedule = torch.optim.lr_scheduler.OneCycleLR(adam, 1e-2, total_steps=steps)
+    for step in range(1, steps + 1):
+        source, previous, following = groups[step % 3]  # sentences of one length: no padding
+        chosen = torch.randint(len(source), (64,))
+        logits, _ = model(source[chosen], previous[chosen])
+        loss = F.cross_entropy(logits.flatten(0, 1), following[chosen].flatten())
+        adam.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        adam.step()
+        schedule.step()
+        if step % 125 == 0:
+            print(f"step {step}: loss {loss.item():.3f}")
+    return model
+
+# %% [markdown]
+# ### Which row is the word?
+#
+# The decoder works step by step. It reads `<start>` and writes "le". It reads "le" and writes
+# "chat". It reads "chat" and writes "noir". At each step it makes one row of weights, takes the
+# average, and writes.
+#
+# The **second** row is made when the decoder has read "le" and not yet written "chat". After
+# training you will see that this row looks at "cat". **Which French word is the row about?** Commit
+# yourself:
+#
+# * `"a"`: "le": it is the word the decoder has just read.
+# * `"b"`: "chat": it is the word the decoder writes in this step.
+# * `"c"`: both alike: one may label the rows either way.
+# * `"d"`: "noir": adjective and noun belong together.
+
+# %% nbgrader={"grade": false, "grade_id": "answer_row", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+### BEGIN SOLUTION
+answer_row = "b"
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_answer_row", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+check_answer("answer_row", answer_row)
+
+# %% [markdown]
+# ### First the map that means nothing
+#
+# Before training, all numbers in the network are random. Its attention map already looks like a
+# map. Remember this picture when somebody shows you one.
+
+# %% tags=["demonstration"]
+@torch.no_grad()
+def attention_map(model, pair):
+    """One row for each French word to be written and <end>, one column for each English word."""
+    source, previous, _ = as_numbers([pair])
+    return model(source, previous)[1][0].numpy()  # (m + 1, n)
+
+
+torch.manual_seed(3)
+random_map = attention_map(Translator(), example)
+rows = [*example[1], "<end>"]
+heatmap(
+    random_map,
+    rows,
+    example[0],
+    row_label="French word to be predicted",
+    column_label="English word looked at",
+    title="random weights, not trained",
+    caption="Figure 4. The map of an untrained network: every row sums to 1, some cells are darker "
+    "than others, and it means nothing. It shows no more than how random numbers fell.",
+    alt="Attention map of an untrained network: five rows, five columns, weights between 0.07 and "
+    "0.44, spread over each row without any order.",
+)
+assert np.allclose(random_map.sum(-1), 1, atol=1e-5) and random_map.max() < 0.6
+
+# %% [markdown]
+# ### Now train it
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# About 3 seconds; the losses depend on training.
+translator = train_translator(seed=0)
+with torch.no_grad():
+    source, previous, _ = as_numbers([example])
+    predicted = translator(source, previous)[0].argmax(-1)[0]
+print(" ".join(example[0]), "->", " ".join(french_words[i] for i in predicted))
+assert [french_words[i] for i in predicted] == [*example[1], "<end>"]
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+trained_map = attention_map(translator, example)
+assert trained_map[1, 2] > 0.7 and trained_map[2, 1] > 0.7  # chat: cat; noir: black
+assert trained_map[1, 1] < 0.3 and trained_map[2, 2] < 0.3  # and not straight ahead
+
+heatmap(
+    trained_map,
+    rows,
+    example[0],
+    row_label="French word to be predicted",
+    column_label="English word looked at",
+    title="trained in this notebook",
+    caption="Figure 5. The crossing: to predict \"chat\" the trained decoder looks at \"cat\", to "
+    "predict \"noir\" it looks at \"black\". It has never seen these two words together. Do not "
+    "conclude that every row is an alignment: a row must sum to 1, so \"<end>\" has to look at "
+    "something too.",
+    alt="Attention map of the trained translator. Rows le, chat, noir, dort, end; columns the, "
+    "black, cat, is, sleeping. The weight is near 1 for chat at cat and for noir at black; le "
+    "looks at the, dort at sleeping.",
+)
+
+# %% [markdown]
+# ### One picture is an anecdote
+#
+# Does it hold for other sentences, and for another training run? We train a second model from
+# another seed. Both are tested on the 60 held-out sentences with a black cat: is the whole French
+# sentence right? And how often does each kind of word have its largest weight where the grammar
+# says?
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# About 3 seconds; the numbers depend on training.
+kinds = {"article": articles, "size": sizes, "noun": nouns, "colour": colours, "verb": verbs}
+
+
+@torch.no_grad()
+def judge(model):
+    """Whole sentences right, and for each kind of word the share looked at as in the grammar."""
+    right, hits = [], {kind: [] for kind in kinds}
+    for english, french, gold in held_out:
+        source, previous, following = as_numbers([(english, french, gold)])
+        logits, look = model(source, previous)
+        right.append(bool((logits.argmax(-1) == following).all()))
+        for row, origin in enumerate(gold):
+            (kind,) = [kind for kind, words in kinds.items() if english[origin] in words]
+            hits[kind].append(look[0, row].argmax().item() == origin)
+    return np.mean(right), {kind: np.mean(found) for kind, found in hits.items()}
+
+
+for model in (translator, train_translator(seed=8)):
+    exact, aligned = judge(model)
+    print("sentences right:", round(exact, 2), {k: round(float(v), 2) for k, v in aligned.items()})
+    assert exact > 0.95
+    assert min(aligned["size"], aligned["noun"], aligned["colour"]) > 0.85
+    le = attention_map(model, example)[0]
+    print("    the row of 'le':", dict(zip(example[0], [round(float(v), 2) for v in le])))
+
+# %% [markdown]
+# Both models translate every sentence. In both, nouns and adjectives look at their English words.
+# But in our second run half of the articles do not: "le" looks at "is". (Your second run may
+# differ.) When this lesson was written we trained ten models from ten seeds. All ten got at least
+# 59 of the 60 sentences right and showed the crossing. In three of them a part of the articles
+# looked elsewhere, in one a part of the verbs. How can "le" be right without looking at "the"? The
+# encoder reads in both directions, so the state at "is" has heard of "the" and of the noun as
+# well.
+#
+# **Attention shows where the model looked. It is a hint at an alignment, not a proof of one.**
+#
+# ### The row trap
+#
+# What if you label the rows by the word that was *read* in place of the word that is *predicted*?
+# Nothing crashes. The map is the same, only the labels move by one:
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+for label, names in [("predicted", rows), ("read", ["<start>", *example[1]])]:
+    best = [example[0][column] for column in trained_map.argmax(-1)]
+    print(f"labelled by the word {label}: ", [f"{name}: {word}" for name, word in zip(names, best)])
+
+# %% [markdown]
+# With the wrong labels "le" looks at "cat" and "chat" at "black". One could even make up a story
+# for it. Check in the code which row is which, before you tell the story.
+
+# %% [markdown]
+# ## 7. Find the silent bug
+#
+# Someone encodes several sentences and wants the last state of each. The code runs, the shapes are
+# right, the numbers look like states. **The result is wrong.** Find out why before you read the
+# choices. You may add cells: what should come out when the same sentence stands in the list twice?
+
+# %% tags=["demonstration"]
+def last_states(sentences, W_x, W_h):
+    """The last state of each sentence: (number of sentences, d_h)."""
+    h = np.zeros(W_h.shape[0])  # line 1
+    last = []
+    for X in sentences:  # line 2
+        h = rnn_hidden_states(X, W_x, W_h, h0=h)[-1]  # line 3
+        last.append(h)
+    return np.stack(last)  # line 4
+
+
+rng = np.random.default_rng(6)
+W_x, W_h = rng.normal(size=(4, 3)) * 0.5, rng.normal(size=(3, 3))
+print(last_states([X_short, X_long], W_x, W_h).round(2))
+
+# %% [markdown]
+# What is wrong?
+#
+# * `"a"`: line 1 stands outside the loop, so a sentence begins with what is left of the one
+#   before.
+# * `"b"`: line 2 goes through the sentences; it should go through the words.
+# * `"c"`: `[-1]` in line 3 takes the last word only; the state of a sentence is the mean of all
+#   rows.
+# * `"d"`: line 4 should join the states into one long vector.
+
+# %% nbgrader={"grade": false, "grade_id": "answer_bug", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+### BEGIN SOLUTION
+answer_bug = "a"
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_answer_bug", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+check_answer("answer_bug", answer_bug)
+
+# %% [markdown]
+# <details><summary>How to catch such a bug</summary>
+#
+# A check on one sentence alone cannot see it. Two other checks do. The same sentence twice must
+# give the same state twice. And another order of the sentences must give the same states in
+# another order. Tests of this kind (repeat, reorder) need no known right answer; you will use them
+# in every lesson of this course.
+#
+# </details>
+
+# %% [markdown]
+# ## 8. Your turn to explain
+#
+# A friend says: *"A vector of 64 numbers cannot hold 40 symbols. That is why the fixed-vector model
+# fails, and attention helps because it gives the model a bigger vector."*
+#
+# Say what is right and what is wrong in it, in five to eight sentences. Use at least two numbers
+# that you measured in this notebook. (4 points)
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "written_bottleneck", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
+# ### BEGIN SOLUTION
+# The first sentence is wrong as it stands: 40 digits need about 133 bits, and 64 numbers in
+# float32 have 2048. It is right that the fixed-vector model fails on long sequences: its token
+# accuracy falls from about 0.96 at length 5 to about 0.36 at length 40, and no sequence of length
+# 40 is right as a whole. But the limit is soft: trained on lengths 2 to 10 only, for the same
+# time, the same network copies length 10 better (token accuracy 0.86 in place of 0.79, whole
+# sequences 0.19 in place of 0.03). Nor has the vector simply forgotten: changing any of the 40
+# symbols still moves it (Figure 3). What is hard is to learn a code in which one vector serves all
+# positions at once. Attention does not give a bigger vector: the context has 64 numbers as before,
+# and both models have the same number of parameters. It gives a *new* vector at each step, a
+# weighted average of all states with weights of that step, so that no single vector has to hold
+# everything.
+#
+# **Marking scheme** (4 points). 1 point: it is no hard limit, with a reason (bits, or more
+# training). 1 point: at least two numbers of the notebook, rightly used. 1 point: the context with
+# attention has the same size (or: the models have the same parameters). 1 point: the context is
+# made anew at each step from all states, so that no single vector must hold everything.
+# ### END SOLUTION
+
+# %% [markdown]
+# ## 9. Folklore and facts
+#
+# | often said | what we saw |
+# | --- | --- |
+# | "A fixed vector cannot hold a long sequence." | It has room for 2048 bits; 40 digits need 133. It is hard to *learn*: more training lifts length 10 much, length 40 little (section 2). |
+# | "RNNs forget the first words; that is why they need attention." | A random RNN does (Figure 1). The trained fixed-vector GRU keeps all 40 positions, and still cannot read them back (Figure 3). |
+# | "With attention the encoder remembers more." | Its last state remembers *less* (Figure 3). It need not remember: the decoder looks. |
+# | "A spectral radius above 1 explodes." | At 1.1 it does not: tanh flattens large values (Figure 1). |
+# | "An attention map shows what the model understood." | An untrained network draws one too (Figure 4). A trained one can look elsewhere and be right (section 6). |
+# | "Token accuracy 0.8 is good." | At length 10 it goes with less than one whole sequence in ten (Figure 2). |
+
+# %% [markdown]
+# ## Summary
+#
+# | concept | formula | code | purpose |
+# | --- | --- | --- | --- |
+# | recurrent state | $h_t = \tanh(x_t W_x + h_{t-1} W_h)$ | `rnn_hidden_states(X, W_x, W_h)` | reads any length into `d_h` numbers |
+# | fixed context | $c = h_n$ | last row of the states | the bottleneck: the same `d_h` numbers for every length |
+# | influence | $\lVert \partial h_n / \partial x_t \rVert_F$ | `position_influence(X, W_x, W_h)` | what the last state still knows of position $t$ |
+# | weighted average | $\sum_j \frac{a_j}{\sum_i a_i} v_j$ | `weighted_average(weights, values)` | any number of states to one vector, smooth |
+# | context that looks everywhere | $c_t = \sum_j a_{tj} h_j$, weights new at each step $t$ | torch's function, for now | no single vector must hold all |
+#
+# ## Questions to check yourself
+#
+# <details><summary>1. The source sentence becomes twice as long. What grows: the fixed context, the
+# encoder's list of states, or the number of parameters?</summary>
+#
+# Only the list of states. The fixed context stays `(d_h,)`, and the parameters are the same
+# matrices at every position.
+#
+# </details>
+#
+# <details><summary>2. Why does <code>weighted_average</code> refuse weights of length 1 for five
+# values, although NumPy could multiply them?</summary>
+#
+# NumPy would stretch the one weight over all five values. The result would have the right shape and
+# look fine, but it would be a sum or a mean that nobody asked for. An error is better than a silent
+# wrong answer.
+#
+# </details>
+#
+# <details><summary>3. In some RNN every position but the last two has influence 0.001 or less. What
+# does that say about training it to remember the first word?</summary>
+#
+# The gradient from the last state to the first word passes through the same product, so it is tiny
+# as well. The network gets almost no signal that would teach it to keep that word.
+#
+# </details>
+#
+# <details><summary>4. Why do the weights for "le chat noir dort" come as a table and not as one
+# row?</summary>
+#
+# Each French word needs its own look at the English sentence. One row of weights for each word to
+# be predicted, one column for each English word.
+#
+# </details>
+#
+# <details><summary>5. What would the translator's map look like if French had the word order of
+# English?</summary>
+#
+# The large weights would lie on the diagonal (apart from "is", which has no French word of its
+# own). A diagonal alone proves little: a model could learn it from the positions, without the
+# words.
+#
+# </details>
+#
+# ## Where it comes from
+#
+# * Hochreiter (1991) and Bengio, Simard and Frasconi (1994): why gradients vanish in recurrent
+#   networks.
+# * Cho et al. (2014): the GRU and the encoder-decoder; Sutskever, Vinyals and Le (2014):
+#   translation through one fixed vector.
+# * Bahdanau, Cho and Bengio (2015): the decoder that looks at all encoder states, and the first
+#   alignment maps for English and French.
+# * Luong, Pham and Manning (2015): dot products as scores, as torch's function used them here.
+# * Jain and Wallace (2019), Wiegreffe and Pinter (2019): for and against attention as explanation.
+#
+# ## What comes next
+#
+# We can average once we have weights. Where do the weights come from? To look everywhere, the
+# decoder needs three steps:
+#
+# 1. a **score** for each position: how well does this state fit what I need now?
+# 2. **weights** made from the scores: not negative, with sum 1;
+# 3. the **weighted average** of the values with these weights.
+#
+# You have built step 3. Lesson 2 builds the first two, beginning with something you know well: the
+# look-up in a dictionary.

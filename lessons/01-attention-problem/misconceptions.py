@@ -1,0 +1,1109 @@
+"""Known wrong implementations of lesson 1, and the choices of its short answers."""
+
+import numpy as np
+import torch
+
+from autograder.implementations import choice, misconception
+
+# --- rnn_hidden_states ---------------------------------------------------------------------
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_without_memory",
+    sentence="Your states do not depend on the words before: each is made from its own word "
+    "alone. The old state has to enter the new one, or the network has no memory.",
+    seen="folklore",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    return np.tanh(X @ W_x)
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_always_from_zeros",
+    sentence="Your network starts from zeros even when a start state is given. The argument h0 is"
+    " the state before the first word.",
+    seen="folklore",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h, H = np.zeros(W_h.shape[0]), []
+    for x in X:
+        h = np.tanh(x @ W_x + h @ W_h)
+        H.append(h)
+    return np.array(H)
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_linear",
+    sentence="Your network has no tanh: its states are plain sums of products. The formula "
+    "squeezes each new state into the range from -1 to 1.",
+    seen="folklore",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
+    for x in X:
+        h = x @ W_x + h @ W_h
+        H.append(h)
+    return np.array(H)
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_transposed_state_matrix",
+    sentence="Your W_h is turned over. In this course vectors are rows and stand on the left of "
+    "the matrix; W_h is square, so the mistake raises no error.",
+    seen="folklore",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
+    for x in X:
+        h = np.tanh(x @ W_x + W_h @ h)
+        H.append(h)
+    return np.array(H)
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_with_start_state",
+    sentence="Your result has one row too many: it begins with the start state. The rows are the "
+    "states after each word.",
+    seen="folklore",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    H = [np.zeros(W_h.shape[0]) if h0 is None else h0]
+    for x in X:
+        H.append(np.tanh(x @ W_x + H[-1] @ W_h))
+    return np.array(H)
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_states_before_the_word",
+    sentence="Your rows are late by one: the first is the start state and the last word is never "
+    "in them. Row t is the state after reading word t.",
+    seen="folklore",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    H = [np.zeros(W_h.shape[0]) if h0 is None else h0]
+    for x in X:
+        H.append(np.tanh(x @ W_x + H[-1] @ W_h))
+    return np.array(H)[:-1]
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_last_state_only",
+    sentence="You return the last state alone. All states are asked for, one row a position: the "
+    "others are what looking everywhere needs.",
+    seen="folklore",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h = np.zeros(W_h.shape[0]) if h0 is None else h0
+    for x in X:
+        h = np.tanh(x @ W_x + h @ W_h)
+    return h
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_states_in_dtype_of_x",
+    sentence="The array that collects your states has the dtype of X. With whole numbers in X "
+    "every state is cut to a whole number, with float32 it loses precision.",
+    seen="folklore",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h = np.zeros(W_h.shape[0]) if h0 is None else h0
+    H = np.zeros((len(X), W_h.shape[0]), dtype=X.dtype)
+    for t in range(len(X)):
+        H[t] = h = np.tanh(X[t] @ W_x + h @ W_h)
+    return H
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_in_dtype_of_h0",
+    sentence="Your states have the dtype of h0. A start state of whole numbers then cuts all "
+    "later states to whole numbers.",
+    seen="folklore",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h = np.zeros(W_h.shape[0]) if h0 is None else h0.copy()
+    H = []
+    for x in X:
+        h[:] = np.tanh(x @ W_x + h @ W_h)
+        H.append(h.copy())
+    return np.array(H, dtype=float)
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_writes_into_h0",
+    sentence="Your function writes its states into the caller's h0. A second call with the same "
+    "h0 would start elsewhere; inputs are never changed.",
+    seen="folklore",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h = np.zeros(W_h.shape[0]) if h0 is None else h0
+    H = []
+    for x in X:
+        new = np.tanh(x @ W_x + h @ W_h)
+        if h.dtype.kind == "f":
+            h[:] = new
+        else:
+            h = new
+        H.append(new)
+    return np.array(H)
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_same_array_in_each_row",
+    sentence="All your rows are equal: the list holds the same array n times, and each step "
+    "writes over it. Each state needs an array of its own.",
+    seen="folklore",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h = np.zeros(W_h.shape[0]) if h0 is None else h0.astype(float)
+    H = []
+    for x in X:
+        h[:] = np.tanh(x @ W_x + h @ W_h)
+        H.append(h)
+    return np.array(H)
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_tanh_of_state_only",
+    sentence="Your tanh covers only the part from the old state; the word is added outside. It is"
+    " taken of the whole sum.",
+    seen="folklore",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
+    for x in X:
+        h = x @ W_x + np.tanh(h @ W_h)
+        H.append(h)
+    return np.array(H)
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_reads_backwards",
+    sentence="Your network reads the sentence from its end. Row t has to depend on words 1 to t.",
+    seen="folklore",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
+    for x in X[::-1]:
+        h = np.tanh(x @ W_x + h @ W_h)
+        H.append(h)
+    return np.array(H[::-1])
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_in_float32",
+    sentence="Your states are float32 although the inputs are float64. The result is at least as "
+    "precise as the most precise input.",
+    seen="folklore",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
+    for x in X:
+        h = np.tanh(x @ W_x + h @ W_h)
+        H.append(h)
+    return np.array(H, dtype=np.float32)
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_truth_of_an_array",
+    sentence="You ask an array whether it is true, which NumPy refuses. Compare h0 with None.",
+    seen="folklore",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h, H = h0 or np.zeros(W_h.shape[0]), []
+    for x in X:
+        h = np.tanh(x @ W_x + h @ W_h)
+        H.append(h)
+    return np.array(H)
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_writes_into_x",
+    sentence="Your function writes into the caller's X. Inputs are never changed.",
+    seen="folklore",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
+    for t in range(len(X)):
+        h = np.tanh(X[t] @ W_x + h @ W_h)
+        X[t] = 0
+        H.append(h)
+    return np.array(H)
+
+
+# --- position_influence --------------------------------------------------------------------
+
+
+@misconception(
+    "position_influence",
+    "influence_squared",
+    sentence="You return the sum of squares, without the root. The Frobenius norm is the root of "
+    "it.",
+    seen="folklore",
+)
+def position_influence(X, W_x, W_h):
+    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
+    for h in H[::-1]:
+        J = J * (1 - h**2)
+        result.append(((J @ W_x.T) ** 2).sum())
+        J = J @ W_h.T
+    return np.array(result[::-1])
+
+
+@misconception(
+    "position_influence",
+    "influence_w_h_not_turned_over",
+    sentence="Your W_h stands as it is; in the Jacobian its indices are turned over. It is "
+    "square, so no error tells you.",
+    seen="folklore",
+)
+def position_influence(X, W_x, W_h):
+    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
+    for h in H[::-1]:
+        J = J * (1 - h**2)
+        result.append(np.linalg.norm(J @ W_x.T))
+        J = J @ W_h
+    return np.array(result[::-1])
+
+
+@misconception(
+    "position_influence",
+    "influence_without_slope",
+    sentence="Your chain leaves out the slope of tanh. It is 1 only where a state is zero, and "
+    "smaller elsewhere.",
+    seen="folklore",
+)
+def position_influence(X, W_x, W_h):
+    J, result = np.eye(W_h.shape[0]), []
+    for _ in X:
+        result.append(np.linalg.norm(J @ W_x.T))
+        J = J @ W_h.T
+    return np.array(result[::-1])
+
+
+@misconception(
+    "position_influence",
+    "influence_last_first",
+    sentence="Your influences come in the order in which you walked back: the last position "
+    "first. Entry t belongs to position t.",
+    seen="folklore",
+)
+def position_influence(X, W_x, W_h):
+    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
+    for h in H[::-1]:
+        J = J * (1 - h**2)
+        result.append(np.linalg.norm(J @ W_x.T))
+        J = J @ W_h.T
+    return np.array(result)
+
+
+@misconception(
+    "position_influence",
+    "influence_spectral_norm",
+    sentence="You take the spectral norm (the largest singular value). The Frobenius norm counts "
+    "all entries: the root of the sum of their squares.",
+    seen="folklore",
+)
+def position_influence(X, W_x, W_h):
+    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
+    for h in H[::-1]:
+        J = J * (1 - h**2)
+        result.append(np.linalg.norm(J @ W_x.T, 2))
+        J = J @ W_h.T
+    return np.array(result[::-1])
+
+
+@misconception(
+    "position_influence",
+    "influence_product_in_wrong_order",
+    sentence="You multiply the links of the chain in the wrong order. Matrices do not commute: "
+    "the later link stands on the left.",
+    seen="folklore",
+)
+def position_influence(X, W_x, W_h):
+    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
+    for h in H[::-1]:
+        J = (1 - h**2)[:, None] * J
+        result.append(np.linalg.norm(J @ W_x.T))
+        J = W_h.T @ J
+    return np.array(result[::-1])
+
+
+@misconception(
+    "position_influence",
+    "influence_slope_on_rows",
+    sentence="Your slope of tanh scales the rows of the product so far. It belongs to the state "
+    "you stand at, that is to the columns.",
+    seen="folklore",
+)
+def position_influence(X, W_x, W_h):
+    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
+    for h in H[::-1]:
+        J = (1 - h**2)[:, None] * J
+        result.append(np.linalg.norm(J @ W_x.T))
+        J = J @ W_h.T
+    return np.array(result[::-1])
+
+
+@misconception(
+    "position_influence",
+    "influence_one_step_too_far",
+    sentence="You go through W_h once too often: the last word reaches the last state without it.",
+    seen="folklore",
+)
+def position_influence(X, W_x, W_h):
+    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
+    for h in H[::-1]:
+        J = (J * (1 - h**2)) @ W_h.T
+        result.append(np.linalg.norm(J @ W_x.T))
+    return np.array(result[::-1])
+
+
+@misconception(
+    "position_influence",
+    "influence_slope_not_squared",
+    sentence="Your slope of tanh is 1 - h. It is 1 minus the square of the state.",
+    seen="folklore",
+)
+def position_influence(X, W_x, W_h):
+    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
+    for h in H[::-1]:
+        J = J * (1 - h)
+        result.append(np.linalg.norm(J @ W_x.T))
+        J = J @ W_h.T
+    return np.array(result[::-1])
+
+
+@misconception(
+    "position_influence",
+    "influence_slope_of_slope",
+    sentence="Your slope takes tanh of the state once more. The state is already the value of "
+    "tanh, and the slope is written with that value.",
+    seen="folklore",
+)
+def position_influence(X, W_x, W_h):
+    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
+    for h in H[::-1]:
+        J = J * (1 - np.tanh(h) ** 2)
+        result.append(np.linalg.norm(J @ W_x.T))
+        J = J @ W_h.T
+    return np.array(result[::-1])
+
+
+@misconception(
+    "position_influence",
+    "influence_on_own_state",
+    sentence="You measure how a word moves its own state. Asked is how it moves the last state, "
+    "through all states between them.",
+    seen="folklore",
+)
+def position_influence(X, W_x, W_h):
+    H = rnn_hidden_states(X, W_x, W_h)
+    return np.array([np.linalg.norm((1 - h**2)[:, None] * W_x.T) for h in H])
+
+
+@misconception(
+    "position_influence",
+    "influence_of_states",
+    sentence="You measure the influence of the states, not of the words: the way from the word "
+    "into its state, through W_x, is missing.",
+    seen="folklore",
+)
+def position_influence(X, W_x, W_h):
+    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
+    for h in H[::-1]:
+        result.append(np.linalg.norm(J))
+        J = (J * (1 - h**2)) @ W_h.T
+    return np.array(result[::-1])
+
+
+@misconception(
+    "position_influence",
+    "influence_of_norms",
+    sentence="You multiply the norms of the links. The norm of a product is smaller than the "
+    "product of the norms: multiply the matrices first.",
+    seen="folklore",
+)
+def position_influence(X, W_x, W_h):
+    H, factor, result = rnn_hidden_states(X, W_x, W_h), 1.0, []
+    for h in H[::-1]:
+        result.append(factor * np.linalg.norm((1 - h**2)[:, None] * W_x.T))
+        factor *= np.linalg.norm((1 - h**2)[:, None] * W_h.T)
+    return np.array(result[::-1])
+
+
+@misconception(
+    "position_influence",
+    "influence_normalised",
+    sentence="You divide the influences by their sum. They are norms; their size is the message.",
+    seen="folklore",
+)
+def position_influence(X, W_x, W_h):
+    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
+    for h in H[::-1]:
+        J = J * (1 - h**2)
+        result.append(np.linalg.norm(J @ W_x.T))
+        J = J @ W_h.T
+    return np.array(result[::-1]) / sum(result)
+
+
+@misconception(
+    "position_influence",
+    "influence_on_the_sum",
+    sentence="You measure how a word moves the sum of the last state's numbers. Movements of "
+    "opposite sign cancel there; the Jacobian has one row for each number.",
+    seen="folklore",
+)
+def position_influence(X, W_x, W_h):
+    H, g, result = rnn_hidden_states(X, W_x, W_h), np.ones(W_h.shape[0]), []
+    for h in H[::-1]:
+        g = g * (1 - h**2)
+        result.append(np.linalg.norm(g @ W_x.T))
+        g = g @ W_h.T
+    return np.array(result[::-1])
+
+
+@misconception(
+    "position_influence",
+    "influence_in_dtype_of_x",
+    sentence="The array that collects your influences has the dtype of X: whole numbers in X cut "
+    "them to whole numbers, float32 loses precision.",
+    seen="folklore",
+)
+def position_influence(X, W_x, W_h):
+    H, J = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0])
+    result = np.zeros(len(X), dtype=X.dtype)
+    for t in reversed(range(len(X))):
+        J = J * (1 - H[t] ** 2)
+        result[t] = np.linalg.norm(J @ W_x.T)
+        J = J @ W_h.T
+    return result
+
+
+@misconception(
+    "position_influence",
+    "influence_in_float32",
+    sentence="Your influences are computed in float32 although the inputs are float64.",
+    seen="folklore",
+)
+def position_influence(X, W_x, W_h):
+    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
+    for h in H[::-1]:
+        J = J * (1 - h**2)
+        result.append(np.linalg.norm(J @ W_x.T))
+        J = J @ W_h.T
+    return np.array(result[::-1], dtype=np.float32)
+
+
+@misconception(
+    "position_influence",
+    "influence_by_a_coarse_nudge",
+    sentence="You estimate the derivative by a nudge that is too large. The Jacobian is exact; "
+    "the chain rule gives it without a step size.",
+    seen="folklore",
+)
+def position_influence(X, W_x, W_h):
+    last, result = rnn_hidden_states(X, W_x, W_h)[-1], np.zeros(X.shape)
+    for index in np.ndindex(*X.shape):
+        moved = X.astype(float)
+        moved[index] += 0.01
+        result[index] = (((rnn_hidden_states(moved, W_x, W_h)[-1] - last) / 0.01) ** 2).sum()
+    return np.sqrt(result.sum(-1))
+
+
+@misconception(
+    "position_influence",
+    "influence_writes_into_w_h",
+    sentence="Your function scales the caller's W_h in place. Inputs are never changed.",
+    seen="folklore",
+)
+def position_influence(X, W_x, W_h):
+    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
+    for h in H[::-1]:
+        J = J * (1 - h**2)
+        result.append(np.linalg.norm(J @ W_x.T))
+        J = J @ W_h.T
+    W_h *= 0
+    return np.array(result[::-1])
+
+
+# --- weighted_average ----------------------------------------------------------------------
+
+
+@misconception(
+    "weighted_average",
+    "average_not_normalised",
+    sentence="Your weights are not divided by their sum, so the result is a weighted sum: twice "
+    "the weights give twice the result.",
+    seen="folklore",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
+        raise ValueError
+    if not weights.any(-1).all():
+        raise ValueError
+    return np.einsum("...n,...nd->...d", weights * 1.0, values)
+
+
+@misconception(
+    "weighted_average",
+    "average_with_softmax",
+    sentence="You put the weights through a softmax. They are weights already: dividing by their "
+    "sum is enough, and a weight of 0 stays 0.",
+    seen="folklore",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
+        raise ValueError
+    if not weights.any(-1).all():
+        raise ValueError
+    e = np.exp(weights * 1.0)
+    return np.einsum("...n,...nd->...d", e / e.sum(-1, keepdims=True), values)
+
+
+@misconception(
+    "weighted_average",
+    "average_normalised_over_everything",
+    sentence="You divide by the sum of all weights of the batch. Each row has its own sum.",
+    seen="folklore",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
+        raise ValueError
+    if not weights.any(-1).all():
+        raise ValueError
+    return np.einsum("...n,...nd->...d", weights / weights.sum(), values)
+
+
+@misconception(
+    "weighted_average",
+    "average_normalised_over_the_batch",
+    sentence="You normalise along the first axis, that is over the batch. The weights of one row,"
+    " the last axis, have to sum to 1.",
+    seen="folklore",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
+        raise ValueError
+    if not weights.any(-1).all():
+        raise ValueError
+    return np.einsum("...n,...nd->...d", weights / weights.sum(0), values)
+
+
+@misconception(
+    "weighted_average",
+    "average_without_keepdims",
+    sentence="The sums lose their axis, so for a batch the division does not line up with the "
+    "rows.",
+    seen="folklore",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
+        raise ValueError
+    if not weights.any(-1).all():
+        raise ValueError
+    return np.einsum("...n,...nd->...d", weights / weights.sum(-1), values)
+
+
+@misconception(
+    "weighted_average",
+    "average_in_place",
+    sentence="You divide the caller's weights in place. Inputs are never changed.",
+    seen="folklore",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
+        raise ValueError
+    if not weights.any(-1).all():
+        raise ValueError
+    if weights.dtype.kind == "f":
+        weights /= weights.sum(-1, keepdims=True)
+    else:
+        weights = weights / weights.sum(-1, keepdims=True)
+    return np.einsum("...n,...nd->...d", weights, values)
+
+
+@misconception(
+    "weighted_average",
+    "average_in_place_integers_fail",
+    sentence="You divide in place, which fails on whole numbers and changes the caller's weights.",
+    seen="folklore",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
+        raise ValueError
+    if not weights.any(-1).all():
+        raise ValueError
+    weights = weights.copy()
+    weights /= weights.sum(-1, keepdims=True)
+    return np.einsum("...n,...nd->...d", weights, values)
+
+
+@misconception(
+    "weighted_average",
+    "average_over_features",
+    sentence="Your sum runs over the features of each value. The average runs over the positions.",
+    seen="folklore",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
+        raise ValueError
+    if not weights.any(-1).all():
+        raise ValueError
+    w = weights / weights.sum(-1, keepdims=True)
+    return (w[..., None] * values).sum(-1)
+
+
+@misconception(
+    "weighted_average",
+    "average_by_plain_matmul",
+    sentence="A plain matrix product of weights and values is right for one row; with a batch, "
+    "NumPy takes the batch for rows of a matrix and every row meets every batch element.",
+    seen="folklore",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
+        raise ValueError
+    if not weights.any(-1).all():
+        raise ValueError
+    return (weights / weights.sum(-1, keepdims=True)) @ values
+
+
+@misconception(
+    "weighted_average",
+    "average_one_batch_axis_only",
+    sentence="Your function takes at most one leading axis. Any number is allowed, and those of "
+    "the two arguments broadcast.",
+    seen="folklore",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
+        raise ValueError
+    if not weights.any(-1).all():
+        raise ValueError
+    w = weights / weights.sum(-1, keepdims=True)
+    return np.einsum("n,nd->d" if w.ndim == 1 else "bn,bnd->bd", w, values)
+
+
+@misconception(
+    "weighted_average",
+    "average_same_leading_axes_only",
+    sentence="You refuse arguments whose leading axes differ. They broadcast: one row of weights "
+    "may serve a whole batch of values, and the other way round.",
+    seen="folklore",
+)
+def weighted_average(weights, values):
+    if weights.shape != values.shape[:-1] or (weights < 0).any():
+        raise ValueError
+    if not weights.any(-1).all():
+        raise ValueError
+    return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
+
+
+@misconception(
+    "weighted_average",
+    "average_keeps_an_axis",
+    sentence="Your result keeps the position axis with length 1. It has been averaged away: the "
+    "shape is (..., d_v).",
+    seen="folklore",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
+        raise ValueError
+    if not weights.any(-1).all():
+        raise ValueError
+    return (weights / weights.sum(-1, keepdims=True))[..., None, :] @ values
+
+
+@misconception(
+    "weighted_average",
+    "average_accepts_negative",
+    sentence="You accept negative weights. An average with them can lie outside all values; a "
+    "negative weight is a ValueError.",
+    seen="folklore",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-2] or not weights.any(-1).all():
+        raise ValueError
+    return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
+
+
+@misconception(
+    "weighted_average",
+    "average_refuses_negative_sums_only",
+    sentence="You look at the sum of a row only: a negative weight hides behind larger positive "
+    "ones. Each weight has to be looked at.",
+    seen="folklore",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-2] or (weights.sum(-1) <= 0).any():
+        raise ValueError
+    return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
+
+
+@misconception(
+    "weighted_average",
+    "average_clips_negative",
+    sentence="You turn negative weights into zeros. That hides the caller's mistake: a negative "
+    "weight is a ValueError.",
+    seen="folklore",
+)
+def weighted_average(weights, values):
+    weights = np.maximum(weights, 0)
+    if weights.shape[-1] != values.shape[-2] or not weights.any(-1).all():
+        raise ValueError
+    return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
+
+
+@misconception(
+    "weighted_average",
+    "average_of_nothing_is_nan",
+    sentence="A row of weights that is all zero gives NaN: 0 divided by 0. It is a ValueError.",
+    seen="folklore",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
+        raise ValueError
+    with np.errstate(all="ignore"):
+        return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
+
+
+@misconception(
+    "weighted_average",
+    "average_of_nothing_is_zero",
+    sentence="A row of weights that is all zero gives zeros here. In this exercise it is a "
+    "ValueError: an average of nothing does not exist.",
+    seen="folklore",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
+        raise ValueError
+    total = weights.sum(-1, keepdims=True)
+    return np.einsum("...n,...nd->...d", weights / np.where(total == 0, 1, total), values)
+
+
+@misconception(
+    "weighted_average",
+    "average_refuses_only_all_zero",
+    sentence="You refuse weights only when all rows are zero. One row of zeros in a batch is "
+    "enough to divide by zero.",
+    seen="folklore",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-2] or (weights < 0).any() or not weights.any():
+        raise ValueError
+    with np.errstate(all="ignore"):
+        return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
+
+
+@misconception(
+    "weighted_average",
+    "average_refuses_single_zeros",
+    sentence="You refuse rows that hold a zero. A weight of 0 is fine: that value is not looked "
+    "at. Only a row that is all zero cannot be normalised.",
+    seen="folklore",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-2] or (weights <= 0).any():
+        raise ValueError
+    return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
+
+
+@misconception(
+    "weighted_average",
+    "average_wants_normalised_weights",
+    sentence="You refuse weights whose sum is not 1. The function normalises them itself.",
+    seen="folklore",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
+        raise ValueError
+    if not np.allclose(weights.sum(-1), 1):
+        raise ValueError
+    return np.einsum("...n,...nd->...d", weights * 1.0, values)
+
+
+@misconception(
+    "weighted_average",
+    "average_stretches_lengths",
+    sentence="Lengths that differ pass when one of them is 1: NumPy stretches it silently. "
+    "Compare the lengths yourself.",
+    seen="folklore",
+)
+def weighted_average(weights, values):
+    if (weights < 0).any() or not weights.any(-1).all():
+        raise ValueError
+    return ((weights / weights.sum(-1, keepdims=True))[..., None] * values).sum(-2)
+
+
+@misconception(
+    "weighted_average",
+    "average_stretches_one_weight",
+    sentence="A single weight for several values passes and is stretched. Lengths that differ are"
+    " a ValueError, also when one of them is 1.",
+    seen="folklore",
+)
+def weighted_average(weights, values):
+    if (weights < 0).any() or not weights.any(-1).all():
+        raise ValueError
+    if weights.shape[-1] not in (1, values.shape[-2]):
+        raise ValueError
+    return ((weights / weights.sum(-1, keepdims=True))[..., None] * values).sum(-2)
+
+
+@misconception(
+    "weighted_average",
+    "average_checks_the_first_axis",
+    sentence="You compare the first axes, which with a batch are not the lengths. Positions are "
+    "the last axis of weights and the last but one of values.",
+    seen="folklore",
+)
+def weighted_average(weights, values):
+    if weights.shape[0] != values.shape[0] or (weights < 0).any():
+        raise ValueError
+    if not weights.any(-1).all():
+        raise ValueError
+    return ((weights / weights.sum(-1, keepdims=True))[..., None] * values).sum(-2)
+
+
+@misconception(
+    "weighted_average",
+    "average_cuts_to_the_shorter",
+    sentence="You cut both arguments to the shorter length and lose the rest without a word. "
+    "Lengths that differ are a ValueError.",
+    seen="folklore",
+)
+def weighted_average(weights, values):
+    n = min(weights.shape[-1], values.shape[-2])
+    weights, values = weights[..., :n], values[..., :n, :]
+    if (weights < 0).any() or not weights.any(-1).all():
+        raise ValueError
+    return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
+
+
+@misconception(
+    "weighted_average",
+    "average_with_epsilon",
+    sentence="You add a small number to the sum that divides. Tiny weights then no longer sum to "
+    "1: the average shrinks towards zero.",
+    seen="folklore",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
+        raise ValueError
+    if not weights.any(-1).all():
+        raise ValueError
+    w = weights / (weights.sum(-1, keepdims=True) + 1e-9)
+    return np.einsum("...n,...nd->...d", w, values)
+
+
+@misconception(
+    "weighted_average",
+    "average_takes_tiny_for_zero",
+    sentence="You take tiny weights for zeros. Only their ratios matter: a row is all zero when "
+    "every weight is exactly 0.",
+    seen="folklore",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
+        raise ValueError
+    if (weights.sum(-1) < 1e-8).any():
+        raise ValueError
+    return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
+
+
+@misconception(
+    "weighted_average",
+    "average_in_float32",
+    sentence="Your result is float32 although the inputs are float64.",
+    seen="folklore",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
+        raise ValueError
+    if not weights.any(-1).all():
+        raise ValueError
+    w = (weights / weights.sum(-1, keepdims=True)).astype(np.float32)
+    return np.einsum("...n,...nd->...d", w, values.astype(np.float32))
+
+
+@misconception(
+    "weighted_average",
+    "average_in_dtype_of_values",
+    sentence="Your result has the dtype of values: with whole numbers the average is cut to a "
+    "whole number, with float32 it loses precision.",
+    seen="folklore",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
+        raise ValueError
+    if not weights.any(-1).all():
+        raise ValueError
+    w = weights / weights.sum(-1, keepdims=True)
+    return np.einsum("...n,...nd->...d", w, values).astype(values.dtype)
+
+
+@misconception(
+    "weighted_average",
+    "average_through_torch_errors",
+    sentence="Wrong lengths raise torch's RuntimeError here. A ValueError is asked for, so that "
+    "the caller can tell a wrong argument from a failure inside.",
+    seen="folklore",
+)
+def weighted_average(weights, values):
+    w, v = torch.tensor(weights, dtype=torch.float64), torch.tensor(values, dtype=torch.float64)
+    if (w < 0).any() or (w.sum(-1) == 0).any():
+        raise ValueError
+    return ((w / w.sum(-1, keepdim=True))[..., None, :] @ v)[..., 0, :].numpy()
+
+
+@misconception(
+    "weighted_average",
+    "average_asserts",
+    sentence="Misuse raises AssertionError here. A ValueError is asked for; assert statements "
+    "vanish when Python runs with -O.",
+    seen="folklore",
+)
+def weighted_average(weights, values):
+    assert weights.shape[-1] == values.shape[-2] and (weights >= 0).all()
+    assert weights.any(-1).all()
+    return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
+
+
+@misconception(
+    "weighted_average",
+    "average_ignores_weights",
+    sentence="Your result is the plain mean: every value counts alike, whatever its weight.",
+    seen="folklore",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
+        raise ValueError
+    if not weights.any(-1).all():
+        raise ValueError
+    return np.einsum("...n,...nd->...d", np.ones(weights.shape) / weights.shape[-1], values)
+
+
+# --- the short answers ---------------------------------------------------------------------
+
+choice(
+    "answer_influence",
+    "a",
+    reason="A flat curve would mean that nothing is lost on the way. But each step back "
+    "multiplies by one more matrix, and this one shrinks vectors to about half.",
+)
+choice(
+    "answer_influence",
+    "b",
+    right=True,
+    reason="Each step back multiplies by about the same factor, near 0.5. Equal factors are "
+    "equal steps on a logarithmic axis: a straight line, a factor of about 1e-12 over 40"
+    " positions.",
+)
+choice(
+    "answer_influence",
+    "c",
+    reason="A product of factors near 0.5 becomes tiny but never exactly zero, and the number "
+    "of positions is not compared with d_h anywhere in the formula: a state is not a "
+    "shelf with d_h places.",
+)
+choice(
+    "answer_influence",
+    "d",
+    reason="The first word has been in the state for longest, but that means it has been "
+    "multiplied most often. With a factor near 0.5 this makes it smaller, not larger.",
+)
+
+choice(
+    "answer_order",
+    "a",
+    reason="There is no first in a sum. Position 1 enters like every other position: through "
+    "its weight and its value.",
+)
+choice(
+    "answer_order",
+    "b",
+    reason="The numbers of the result are features, not positions. Moving positions around does"
+    " not move features.",
+)
+choice(
+    "answer_order",
+    "c",
+    right=True,
+    reason="A sum does not care for the order of its terms. So the average itself knows nothing"
+    " of word order; whatever it knows must be in the values or in the weights. Lesson 7"
+    " comes back to this.",
+)
+choice(
+    "answer_order",
+    "d",
+    reason="The weights move together with their values, so each value keeps its own weight. "
+    "The terms of the sum are the same, whether or not the weights are equal.",
+)
+
+choice(
+    "answer_row",
+    "a",
+    reason="The decoder has read le, but the row is made in order to predict the next word. "
+    "What is looked up serves that word. Labelled by the word read, the map would claim "
+    "that le comes from cat.",
+)
+choice(
+    "answer_row",
+    "b",
+    right=True,
+    reason="The row's weighted average goes into the prediction of chat, so the row tells where"
+    " the model looked for chat. Row t belongs to the word that step t predicts.",
+)
+choice(
+    "answer_row",
+    "c",
+    reason="The labels differ by one row, and so do the stories they tell: with one chat looks "
+    "at cat, with the other le does. Only one of them is what the code computes.",
+)
+choice(
+    "answer_row",
+    "d",
+    reason="noir is predicted one step later, in the third row, after chat has been read.",
+)
+
+choice(
+    "answer_bug",
+    "a",
+    right=True,
+    reason="The state is set to zeros once, and then carried from sentence to sentence. The "
+    "first sentence is right, so a test with one sentence passes; the same sentence "
+    "twice gives two different states.",
+)
+choice(
+    "answer_bug",
+    "b",
+    reason="The words are gone through inside rnn_hidden_states. One call for each sentence is "
+    "what the function is for.",
+)
+choice(
+    "answer_bug",
+    "c",
+    reason="The last state is what was asked for, and it depends on all words: each state is "
+    "made from the one before.",
+)
+choice(
+    "answer_bug",
+    "d",
+    reason="The docstring promises one row for each sentence, and np.stack makes exactly that.",
+)

@@ -1,0 +1,159 @@
+"""Right implementations of lesson 2's exercises that look different from its solutions."""
+
+import math
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from autograder.implementations import alternative
+
+
+@alternative("similarity_scores", "einsum")
+def similarity_scores(query, keys):
+    return np.einsum("...d,...nd->...n", query, keys).astype(np.result_type(query, keys, 1.0))
+
+
+@alternative("similarity_scores", "product_and_sum")
+def similarity_scores(query, keys):
+    return np.sum(np.expand_dims(query, -2) * keys, axis=-1) + 0.0
+
+
+@alternative("similarity_scores", "row_times_transposed")
+def similarity_scores(query, keys):
+    row = np.asarray(query)[..., np.newaxis, :]
+    return np.squeeze(row @ np.swapaxes(keys, -1, -2), axis=-2) / 1.0
+
+
+@alternative("similarity_scores", "loops")
+def similarity_scores(query, keys):
+    batch = np.broadcast_shapes(query.shape[:-1], keys.shape[:-2])
+    query = np.broadcast_to(query, (*batch, query.shape[-1]))
+    keys = np.broadcast_to(keys, (*batch, *keys.shape[-2:]))
+    scores = np.zeros((*batch, keys.shape[-2]))
+    for place in np.ndindex(*scores.shape):
+        for q, k in zip(query[place[:-1]], keys[place]):
+            scores[place] += q * k
+    return scores
+
+
+@alternative("similarity_scores", "torch_double")
+def similarity_scores(query, keys):
+    q, k = torch.tensor(query).double(), torch.tensor(keys).double()
+    return torch.matmul(k, q.unsqueeze(-1)).squeeze(-1).numpy()
+
+
+@alternative("similarity_scores", "matvec_of_float64")
+def similarity_scores(query, keys):
+    return np.vecdot(np.float64(query)[..., None, :], np.float64(keys))
+
+
+@alternative("softmax", "torch_and_nan_to_num")
+def softmax(x, axis=-1):
+    tensor = torch.tensor(x)
+    if not tensor.is_floating_point():
+        tensor = tensor.double()
+    return torch.nan_to_num(torch.softmax(tensor, dim=axis), nan=0.0).numpy()
+
+
+@alternative("softmax", "through_logarithms")
+def softmax(x, axis=-1):
+    x = np.asarray(x, dtype=float)
+    total = np.logaddexp.reduce(x, axis=axis, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isneginf(total), 0.0, np.exp(x - total))
+
+
+@alternative("softmax", "row_by_row")
+def softmax(x, axis=-1):
+    moved = np.moveaxis(np.array(x, dtype=float), axis, -1)
+    result = np.zeros(moved.shape)
+    for place in np.ndindex(*moved.shape[:-1]):
+        row = moved[place]
+        allowed = np.isfinite(row)
+        if allowed.any():
+            powers = np.exp(row[allowed] - row[allowed].max())
+            result[(*place, allowed)] = powers / powers.sum()
+    return np.moveaxis(result, -1, axis)
+
+
+@alternative("softmax", "pure_python_rows")
+def softmax(x, axis=-1):
+    def one_row(row):
+        top = max(row)
+        if top == -math.inf:
+            return [0.0] * len(row)
+        powers = [math.exp(value - top) for value in row]
+        return [power / sum(powers) for power in powers]
+
+    return np.apply_along_axis(one_row, axis, np.asarray(x, dtype=float))
+
+
+@alternative("softmax", "nan_to_num_at_the_end")
+def softmax(x, axis=-1):
+    with np.errstate(invalid="ignore"):
+        e = np.exp(x - np.max(x, axis=axis, keepdims=True))
+        return np.nan_to_num(e / np.sum(e, axis=axis, keepdims=True), nan=0.0)
+
+
+@alternative("softmax", "pairwise_differences")
+def softmax(x, axis=-1):
+    x = np.moveaxis(np.asarray(x, dtype=float), axis, -1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        ratios = np.exp(x[..., None, :] - x[..., :, None]).sum(axis=-1)
+        weights = np.where(np.isneginf(x), 0.0, 1.0 / ratios)
+    return np.moveaxis(weights, -1, axis)
+
+
+@alternative("soft_lookup", "einsum")
+def soft_lookup(query, keys, values, temperature=1.0):
+    if not temperature > 0:
+        raise ValueError(f"temperature is {temperature}")
+    scores = np.einsum("...d,...nd->...n", query, keys)
+    weights = softmax(np.divide(scores, temperature), axis=-1)
+    return np.einsum("...n,...nv->...v", weights, values), weights
+
+
+@alternative("soft_lookup", "product_and_sum")
+def soft_lookup(query, keys, values, temperature=1.0):
+    if temperature <= 0:
+        raise ValueError("temperature")
+    weights = softmax(similarity_scores(query / temperature, keys))
+    return np.sum(np.expand_dims(weights, -1) * values, axis=-2), weights
+
+
+@alternative("soft_lookup", "torch_attention")
+def soft_lookup(query, keys, values, temperature=1.0):
+    if temperature <= 0:
+        raise ValueError(f"temperature={temperature!r} is not positive")
+    q, k, v = (torch.tensor(array).double() for array in (query, keys, values))
+    scores = (k @ q[..., None])[..., 0]
+    weights = F.softmax(scores / temperature, dim=-1)
+    return (v.mT @ weights[..., None])[..., 0].numpy(), weights.numpy()
+
+
+@alternative("soft_lookup", "shift_first_then_temperature")
+def soft_lookup(query, keys, values, temperature=1.0):
+    if temperature <= 0:
+        raise ValueError(f"temperature {temperature}")
+    scores = similarity_scores(query, keys)
+    powers = np.exp((scores - scores.max(axis=-1, keepdims=True)) / temperature)
+    weights = powers / powers.sum(axis=-1, keepdims=True)
+    value = np.matmul(np.swapaxes(values, -1, -2), weights[..., None])
+    return value.squeeze(-1), weights
+
+
+@alternative("soft_lookup", "everything_broadcast_then_loops")
+def soft_lookup(query, keys, values, temperature=1.0):
+    if temperature <= 0:
+        raise ValueError(f"temperature {temperature}")
+    batch = np.broadcast_shapes(query.shape[:-1], keys.shape[:-2], values.shape[:-2])
+    query = np.broadcast_to(query, (*batch, query.shape[-1]))
+    keys = np.broadcast_to(keys, (*batch, *keys.shape[-2:]))
+    values = np.broadcast_to(values, (*batch, *values.shape[-2:]))
+    value = np.zeros((*batch, values.shape[-1]))
+    weights = np.zeros((*batch, keys.shape[-2]))
+    for place in np.ndindex(*batch):
+        weights[place] = softmax(keys[place] @ query[place] / temperature)
+        value[place] = sum(w * v for w, v in zip(weights[place], values[place]))
+    return value, weights

@@ -1,0 +1,1412 @@
+# %% [markdown]
+# ## What you will be able to do
+#
+# * **build** a look-up that also answers for a word it has never seen;
+# * **write** a softmax that survives scores of 10,000, masked scores and any axis;
+# * **choose** a temperature, and say what it does to the weights and to the gradient;
+# * **show** by an experiment why attention has queries, keys and values, and not one vector for
+#   all three;
+# * **find** a bug that raises no error and prints plausible numbers.
+
+# %% tags=["setup"]
+# Imports of the lesson. The last two files lie beside this notebook.
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from lesson_checks import (
+    assert_close,
+    assert_equal,
+    assert_raises,
+    check_answer,
+    check_rng,
+    checks_passed,
+    probe,
+)
+from lesson_figures import draw_heatmap, heatmap, show, text_table
+
+torch.set_num_threads(1)  # small models: one thread is faster than two
+
+# %% [markdown]
+# ## 1. A dictionary that knows "cat" and is asked for "kitten"
+#
+# A Python dictionary is a look-up. You hand over a **query**. The dictionary compares it with its
+# **keys**. Where a key is equal to the query, you get the **value** that is stored beside it.
+#
+# Here is a small one from English to French. Three of its words will follow us through the course:
+# "the **black cat** is **sleeping**", in French "le **chat noir dort**".
+
+# %%
+french = {
+    "cat": "chat",
+    "dog": "chien",
+    "black": "noir",
+    "white": "blanc",
+    "sleeping": "dort",
+    "running": "court",
+}
+for word in ("cat", "kitten"):
+    try:
+        print(word, "->", french[word])
+    except KeyError:
+        print(word, "-> KeyError: no key is equal to the query")
+
+# %% [markdown]
+# The dictionary is **hard**: a key is equal to the query, or it is not. "kitten" is nearly "cat",
+# but nearly does not count. A person would answer "chat, more or less".
+#
+# Our aim is a **soft** dictionary. It compares the query with *every* key, gives each key a weight
+# between 0 and 1, and answers with the weighted average of the values. Three steps, and each one
+# is an exercise of this lesson:
+#
+# | step | question | exercise |
+# | --- | --- | --- |
+# | 1. compare | how similar is the query to each key? | `similarity_scores` |
+# | 2. weigh | how do scores become weights that sum to 1? | `softmax` |
+# | 3. average | what is the answer? | `soft_lookup` |
+#
+# ## 2. Compare: words as vectors
+#
+# "Nearly" needs numbers. So each word becomes a vector. Here we write the vectors by hand and give
+# every dimension a name, so that you can read them. (In a real model they are learned, and no
+# dimension has a name.)
+
+# %%
+dimensions = ["animal", "cat-like", "colour", "dark", "action", "rest"]
+words = list(french)
+word_keys = np.array(
+    [
+        [1, 1, 0, 0, 0, 0],  # cat: an animal, and cat-like
+        [1, -1, 0, 0, 0, 0],  # dog: an animal, and the opposite of cat-like
+        [0, 0, 1, 1, 0, 0],  # black: a colour, dark
+        [0, 0, 1, -1, 0, 0],  # white: a colour, the opposite of dark
+        [0, 0, 0, 0, 1, 1],  # sleeping: an action, restful
+        [0, 0, 0, 0, 1, -1],  # running: an action, the opposite of restful
+    ]
+)  # (n, d) = (6, 6)
+
+# %% [markdown]
+# The queries are words that are **no key**. A kitten is an animal, rather cat-like, and it rests a
+# lot. A panther is cat-like and dark. "navy" is a dark colour, "dozing" a restful action.
+
+# %%
+queries = {
+    "kitten": np.array([2.0, 1.5, 0.0, 0.0, 0.0, 0.5]),
+    "panther": np.array([2.0, 1.5, 0.0, 1.5, 0.0, 0.0]),
+    "navy": np.array([0.0, 0.0, 2.0, 1.5, 0.0, 0.0]),
+    "dozing": np.array([0.0, 0.0, 0.0, 0.0, 2.0, 1.5]),
+}  # each one (d,) = (6,)
+
+# %% [markdown]
+# How similar are a query $q$ and a key $k$? We multiply them dimension by dimension and add up.
+# This is the **dot product**, and we call it the **score**:
+#
+# $$\text{score}_i = q \cdot k_i = \sum_{j=1}^{d} q_j \, k_{ij}$$
+#
+# By hand, for "kitten" and "cat": $2 \cdot 1 + 1.5 \cdot 1 + 0 + 0 + 0 + 0.5 \cdot 0 = 3.5$. For
+# "kitten" and "dog": $2 \cdot 1 + 1.5 \cdot (-1) = 0.5$. What both have makes the score larger.
+# What one has and the other lacks adds nothing. Opposites make it smaller.
+#
+# ### Exercise: `similarity_scores`
+#
+# > Difficulty: ●●○○○ · Importance: ●●●●●
+# >
+# > You should spend up to 5-10 minutes on this exercise.
+#
+# The score of one query against each of $n$ keys.
+#
+# * `query` has shape `(..., d)`, `keys` has shape `(..., n, d)`, the result `(..., n)`.
+# * `...` means any number of leading **batch axes**, also none. Those of `query` and of `keys`
+#   broadcast against each other, in both directions. Examples:
+#
+# | `query` | `keys` | result |
+# | --- | --- | --- |
+# | `(d,)` | `(n, d)` | `(n,)` |
+# | `(3, d)` | `(n, d)` | `(3, n)` |
+# | `(d,)` | `(4, n, d)` | `(4, n)` |
+# | `(3, 1, d)` | `(4, n, d)` | `(3, 4, n)` |
+#
+# * Integer arrays are allowed; the result is floating all the same. The inputs are not changed.
+# * No scale and no normalisation: the plain dot product.
+
+# %% nbgrader={"grade": false, "grade_id": "similarity_scores", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def similarity_scores(query, keys):
+    """Dot product of a query with each key.
+
+    query: (..., d), keys: (..., n, d), NumPy arrays; leading axes broadcast.
+    Returns the scores (..., n), floating.
+    """
+    ### BEGIN SOLUTION
+    query, keys = query * 1.0, keys * 1.0  # integers become floating, float32 stays
+    column = query[..., None]  # (..., d) -> (..., d, 1)
+    return (keys @ column)[..., 0]  # (..., n, d) @ (..., d, 1) -> (..., n, 1) -> (..., n)
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_similarity_scores", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+two_keys = np.array([[3.0, 0.0, 1.0], [1.0, 2.0, 4.0]])
+by_hand = similarity_scores(np.array([2.0, 0.5, -1.0]), two_keys)
+assert_close(
+    by_hand,
+    np.array([5.0, -1.0]),
+    "By hand: 2*3 + 0.5*0 - 1*1 = 5 and 2*1 + 0.5*2 - 1*4 = -1. Multiply, then sum over d.",
+)
+
+rng = check_rng()
+query, keys = rng.normal(size=5), rng.normal(size=(4, 5))
+scores = similarity_scores(query, keys)
+expected = F.linear(torch.tensor(query), torch.tensor(keys)).numpy()
+assert_close(scores, expected, "One query, four keys: one plain dot product for each key.")
+assert_close(
+    similarity_scores(3 * query, keys),
+    3 * expected,
+    "A query three times as long gives scores three times as large. Do you normalise somewhere?",
+)
+checks_passed("similarity_scores")
+
+# %% nbgrader={"grade": true, "grade_id": "test_similarity_scores_batches", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of similarity_scores: batch axes in query, in keys, in both.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+n, d = 4, 5
+messages = {
+    ((3,), ()): "Three queries against the same keys: (3, d) and (n, d) give (3, n).",
+    ((n,), ()): "As many queries as keys: (n, d) and (n, d) give (n, n), all pairs.",
+    ((2, 3), ()): "Two batch axes in the query: (2, 3, d) and (n, d) give (2, 3, n).",
+    ((), (2,)): "A query without a batch axis serves every batch of keys: the result is (2, n).",
+    ((), (2, 3)): "A query without batch axes against (2, 3, n, d): the result is (2, 3, n).",
+    ((2, 3), (2, 3)): "With equal batch axes each query meets its own keys only.",
+    ((3, 1), (6,)): "Batch axes broadcast: (3, 1, d) and (6, n, d) give (3, 6, n).",
+    ((6,), (3, 1)): "Batch axes broadcast: (6, d) and (3, 1, n, d) give (3, 6, n).",
+}
+for (query_batch, keys_batch), message in messages.items():
+    query = rng.normal(size=(*query_batch, d))
+    keys = rng.normal(size=(*keys_batch, n, d))
+    batch = np.broadcast_shapes(query_batch, keys_batch)
+    all_queries = np.broadcast_to(query, (*batch, d))
+    all_keys = np.broadcast_to(keys, (*batch, n, d))
+    expected = np.empty((*batch, n))
+    for place in np.ndindex(*batch, n):
+        expected[place] = np.dot(all_queries[place[:-1]], all_keys[place])
+    assert_close(similarity_scores(query, keys), expected, message)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "test_similarity_scores_kinds", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of similarity_scores: integers, precision.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+query, keys = rng.integers(-5, 6, size=(3, 5)), rng.integers(-5, 6, size=(4, 5))
+expected = F.linear(torch.tensor(query), torch.tensor(keys)).numpy().astype(float)
+assert_close(similarity_scores(query, keys), expected, "Integer input gives floating scores.")
+
+keys = rng.normal(size=(4, 5))
+expected = F.linear(torch.tensor(query).double(), torch.tensor(keys)).numpy()
+assert_close(similarity_scores(query, keys), expected, "Integer query and float64 keys: float64.")
+single = rng.normal(size=5).astype(np.float32)
+expected = F.linear(torch.tensor(single).double(), torch.tensor(keys)).numpy()
+assert_close(similarity_scores(single, keys), expected, "float32 and float64 give float64.")
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "test_similarity_scores_inputs_unchanged", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of similarity_scores: the inputs stay as they were.
+### BEGIN HIDDEN TESTS
+@probe
+def scores_and_inputs(query, keys):
+    return similarity_scores(query, keys), query, keys
+
+
+rng = check_rng()
+query, keys = rng.normal(size=(2, 5)), rng.normal(size=(2, 4, 5))
+_, query_after, keys_after = scores_and_inputs(query.copy(), keys.copy())
+assert_equal(query_after, query, "similarity_scores changes its query in place.")
+assert_equal(keys_after, keys, "similarity_scores changes its keys in place.")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# First write it for one query and plain keys. Then look at the shapes for batches: matrix
+# multiplication of stacked matrices lets leading axes broadcast, but `query` has one axis too few
+# to be a matrix. Where can you insert an axis of length 1, and which axis do you take away
+# afterwards? An elementwise product and a sum works as well: which axis of `query` must be
+# inserted so that it lines up with `n`?
+#
+# </details>
+#
+# The scores of our four queries, all at once:
+
+# %%
+word_queries = np.stack(list(queries.values()))  # (4, d): one row a query
+scores = similarity_scores(word_queries, word_keys)  # (4, d) and (n, d) -> (4, n)
+print(" " * 8, *(f"{word:>9}" for word in words))
+for name, row in zip(queries, scores):
+    print(f"{name:>8}", *(f"{score:9.2f}" for score in row))
+
+# %% [markdown]
+# "kitten" fits "cat" best, "navy" fits "black". "panther" fits "cat", and also "black" a little:
+# it asks for two things at once.
+#
+# ### What length does to a dot product
+#
+# **Predict, then run.** Someone writes BLACK in capitals: the key of "black" becomes three times
+# as long. It still points in the same direction. The query is "panther". Which key has the largest
+# score now, "cat" or "black"? And which one has the largest **cosine** (the dot product divided by
+# both lengths)?
+
+# %%
+my_guess = ("?", "?")  # write ("cat" or "black" by score, "cat" or "black" by cosine), then run
+
+loud_keys = word_keys.astype(float)  # a copy
+loud_keys[words.index("black")] *= 3
+scores = similarity_scores(queries["panther"], loud_keys)
+lengths = np.linalg.norm(loud_keys, axis=1) * np.linalg.norm(queries["panther"])
+for name, numbers in (("score", scores), ("cosine", scores / lengths)):
+    best = words[numbers.argmax()]
+    print(f"{name:>6}: cat {numbers[0]:.2f}, black {numbers[2]:.2f}, largest: {best}")
+print("your guess:", my_guess)
+assert words[scores.argmax()] == "black" and words[(scores / lengths).argmax()] == "cat"
+
+# %% [markdown]
+# The dot product is $|q|\,|k| \cos(q, k)$. So it measures direction **and** length.
+#
+# * A long **key** is loud: its score is large in size (positive or negative) for many queries.
+#   With dot products a vector need not even be the best match of itself. "black" as a query scores
+#   2 with the key "black" and would score 6 with BLACK.
+# * A long **query** multiplies all its scores by one number. The order of the keys stays. What it
+#   does to the weights is a question of section 3.
+#
+# The cosine ignores both. Attention uses the dot product: it is cheaper, and a model can *learn*
+# which keys should be loud.
+#
+# ## 3. Weigh: from scores to weights
+#
+# A hard dictionary takes the key with the largest score: weight 1 for that key, 0 for all others.
+# This is the **argmax**, written as weights. We want a soft version: every key gets some weight,
+# larger scores get more, and the weights of a query sum to 1. The **softmax** does it:
+#
+# $$w_i = \frac{e^{x_i}}{\sum_{j=1}^{n} e^{x_j}}$$
+#
+# The exponential makes every number positive, and the division makes the sum 1. A score that is
+# larger by 1 gets $e \approx 2.7$ times the weight. (The name is unlucky. It is a soft arg*max*:
+# it says **where** the maximum is. It is not a soft max*imum*.)
+#
+# In the computer the formula has a trap:
+
+# %%
+with np.errstate(over="ignore"):  # silence the warning: the result itself tells enough
+    print("e to the power of 3.5: ", np.exp(3.5).round(2))
+    print("e to the power of 1000:", np.exp(1000.0))
+
+# %% [markdown]
+# inf divided by inf is NaN. But nothing forces us to compute such numbers. Look at the formula
+# once more: what happens to the weights if you add the same number to every score?
+#
+# One more thing will be needed soon. A score of $-\infty$ will mean "this key may not be looked
+# at", since $e^{-\infty} = 0$. In lesson 3 masks write such scores. What if *all* keys of a row
+# are forbidden? The formula says 0/0. We decide here: such a row gets the weight 0 everywhere. It
+# has nothing to look at, and a NaN would spread to every number computed from it.
+#
+# ### Exercise: `softmax`
+#
+# > Difficulty: ●●●○○ · Importance: ●●●●●
+# >
+# > You should spend up to 10-15 minutes on this exercise.
+#
+# Softmax of an array along one axis.
+#
+# * `x` has any shape with at least one axis; `axis` is **one integer**: 0, in the middle,
+#   negative, any. The result has the shape of `x`, and along `axis` it sums to 1.
+# * Exact also for scores as large as 1e4 or -1e4, in the same array: no inf, no NaN.
+# * `-inf` is allowed: its weight is 0. A row (along `axis`) that is all `-inf` gives zeros.
+# * Integer arrays are allowed, the result is floating. float64 stays float64. `x` is not changed.
+
+# %% nbgrader={"grade": false, "grade_id": "softmax", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def softmax(x, axis=-1):
+    """Softmax of x along one axis.
+
+    x: a NumPy array of any shape, may hold -inf; axis: one integer.
+    Returns weights of the same shape that sum to 1 along axis; where everything along
+    axis is -inf, they are 0.
+    """
+    ### BEGIN SOLUTION
+    x = x * 1.0  # integers become floating; and x is a copy
+    largest = x.max(axis=axis, keepdims=True)
+    largest = np.where(np.isneginf(largest), 0, largest)  # -inf - (-inf) would be NaN
+    powers = np.exp(x - largest)  # at most 1, and the largest of each row is 1
+    total = powers.sum(axis=axis, keepdims=True)
+    return powers / np.where(total == 0, 1, total)
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_softmax", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+rng = check_rng()
+x = rng.normal(size=(3, 4))
+weights = softmax(x)
+assert_close(weights.sum(axis=-1), np.ones(3), "Each row sums to 1. Is the sum over the last axis?")
+assert_close(
+    weights,
+    torch.softmax(torch.tensor(x), -1).numpy(),
+    "The weights differ from torch.softmax over the last axis. Is it exp(x) divided by its sum?",
+)
+assert_close(
+    softmax(np.array([0.0, math.log(3.0)])),
+    np.array([0.25, 0.75]),
+    "By hand: the powers of e are 1 and 3, so the weights are 1/4 and 3/4.",
+)
+checks_passed("softmax")
+
+# %% nbgrader={"grade": true, "grade_id": "test_softmax_stability", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of softmax: scores of 1e4 and of -1e4, in the same array.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+x = rng.normal(size=(3, 4))
+expected = torch.softmax(torch.tensor(x), -1).numpy()
+for shift in (1e4, -1e4):
+    assert_close(
+        softmax(x + shift),
+        expected,
+        f"Adding {shift:g} to all scores must not change the weights. Does exp overflow or vanish?",
+    )
+shifts = np.array([[1e4], [0.0], [-1e4]])
+assert_close(
+    softmax(x + shifts),
+    expected,
+    "Rows of very different size: each row needs its own largest score.",
+)
+x = np.array([1e4, 1e4 - 1, -1e4])
+assert_close(
+    softmax(x),
+    torch.softmax(torch.tensor(x), -1).numpy(),
+    "Scores of 1e4 and -1e4 in one row: no inf, no NaN, no clipping.",
+)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "test_softmax_masked", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of softmax: rows that hold -inf, rows that are all -inf.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+x = rng.normal(size=(2, 3, 4))
+x[0, 0, 1] = x[0, 1, 0] = x[0, 1, 3] = x[1, 2, 2] = -np.inf
+expected = torch.softmax(torch.tensor(x), -1).numpy()
+assert_close(softmax(x), expected, "A score of -inf has the weight 0; the others share 1.")
+
+x[1, 1] = -np.inf
+expected[1, 1] = 0.0
+assert_close(softmax(x), expected, "A row that is all -inf gives zeros, not NaN and not 1/n.")
+
+columns = np.ascontiguousarray(np.moveaxis(x, -1, 0))  # (4, 2, 3)
+assert_close(
+    softmax(columns, axis=0),
+    np.moveaxis(expected, -1, 0),
+    "All -inf along axis 0 gives zeros along axis 0.",
+)
+nothing = np.full(3, -np.inf)
+assert_close(softmax(nothing), np.zeros(3), "One row alone that is all -inf gives zeros.")
+big = np.array([[1e4, -np.inf, 1e4 - 2], [-np.inf, -1e4, -np.inf]])
+expected = torch.softmax(torch.tensor(big), -1).numpy()
+assert_close(softmax(big), expected, "-inf beside scores of 1e4 and -1e4: still exact.")
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "test_softmax_axes", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of softmax: every axis, counted from either end.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+x = rng.normal(size=(2, 3, 4, 5))
+for axis in range(-4, 4):
+    assert_close(
+        softmax(x, axis=axis),
+        torch.softmax(torch.tensor(x), axis).numpy(),
+        f"axis={axis} of an array with four axes. Do max and sum both use axis, and keep it?",
+    )
+square = rng.normal(size=(4, 4))
+assert_close(
+    softmax(square, axis=0),
+    torch.softmax(torch.tensor(square), 0).numpy(),
+    "axis=0 of a square array: each column sums to 1.",
+)
+assert_close(
+    softmax(square),
+    torch.softmax(torch.tensor(square), 1).numpy(),
+    "A square array: each row sums to 1. Was the summed axis kept (keepdims)?",
+)
+assert_close(softmax(x[:, :1], 1), np.ones((2, 1, 4, 5)), "An axis of length 1: the weight is 1.")
+assert_close(
+    softmax(x[0, 0, 0], 0),
+    torch.softmax(torch.tensor(x[0, 0, 0]), 0).numpy(),
+    "One axis only, axis=0.",
+)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "test_softmax_kinds", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of softmax: integers, precision.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+x = rng.integers(-3, 4, size=(3, 4))
+assert_close(
+    softmax(x),
+    torch.softmax(torch.tensor(x).double(), -1).numpy(),
+    "Integer scores give floating weights.",
+)
+x = rng.normal(size=(3, 4)).astype(np.float32)
+assert_close(
+    softmax(x), torch.softmax(torch.tensor(x), -1).numpy(), "float32 scores are allowed as well."
+)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "test_softmax_inputs_unchanged", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of softmax: the input stays as it was.
+### BEGIN HIDDEN TESTS
+@probe
+def weights_and_input(x):
+    return softmax(x), x
+
+
+x = check_rng().normal(size=(3, 4))
+_, after = weights_and_input(x.copy())
+assert_equal(after, x, "softmax changes its input in place: x -= ... writes into the caller's x.")
+x[0, 1] = -np.inf
+x[2] = -np.inf
+_, after = weights_and_input(x.copy())
+assert_equal(after, x, "softmax changes the -inf of its input in place.")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# $e^{x_i - c} = e^{x_i} / e^{c}$: a number $c$ that is the same along the axis cancels. Choose $c$
+# per row so that the largest exponent is exactly 0. Then nothing can overflow and the sum is at
+# least 1. Keep the reduced axis, or a square array will broadcast the wrong way without a word.
+# For a row that is all `-inf`, ask what $c$ is, and what `-inf - (-inf)` gives. Then ask what you
+# divide by.
+#
+# </details>
+#
+# ### Temperature
+#
+# Divide all scores by a positive number $T$ before the softmax: the **temperature**.
+#
+# $$w_i = \frac{e^{x_i / T}}{\sum_j e^{x_j / T}}$$
+#
+# The **entropy** $H = -\sum_i w_i \log w_i$ says how spread the weights are: 0 when one key has
+# all the weight, $\log n$ when all $n$ keys have the same. (The word is from physics: in a cold
+# system only the best state is taken, in a hot one all of them.)
+
+# %%
+kitten_scores = similarity_scores(queries["kitten"], word_keys)  # (n,)
+for temperature in (0.1, 0.5, 1.0, 3.0, 100.0):
+    weights = softmax(kitten_scores / temperature)
+    row = ", ".join(f"{word} {weight:.2f}" for word, weight in zip(words, weights))
+    print(f"T = {temperature:5}: {row}")
+
+# %% tags=["demonstration"]
+temperatures = np.geomspace(0.05, 100, 60)
+all_weights = softmax(kitten_scores / temperatures[:, None])  # (60, n)
+entropies = torch.special.entr(torch.tensor(all_weights)).sum(-1).numpy()  # (60,)
+# The Jacobian of a softmax of x / T is (diag(w) - w w^T) / T. torch computes it for us.
+slopes = []
+for temperature in temperatures:
+    tensor_scores = torch.tensor(kitten_scores)
+    jacobian = torch.autograd.functional.jacobian(
+        lambda s, T=temperature: torch.softmax(s / T, -1), tensor_scores
+    )  # (n, n)
+    slopes.append(jacobian.norm().item())
+
+figure, (left, middle, right) = plt.subplots(1, 3, figsize=(12.5, 3.6), layout="constrained")
+groups = {"cat": "-", "dog, sleeping": "--", "black, white": "-.", "running": ":"}  # equal scores
+for group, style in groups.items():
+    place = words.index(group.split(",")[0])
+    left.plot(temperatures, all_weights[:, place], style, label=group)
+left.set(xscale="log", xlabel="temperature T", ylabel="weight", title="weights of the query kitten")
+left.legend(fontsize=8)
+middle.plot(temperatures, entropies)
+middle.axhline(math.log(len(words)), color="grey", linestyle=":")
+middle.text(0.05, math.log(len(words)) - 0.1, "log n: all equal", color="dimgrey", size=9)
+middle.set(xscale="log", xlabel="temperature T", ylabel="entropy", title="how spread they are")
+right.plot(temperatures, slopes)
+right.set(xscale="log", xlabel="temperature T", title="how much they react to the scores")
+right.set_ylabel("norm of the Jacobian")
+
+assert np.all(np.diff(entropies) > 0)  # hotter is always more spread
+assert entropies[0] < 1e-6 and math.log(len(words)) - entropies[-1] < 1e-3
+assert max(slopes) > 0.15 and slopes[0] < 1e-6 and slopes[-1] < 0.01
+assert 0.3 < temperatures[int(np.argmax(slopes))] < 3
+show(
+    figure,
+    "Figure 1. From argmax (cold, left end) to plain average (hot, right end). The reaction of "
+    "the weights to the scores dies at both ends: a cold softmax is decided, a hot one deaf. Do "
+    "not read T = 1 as a good value: what is cold depends on how far the scores lie apart.",
+    "Three line plots against temperature from 0.05 to 100 on a log axis. Left: the weight of "
+    "cat falls from 1 to one sixth, the other five rise from 0 to one sixth. Middle: entropy "
+    "rises from 0 to log 6 = 1.79. Right: the norm of the Jacobian is 0 at T = 0.05, has "
+    "its peak between T = 1 and 2, and falls back towards 0 at T = 100.",
+)
+
+# %% [markdown]
+# **Predict, then run.** The query "animal" is `[1, 0, 0, 0, 0, 0]`. The argmax of its scores is
+# "cat" (NumPy takes the first of equals). What are the weights of "cat" and "dog" at $T = 0.001$?
+
+# %%
+my_guess = ("?", "?")  # write (weight of cat, weight of dog), then run
+
+animal_scores = similarity_scores(np.array([1, 0, 0, 0, 0, 0]), word_keys)
+weights = softmax(animal_scores / 0.001)
+print("argmax:", words[animal_scores.argmax()])
+print("cat", weights[0].round(3), " dog", weights[1].round(3), " your guess:", my_guess)
+assert abs(weights[0] - 0.5) < 1e-9 and abs(weights[1] - 0.5) < 1e-9
+
+# %% [markdown]
+# "$T \to 0$ gives the argmax" is true only where one score is the largest. Equals share, at any
+# temperature.
+#
+# ### Short answer: `answer_query_length`
+#
+# You make the **query** twice as long ($q \to 2q$) and leave the keys and the temperature as they
+# are. What happens to the weights?
+#
+# * **"a"**: Nothing. Both have the same direction, and softmax normalises.
+# * **"b"**: They change as if the temperature were halved: the best key gets more.
+# * **"c"**: They change as if the temperature were doubled: the weights get more even.
+# * **"d"**: Every weight doubles.
+
+# %% nbgrader={"grade": false, "grade_id": "answer_query_length", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+### BEGIN SOLUTION
+answer_query_length = "b"
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_answer_query_length", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+check_answer("answer_query_length", answer_query_length)
+
+# %% [markdown]
+# ## 4. Average: the soft look-up
+#
+# Now put the steps together. The answer is the average of the values $v_i$ (vectors, one a key),
+# weighted by the weights:
+#
+# $$w = \operatorname{softmax}\!\left(\frac{q \cdot k_1}{T}, \dots, \frac{q \cdot k_n}{T}\right),
+# \qquad \text{value} = \sum_{i=1}^{n} w_i \, v_i$$
+#
+# ### Exercise: `soft_lookup`
+#
+# > Difficulty: ●●●○○ · Importance: ●●●●●
+# >
+# > You should spend up to 10-15 minutes on this exercise.
+#
+# The soft dictionary. Use your two functions.
+#
+# * `query` `(..., d)`, `keys` `(..., n, d)`, `values` `(..., n, d_v)`. `d_v` may differ from `d`.
+# * Returns two things, in this order: the value `(..., d_v)` and the weights `(..., n)`.
+# * Any leading batch axes; those of `query`, `keys` and `values` broadcast. A `query` `(3, d)`
+#   with `keys` `(n, d)` and `values` `(n, d_v)` gives a value `(3, d_v)` and weights `(3, n)`.
+# * Scores are plain dot products, divided by `temperature`. A very small temperature works: no
+#   inf, no NaN.
+# * `temperature <= 0` is a `ValueError`.
+# * Integer arrays are allowed, the results are floating. The inputs are not changed.
+
+# %% nbgrader={"grade": false, "grade_id": "soft_lookup", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def soft_lookup(query, keys, values, temperature=1.0):
+    """Weighted average of the values; the weights say how well each key fits the query.
+
+    query: (..., d), keys: (..., n, d), values: (..., n, d_v), NumPy arrays; leading axes
+    broadcast. Raises ValueError unless temperature > 0.
+    Returns value (..., d_v) and weights (..., n).
+    """
+    ### BEGIN SOLUTION
+    if temperature <= 0:
+        raise ValueError(f"temperature must be larger than 0 and is {temperature}")
+    weights = softmax(similarity_scores(query, keys) / temperature)  # (..., n)
+    row = weights[..., None, :]  # (..., n) -> (..., 1, n)
+    value = (row @ values)[..., 0, :]  # (..., 1, n) @ (..., n, d_v) -> (..., d_v)
+    return value, weights
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_soft_lookup", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+rng = check_rng()
+query, keys, values = rng.normal(size=(3, 5)), rng.normal(size=(4, 5)), rng.normal(size=(4, 2))
+for temperature in (1.0, 0.5, 4.0):
+    value, weights = soft_lookup(query, keys, values, temperature)
+    tensors = [torch.tensor(array) for array in (query, keys, values)]
+    expected = F.scaled_dot_product_attention(*tensors, scale=1 / temperature).numpy()
+    assert_close(
+        value,
+        expected,
+        f"Three queries, temperature {temperature}. Are the scores divided by the temperature, and "
+        "is the softmax over the keys?",
+        name="the value",
+    )
+    identity = torch.eye(4, dtype=torch.float64)  # with these values the answer is the weights
+    expected = F.scaled_dot_product_attention(*tensors[:2], identity, scale=1 / temperature)
+    assert_close(
+        weights, expected.numpy(), "The weights come second, one for each key.", name="the weights"
+    )
+checks_passed("soft_lookup")
+
+# %% nbgrader={"grade": true, "grade_id": "test_soft_lookup_temperature", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of soft_lookup: very small and very large temperatures, the default.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+query, keys, values = rng.normal(size=(3, 5)), rng.normal(size=(4, 5)), rng.normal(size=(4, 2))
+scores = torch.tensor(query) @ torch.tensor(keys).T
+for temperature in (1e-6, 0.01, 0.3, 2, 7.5, 1e6):
+    expected = torch.softmax(scores / temperature, -1)
+    value, weights = soft_lookup(query, keys, values, temperature=temperature)
+    message = f"temperature={temperature}: the scores divided by it, without overflow."
+    assert_close(weights, expected.numpy(), message, rtol=1e-6, atol=1e-7, name="the weights")
+    expected = (expected @ torch.tensor(values)).numpy()
+    assert_close(value, expected, message, rtol=1e-6, atol=1e-6, name="the value")
+expected = torch.softmax(scores, -1).numpy()
+_, weights = soft_lookup(query, keys, values)
+assert_close(weights, expected, "The default temperature is 1: plain dot products, no other scale.")
+for scale in (1e-9, 1e-3, 1e3):
+    _, weights = soft_lookup(scale * query, keys, values, temperature=scale)
+    message = f"A query times {scale:g} at the temperature {scale:g}: the same weights as before."
+    assert_close(weights, expected, message, name="the weights")
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "test_soft_lookup_batches", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of soft_lookup: batch axes in any of the three arguments.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+n, d, d_v = 4, 5, 3
+cases = [
+    ((), (), ()),
+    ((2,), (), ()),
+    ((n,), (), ()),
+    ((2, 6), (), ()),
+    ((), (2, 6), (2, 6)),
+    ((n,), (n,), (n,)),
+    ((2, 6), (2, 6), (2, 6)),
+    ((2, 1), (6,), (6,)),
+    ((6,), (2, 1), (2, 1)),
+    ((6,), (6,), ()),
+    ((), (2,), ()),
+    ((2, 6), (6,), (2, 1)),
+    ((), (), (2,)),
+    ((6,), (), (2, 1)),
+]
+for query_batch, keys_batch, values_batch in cases:
+    query = rng.normal(size=(*query_batch, d))
+    keys = rng.normal(size=(*keys_batch, n, d))
+    values = rng.normal(size=(*values_batch, n, d_v))
+    batch = np.broadcast_shapes(query_batch, keys_batch, values_batch)
+    full_query = torch.tensor(np.broadcast_to(query, (*batch, d)).copy())[..., None, :]
+    full_keys = torch.tensor(np.broadcast_to(keys, (*batch, n, d)).copy())
+    full_values = torch.tensor(np.broadcast_to(values, (*batch, n, d_v)).copy())
+    value, weights = soft_lookup(query, keys, values, temperature=0.8)
+    shapes = f"query {query.shape}, keys {keys.shape}, values {values.shape}"
+    expected = F.scaled_dot_product_attention(full_query, full_keys, full_values, scale=1 / 0.8)
+    assert_close(
+        value,
+        expected[..., 0, :].numpy(),
+        f"{shapes}: leading axes broadcast, and each query meets the keys and values of its batch.",
+        name="the value",
+    )
+    if batch == np.broadcast_shapes(query_batch, keys_batch):
+        identity = torch.eye(n, dtype=torch.float64).expand(*batch, n, n)
+        expected = F.scaled_dot_product_attention(full_query, full_keys, identity, scale=1 / 0.8)
+        assert_close(
+            weights,
+            expected[..., 0, :].numpy(),
+            f"{shapes}: one weight for each key, summing to 1 over the keys.",
+            name="the weights",
+        )
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "test_soft_lookup_errors", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of soft_lookup: temperatures that make no sense, and small ones that do.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+query, keys, values = rng.normal(size=5), rng.normal(size=(4, 5)), rng.normal(size=(4, 2))
+for temperature in (0, 0.0, -1, -0.5, -1e-9):
+    with assert_raises(ValueError, f"temperature={temperature} is a ValueError."):
+        soft_lookup(query, keys, values, temperature=temperature)
+for temperature in (1e-9, 1, 1e9):
+    value, weights = soft_lookup(query, keys, values, temperature=temperature)
+    assert_close(weights.sum(), 1.0, f"temperature={temperature} is allowed.")
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "test_soft_lookup_kinds", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of soft_lookup: integers, precision.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+query = rng.integers(-1, 2, size=(3, 5))
+keys, values = rng.integers(-1, 2, size=(4, 5)), rng.integers(-9, 10, size=(4, 2))
+tensors = [torch.tensor(array).double() for array in (query, keys, values)]
+for temperature in (1.0, 2):
+    value, weights = soft_lookup(query, keys, values, temperature)
+    expected = F.scaled_dot_product_attention(*tensors, scale=1 / temperature).numpy()
+    assert_close(value, expected, "Integer arrays give a floating value.", name="the value")
+    identity = torch.eye(4, dtype=torch.float64)
+    expected = F.scaled_dot_product_attention(*tensors[:2], identity, scale=1 / temperature)
+    assert_close(weights, expected.numpy(), "Integer arrays give floating weights.")
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "test_soft_lookup_inputs_unchanged", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of soft_lookup: the inputs stay as they were.
+### BEGIN HIDDEN TESTS
+@probe
+def result_and_inputs(query, keys, values, temperature):
+    return soft_lookup(query, keys, values, temperature), query, keys, values
+
+
+rng = check_rng()
+given = (rng.normal(size=(2, 5)), rng.normal(size=(2, 4, 5)), rng.normal(size=(2, 4, 3)))
+_, *after = result_and_inputs(*(array.copy() for array in given), 0.7)
+for name, before, now in zip(("query", "keys", "values"), given, after):
+    assert_equal(now, before, f"soft_lookup changes its {name} in place.")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# The weights are your softmax of your scores, over the last axis. For the average it helps to
+# think of the weights of one query as a matrix with a single row. What must its shape be, so that
+# a matrix product with `values` sums over the keys? The same trick as for the scores, from the
+# other side. Check the temperature before anything else. `0` needs the same care as `-1`.
+#
+# </details>
+#
+# ### Ask for words that are no key
+#
+# The values are the French words. To average them they must be vectors. We take the simplest ones:
+# each French word is a one-hot vector, so the answer says how much of each French word is in it.
+
+# %%
+french_words = list(french.values())
+french_values = np.eye(len(french_words))  # (n, d_v): row i is the French word i
+value, weights = soft_lookup(word_queries, word_keys, french_values)  # -> (4, d_v), (4, n)
+for name, mixture in zip(queries, value):
+    order = np.argsort(-mixture)[:3]
+    terms = [f"{mixture[i]:.2f} {french_words[i]}" for i in order]
+    print(f"{name:>8} ->", " + ".join(terms), "+ ...")
+assert np.allclose(value, weights)  # with one-hot values the answer *is* the weights
+
+# %% tags=["demonstration"]
+heatmap(
+    weights,
+    list(queries),
+    words,
+    title="vectors made by hand",
+    caption="Figure 2. The soft dictionary answers for words it does not hold. Rows sum to 1. "
+    "panther asks for two things and gets both. Do not conclude that the machine understands "
+    "panthers: we wrote these vectors so that it comes out like this.",
+    alt="Heat map of weights, four queries by six keys. kitten: cat 0.85. panther: cat 0.80 and "
+    "black 0.11. navy: black 0.85. dozing: sleeping 0.85. All other weights are below 0.05.",
+)
+assert weights[0, 0] > 0.8 and weights[2, 2] > 0.8 and weights[3, 4] > 0.8
+assert weights[1, 0] > 0.7 and 0.09 < weights[1, 2] < 0.15
+
+# %% [markdown]
+# Remember the trick with one-hot values: **with the identity as values, a look-up returns its
+# weights.** It lets us see the weights of functions that do not return them.
+#
+# **Other values, same keys.** What do we get if the values are not words but parts of speech?
+# Nothing in the keys changes. We match on one thing and get another:
+
+# %%
+parts = ["noun", "adjective", "verb"]
+part_values = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1]])
+part, _ = soft_lookup(word_queries, word_keys, part_values)  # (4, 3): d_v = 3 is not d = 6
+for name, row in zip(queries, part):
+    print(f"{name:>8} ->", ", ".join(f"{p} {x:.2f}" for p, x in zip(parts, row)))
+assert (part.argmax(axis=1) == np.array([0, 0, 1, 2])).all()
+
+# %% [markdown]
+# ## 5. Why soft? Because one can learn through it
+#
+# A hard look-up also gives an answer for "kitten", if it takes the largest score. So why average?
+# Because of **gradients**. A network learns by asking: if I change the query a little, how does
+# the answer change? Walk slowly from the query "dog" to the query "cat" and watch the weight of
+# "cat".
+
+# %% tags=["demonstration"]
+steps = np.linspace(0, 1, 201)
+path = (1 - steps[:, None]) * word_keys[1] + steps[:, None] * word_keys[0]  # (201, d)
+figure, axes = plt.subplots(figsize=(6.2, 3.4), layout="constrained")
+for temperature, style in ((1.0, "-"), (0.2, "--"), (0.02, ":")):
+    _, weights = soft_lookup(path, word_keys, french_values, temperature)
+    axes.plot(steps, weights[:, 0], style, label=f"soft, T = {temperature}")
+    assert np.all(np.diff(weights[:, 0]) >= 0)  # it never falls on the way
+    if temperature > 0.1:
+        assert np.diff(weights[:, 0]).min() > 0  # a slope everywhere
+hard = similarity_scores(path, word_keys).argmax(axis=1) == 0
+axes.plot(steps, hard, color="black", linewidth=0.8, label="hard")
+assert set(np.diff(hard.astype(int)).tolist()) == {0, 1}  # a step, and flat elsewhere
+axes.set(xlabel="way from the query dog (0) to the query cat (1)", ylabel="weight of cat")
+axes.legend()
+show(
+    figure,
+    "Figure 3. The hard look-up jumps once and is flat everywhere else, so its slope is 0 and "
+    "tells a learner nothing. The soft one has a slope. Do not conclude that soft is always "
+    "enough: at T = 0.02 it is nearly as flat as the hard one.",
+    "The weight of cat along the way from dog to cat. Hard: 0, then a jump to 1 in the middle. "
+    "Soft at T = 1: a gentle slope from 0.08 to 0.60. At T = 0.2: an S from 0 to 1. At T = 0.02: "
+    "almost the jump.",
+)
+
+# %% [markdown]
+# torch says the same. Its ready-made soft look-up is `F.scaled_dot_product_attention`; with
+# `scale=1.0` it does what your `soft_lookup` does at $T = 1$. (Why it has a scale is the question
+# of lesson 3.)
+
+# %%
+torch_keys = torch.tensor(word_keys, dtype=torch.float64)
+torch_values = torch.tensor(french_values)
+query = torch.zeros(1, 6, dtype=torch.float64, requires_grad=True)  # (1, d)
+
+best = F.linear(query, torch_keys).argmax()  # an index: an integer has no gradient
+hard_value = torch_values[best]
+soft_value = F.scaled_dot_product_attention(query, torch_keys, torch_values, scale=1.0)
+print("a gradient can flow from the hard value to the query:", hard_value.requires_grad)
+print("a gradient can flow from the soft value to the query:", soft_value.requires_grad)
+assert not hard_value.requires_grad and soft_value.requires_grad
+
+# %% [markdown]
+# So let us **learn** a query. It starts at zero: it asks for nothing. We want the answer "chat".
+# Nobody says that the query should be an animal or cat-like.
+
+# %% tags=["demonstration"]
+for step in range(300):
+    answer = F.scaled_dot_product_attention(query, torch_keys, torch_values, scale=1.0)[0]
+    loss = -answer[french_words.index("chat")].log()  # small when the answer is mostly "chat"
+    if step in (0, 10, 299):
+        print(f"step {step:3}: weight of chat {answer[0].item():.2f}")
+    (gradient,) = torch.autograd.grad(loss, query)
+    with torch.no_grad():
+        query -= 0.5 * gradient
+learned = query.detach()[0]
+print({name: round(x, 1) for name, x in zip(dimensions, learned.tolist())})
+assert answer[0] > 0.95 and learned[1] == learned.max() and learned[0] > 0
+
+# %% [markdown]
+# The gradient found "animal" and "cat-like" by itself, and pushed "colour" and "action" below
+# zero. With the hard look-up there is no gradient to follow. (Hard choices can be trained by other
+# means, for example by rewarding random tries, as in "hard attention" of Xu and others, 2015. It
+# is slower and noisier.)
+#
+# ## 6. The same idea is older: kernel regression
+#
+# In 1964 Nadaraya and Watson, independently, estimated a curve from noisy points like this: to
+# guess the value at a new place $x$, average the values $y_i$ of **all** known points, and give
+# near points more weight, for example $e^{-(x - x_i)^2 / 2h^2}$. That *is* a soft look-up: the
+# query is $x$, the keys are the $x_i$, the values are the $y_i$. Only the similarity differs: a
+# distance in place of a dot product.
+#
+# Even that difference can be removed. Since $-\tfrac12 (x - x_i)^2 = x\,x_i - \tfrac12 x_i^2 -
+# \tfrac12 x^2$, and the last term is the same for every key (softmax ignores it), the keys $(x_i,
+# -\tfrac12 x_i^2)$ and the query $(x, 1)$ give exactly these weights, with $T = h^2$. Your
+# function does kernel regression:
+
+# %%
+rng = np.random.default_rng(7)
+known_x = np.sort(rng.uniform(0, 2 * np.pi, size=60))
+known_y = np.sin(known_x) + rng.normal(scale=0.3, size=60)  # the true curve is a sine
+curve_keys = np.stack([known_x, -(known_x**2) / 2], axis=-1)  # (60, 2)
+new_x = np.linspace(0, 2 * np.pi, 200)
+curve_queries = np.stack([new_x, np.ones(200)], axis=-1)  # (200, 2)
+
+guess, _ = soft_lookup(curve_queries, curve_keys, known_y[:, None], temperature=0.1)
+by_the_book = [
+    np.average(known_y, weights=np.exp(-((x - known_x) ** 2) / (2 * 0.1))) for x in new_x
+]
+difference = np.abs(guess[:, 0] - by_the_book).max()
+print("largest difference to Nadaraya-Watson:", round(float(difference), 9))
+assert np.allclose(guess[:, 0], by_the_book)
+
+# %% tags=["demonstration"]
+figure, panels = plt.subplots(1, 3, figsize=(12.5, 3.3), layout="constrained", sharey=True)
+mistakes = []
+for axes, temperature in zip(panels, (0.0005, 0.1, 10.0)):
+    guess, _ = soft_lookup(curve_queries, curve_keys, known_y[:, None], temperature)
+    mistakes.append(float(np.sqrt(np.mean((guess[:, 0] - np.sin(new_x)) ** 2))))
+    axes.scatter(known_x, known_y, s=12, color="grey", label="known points: keys and values")
+    axes.plot(new_x, np.sin(new_x), ":", color="black", label="true curve")
+    axes.plot(new_x, guess[:, 0], label="soft look-up")
+    axes.set(title=f"T = {temperature}, error {mistakes[-1]:.2f}", xlabel="query x")
+panels[0].set_ylabel("value y")
+panels[0].legend(fontsize=8)
+assert mistakes[1] < 0.15 and min(mistakes[0], mistakes[2]) > 1.5 * mistakes[1]
+show(
+    figure,
+    "Figure 4. Too cold repeats the noise of the nearest point, too hot gives nearly the same "
+    "average everywhere; between them the average removes noise. Averaging is not only for the "
+    "gradient's sake. Do not conclude that T = 0.1 is right: it fits these points and this noise. "
+    "(error: root mean square distance to the true curve)",
+    "Three panels with the same 60 noisy points of a sine. T = 0.0005: the curve jumps from "
+    "point to point. T = 0.1: it follows the sine. T = 10: nearly flat. The errors (rms) are "
+    f"{mistakes[0]:.2f}, {mistakes[1]:.2f} and {mistakes[2]:.2f}.",
+)
+
+# %% [markdown]
+# What attention adds to 1964: it does not only average with given keys. It **learns** what the
+# queries, the keys and the values are.
+#
+# ## 7. Why values are not the keys
+#
+# In section 4 we matched on meaning and got French. There, two tables were given. In a network
+# there is one vector for each item, and the model has to make the key and the value from it. Could
+# it save one table and use the key as the value?
+#
+# Look at the naive version first. Ask our dictionary for "kitten" with the keys as values:
+
+# %%
+echo, _ = soft_lookup(queries["kitten"], word_keys, word_keys)
+print({name: round(float(x), 2) for name, x in zip(dimensions, echo)})
+assert echo[0] > 0.8 and np.abs(echo[2:]).max() < 0.1
+
+# %% [markdown]
+# We asked for something like an animal, cat-like, and we learn that it is an animal, cat-like. An
+# echo. A useful look-up matches on what you know and returns what you do **not** know.
+#
+# So train one. A shelf holds six toy animals in random colours: "black cat, white dog, ...". The
+# question: *which colour has the cat?* One must **match on the animal** and **get the colour**.
+# The colours are drawn anew for every shelf, so nothing can be learned by heart.
+#
+# Each item is one vector: the animal one-hot, then the colour one-hot.
+
+# %%
+animals = ["cat", "dog", "horse", "cow", "sheep", "goat", "hen", "duck"]
+colours = ["black", "white", "brown", "grey", "red", "blue", "green", "gold"]
+
+
+def shelves(size, generator):
+    """Random shelves: question (size, 8), items (size, 6, 16), place and colour of the answer."""
+    animal = torch.rand(size, 8, generator=generator).argsort(-1)[:, :6]  # all different
+    colour = torch.randint(8, (size, 6), generator=generator)
+    items = torch.cat([F.one_hot(animal, 8), F.one_hot(colour, 8)], dim=-1).float()
+    place = torch.randint(6, (size, 1), generator=generator)  # which item is asked for
+    question = F.one_hot(animal.gather(1, place)[:, 0], 8).float()
+    return question, items, place[:, 0], colour.gather(1, place)[:, 0]
+
+# %% [markdown]
+# The model is a soft look-up with learned matrices. One makes the query from the question, one
+# makes the keys from the items, one makes the values from the items, and one reads the colour from
+# the answer. With `tied=True` the values **are** the keys. `width` is the number of features of
+# query, key and value.
+
+# %%
+class ColourLookup(nn.Module):
+    def __init__(self, width, tied):
+        super().__init__()
+        self.make_query = nn.Linear(8, width, bias=False)
+        self.make_key = nn.Linear(16, width, bias=False)
+        self.make_value = self.make_key if tied else nn.Linear(16, width, bias=False)
+        self.read_colour = nn.Linear(width, 8, bias=False)
+
+    def forward(self, question, items):
+        return self.read_colour(self.look_up(question, items, self.make_value(items)))
+
+    def look_up(self, question, items, values):  # (size, 8), (size, 6, 16), (size, 6, d_v)
+        query = self.make_query(question)[:, None]  # (size, 1, width)
+        found = F.scaled_dot_product_attention(query, self.make_key(items), values, scale=1.0)
+        return found[:, 0]  # (size, d_v)
+
+# %% tags=["demonstration"]
+def train_colour_lookup(width, tied, seed, steps=300):
+    torch.manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
+    model = ColourLookup(width, tied)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(steps):
+        question, items, _, colour = shelves(128, generator)
+        loss = F.cross_entropy(model(question, items), colour)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return model
+
+
+@torch.no_grad()
+def examine(model):
+    """Share of right colours, and mean weight on the right item, on 2,000 new shelves."""
+    question, items, place, colour = shelves(2000, torch.Generator().manual_seed(123456))
+    right = (model(question, items).argmax(-1) == colour).float().mean().item()
+    one_hot_values = torch.eye(6).expand(2000, 6, 6)  # so the answer is the weights
+    weights = model.look_up(question, items, one_hot_values)  # (size, 6)
+    return right, weights.gather(1, place[:, None]).mean().item()
+
+# %% [markdown]
+# **Predict, then run.** With values tied to the keys: will the model fail at every width, at small
+# widths only, or at no width?
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# The numbers depend on training, so they are not compared when the notebook is re-run.
+my_guess = "?"  # write "every", "small" or "none", then run (about 10 seconds)
+
+widths, seeds = (2, 3, 4, 6, 8, 12), (0, 1, 2)
+accuracy = {True: [], False: []}
+on_item = {True: [], False: []}
+for width in widths:
+    for tied in (False, True):
+        results = [examine(train_colour_lookup(width, tied, seed)) for seed in seeds]
+        accuracy[tied].append([right for right, _ in results])
+        on_item[tied].append([weight for _, weight in results])
+    print(
+        f"width {width:2}: separate {np.mean(accuracy[False][-1]):.2f}, "
+        f"tied {np.mean(accuracy[True][-1]):.2f}"
+    )
+print("your guess:", my_guess)
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+figure, axes = plt.subplots(figsize=(6.2, 3.6), layout="constrained")
+lines = ((False, "separate values", "o", "-"), (True, "values = keys", "s", "--"))
+for tied, name, marker, style in lines:
+    numbers = np.array(accuracy[tied])  # (widths, seeds)
+    (line,) = axes.plot(widths, numbers.mean(axis=1), style, label=name)
+    axes.plot(widths, numbers, marker, color=line.get_color(), markersize=4)
+axes.axhline(1 / 8, color="grey", linestyle=":")
+axes.text(12, 1 / 8 + 0.02, "chance", color="dimgrey", ha="right")
+axes.set(xlabel="width (features of query, key and value)", ylabel="share of right colours")
+axes.set(ylim=(0, 1.05), xticks=widths)
+axes.legend()
+
+separate, together = np.array(accuracy[False]), np.array(accuracy[True])
+assert separate[1:].min() > 0.97  # separate: solved from width 3 on, on every seed
+assert together[1].max() < 0.65 and together[2].max() < 0.95  # tied: not at width 3 and 4
+assert together[4:].min() > 0.97  # tied: solved from width 8 on
+show(
+    figure,
+    "Figure 5. Tied values cost width: with the same 300 steps the tied model needs about twice "
+    "the features. Do not conclude that tying makes the task impossible: with 8 features it is "
+    "solved as well. (One dot a seed, lines are means.)",
+    "Share of right colours against width 2, 3, 4, 6, 8, 12. Separate values: 0.9 to 1.0 at "
+    "width 2, then 1.0. Values equal to keys: about 0.25, 0.42, 0.66, 0.97, 1.0, 1.0. "
+    "Chance is 0.125.",
+    text_table(
+        np.stack([separate.mean(axis=1), together.mean(axis=1)]),
+        ["separate", "tied"],
+        [str(width) for width in widths],
+        corner="mean of 3 seeds \\ width",
+    ),
+)
+
+# %% [markdown]
+# Why can a wide tied model do it? The matrix that makes the query is still free. It can look at
+# those features of the key that hold the animal, and ignore those that hold the colour. So one
+# vector carries both, side by side, if it has room for both. When there is little room, the two
+# jobs fight. We can see the fight in the weights at width 3:
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# The weights come from trained models, so the output is not compared when re-run.
+shelf = ["black cat", "white dog", "brown horse", "red cow", "black sheep", "blue goat"]
+which_colour = [colours.index(item.split()[0]) for item in shelf]
+items = torch.cat([torch.eye(8)[:6], torch.eye(8)[which_colour]], dim=-1)  # (6, 16)
+all_items = items.expand(6, 6, 16)  # the same shelf for each of the six questions
+figure, panels = plt.subplots(1, 2, figsize=(10.5, 4.6), layout="constrained")
+tables = ""
+for axes, tied in zip(panels, (False, True)):
+    model = train_colour_lookup(width=3, tied=tied, seed=0)
+    with torch.no_grad():
+        weights = model.look_up(torch.eye(8)[:6], all_items, torch.eye(6).expand(6, 6, 6))
+    name = "values = keys" if tied else "separate values"
+    draw_heatmap(axes, weights, animals[:6], shelf, row_label="question", column_label="item")
+    axes.set_title(f"{name}, width 3")
+    tables += f"{name}\n\n{text_table(weights, animals[:6], shelf)}\n\n"
+    print(f"{name}: mean weight on the item asked for {weights.diagonal().mean():.2f}")
+assert np.min(on_item[False][1]) > 0.9 and np.max(on_item[True][1]) < 0.7  # 3 seeds, new shelves
+show(
+    figure,
+    "Figure 6. Trained weights on one shelf. With separate values each question finds its animal. "
+    "With tied values the same width has to hold the colour as well, and neither job is done well. "
+    "Do not read single cells of the right map: another seed gives another map.",
+    "Two heat maps, six questions by six items. Left, separate values: the diagonal is close to 1. "
+    "Right, values tied to keys: the weight is spread over several items.",
+    tables,
+)
+
+# %% [markdown]
+# So the honest sentence is: **separate values are not a necessity, they are room.** A key says
+# what an item can be found by, a value says what it gives. Two vectors let a model choose each
+# freely. (Some models do share parts of them, to save memory. They pay with width or accuracy, and
+# sometimes that is a good price.)
+#
+# ## 8. Why queries are not the keys
+#
+# In the toy shop the question and the items were different things. In a sentence they are not:
+# every word asks, and every word is asked. Each word has one vector $x_i$. Do we need two
+# matrices, one for queries and one for keys? Suppose we share one: $q_i = k_i$. Then
+#
+# $$\text{score}_{ij} = k_i \cdot k_j = k_j \cdot k_i = \text{score}_{ji}$$
+#
+# The score matrix is **symmetric**. But most relations are not: in "the black cat", *black* should
+# look at *cat* in order to know what is black; *cat* need not look back in the same way.
+#
+# Take the cleanest case, a circle: every day of the week looks at the **next** day. With shared
+# vectors this is impossible, and the proof is short. Look at the largest score between two
+# different days, say A and B. Since score(A, B) = score(B, A), it is the largest for A *and* for
+# B. So A and B look at each other (or at themselves). But in a circle of seven no two days are
+# each other's next.
+#
+# **Predict, then run.** We train both versions to look at the next day. What will the shared one
+# look at, if it cannot look at the next day only?
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Training: the printed numbers are not compared when the notebook is re-run.
+days = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+next_day = torch.tensor([1, 2, 3, 4, 5, 6, 0])
+
+
+def train_days(shared, seed, width=4, steps=400):
+    """Learn one query and one key vector a day; return the weights (7, 7) and the loss."""
+    generator = torch.Generator().manual_seed(seed)
+    day_queries = (0.5 * torch.randn(7, width, generator=generator)).requires_grad_()
+    day_keys = (0.5 * torch.randn(7, width, generator=generator)).requires_grad_()
+    if shared:
+        day_keys = day_queries
+    optimizer = torch.optim.Adam([day_queries] if shared else [day_queries, day_keys], lr=0.05)
+    for _ in range(steps):
+        loss = F.cross_entropy(F.linear(day_queries, day_keys), next_day)  # scores (7, 7)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return torch.softmax(F.linear(day_queries, day_keys), -1).detach(), loss.item()
+
+
+today = torch.arange(7)
+for shared in (False, True):
+    for seed in (0, 1, 2):
+        weights, loss = train_days(shared, seed)
+        ahead, back, itself = (weights[today, (today + k) % 7].mean().item() for k in (1, -1, 0))
+        print(
+            f"{'shared' if shared else 'separate':>8}, seed {seed}: loss {loss:.3f}, weight on "
+            f"next {ahead:.2f}, previous {back:.2f}, itself {itself:.2f}"
+        )
+        if shared:
+            assert loss > math.log(3) and abs(ahead - back) < 0.01 and itself > ahead
+        else:
+            assert loss < 0.01 and ahead > 0.99
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+figure, panels = plt.subplots(1, 2, figsize=(10.5, 4.8), layout="constrained")
+tables = ""
+for axes, shared in zip(panels, (False, True)):
+    weights, _ = train_days(shared, seed=0)
+    name = "queries = keys" if shared else "separate queries and keys"
+    draw_heatmap(axes, weights, days, days)
+    axes.set_title(name)
+    tables += f"{name}\n\n{text_table(weights, days, days)}\n\n"
+    best = weights.argmax(-1)
+    assert bool((best == (today if shared else next_day)).all())
+show(
+    figure,
+    "Figure 7. Trained to look at the next day. Left: it does. Right: with shared vectors next and "
+    "previous get the same weight, and each day looks most at itself. Do not blame the training: "
+    "no shared vectors can look only ahead, see the proof.",
+    "Two heat maps, seven days by seven days. Left: 1.00 on the next day in each row. Right: 0.41 "
+    "on the day itself, 0.22 on the next and on the previous day, little elsewhere.",
+    tables,
+)
+
+# %% [markdown]
+# <details><summary>Why the shared loss can never be below log 3 = 1.0986</summary>
+#
+# The loss of day $i$ is $\log \sum_j e^{s_{ij} - s_{i,i+1}}$. Keep only three terms of the sum:
+# next, itself, previous:
+#
+# $$\text{loss}_i \ge \log\left(1 + e^{s_{ii} - s_{i,i+1}} + e^{s_{i,i-1} - s_{i,i+1}}\right)$$
+#
+# This function is convex in the two exponents. So the mean loss is at least its value at the
+# *mean* exponents. Going once around the circle, the mean of $s_{i,i-1} - s_{i,i+1}$ is 0, because
+# $s_{i,i-1} = s_{i-1,i}$ is the next-score of the day before. And the mean of $s_{ii} - s_{i,i+1}$
+# is half the mean of $|k_i - k_{i+1}|^2$, so it is at least 0. What remains is $\log(1 + 1 + 1)$.
+# Our training reached 1.508 on every seed. The bound is not sharp, but it is a wall.
+#
+# </details>
+#
+# Two cautions, so that you do not learn too much from this.
+#
+# * The **scores** are symmetric. The **weights** are not, since each row is divided by its own
+#   sum. Shared vectors can let "it" look at "animal" while "animal" looks at itself: a long key is
+#   enough. What they cannot do is a circle: somewhere two words look at each other, or a word
+#   looks at itself.
+# * Sharing queries and keys can work in a large model: the Reformer (Kitaev and others, 2020) does
+#   it. It normalises the keys and forbids a word to look at itself, which is the trouble you see
+#   on the diagonal of Figure 7. And words of different positions have different vectors.
+#
+# ### Short answer: `answer_shared`
+#
+# A layer shares one projection for queries and keys ($q_i = k_i$). Exactly one of these attention
+# patterns is **impossible** for it, even approximately, at any width. Which one?
+#
+# * **"a"**: Every word looks at itself.
+# * **"b"**: Every word, the verb included, looks at the verb.
+# * **"c"**: Animals look at the animals, colours look at the colours (each with equal weights).
+# * **"d"**: In a round of five friends, each friend looks at the friend on the right.
+
+# %% nbgrader={"grade": false, "grade_id": "answer_shared", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+### BEGIN SOLUTION
+answer_shared = "d"
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_answer_shared", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+check_answer("answer_shared", answer_shared)
+
+# %% [markdown]
+# ## 9. Find the silent bug
+#
+# The next cell serves a whole batch: three sentences with three words each, every word is a query.
+# Once it served a single sentence, with `scores` of shape `(n_q, n)`. Then someone added the batch
+# axis.
+#
+# It runs. The shapes are right. Every weight is between 0 and 1, and nine queries have a total
+# weight of nine, as it should be. Still **one** of the lines A to D is wrong. Experiment in the
+# empty cell below before you answer. Print something that *must* hold for a look-up.
+
+# %% tags=["demonstration"] nbgrader={"grade": false, "grade_id": "silent_bug", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+def look_up_sentences(queries, keys, values, temperature):
+    """queries (batch, n_q, d), keys (batch, n, d), values (batch, n, d_v)"""
+    scores = similarity_scores(queries, keys[:, None])  # line A: (batch, n_q, n)
+    scores = scores / temperature  # line B: (batch, n_q, n)
+    weights = softmax(scores, axis=1)  # line C: (batch, n_q, n)
+    return weights @ values, weights  # line D: (batch, n_q, d_v)
+
+
+sentences = ["black cat sleeping", "white dog running", "black dog sleeping"]
+places = [[words.index(word) for word in sentence.split()] for sentence in sentences]
+X = word_keys[places]  # (batch, n, d) = (3, 3, 6)
+X = X + np.array([1, 0, 0.5, 0, 0, 0])  # all words of a story about animals
+answer, weights = look_up_sentences(X, X, X, temperature=2.0)
+print("value", answer.shape, " weights", weights.shape, " NaN:", bool(np.isnan(weights).any()))
+print("weights from", weights.min().round(2), "to", weights.max().round(2))
+print("total weight of the nine queries:", weights.sum().round(6))
+print("weights of the first query, black:", weights[0, 0].round(2))
+
+# %%
+# Your experiments with look_up_sentences.
+
+# %% [markdown]
+# ### Short answer: `answer_silent_bug`
+#
+# * **"a"**: Line A. `keys[:, None]` inserts the axis in the wrong place, so queries meet the keys
+#   of other sentences.
+# * **"b"**: Line B. Scores must be multiplied by the temperature.
+# * **"c"**: Line C. The weights are normalised over the wrong axis.
+# * **"d"**: Line D. `weights @ values` mixes the values of different sentences.
+
+# %% nbgrader={"grade": false, "grade_id": "answer_silent_bug", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+### BEGIN SOLUTION
+answer_silent_bug = "c"
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_answer_silent_bug", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+check_answer("answer_silent_bug", answer_silent_bug)
+
+# %% [markdown]
+# Keep the lesson of this bug: **square shapes hide mistakes.** Test with sizes that all differ
+# (`n_q`, `n`, `d`, `d_v`, batch), and check the sum over the axis you mean, not the sum of
+# everything.
+#
+# ## 10. Sentences you will read elsewhere
+#
+# | you will read | what is right | seen in |
+# | --- | --- | --- |
+# | "The dot product measures similarity." | Direction **and** length: long keys are loud. | BLACK |
+# | "Softmax is a soft maximum." | A soft *arg*max: it says where the maximum is. | section 3 |
+# | "Temperature to zero gives the argmax." | Only without ties: equals share for ever. | "animal" |
+# | "Soft weights always have a gradient." | In a cold softmax it is nearly 0. | Figures 1, 3 |
+# | "Values must not be the keys." | They may, if there is room for both jobs. | Figure 5 |
+# | "Shared Q and K: symmetric attention." | Symmetric *scores*; weights need not be. | section 8 |
+# | "They sum to 1, so they are right." | Only a sum *along the keys* says something. | section 9 |
+#
+# ## 11. In your own words
+#
+# ### Written answer: `written_three_roles` (3 points)
+#
+# A friend says: "A word has one vector. Attention makes three out of it: query, key and value.
+# That is wasteful, one would do." Answer in 6 to 10 sentences. Say what each of the three is for,
+# using one sentence of your own as an example. Say what is lost if the value is tied to the key,
+# and what is lost if the query is tied to the key. Use a number or an argument of this lesson for
+# each, and say how far it carries.
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "written_three_roles", "locked": false, "points": 3, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
+# ### BEGIN SOLUTION
+# In "the black cat is sleeping", the word *black* asks: which noun do I describe? Its query is
+# made so that it fits keys that say "I am a noun". The key of *cat* says by what *cat* can be
+# found, and the value of *cat* says what it gives to the word that found it, for example its
+# gender, which decides the form of *noir*. So one matches on one thing and gets another.
+#
+# If the value is tied to the key, one vector must hold both. In the toy shop the tied model
+# answered about 42 % at width 3, where separate values reached 100 %. At width 8 both were at 100
+# %. So tying is not impossible, it costs room. If the query is tied to the key, the scores are
+# symmetric. The largest score between two words is then mutual, so a circle such as "every day
+# looks at the next day" cannot be represented: training gave 0.22 to the next and 0.22 to the
+# previous day on all seeds. That is a proof, no question of width. But it does not forbid every
+# one-sided relation: weights are normalised per row, and a long key can be looked at without
+# looking back.
+#
+# **Marking scheme** (3 points). 1 point: the three roles are told apart with an example (what is
+# sought, what it is found by, what is given). 1 point: tied values: the two jobs share the room,
+# with a number or argument, and the limit (a wide tied model succeeds). 1 point: tied queries:
+# symmetric scores, with the argument or the number, and a relation that becomes impossible. Half a
+# point is lost if it is claimed that tying always fails or that the weights are symmetric.
+# ### END SOLUTION
+
+# %% [markdown]
+# ## 12. Summary
+#
+# | concept | formula | code | purpose |
+# | --- | --- | --- | --- |
+# | score | $q \cdot k_i$ | `similarity_scores(query, keys)` | how well a key fits the query |
+# | softmax | $e^{x_i} / \sum_j e^{x_j}$ | `softmax(x, axis)` | weights that sum to 1 |
+# | temperature | $x_i / T$ | `temperature=T` | cold: one key; hot: average of all |
+# | soft look-up | $\sum_i w_i v_i$ | `soft_lookup(query, keys, values)` | answers any query |
+# | query | what is sought | `make_query(question)` | one-sided relations |
+# | key | what it is found by | `make_key(items)` | compared with the query |
+# | value | what it gives | `make_value(items)` | averaged, never compared |
+#
+# ## Questions to check yourself
+#
+# <details><summary>1. You add 100 to every score, or multiply every score by 100.
+# What happens to the weights?</summary>
+#
+# Adding changes nothing: the factor $e^{100}$ cancels. Multiplying is a temperature of 1/100:
+# nearly all the weight goes to the largest score (or is shared by equal largest ones).
+#
+# </details>
+#
+# <details><summary>2. Can a soft look-up return more than the largest stored value?</summary>
+#
+# No. The weights are not negative and sum to 1. So in every feature the answer lies between the
+# smallest and the largest stored value. (A row that may look at nothing gives 0.)
+#
+# </details>
+#
+# <details><summary>3. Keys (8, 5, 16), values (8, 5, 3), one query (16,): which shapes come
+# out?</summary>
+#
+# The query serves all 8 batches: the value is (8, 3), the weights are (8, 5).
+#
+# </details>
+#
+# <details><summary>4. All keys are the same vector. What is the answer to any query?</summary>
+#
+# All scores are equal, so all weights are $1/n$: the plain average of the values.
+#
+# </details>
+#
+# <details><summary>5. Why is a row of scores that is all -inf given zeros, and not 1/n?</summary>
+#
+# -inf means "may not be looked at". Weights of $1/n$ would let the query look at everything it
+# must not see, for example at padding or at the future.
+#
+# </details>
+#
+# ## Where it comes from
+#
+# * Nadaraya (1964), Watson (1964): regression by a weighted average of all known values.
+# * Bridle (1990): the name softmax, for the outputs of a network.
+# * Graves, Wayne and Danihelka (2014), *Neural Turing Machines*: look-up by content in a learned
+#   memory; cosine times a "key strength", which is $1/T$.
+# * Bahdanau, Cho and Bengio (2015): soft alignment in translation (lesson 1).
+# * Xu and others (2015), *Show, Attend and Tell*: soft and hard attention compared.
+# * Miller and others (2016), *Key-Value Memory Networks*; Daniluk and others (2017),
+#   *Frustratingly Short Attention Spans in Neural Language Modeling*: keys and values told apart.
+# * Vaswani and others (2017), *Attention Is All You Need*: queries, keys and values, all learned.
+# * Kitaev, Kaiser and Levskaya (2020), *Reformer*: shared queries and keys.
+# * Zhang, Lipton, Li and Smola, *Dive into Deep Learning*: attention told from kernel regression.
+#
+# ## What comes next
+#
+# Lesson 3 asks all queries at once, divides the scores by $\sqrt{d_k}$, and adds masks. You now
+# know every part of its formula but one: why exactly that temperature.

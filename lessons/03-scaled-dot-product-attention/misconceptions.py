@@ -1,0 +1,1365 @@
+"""Wrong implementations of lesson 3, each with the sentence its author needs."""
+
+import math
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from autograder.implementations import choice, misconception
+
+
+def softmax(x, axis=-1):
+    """Stand in, for the linter, for the softmax that the lesson gives."""
+    raise NotImplementedError
+
+
+# --- dot_product_variance -----------------------------------------------------------------
+
+
+@misconception(
+    "dot_product_variance",
+    "variance_standard_deviation",
+    sentence="You return the standard deviation of the scores. The exercise asks for the variance, "
+    "which is its square: that is the quantity that adds up over the d_k terms.",
+    seen="folklore",
+)
+def dot_product_variance(d_k, num_pairs, rng):
+    q, k = rng.standard_normal((2, num_pairs, d_k))
+    return float(np.std(np.sum(q * k, axis=-1)))
+
+
+@misconception(
+    "dot_product_variance",
+    "variance_after_scaling",
+    sentence="You divide the dot products by the square root of d_k before you measure. Then the "
+    "variance is always near 1. The exercise measures what happens before the scale.",
+    seen="folklore",
+)
+def dot_product_variance(d_k, num_pairs, rng):
+    q, k = rng.standard_normal((2, num_pairs, d_k))
+    return float(np.var(np.sum(q * k, axis=-1) / math.sqrt(d_k)))
+
+
+@misconception(
+    "dot_product_variance",
+    "variance_uniform_entries",
+    sentence="Your entries are uniform, not standard normal. A uniform number between -1 and 1 has "
+    "variance 1/3, so the products are too small.",
+    seen="folklore",
+)
+def dot_product_variance(d_k, num_pairs, rng):
+    q, k = rng.uniform(-1, 1, (2, num_pairs, d_k))
+    return float(np.var(np.sum(q * k, axis=-1)))
+
+
+@misconception(
+    "dot_product_variance",
+    "variance_entries_between_0_and_1",
+    sentence="rng.random gives numbers between 0 and 1. The exercise asks for standard normal "
+    "entries, with mean 0 and variance 1.",
+    seen="folklore",
+)
+def dot_product_variance(d_k, num_pairs, rng):
+    q, k = rng.random((2, num_pairs, d_k))
+    return float(np.var(np.sum(q * k, axis=-1)))
+
+
+@misconception(
+    "dot_product_variance",
+    "variance_uniform_of_variance_1",
+    sentence="Your entries are uniform with variance 1. The variance comes out right, but the "
+    "exercise asks for standard normal entries.",
+    seen="folklore",
+)
+def dot_product_variance(d_k, num_pairs, rng):
+    q, k = rng.uniform(-math.sqrt(3), math.sqrt(3), (2, num_pairs, d_k))
+    return float(np.var(np.sum(q * k, axis=-1)))
+
+
+@misconception(
+    "dot_product_variance",
+    "variance_signs",
+    sentence="Your entries are only 1 and -1. The variance comes out right, but the exercise asks "
+    "for standard normal entries.",
+    seen="folklore",
+)
+def dot_product_variance(d_k, num_pairs, rng):
+    q, k = rng.choice([-1.0, 1.0], (2, num_pairs, d_k))
+    return float(np.var(np.sum(q * k, axis=-1)))
+
+
+@misconception(
+    "dot_product_variance",
+    "variance_one_query",
+    sentence="All your pairs share one query. Then you measure the squared length of that query, "
+    "which changes from seed to seed. Each pair needs a query and a key of its own.",
+    seen="folklore",
+)
+def dot_product_variance(d_k, num_pairs, rng):
+    q = rng.standard_normal(d_k)
+    return float(np.var(rng.standard_normal((num_pairs, d_k)) @ q))
+
+
+@misconception(
+    "dot_product_variance",
+    "variance_one_key",
+    sentence="All your pairs share one key. Then you measure the squared length of that key. Each "
+    "pair needs a query and a key of its own.",
+    seen="folklore",
+)
+def dot_product_variance(d_k, num_pairs, rng):
+    k = rng.standard_normal(d_k)
+    return float(np.var([rng.standard_normal(d_k) @ k for _ in range(num_pairs)]))
+
+
+@misconception(
+    "dot_product_variance",
+    "variance_query_is_key",
+    sentence="You multiply each vector with itself: that is its squared length, whose variance is "
+    "2 d_k. Query and key are two independent draws.",
+    seen="folklore",
+)
+def dot_product_variance(d_k, num_pairs, rng):
+    q = rng.standard_normal((num_pairs, d_k))
+    return float(np.var(np.sum(q * q, axis=-1)))
+
+
+@misconception(
+    "dot_product_variance",
+    "variance_no_sum",
+    sentence="You measure the variance of the single products q_i k_i, which is 1 for every d_k. A "
+    "dot product adds d_k of them first.",
+    seen="folklore",
+)
+def dot_product_variance(d_k, num_pairs, rng):
+    q, k = rng.standard_normal((2, num_pairs, d_k))
+    return float(np.var(q * k))
+
+
+@misconception(
+    "dot_product_variance",
+    "variance_sum_over_pairs",
+    sentence="Your sum runs over the pairs and not over the d_k entries of a vector.",
+    seen="folklore",
+)
+def dot_product_variance(d_k, num_pairs, rng):
+    q, k = rng.standard_normal((2, num_pairs, d_k))
+    return float(np.var(np.sum(q * k, axis=0)))
+
+
+@misconception(
+    "dot_product_variance",
+    "variance_global_random",
+    sentence="You draw from NumPy's global random state and ignore rng. Then the same generator "
+    "gives different values, and other people's random numbers change.",
+    seen="folklore",
+)
+def dot_product_variance(d_k, num_pairs, rng):
+    q, k = np.random.randn(2, num_pairs, d_k)
+    return float(np.var(np.sum(q * k, axis=-1)))
+
+
+@misconception(
+    "dot_product_variance",
+    "variance_global_torch",
+    sentence="You draw from torch's global random state and ignore rng. Then the same generator "
+    "gives different values.",
+    seen="folklore",
+)
+def dot_product_variance(d_k, num_pairs, rng):
+    q, k = torch.randn(2, num_pairs, d_k)
+    return float((q * k).sum(-1).var())
+
+
+@misconception(
+    "dot_product_variance",
+    "variance_own_generator",
+    sentence="You make a generator of your own with a fixed seed, so every call gives the same "
+    "value whatever rng is. Draw from the rng you are given.",
+    seen="folklore",
+)
+def dot_product_variance(d_k, num_pairs, rng):
+    q, k = np.random.default_rng(0).standard_normal((2, num_pairs, d_k))
+    return float(np.var(np.sum(q * k, axis=-1)))
+
+
+@misconception(
+    "dot_product_variance",
+    "variance_theory",
+    sentence="You return what theory expects. The exercise measures it: draw the pairs and compute "
+    "the variance of their dot products.",
+    seen="folklore",
+)
+def dot_product_variance(d_k, num_pairs, rng):
+    return float(d_k)
+
+
+@misconception(
+    "dot_product_variance",
+    "variance_seeds_the_global_state",
+    sentence="You seed NumPy's global random state. The value is reproducible, but every other "
+    "user of the global state is disturbed. Draw with rng's own methods.",
+    seen="folklore",
+)
+def dot_product_variance(d_k, num_pairs, rng):
+    np.random.seed(int(rng.integers(2**31)))
+    q, k = np.random.randn(2, num_pairs, d_k)
+    return float(np.var(np.sum(q * k, axis=-1)))
+
+
+# --- scaled_dot_product_attention ---------------------------------------------------------
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_no_scale",
+    sentence="The scores are not divided by the square root of d_k.",
+    seen="folklore",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2)
+    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_divides_by_d_k",
+    sentence="The scores are divided by d_k. The standard deviation of a score is the square root "
+    "of d_k, so the weights come out too even.",
+    seen="folklore",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) / Q.shape[-1]
+    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_scale_of_n_k",
+    sentence="The scale is made from the number of keys. A score is a sum over the features of a "
+    "query, so the scale depends on their number.",
+    seen="folklore",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(K.shape[-2])
+    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_scale_of_axis_1",
+    sentence="The scale is made from axis 1 of Q. That is d_k for one text, but the number of "
+    "queries for a batch. Count the axis from the end.",
+    seen="folklore",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[1])
+    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_scale_of_d_v",
+    sentence="The scale is made from the length of a value. Values take no part in the scores; the "
+    "length of a query does.",
+    seen="folklore",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(V.shape[-1])
+    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_scale_after_softmax",
+    sentence="The softmax comes first and the scale after it, so the rows of weights no longer sum "
+    "to 1. The scale acts on the scores.",
+    seen="folklore",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2)
+    w = softmax(s if mask is None else np.where(mask, s, -np.inf)) / math.sqrt(Q.shape[-1])
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_softmax_over_queries",
+    sentence="Your weights sum to 1 down each column: the softmax runs over the queries. Each "
+    "query spreads its weight over the keys.",
+    seen="a public issue: softmax with dim=1 on batched input",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+    w = softmax(s if mask is None else np.where(mask, s, -np.inf), axis=-2)
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_softmax_axis_1",
+    sentence="The softmax runs over axis 1. That is the keys for one text, but the queries for a "
+    "batch. Count the axis from the end.",
+    seen="folklore",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+    w = softmax(s if mask is None else np.where(mask, s, -np.inf), axis=1)
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_softmax_over_everything",
+    sentence="The softmax is taken over the whole matrix at once. Each row, one query, should sum "
+    "to 1 by itself.",
+    seen="folklore",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+    s = s if mask is None else np.where(mask, s, -np.inf)
+    w = softmax(s.reshape(*s.shape[:-2], -1)).reshape(s.shape)
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_T",
+    sentence=".T reverses all axes, the batch axes too. With batches only the last two axes of K "
+    "are exchanged.",
+    seen="folklore",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ K.T / math.sqrt(Q.shape[-1])
+    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_one_batch_axis",
+    sentence="The axes of K are exchanged for exactly one batch axis. The signature has dots: "
+    "there may be none, one, two or more.",
+    seen="folklore",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ (K.T if K.ndim == 2 else K.transpose(0, 2, 1)) / math.sqrt(Q.shape[-1])
+    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_wants_equal_batches",
+    sentence="You refuse leading axes that differ. They broadcast: a missing axis, or one of "
+    "length 1, is repeated.",
+    seen="folklore",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    if not Q.shape[:-2] == K.shape[:-2] == V.shape[:-2]:
+        raise ValueError("batch axes differ")
+    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_axes_of_q",
+    sentence="The permutation of K's axes is made from the number of axes of Q. Their leading axes "
+    "may differ.",
+    seen="folklore",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    axes = [*range(Q.ndim - 2), Q.ndim - 1, Q.ndim - 2]
+    s = Q @ np.transpose(K, axes) / math.sqrt(Q.shape[-1])
+    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_every_text_on_every_text",
+    sentence="Your product pairs every text of Q with every text of K. Batch axes go together: "
+    "text 1 attends to text 1.",
+    seen="folklore",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = np.dot(Q, np.swapaxes(K, -1, -2)) / math.sqrt(Q.shape[-1])
+    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
+    return np.dot(w, V), w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_mask_inverted",
+    sentence="Your mask hides where it is True. In this course True means: may attend. "
+    "nn.MultiheadAttention has it the other way round.",
+    seen="torch issues: opposite meaning of boolean masks",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+    w = softmax(s if mask is None else np.where(mask, -np.inf, s))
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_mask_ignored",
+    sentence="The mask is not used: forbidden keys get weight.",
+    seen="folklore",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    w = softmax(Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1]))
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_mask_after_softmax",
+    sentence="The mask sets weights to 0 after the softmax. The rest of the row then sums to less "
+    "than 1, and the forbidden keys have still taken part. The mask acts on the scores.",
+    seen="folklore",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    w = softmax(Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1]))
+    w = w if mask is None else w * mask
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_mask_multiplies_scores",
+    sentence="A forbidden score is set to 0. But a score of 0 is an ordinary score, and exp(0) = "
+    "1: the key still gets weight. It must go to minus infinity.",
+    seen="folklore",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+    w = softmax(s if mask is None else s * mask)
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_mask_added_as_number",
+    sentence="The mask is added to the scores as 1 and 0. That hides nothing: it only raises the "
+    "allowed scores by 1. A forbidden score must go to minus infinity.",
+    seen="torch issues: a float mask is added",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+    w = softmax(s if mask is None else s + mask)
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_minus_1e9",
+    sentence="Forbidden scores become -1e9. A query that may attend to nothing then has equal "
+    "scores everywhere and attends evenly to padding. Its weights and its output should be 0.",
+    seen="The Annotated Transformer",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+    w = softmax(s if mask is None else np.where(mask, s, -1e9))
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_minus_1e9_added",
+    sentence="-1e9 is added to forbidden scores. A query that may attend to nothing then attends "
+    "as if there were no mask. Its weights and its output should be 0.",
+    seen="the TensorFlow transformer tutorial",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+    w = softmax(s if mask is None else s + np.where(mask, 0.0, -1e9))
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_minus_1e4",
+    sentence="Forbidden scores become -1e4, which is not small enough: an ordinary score can be "
+    "lower, and then the forbidden key wins.",
+    seen="early Hugging Face models",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+    w = softmax(s) if mask is None else softmax(s + np.where(mask, 0.0, -1e4)) * mask
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_nan_rows",
+    sentence="A query that may attend to nothing gives NaN: its softmax is 0 / 0. Its weights and "
+    "its output should be 0.",
+    seen="torch issues: nn.MultiheadAttention on fully padded rows",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+    s = s if mask is None else np.where(mask, s, -np.inf)
+    e = np.exp(s - s.max(axis=-1, keepdims=True))
+    w = e / e.sum(axis=-1, keepdims=True)
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_only_output_repaired",
+    sentence="For a query that may attend to nothing the output is 0, but its weights are not. "
+    "Both should be 0.",
+    seen="folklore",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+    if mask is None:
+        return softmax(s) @ V, softmax(s)
+    w = softmax(np.where(mask, s, -1e9))
+    return (w * np.any(mask, axis=-1, keepdims=True)) @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_mask_transposed",
+    sentence="The mask is read with its two axes exchanged. Its rows are queries, its columns "
+    "keys.",
+    seen="folklore",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+    w = softmax(s if mask is None else np.where(np.swapaxes(mask, -1, -2), s, -np.inf))
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_mask_by_index",
+    sentence="The mask is used as an index, so it must have the full shape of the scores. It only "
+    "has to broadcast to it.",
+    seen="folklore",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+    if mask is not None:
+        s[~mask] = -np.inf
+    w = softmax(s)
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_mask_gets_an_axis",
+    sentence="You insert an axis into the mask. A mask broadcasts to the weights as it is, from "
+    "the right; an inserted axis turns batch axes into other ones or makes the weights larger.",
+    seen="folklore",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+    w = softmax(s if mask is None else np.where(np.expand_dims(mask, -2), s, -np.inf))
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_keys_as_values",
+    sentence="The weights average the keys. The output is an average of the values.",
+    seen="folklore",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
+    return w @ K, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_output_only",
+    sentence="You return only the output. The exercise asks for the output and the weights.",
+    seen="folklore",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+    return softmax(s if mask is None else np.where(mask, s, -np.inf)) @ V
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_order_of_results",
+    sentence="You return (weights, output). The course's order is (output, weights).",
+    seen="folklore",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
+    return w, w @ V
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_returns_scores",
+    sentence="The second result holds the scores before the softmax. The exercise asks for the "
+    "weights.",
+    seen="folklore",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+    s = s if mask is None else np.where(mask, s, -np.inf)
+    return softmax(s) @ V, s
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_overflow",
+    sentence="exp of a large score is inf, and inf / inf is NaN. A softmax stays finite when the "
+    "largest score of a row is subtracted first.",
+    seen="folklore",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+    e = np.exp(s) if mask is None else np.exp(s) * mask
+    total = e.sum(axis=-1, keepdims=True)
+    w = e / np.where(total == 0, 1, total)
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_float32",
+    sentence="The computation goes through float32. Float64 inputs should keep their precision.",
+    seen="folklore",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = (Q @ np.swapaxes(K, -1, -2)).astype(np.float32) / np.float32(math.sqrt(Q.shape[-1]))
+    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_result_in_type_of_values",
+    sentence="The result is converted to the type of V. With integer values everything after the "
+    "decimal point is lost.",
+    seen="folklore",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
+    return (w @ V).astype(V.dtype), w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_scales_q_in_place",
+    sentence="Q is divided in place: the caller's array is changed, and integers cannot take it.",
+    seen="folklore",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    Q /= math.sqrt(Q.shape[-1])
+    s = Q @ np.swapaxes(K, -1, -2)
+    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_writes_into_the_mask",
+    sentence="The caller's mask is changed: rows with nothing to attend to are opened in place.",
+    seen="folklore",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+    if mask is None:
+        return softmax(s) @ V, softmax(s)
+    empty = ~mask.any(axis=-1, keepdims=True)
+    mask |= empty
+    w = np.where(empty, 0.0, softmax(np.where(mask, s, -np.inf)))
+    return w @ V, w
+
+
+# --- padding_mask -------------------------------------------------------------------------
+
+
+@misconception(
+    "padding_mask",
+    "padding_inverted",
+    sentence="Your mask is True on the padding. In this course True means: may attend.",
+    seen="nn.MultiheadAttention's key_padding_mask",
+)
+def padding_mask(lengths, n_k):
+    lengths = np.asarray(lengths)
+    if (lengths < 0).any() or (lengths > n_k).any():
+        raise ValueError("lengths")
+    return np.arange(n_k) >= lengths[:, None, None]
+
+
+@misconception(
+    "padding_mask",
+    "padding_one_too_many",
+    sentence="Each text keeps one position too many: positions are counted from 0, so position "
+    "'length' is already padding.",
+    seen="folklore",
+)
+def padding_mask(lengths, n_k):
+    lengths = np.asarray(lengths)
+    if (lengths < 0).any() or (lengths > n_k).any():
+        raise ValueError("lengths")
+    return np.arange(n_k) <= lengths[:, None, None]
+
+
+@misconception(
+    "padding_mask",
+    "padding_two_axes",
+    sentence="The mask has shape (batch, n_k). Without the axis of length 1 in the middle its "
+    "batch axis would meet the queries.",
+    seen="folklore",
+)
+def padding_mask(lengths, n_k):
+    lengths = np.asarray(lengths)
+    if (lengths < 0).any() or (lengths > n_k).any():
+        raise ValueError("lengths")
+    return np.arange(n_k) < lengths[:, None]
+
+
+@misconception(
+    "padding_mask",
+    "padding_four_axes",
+    sentence="The mask has an axis for heads, which this lesson does not ask for: its shape should "
+    "be (batch, 1, n_k).",
+    seen="folklore",
+)
+def padding_mask(lengths, n_k):
+    lengths = np.asarray(lengths)
+    if (lengths < 0).any() or (lengths > n_k).any():
+        raise ValueError("lengths")
+    return np.arange(n_k) < lengths[:, None, None, None]
+
+
+@misconception(
+    "padding_mask",
+    "padding_axis_last",
+    sentence="The axis of length 1 is the last one. It belongs in the middle, where the queries "
+    "are: (batch, 1, n_k).",
+    seen="folklore",
+)
+def padding_mask(lengths, n_k):
+    lengths = np.asarray(lengths)
+    if (lengths < 0).any() or (lengths > n_k).any():
+        raise ValueError("lengths")
+    return (np.arange(n_k) < lengths[:, None])[:, :, None]
+
+
+@misconception(
+    "padding_mask",
+    "padding_square",
+    sentence="The mask is repeated for n_k queries. Nobody said that there are as many queries as "
+    "keys: the middle axis has length 1.",
+    seen="folklore",
+)
+def padding_mask(lengths, n_k):
+    lengths = np.asarray(lengths)
+    if (lengths < 0).any() or (lengths > n_k).any():
+        raise ValueError("lengths")
+    return np.repeat(np.arange(n_k) < lengths[:, None, None], n_k, axis=1)
+
+
+@misconception(
+    "padding_mask",
+    "padding_no_check",
+    sentence="Lengths outside 0 to n_k pass silently: a comparison never complains. They should be "
+    "a ValueError.",
+    seen="folklore",
+)
+def padding_mask(lengths, n_k):
+    return np.arange(n_k) < np.asarray(lengths)[:, None, None]
+
+
+@misconception(
+    "padding_mask",
+    "padding_only_upper_check",
+    sentence="A negative length passes silently. It should be a ValueError, as a length above n_k "
+    "is.",
+    seen="folklore",
+)
+def padding_mask(lengths, n_k):
+    lengths = np.asarray(lengths)
+    if (lengths > n_k).any():
+        raise ValueError("lengths")
+    return np.arange(n_k) < lengths[:, None, None]
+
+
+@misconception(
+    "padding_mask",
+    "padding_only_lower_check",
+    sentence="A length above n_k passes silently. It should be a ValueError, as a negative length "
+    "is.",
+    seen="folklore",
+)
+def padding_mask(lengths, n_k):
+    lengths = np.asarray(lengths)
+    if (lengths < 0).any():
+        raise ValueError("lengths")
+    return np.arange(n_k) < lengths[:, None, None]
+
+
+@misconception(
+    "padding_mask",
+    "padding_refuses_zero",
+    sentence="You refuse a length of 0. An empty text is allowed: its row is all False.",
+    seen="folklore",
+)
+def padding_mask(lengths, n_k):
+    lengths = np.asarray(lengths)
+    if (lengths <= 0).any() or (lengths > n_k).any():
+        raise ValueError("lengths")
+    return np.arange(n_k) < lengths[:, None, None]
+
+
+@misconception(
+    "padding_mask",
+    "padding_refuses_full",
+    sentence="You refuse a length of n_k. A text without padding is allowed: its row is all True.",
+    seen="folklore",
+)
+def padding_mask(lengths, n_k):
+    lengths = np.asarray(lengths)
+    if (lengths < 0).any() or (lengths >= n_k).any():
+        raise ValueError("lengths")
+    return np.arange(n_k) < lengths[:, None, None]
+
+
+@misconception(
+    "padding_mask",
+    "padding_checks_only_some",
+    sentence="Only the first and the last length are checked. Every length of the batch may be "
+    "wrong.",
+    seen="folklore",
+)
+def padding_mask(lengths, n_k):
+    lengths = np.asarray(lengths)
+    for length in (lengths[0], lengths[-1]):
+        if not 0 <= length <= n_k:
+            raise ValueError("lengths")
+    return np.arange(n_k) < lengths[:, None, None]
+
+
+@misconception(
+    "padding_mask",
+    "padding_assert",
+    sentence="A wrong length is an AssertionError. The contract asks for a ValueError; assertions "
+    "can be switched off.",
+    seen="folklore",
+)
+def padding_mask(lengths, n_k):
+    lengths = np.asarray(lengths)
+    assert (lengths >= 0).all() and (lengths <= n_k).all()
+    return np.arange(n_k) < lengths[:, None, None]
+
+
+@misconception(
+    "padding_mask",
+    "padding_clips",
+    sentence="Lengths out of range are cut to the range. That hides a mistake of the caller; it "
+    "should be a ValueError.",
+    seen="folklore",
+)
+def padding_mask(lengths, n_k):
+    return np.arange(n_k) < np.clip(np.asarray(lengths), 0, n_k)[:, None, None]
+
+
+@misconception(
+    "padding_mask",
+    "padding_floats",
+    sentence="The mask holds the numbers 1.0 and 0.0. It should be boolean: a number would be "
+    "added to scores or used as an index by other code.",
+    seen="Hugging Face attention masks",
+)
+def padding_mask(lengths, n_k):
+    lengths = np.asarray(lengths)
+    if (lengths < 0).any() or (lengths > n_k).any():
+        raise ValueError("lengths")
+    return (np.arange(n_k) < lengths[:, None, None]).astype(float)
+
+
+@misconception(
+    "padding_mask",
+    "padding_torch",
+    sentence="You return a torch tensor. This exercise asks for a NumPy array.",
+    seen="folklore",
+)
+def padding_mask(lengths, n_k):
+    lengths = np.asarray(lengths)
+    if (lengths < 0).any() or (lengths > n_k).any():
+        raise ValueError("lengths")
+    return torch.tensor(np.arange(n_k) < lengths[:, None, None])
+
+
+@misconception(
+    "padding_mask",
+    "padding_wants_an_array",
+    sentence="A list of lengths fails: a list has no shape and cannot be indexed with None. Both a "
+    "list and an array are valid.",
+    seen="folklore",
+)
+def padding_mask(lengths, n_k):
+    if lengths.min() < 0 or lengths.max() > n_k:
+        raise ValueError("lengths")
+    return np.arange(n_k) < lengths[:, None, None]
+
+
+@misconception(
+    "padding_mask",
+    "padding_wants_a_list",
+    sentence="An array of lengths fails: its truth value is ambiguous. Both a list and an array "
+    "are valid.",
+    seen="folklore",
+)
+def padding_mask(lengths, n_k):
+    if not lengths or min(lengths) < 0 or max(lengths) > n_k:
+        raise ValueError("lengths")
+    return np.array([[[j < length for j in range(n_k)]] for length in lengths])
+
+
+@misconception(
+    "padding_mask",
+    "padding_width_of_longest",
+    sentence="The mask is as wide as the longest text. Its width is n_k, also when every text is "
+    "shorter.",
+    seen="folklore",
+)
+def padding_mask(lengths, n_k):
+    lengths = np.asarray(lengths)
+    if (lengths < 0).any() or (lengths > n_k).any():
+        raise ValueError("lengths")
+    return np.arange(lengths.max()) < lengths[:, None, None]
+
+
+@misconception(
+    "padding_mask",
+    "padding_on_the_left",
+    sentence="Your padding stands before the words. The exercise fills up after them: the first "
+    "'length' positions are True.",
+    seen="decoder-only tokenizers that pad on the left",
+)
+def padding_mask(lengths, n_k):
+    lengths = np.asarray(lengths)
+    if (lengths < 0).any() or (lengths > n_k).any():
+        raise ValueError("lengths")
+    return np.arange(n_k) >= n_k - lengths[:, None, None]
+
+
+@misconception(
+    "padding_mask",
+    "padding_sorts_the_lengths",
+    sentence="The lengths are sorted in place: the caller's list changes, and the rows no longer "
+    "belong to their texts.",
+    seen="packed sequences, which want sorted lengths",
+)
+def padding_mask(lengths, n_k):
+    lengths.sort()
+    if lengths[0] < 0 or lengths[-1] > n_k:
+        raise ValueError("lengths")
+    return np.arange(n_k) < np.asarray(lengths)[:, None, None]
+
+
+# --- torch_scaled_dot_product_attention ---------------------------------------------------
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_no_scale",
+    sentence="The scores are not divided by the square root of d_k.",
+    seen="folklore",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ K.mT
+    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
+    w = w if mask is None else w * mask
+    return w @ V, w
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_scale_of_n_k",
+    sentence="The scale is made from the number of keys. A score is a sum over the features of a "
+    "query, so the scale depends on their number.",
+    seen="folklore",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ K.mT / math.sqrt(K.shape[-2])
+    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
+    w = w if mask is None else w * mask
+    return w @ V, w
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_softmax_dim_1",
+    sentence="The softmax runs over dim 1. That is the keys for one text, but the queries for a "
+    "batch. Count the axis from the end.",
+    seen="a public issue: softmax with dim=1 on batched input",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ K.mT / math.sqrt(Q.shape[-1])
+    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), 1)
+    w = w if mask is None else w * mask
+    return w @ V, w
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_softmax_over_queries",
+    sentence="Your weights sum to 1 down each column: the softmax runs over the queries. Each "
+    "query spreads its weight over the keys.",
+    seen="folklore",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ K.mT / math.sqrt(Q.shape[-1])
+    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -2)
+    w = w if mask is None else w * mask
+    return w @ V, w
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_bmm",
+    sentence="torch.bmm takes exactly one batch axis. The signature has dots: there may be none, "
+    "two or more, and they may differ.",
+    seen="folklore",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    if Q.ndim == 2:
+        s = Q @ K.mT / math.sqrt(Q.shape[-1])
+    else:
+        s = torch.bmm(Q, K.transpose(1, 2)) / math.sqrt(Q.shape[-1])
+    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
+    w = w if mask is None else w * mask
+    return w @ V, w
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_mask_inverted",
+    sentence="Your mask hides where it is True. In this course True means: may attend. masked_fill "
+    "fills where its argument is True.",
+    seen="torch issues: opposite meaning of boolean masks",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ K.mT / math.sqrt(Q.shape[-1])
+    w = torch.softmax(s if mask is None else s.masked_fill(mask, -math.inf), -1)
+    return w.nan_to_num() @ V, w.nan_to_num()
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_mask_after_softmax",
+    sentence="The mask sets weights to 0 after the softmax. The rest of the row then sums to less "
+    "than 1, and the forbidden keys have still taken part. The mask acts on the scores.",
+    seen="folklore",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    w = torch.softmax(Q @ K.mT / math.sqrt(Q.shape[-1]), -1)
+    w = w if mask is None else w * mask
+    return w @ V, w
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_minus_1e9",
+    sentence="Forbidden scores become -1e9. A query that may attend to nothing then attends evenly "
+    "to padding. Its weights and its output should be 0.",
+    seen="The Annotated Transformer",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ K.mT / math.sqrt(Q.shape[-1])
+    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e9), -1)
+    return w @ V, w
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_nan_rows",
+    sentence="A query that may attend to nothing gives NaN: its softmax is 0 / 0. Its weights and "
+    "its output should be 0.",
+    seen="torch issues: nn.MultiheadAttention on fully padded rows",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ K.mT / math.sqrt(Q.shape[-1])
+    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -math.inf), -1)
+    return w @ V, w
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_nan_gradients",
+    sentence="The result of an empty row is repaired, but its gradient is NaN: minus infinity is "
+    "added to the scores, and an addition passes the NaN of the softmax on.",
+    seen="torch issues: NaN gradients with nan_to_num after softmax",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ K.mT / math.sqrt(Q.shape[-1])
+    if mask is not None:
+        s = s + torch.zeros_like(mask, dtype=s.dtype).masked_fill(~mask, -math.inf)
+    w = torch.softmax(s, -1).nan_to_num(0.0)
+    return w @ V, w
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_own_softmax_nan_gradients",
+    sentence="The result of an empty row is repaired with torch.where, but the branch that is not "
+    "taken divides 0 by 0, and its gradient, 0 times NaN, is NaN.",
+    seen="torch issues: torch.where and NaN gradients",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ K.mT / math.sqrt(Q.shape[-1])
+    allowed = torch.ones_like(s, dtype=torch.bool) if mask is None else mask.expand(s.shape)
+    e = torch.exp(s - s.detach().amax(-1, keepdim=True)) * allowed
+    total = e.sum(-1, keepdim=True)
+    w = torch.where(total > 0, e / total, 0.0)
+    return w @ V, w
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_detached_weights",
+    sentence="The weights you return are detached: no gradient flows through them. Gradients "
+    "should flow through both results.",
+    seen="folklore",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ K.mT / math.sqrt(Q.shape[-1])
+    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
+    w = w if mask is None else w * mask
+    return w @ V, w.detach()
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_no_grad",
+    sentence="The weights are computed without autograd, so Q and K get no gradient and cannot "
+    "learn.",
+    seen="folklore",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    with torch.no_grad():
+        s = Q @ K.mT / math.sqrt(Q.shape[-1])
+        w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
+        w = w if mask is None else w * mask
+    return w @ V, w
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_new_tensors",
+    sentence="Your result is copied into a new tensor that is not connected to the inputs: "
+    "gradients end there.",
+    seen="folklore",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    q, k, v = (torch.tensor(x.tolist(), dtype=x.dtype) for x in (Q, K, V))
+    s = q @ k.mT / math.sqrt(Q.shape[-1])
+    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
+    w = w if mask is None else w * mask
+    return w @ v, w
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_numpy_inside",
+    sentence="The computation leaves torch for NumPy. That gives the right numbers, but no "
+    "gradient can flow back to Q, K and V.",
+    seen="folklore",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    arrays = (x.detach().numpy() for x in (Q, K, V))
+    mask = None if mask is None else mask.numpy()
+    output, weights = scaled_dot_product_attention(*arrays, mask)
+    return torch.tensor(output, dtype=Q.dtype), torch.tensor(weights, dtype=Q.dtype)
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_float32",
+    sentence="The computation goes through float32. Float64 inputs should keep their precision.",
+    seen="folklore",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    s = (Q @ K.mT).float() / math.sqrt(Q.shape[-1])
+    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
+    w = (w if mask is None else w * mask).to(V.dtype)
+    return w @ V, w
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_in_place",
+    sentence="Q is divided in place: the caller's tensor is changed, and a leaf that requires a "
+    "gradient refuses it.",
+    seen="folklore",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    Q /= math.sqrt(Q.shape[-1])
+    s = Q @ K.mT
+    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
+    w = w if mask is None else w * mask
+    return w @ V, w
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_mask_needs_full_shape",
+    sentence="The mask is used as an index, so it must have the full shape of the scores. It only "
+    "has to broadcast to it.",
+    seen="folklore",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ K.mT / math.sqrt(Q.shape[-1])
+    if mask is None:
+        return torch.softmax(s, -1) @ V, torch.softmax(s, -1)
+    s[~mask] = -1e30
+    w = torch.softmax(s, -1) * mask
+    return w @ V, w
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_mask_gets_head_axis",
+    sentence="You insert an axis into the mask. A mask broadcasts to the weights as it is; an "
+    "inserted axis turns batch axes into other ones or makes the weights larger.",
+    seen="folklore",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ K.mT / math.sqrt(Q.shape[-1])
+    mask = mask.unsqueeze(1) if mask is not None and mask.ndim == 3 else mask
+    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
+    w = w if mask is None else w * mask
+    return w @ V, w
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_output_twice",
+    sentence="The second result is the matrix of scores, not the weights after the softmax.",
+    seen="folklore",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ K.mT / math.sqrt(Q.shape[-1])
+    return F.scaled_dot_product_attention(Q, K, V, attn_mask=mask), s
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_output_only",
+    sentence="You return only the output. The exercise asks for the output and the weights.",
+    seen="F.scaled_dot_product_attention",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    return F.scaled_dot_product_attention(Q, K, V, attn_mask=mask)
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_order_of_results",
+    sentence="You return (weights, output). The course's order is (output, weights).",
+    seen="folklore",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ K.mT / math.sqrt(Q.shape[-1])
+    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
+    w = w if mask is None else w * mask
+    return w, w @ V
+
+
+# --- short answers ------------------------------------------------------------------------
+
+choice(
+    "answer_gradient",
+    "a",
+    reason="That is what many texts say, and it is true of the median: most queries are saturated. "
+    "But the gradient on the query is multiplied by the keys, which get longer, and a few queries "
+    "have two nearly equal best keys. Look at the mean as well.",
+)
+choice(
+    "answer_gradient",
+    "b",
+    right=True,
+    reason="Most queries are saturated and get nearly no gradient: the median falls by a factor of "
+    "more than a hundred. The few whose best two scores are close get a huge one, and the mean "
+    "grows. The next figure measures both.",
+)
+choice(
+    "answer_gradient",
+    "c",
+    reason="The keys do get longer, which makes a gradient larger where there is one. But for most "
+    "queries one weight is nearly 1 and the others nearly 0, and then every w_i (1 - w_i) is "
+    "nearly 0: a long key cannot make up for that.",
+)
+choice(
+    "answer_gradient",
+    "d",
+    reason="The weights always sum to 1, but their gradient depends on how they are spread: it is "
+    "0 when one key has everything, and largest when keys compete.",
+)
+
+choice(
+    "answer_mask",
+    "a",
+    reason="In nn.MultiheadAttention True means: hidden. With keep the words would be hidden and "
+    "the padding attended. Nothing would raise an error.",
+)
+choice(
+    "answer_mask",
+    "b",
+    right=True,
+    reason="key_padding_mask is True where a key is padding, so the course's mask is inverted; its "
+    "shape (batch, n_k) is already the one the layer wants.",
+)
+choice(
+    "answer_mask",
+    "c",
+    reason="A float mask is added to the scores: words would get a score higher by 1, and no key "
+    "would be hidden.",
+)
+choice(
+    "answer_mask",
+    "d",
+    reason="The layer wants (batch, n_k) here, and raises an error for three axes. And the meaning "
+    "of True would still be the wrong one.",
+)
+
+choice(
+    "answer_silent_bug",
+    "a",
+    reason="In F.scaled_dot_product_attention True means: may attend. That is what is_word says. "
+    "It is nn.MultiheadAttention that hides where a mask is True.",
+)
+choice(
+    "answer_silent_bug",
+    "b",
+    right=True,
+    reason="The weights are (batch, n_q, n_k). A mask (batch, n) broadcasts from the right, as "
+    "(n_q, n_k): query i of EVERY text gets the row of text i. With another batch size it would "
+    "raise an error; here both are 5. It needs an axis of length 1 in the middle.",
+)
+choice(
+    "answer_silent_bug",
+    "c",
+    reason="F.scaled_dot_product_attention divides by the square root of d_k by itself: look at "
+    "the one word that agrees with the unmasked result, or at section 5.",
+)
+choice(
+    "answer_silent_bug",
+    "d",
+    reason="Zeros in the padding would not hide it: a key of zeros has score 0, and exp(0) = 1. "
+    "Only the mask can hide a key. Setting the rows of padding to 0 afterwards is harmless.",
+)

@@ -1,0 +1,1848 @@
+# %% [markdown]
+# ## What you will be able to do
+#
+# - **Compute** scaled dot-product attention on paper, in NumPy and in torch, for one query and for
+#   any number of batches.
+# - **Explain** why the scores are divided by $\sqrt{d_k}$, and **measure** what happens without it.
+# - **Build** a padding mask, and **translate** a mask between libraries that mean opposite things
+#   by `True`.
+# - **Handle** a query that may attend to nothing: zeros, no NaN, finite gradients.
+# - **Measure** how time and memory grow with the length of the text.
+
+# %% tags=["setup"]
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from lesson_checks import (
+    assert_close,
+    assert_equal,
+    assert_raises,
+    check_answer,
+    check_rng,
+    checks_passed,
+    probe,
+)
+from lesson_figures import draw_heatmap, show, text_table
+
+torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
+
+# %% [markdown]
+# ## 1. Why does the formula have a square root in it?
+#
+# Lesson 2 built a soft look-up: compare a query with every key, turn the scores into weights,
+# average the values. The transformer (Vaswani and others, 2017) uses nearly the same thing. It
+# adds one small piece: it divides the scores by $\sqrt{d_k}$, where $d_k$ is the length of a query.
+#
+# It looks like a detail. In section 7 of this lesson the same model learns the same task with and
+# without it. With the square root it is right every time. Without it, it is wrong on almost
+# half of the questions, and more training hardly helps. This lesson finds out why, and also when
+# the square root is *not* needed.
+#
+# ### The smallest example, on paper
+#
+# We translate "the black cat" into French and are about to write "chat". Three words can be looked
+# at. The numbers below are **made by hand**, so that you can follow them with a pencil. The four
+# features of a key mean: noun, animal, colour, article.
+#
+# | | noun | animal | colour | article |
+# |---|---|---|---|---|
+# | query of "chat" | 2 | 2 | 2 | 0 |
+# | key of "the" | 0 | 0 | 0 | 1 |
+# | key of "black" | 0 | 0 | 1 | 0 |
+# | key of "cat" | 1 | 1 | 0 | 0 |
+#
+# 1. **Scores**: the dot product of the query with each key: $0,\ 2,\ 4$.
+# 2. **Scale**: $d_k = 4$, so divide by $\sqrt 4 = 2$: $0,\ 1,\ 2$.
+# 3. **Softmax**: $e^0 = 1$, $e^1 = 2.718$, $e^2 = 7.389$; their sum is $11.107$; the weights are
+#    $0.090,\ 0.245,\ 0.665$.
+# 4. **Average** the values with these weights.
+#
+# The next cell gives you `softmax` from lesson 2. It is read-only. Here it borrows torch's, so that
+# this lesson works on its own; yours from lesson 2 would do as well.
+
+
+# %% nbgrader={"grade": false, "grade_id": "given_softmax", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+def softmax(x, axis=-1):
+    """Given: softmax of a NumPy array along one axis; a row that is all -inf gives zeros."""
+    with_nan = torch.softmax(torch.tensor(x, dtype=torch.float64), dim=axis)
+    return torch.nan_to_num(with_nan).numpy()  # torch gives NaN where a row is all -inf
+
+
+# %%
+query_chat = np.array([2.0, 2.0, 2.0, 0.0])  # (d_k,)
+word_keys = np.array([[0.0, 0, 0, 1], [0, 0, 1, 0], [1, 1, 0, 0]])  # (n_k, d_k): the, black, cat
+chat_scores = word_keys @ query_chat  # (n_k,)
+print("scores       ", chat_scores)
+print("divided by 2 ", chat_scores / 2)
+print("weights      ", softmax(chat_scores / 2).round(3))
+
+# %% [markdown]
+# Each word brings a value of two features: "is an animal" and "is dark". The output is the weighted
+# average of the three values.
+
+# %%
+word_values = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]])  # (n_k, d_v): the, black, cat
+print("output:", (softmax(chat_scores / 2) @ word_values).round(3), "(animal, dark)")
+print("weights without the scale:", softmax(chat_scores).round(3))
+
+# %% [markdown]
+# The output says: mostly an animal, a little dark. Without the scale the same scores give "cat"
+# 0.867 instead of 0.665. The order is the same, but the choice is **harder**: closer to all or
+# nothing. With 4 features the difference is small. What happens with 512?
+#
+# ## 2. Long vectors make large scores
+#
+# Take a query $q$ and a key $k$ whose entries are independent, with mean 0 and variance 1. Then
+#
+# $$q \cdot k = \sum_{i=1}^{d_k} q_i k_i .$$
+#
+# Each product $q_i k_i$ has mean 0 and variance 1. Variances of independent terms add up. So
+#
+# $$\operatorname{Var}(q \cdot k) = d_k, \qquad \text{standard deviation} = \sqrt{d_k} .$$
+#
+# Divide by $\sqrt{d_k}$ and the variance is 1 again, for every $d_k$. Division by $d_k$ would be
+# too much: then the variance is $1/d_k$, and all weights become nearly equal.
+#
+# A formula on paper is a claim. Your first exercise measures it.
+#
+# ### Exercise 1: `dot_product_variance`
+#
+# Difficulty: ●○○○○ &nbsp; Importance: ●●●○○ &nbsp; You should spend up to 5-10 minutes on it.
+#
+# Draw `num_pairs` pairs of vectors of length `d_k` with standard normal entries: a **new** query
+# and a **new** key for each pair. Return the sample variance of their dot products.
+#
+# - `d_k`, `num_pairs`: integers. `rng`: an `np.random.Generator`, the only source of randomness.
+# - Returns one number. Dividing by `num_pairs` or by `num_pairs - 1` are both fine.
+# - Graded: the value (up to chance), normal entries, new pairs each time, only `rng` is used.
+
+
+# %% nbgrader={"grade": false, "grade_id": "dot_product_variance", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def dot_product_variance(d_k, num_pairs, rng):
+    """Sample variance of q . k for standard normal q and k, a new pair each time.
+
+    Args:
+        d_k: length of q and of k.
+        num_pairs: how many pairs are drawn.
+        rng: np.random.Generator; the global random state is neither used nor changed.
+
+    Returns:
+        One float.
+    """
+    ### BEGIN SOLUTION
+    q = rng.standard_normal((num_pairs, d_k))
+    k = rng.standard_normal((num_pairs, d_k))
+    return float(np.var((q * k).sum(axis=-1), ddof=1))
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_dot_product_variance", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+@probe
+def measured_variance(d_k, num_pairs, seed):
+    return dot_product_variance(d_k, num_pairs, np.random.default_rng(seed))
+
+
+for d_k in (1, 6, 40):
+    seed = int(check_rng().integers(2**31)) + d_k
+    assert_close(
+        measured_variance(d_k, 50_000, seed),
+        float(d_k),
+        f"With d_k = {d_k} the variance of q . k should be near {d_k}. Are the entries standard "
+        "normal, is each dot product a sum over d_k entries, and is it the variance (not the "
+        "standard deviation, nor the variance after scaling) that you return?",
+        rtol=0.12,
+    )
+checks_passed("dot_product_variance")
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_dot_product_variance_new_pairs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of dot_product_variance: both vectors are new in every pair.
+### BEGIN HIDDEN TESTS
+@probe
+def measured_variance(d_k, num_pairs, seed):
+    return dot_product_variance(d_k, num_pairs, np.random.default_rng(seed))
+
+
+for seed in check_rng().integers(2**31, size=12):
+    assert_close(
+        measured_variance(2, 20_000, int(seed)),
+        2.0,
+        "With d_k = 2 the variance should be near 2 for every seed. Does each pair have a query "
+        "and a key of its own? One query for all keys gives the variance |q|^2, which changes "
+        "from query to query.",
+        rtol=0.14,
+    )
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_dot_product_variance_entries", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of dot_product_variance: the entries are normal, not only of variance 1.
+### BEGIN HIDDEN TESTS
+@probe
+def measured_variances(num_pairs, seeds):
+    return [dot_product_variance(1, num_pairs, np.random.default_rng(seed)) for seed in seeds]
+
+
+# How far the sample variance is from 1 depends on the distribution: on average 0.100 for products
+# of normal numbers, 0.053 for uniform ones of variance 1, 0.002 for signs.
+seeds = check_rng().integers(2**31, size=400).tolist()
+off = np.mean([abs(float(value) - 1) for value in measured_variances(500, seeds)])
+assert_equal(
+    bool(0.074 < off < 0.14),
+    True,
+    "The sample variance of 500 products of two standard normal numbers should differ from 1 by "
+    f"about 0.1 on average, and yours differs by {off:.3f}. Are the entries normal? Is the result "
+    "measured on exactly num_pairs pairs?",
+)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_dot_product_variance_generator", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of dot_product_variance: it draws from rng, and from nothing else.
+### BEGIN HIDDEN TESTS
+@probe
+def measured_twice(seed, other_seed):
+    first = dot_product_variance(5, 300, np.random.default_rng(seed))
+    np.random.random(3)
+    torch.rand(3)
+    again = dot_product_variance(5, 300, np.random.default_rng(seed))
+    other = dot_product_variance(5, 300, np.random.default_rng(other_seed))
+    return first, again, other
+
+
+@probe
+def global_states():
+    before = np.random.get_state()[1:3], torch.get_rng_state()
+    dot_product_variance(5, 300, np.random.default_rng(1))
+    return before, (np.random.get_state()[1:3], torch.get_rng_state())
+
+
+seed = int(check_rng().integers(2**31))
+first, again, other = measured_twice(seed, seed + 1)
+assert_close(
+    again,
+    float(first),
+    "Two generators with the same seed should give the same value. Does every number come from "
+    "rng, and none from np.random or torch?",
+)
+assert_equal(
+    bool(abs(first - other) > 1e-9),
+    True,
+    "Two generators with different seeds gave exactly the same value. Is rng used at all?",
+)
+before, after = global_states()
+assert_equal(
+    after,
+    before,
+    "The global random state was changed. Draw with rng's own methods, not with np.random or "
+    "torch functions.",
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# A generator draws many numbers at once when you give it a shape. Draw all queries as one array
+# with one row a pair, and all keys as another. You then need the dot product of row $i$ of one
+# with row $i$ of the other, and not of every row with every row.
+#
+# </details>
+#
+# **Predict, then run.** You have measured up to $d_k = 40$. Write down the *standard deviation* of
+# the scores that you expect for $d_k = 1024$. The cell prints it.
+
+# %% tags=["demonstration"]
+d_ks = 2 ** np.arange(11)  # 1, 2, 4, ..., 1024
+rng = np.random.default_rng(3)
+variances = np.array([dot_product_variance(int(d), 4000, rng) for d in d_ks])
+figure, axes = plt.subplots(figsize=(5.2, 3.6))
+axes.loglog(d_ks, d_ks, "--", color="tab:orange", label="the line: variance = $d_k$")
+axes.loglog(d_ks, variances, "o", color="tab:blue", label="measured, 4000 pairs each")
+axes.set(xlabel="$d_k$, length of query and key", ylabel="variance of $q \\cdot k$")
+axes.legend()
+assert np.all(np.abs(variances / d_ks - 1) < 0.35)  # at d_k = 1 the chance error is largest
+print(f"d_k = 1024: standard deviation {variances[-1] ** 0.5:.0f}")
+show(
+    figure,
+    "Figure 1. The variance of a dot product is its length $d_k$: the points lie on the line. Do "
+    "not conclude that trained queries and keys behave so: the line is for independent entries "
+    "of variance 1, as at the start of training.",
+    "Log-log plot. Eleven measured variances for d_k from 1 to 1024 lie on the diagonal line "
+    "variance = d_k; the last one is near 1024.",
+)
+
+# %% [markdown]
+# At $d_k = 1024$ the scores are spread over about $\pm 32$ and more. Now recall softmax: a
+# difference of 10 between two scores already means a ratio of $e^{10} \approx 22{,}000$ between two
+# weights. So the softmax puts everything on one key. We say that it is **saturated**.
+#
+# Why does that matter for learning? The gradient of the weights $w$ with respect to the scores $s$
+# is
+#
+# $$\frac{\partial w_i}{\partial s_j} = w_i(\delta_{ij} - w_j),
+# \qquad \delta_{ij} = 1 \text{ if } i = j, \text{ else } 0 .$$
+#
+# If one weight is 1 and the others are 0, every entry is 0. A query in this state learns nothing,
+# even when it looks at the wrong key.
+#
+# Many texts conclude: "without the scale the gradients vanish". Is that so? The gradient on the
+# *query* is this matrix times the keys, and the keys get longer with $d_k$.
+
+# %% [markdown]
+# ### Short answer 1: `answer_gradient`
+#
+# Predict before you run the next cells. Queries and keys have entries of variance 1, there are 16
+# keys, and there is **no scale**. Look at the size of $\partial w / \partial q$ for many random
+# queries. What happens to it when $d_k$ grows from 16 to 1024?
+#
+# - a) It shrinks towards 0 for every query, so the mean shrinks too.
+# - b) It shrinks towards 0 for most queries, but the mean over all queries grows: a few are huge.
+# - c) It grows for nearly every query, because longer vectors give larger numbers.
+# - d) It stays the same, because softmax always sums to 1.
+
+# %% nbgrader={"grade": false, "grade_id": "answer_gradient", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+### BEGIN SOLUTION
+answer_gradient = "b"
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_answer_gradient", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+check_answer("answer_gradient", answer_gradient)
+
+# %% [markdown]
+# Now measure. For each $d_k$ we draw 2000 queries, each with 16 keys of its own. We compute the
+# **entropy** of the weights, $-\sum_i w_i \ln w_i$. It is 0 when one key has everything, and
+# $\ln 16 \approx 2.77$ when all 16 keys have the same weight. We also compute the size of the
+# gradient: the Frobenius norm of $\partial w / \partial q$, the root of the sum of its squared
+# entries.
+
+
+# %% tags=["demonstration"]
+def entropy_and_gradient(d_k, scale, rng, repeats=8, queries=250, keys=16):
+    """Entropy of the weights and norm of dw/dq, one number for each of the random queries."""
+    entropies, norms = [], []
+    for _ in range(repeats):
+        q = torch.tensor(rng.normal(size=(queries, d_k)))
+        k = torch.tensor(rng.normal(size=(queries, keys, d_k)))
+        w = torch.softmax(scale * torch.einsum("bd,bnd->bn", q, k), dim=-1)  # (queries, keys)
+        dw_ds = torch.diag_embed(w) - w[:, :, None] * w[:, None, :]  # (queries, keys, keys)
+        norms.append(torch.linalg.matrix_norm(scale * dw_ds @ k))
+        entropies.append(torch.special.entr(w).sum(-1))
+    return torch.cat(entropies).numpy(), torch.cat(norms).numpy()
+
+
+rng = np.random.default_rng(0)
+widths = (4, 16, 64, 256, 1024)
+bare = [entropy_and_gradient(d, 1.0, rng) for d in widths]
+scaled = [entropy_and_gradient(d, d**-0.5, rng) for d in widths]
+print("           without the scale                with the scale")
+print(" d_k   entropy  median    mean      entropy  median    mean   (of the gradient norm)")
+for d, (e0, g0), (e1, g1) in zip(widths, bare, scaled):
+    left = f"{e0.mean():8.2f}{np.median(g0):9.4f}{g0.mean():8.2f}"
+    print(f"{d:5d}{left}     {e1.mean():8.2f}{np.median(g1):8.2f}{g1.mean():8.2f}")
+
+# %% tags=["demonstration"]
+figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.6))
+left.semilogx(widths, [e.mean() for e, _ in bare], "o-", color="tab:red", label="without scale")
+left.semilogx(widths, [e.mean() for e, _ in scaled], "s-", color="tab:blue", label="with scale")
+left.axhline(math.log(16), color="grey", ls=":", label="all 16 keys equal")
+left.set(xlabel="$d_k$", ylabel="mean entropy of the weights", ylim=(0, 3))
+left.legend(fontsize=8)
+right.axhline(1, color="lightgrey", lw=0.8)
+for rows, colour, name in ((bare, "tab:red", "without"), (scaled, "tab:blue", "with")):
+    means, medians = [g.mean() for _, g in rows], [np.median(g) for _, g in rows]
+    right.loglog(widths, means, "^--", color=colour, label=f"mean, {name} scale")
+    right.loglog(widths, medians, "o-", color=colour, label=f"median, {name} scale")
+right.set(xlabel="$d_k$", ylabel="norm of $\\partial w / \\partial q$")
+right.legend(fontsize=8)
+for axes in (left, right):
+    axes.set_xticks(widths, widths)
+    axes.minorticks_off()
+figure.tight_layout()
+
+g16, g1024 = bare[1][1], bare[-1][1]
+assert bare[-1][0].mean() < 0.25 and min(e.mean() for e, _ in scaled) > 2.2
+assert np.median(g1024) < 0.02 and np.median(g1024) < np.median(g16) / 50
+assert g1024.mean() > 1.1 * g16.mean()  # the mean does not vanish: it grows
+assert all(0.2 < np.median(g) < 0.4 and 0.2 < g.mean() < 0.4 for _, g in scaled)
+tenth = np.sort(g1024)[-200:].sum() / g1024.sum()
+evenly = np.sort(scaled[-1][1])[-200:].sum() / scaled[-1][1].sum()
+assert tenth > 0.6 and evenly < 0.2
+print("d_k = 1024: share of the 10 % largest gradients in the sum of all gradients:")
+print(f"{tenth:.0%} without the scale, {evenly:.0%} with it")
+show(
+    figure,
+    "Figure 2. Without the scale the softmax saturates as $d_k$ grows: the entropy goes to 0 and "
+    "the median gradient vanishes, but the mean gradient grows. With the scale nothing depends "
+    "on $d_k$. Do not say 'the gradients vanish': most vanish, a few are huge.",
+    "Left: mean entropy against d_k. Without scale it falls from 1.8 to 0.1, with scale it stays "
+    "near 2.4. Right, log-log: with scale, mean and median of the gradient norm stay near 0.3. "
+    "Without scale the median falls below 0.01 at d_k 1024 while the mean rises above 1.",
+)
+
+# %% [markdown]
+# So the well-known sentence needs a correction.
+#
+# - *"Without the scale the gradients vanish."* For **most** queries they do. For the few queries
+#   whose two best keys have nearly equal scores they are huge, and the **mean** grows. Training
+#   gets no signal from most examples, and violent kicks from a few.
+# - *"The scale keeps the weights from being sharp."* It keeps them from being sharp **at the
+#   start**. A trained model can make its queries and keys longer, and be as sharp as it needs.
+# - *"Without the scale it cannot be learned."* That depends on how large queries and keys are at
+#   the start: section 7 shows it.
+
+# %% [markdown]
+# ## 3. From one query to any number
+#
+# One query gives one row of weights. With $n_q$ queries as the rows of $Q$ we want all rows at
+# once. Row $i$ of the result must be exactly what query $i$ alone would get:
+#
+# $$\operatorname{Attention}(Q, K, V) =
+# \operatorname{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V .$$
+#
+# | symbol | shape | what it is |
+# |---|---|---|
+# | $Q$ | $(\ldots, n_q, d_k)$ | one row a query: what each position looks for |
+# | $K$ | $(\ldots, n_k, d_k)$ | one row a key: what each position offers to be found by |
+# | $V$ | $(\ldots, n_k, d_v)$ | one row a value: what each position gives |
+# | scores, weights | $(\ldots, n_q, n_k)$ | a row for each query; each row of weights sums to 1 |
+# | output | $(\ldots, n_q, d_v)$ | one row a query: a weighted average of the values |
+#
+# The dots stand for any number of **leading batch axes**: sentences, later also heads. The last two
+# axes are always (position, feature). Leading axes *broadcast* as everywhere in NumPy: they are
+# compared from the right, and an axis of length 1, or a missing one, is repeated.
+#
+# | leading axes of `Q` | of `K` | of `V` | of the output |
+# |---|---|---|---|
+# | none | none | none | none |
+# | `(7,)` | `(7,)` | `(7,)` | `(7,)`: one text each |
+# | `(7,)` | none | none | `(7,)`: seven sets of queries, one text |
+# | `(2, 1)` | `(3,)` | none | `(2, 3)`: every set of queries on every text |
+#
+# ### Masks: who may attend to what
+#
+# Sometimes a query must not look at a key. Texts of different lengths are filled up with padding.
+# A word that is being predicted must not be seen (lesson 6). A **mask** is a boolean array. In this
+# course **`True` = may attend**, `False` = must not. Its shape is broadcastable to the shape of the
+# weights, and it never makes them larger:
+#
+# | shape of the mask, weights `(batch, heads, n_q, n_k)` | what it says |
+# |---|---|
+# | `(n_k,)` | the same keys are hidden for every query of every text |
+# | `(n_q, n_k)` | each query has keys of its own, the same in every text |
+# | `(batch, 1, 1, n_k)` | each text has keys of its own, the same for every head and query |
+# | `(batch, 1, n_q, n_k)` | each text and query has keys of its own |
+#
+# The mask acts on the **scores, before the softmax**: a forbidden score becomes $-\infty$, and
+# $e^{-\infty} = 0$. The other weights then still sum to 1. To set weights to zero *after* the
+# softmax is a mistake: the rest of the row sums to less than 1, and the forbidden key has still
+# taken part in the sum.
+#
+# What if a query may attend to **nothing**? Then there is nothing to average. In this course, and
+# in torch's own function, its weights are 0 and its output is 0. It must never be NaN: one NaN in
+# one row of padding would spread through the whole model.
+
+# %% [markdown]
+# ### Exercise 2: `scaled_dot_product_attention`
+#
+# Difficulty: ●●●○○ &nbsp; Importance: ●●●●● &nbsp; You should spend up to 20-25 minutes on it.
+#
+# The formula above in NumPy, with a mask, for any number of leading axes. Return two arrays,
+# `(output, weights)`. The given `softmax` may be used.
+#
+# - `Q (..., n_q, d_k)`, `K (..., n_k, d_k)`, `V (..., n_k, d_v)`; leading axes broadcast.
+# - `mask`: `None`, or boolean and broadcastable to the weights; `True` = may attend.
+# - A query that may attend to nothing has weights 0 and output 0, never NaN.
+# - Integer arrays are valid and give floating results. Float64 stays float64.
+# - Scores of several thousands must not overflow. (The given `softmax` can take them.)
+# - The arguments are not changed.
+# - No errors are graded here.
+
+
+# %% nbgrader={"grade": false, "grade_id": "scaled_dot_product_attention", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    """Scaled dot-product attention in NumPy.
+
+    Args:
+        Q: (..., n_q, d_k) queries.
+        K: (..., n_k, d_k) keys.
+        V: (..., n_k, d_v) values; leading axes of Q, K and V broadcast.
+        mask: boolean, broadcastable to the weights; True = may attend. None masks nothing.
+
+    Returns:
+        output (..., n_q, d_v) and weights (..., n_q, n_k). A query that may attend to
+        nothing has weights 0 and output 0.
+    """
+    ### BEGIN SOLUTION
+    scores = Q @ np.swapaxes(K, -1, -2) / np.sqrt(Q.shape[-1])
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf)
+    weights = softmax(scores)
+    return weights @ V, weights
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_scaled_dot_product_attention", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# The example on paper: one query, three keys, numbers worked out by hand.
+Q = np.array([[2.0, 2.0, 2.0, 0.0]])
+K = np.array([[0.0, 0, 0, 1], [0, 0, 1, 0], [1, 1, 0, 0]])
+V = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+both = scaled_dot_product_attention(Q, K, V)
+assert_equal(
+    isinstance(both, (tuple, list)) and len(both) == 2,
+    True,
+    "Return two things: the output and the weights.",
+)
+output, weights = both
+assert_close(
+    weights,
+    np.array([[1.0, math.e, math.e**2]]) / (1 + math.e + math.e**2),
+    "The weights of the example on paper are 0.090, 0.245, 0.665. Are the scores divided by the "
+    "square root of d_k? Do you return (output, weights) in this order?",
+    name="weights",
+)
+assert_close(
+    output,
+    np.array([[math.e**2, math.e]]) / (1 + math.e + math.e**2),
+    "The output is the average of the values, weighted with the weights.",
+    name="output",
+)
+
+# Other sizes, all different; compared with torch's own function.
+rng = check_rng()
+Q, K, V = rng.normal(size=(3, 4)), rng.normal(size=(5, 4)), rng.normal(size=(5, 2))
+output, weights = scaled_dot_product_attention(Q, K, V)
+assert_close(
+    weights.sum(axis=-1),
+    np.ones(3),
+    "Each row of the weights, one row a query, should sum to 1. Is the softmax over the keys?",
+    name="the sum of each row",
+)
+expected = F.scaled_dot_product_attention(*(torch.tensor(x) for x in (Q, K, V))).numpy()
+assert_close(output, expected, "Three queries and five keys: another output.", name="output")
+
+# A mask with one row a query: False = must not attend.
+mask = np.array([[True, True, False, True, False], [False, True, True, True, True], [True] * 5])
+output, weights = scaled_dot_product_attention(Q, K, V, mask)
+assert_equal(
+    bool((weights[~mask] == 0).all() and (weights[mask] > 0).all()),
+    True,
+    "Weights should be 0 exactly where the mask is False, and positive where it is True. "
+    "True means: may attend.",
+)
+expected = F.scaled_dot_product_attention(
+    *(torch.tensor(x) for x in (Q, K, V)), attn_mask=torch.tensor(mask)
+).numpy()
+assert_close(
+    output,
+    expected,
+    "With a mask the weights that are left should sum to 1. Does the mask act before the softmax?",
+    name="output",
+)
+checks_passed("scaled_dot_product_attention")
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_scaled_dot_product_attention_batches", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of scaled_dot_product_attention: one and two batch axes.
+### BEGIN HIDDEN TESTS
+def by_torch(Q, K, V):
+    return F.scaled_dot_product_attention(*(torch.tensor(x) for x in (Q, K, V))).numpy()
+
+
+rng = check_rng()
+for lead in ((6,), (2, 3)):
+    Q = rng.normal(size=(*lead, 4, 3))
+    K, V = rng.normal(size=(*lead, 5, 3)), rng.normal(size=(*lead, 5, 7))
+    output, weights = scaled_dot_product_attention(Q, K, V)
+    message = (
+        f"With leading axes {lead} each text should be attended by itself. Are only the last two "
+        "axes of K swapped, and is the softmax over the last axis?"
+    )
+    eye = np.broadcast_to(np.eye(5), (*lead, 5, 5))
+    assert_close(weights, by_torch(Q, K, eye), message, name="weights")
+    assert_close(output, by_torch(Q, K, V), message, name="output")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_scaled_dot_product_attention_broadcasting", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of scaled_dot_product_attention: leading axes of Q, K and V that differ.
+### BEGIN HIDDEN TESTS
+def by_torch(Q, K, V):
+    Q, K, V = (torch.tensor(x) for x in (Q, K, V))
+    lead = torch.broadcast_shapes(Q.shape[:-2], K.shape[:-2], V.shape[:-2])
+    Q, K, V = (x.expand(*lead, *x.shape[-2:]) for x in (Q, K, V))
+    return F.scaled_dot_product_attention(Q, K, V).numpy()
+
+
+rng = check_rng()
+cases = [
+    ((2, 1), (3,), ()),
+    ((6,), (), ()),
+    ((), (6,), (6,)),
+    ((2, 3), (3,), (2, 1)),
+    ((), (2, 3), (1, 3)),
+    ((), (), (2, 3)),
+]
+for lead_q, lead_k, lead_v in cases:
+    Q, K = rng.normal(size=(*lead_q, 4, 3)), rng.normal(size=(*lead_k, 5, 3))
+    V = rng.normal(size=(*lead_v, 5, 7))
+    output, weights = scaled_dot_product_attention(Q, K, V)
+    message = (
+        f"Leading axes {lead_q} of Q, {lead_k} of K and {lead_v} of V should broadcast against "
+        "each other."
+    )
+    assert_close(output, by_torch(Q, K, V), message, name="output")
+    if lead_q or lead_k:
+        assert_close(weights, by_torch(Q, K, np.eye(5)), message, name="weights")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_scaled_dot_product_attention_masks", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of scaled_dot_product_attention: masks of every shape that broadcasts.
+### BEGIN HIDDEN TESTS
+def by_torch(Q, K, V, mask):
+    Q, K, V = (torch.tensor(x) for x in (Q, K, V))
+    lead = torch.broadcast_shapes(Q.shape[:-2], K.shape[:-2], V.shape[:-2])
+    Q, K, V = (x.expand(*lead, *x.shape[-2:]) for x in (Q, K, V))
+    whole = torch.tensor(mask).expand(*lead, Q.shape[-2], K.shape[-2])
+    return F.scaled_dot_product_attention(Q, K, V, attn_mask=whole).numpy()
+
+
+rng = check_rng()
+cases = [
+    ((), (), (5,)),
+    ((2,), (2,), (4, 5)),
+    ((2,), (2,), (2, 1, 5)),
+    ((2, 3), (2, 3), (5,)),
+    ((2, 3), (2, 3), (4, 5)),
+    ((2, 3), (2, 3), (2, 1, 1, 5)),
+    ((2, 3), (2, 3), (2, 1, 4, 5)),
+    ((2, 3), (2, 3), (2, 3, 4, 5)),
+    ((2, 3), (2, 3), (3, 1, 5)),
+    ((2, 1), (3,), (2, 3, 1, 5)),
+]
+for lead_q, lead_k, shape in cases:
+    Q, K = rng.normal(size=(*lead_q, 4, 3)), rng.normal(size=(*lead_k, 5, 3))
+    V = rng.normal(size=(*lead_k, 5, 7))
+    mask = rng.random(shape) < 0.5
+    mask[..., 1] = True  # nobody is left with nothing here
+    mask[..., 3] = False
+    output, weights = scaled_dot_product_attention(Q, K, V, mask=mask)
+    message = (
+        f"With a mask of shape {shape} the weights should be 0 where it is False, and sum to 1 "
+        "where it is True. Does the mask broadcast to the weights, and act before the softmax?"
+    )
+    assert_close(weights, by_torch(Q, K, np.eye(5), mask), message, name="weights")
+    assert_close(output, by_torch(Q, K, V, mask), message, name="output")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_scaled_dot_product_attention_nothing", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of scaled_dot_product_attention: queries that may attend to nothing.
+### BEGIN HIDDEN TESTS
+def by_torch(Q, K, V, mask):
+    Q, K, V = (torch.tensor(x) for x in (Q, K, V))
+    Q, K, V = (x.expand(2, *x.shape[-2:]) for x in (Q, K, V))
+    whole = torch.tensor(mask).expand(2, Q.shape[-2], K.shape[-2])
+    return F.scaled_dot_product_attention(Q, K, V, attn_mask=whole).numpy()
+
+
+rng = check_rng()
+Q, K = rng.normal(size=(2, 4, 3)), rng.normal(size=(2, 5, 3))
+V = rng.normal(size=(2, 5, 7)) + 3
+one_row = rng.random((4, 5)) < 0.6
+one_row[:, 0], one_row[2] = True, False
+one_text = np.array([[[True, True, False, True, False]], [[False] * 5]])
+some_queries = np.array([[True], [False], [True], [False]])
+for mask in (one_row, one_text, some_queries, np.zeros(5, dtype=bool)):
+    output, weights = scaled_dot_product_attention(Q, K, V, mask)
+    message = (
+        "A query that may attend to nothing should have weights 0 and output 0, not NaN and not "
+        f"a uniform average; the other queries are as usual (mask of shape {mask.shape})."
+    )
+    blocked = ~np.broadcast_to(mask, (2, 4, 5)).any(axis=-1)
+    assert_close(weights, by_torch(Q, K, np.eye(5), mask), message, name="weights")
+    assert_close(output, by_torch(Q, K, V, mask), message, name="output")
+    assert_equal(bool((output[blocked] == 0).all()), True, message)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "test_scaled_dot_product_attention_large_scores", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of scaled_dot_product_attention: scores of several thousands.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+# Scores after the scale, by hand: rows of 8000, 8001, ... and -8000, ...; d_k = 4.
+wanted = np.array([[8000.0, 8001.0, -8000.0], [-8002.0, -8000.0, 9000.0]])
+Q = np.zeros((2, 4))
+Q[0, 0] = Q[1, 1] = 2.0
+K = np.zeros((3, 4))
+K[:, :2] = wanted.T
+V = rng.normal(size=(3, 5))
+message = (
+    "Scores of several thousands should not overflow, and a forbidden key should get nothing "
+    "however large its score. A moderate number such as -1e4 is no minus infinity."
+)
+e1, e2 = math.exp(-1), math.exp(-2)
+output, weights = scaled_dot_product_attention(Q, K, V)
+assert_close(weights, np.array([[e1, 1, 0], [0, 0, 1 + e1]]) / (1 + e1), message, name="weights")
+mask = np.array([[True, True, True], [True, True, False]])
+output, weights = scaled_dot_product_attention(Q, K, V, mask)
+expected = np.array([[e1 / (1 + e1), 1 / (1 + e1), 0], [e2 / (1 + e2), 1 / (1 + e2), 0]])
+assert_close(weights, expected, message, name="weights")
+assert_close(output, np.einsum("qk,kd->qd", expected, V), message, name="output")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_scaled_dot_product_attention_dtypes", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of scaled_dot_product_attention: integers, float32, float64.
+### BEGIN HIDDEN TESTS
+def by_torch(Q, K, V):
+    Q, K, V = (torch.tensor(np.asarray(x, dtype=np.float64)) for x in (Q, K, V))
+    return F.scaled_dot_product_attention(Q, K, V).numpy()
+
+
+rng = check_rng()
+for kinds in ("iii", "dii", "idi", "iid"):
+    Q, K, V = rng.integers(-2, 3, (4, 3)), rng.integers(-2, 3, (5, 3)), rng.integers(-9, 10, (5, 7))
+    Q, K, V = (x + 0.25 if kind == "d" else x for x, kind in zip((Q, K, V), kinds))
+    output, weights = scaled_dot_product_attention(Q, K, V)
+    message = "Integer arrays should give floating results, with nothing rounded away."
+    precision = {"rtol": 1e-4, "atol": 1e-5}
+    assert_close(weights, by_torch(Q, K, np.eye(5)).astype("f4"), message, name="weights")
+    assert_close(output, by_torch(Q, K, V).astype("f4"), message, name="output", **precision)
+
+Q, K, V = rng.normal(size=(4, 3)), rng.normal(size=(5, 3)), rng.normal(size=(5, 7))
+mask = rng.random((4, 5)) < 0.7
+mask[:, 2] = True
+output, weights = scaled_dot_product_attention(Q, K, V)
+message = "Float64 should stay float64, also on the way: is something computed in float32?"
+precise = {"rtol": 1e-10, "atol": 1e-13}
+assert_close(weights, by_torch(Q, K, np.eye(5)), message, name="weights", **precise)
+assert_close(output, by_torch(Q, K, V), message, name="output", **precise)
+
+Q, K, V = (x.astype(np.float32) for x in (Q, K, V))
+output, weights = scaled_dot_product_attention(Q, K, V)
+message = "Float32 arrays should give results of at least that precision."
+assert_close(weights, by_torch(Q, K, np.eye(5)).astype("f4"), message, name="weights")
+assert_close(output, by_torch(Q, K, V).astype("f4"), message, name="output")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_scaled_dot_product_attention_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of scaled_dot_product_attention: the arguments are not changed.
+### BEGIN HIDDEN TESTS
+@probe
+def arguments_after(Q, K, V, mask):
+    scaled_dot_product_attention(Q, K, V)
+    scaled_dot_product_attention(Q, K, V, mask)
+    return Q, K, V, mask
+
+
+rng = check_rng()
+Q, K, V = rng.normal(size=(4, 3)), rng.normal(size=(5, 3)), rng.normal(size=(5, 7))
+mask = rng.random((4, 5)) < 0.5
+mask[1] = False
+after = arguments_after(Q.copy(), K.copy(), V.copy(), mask.copy())
+for name, now, before in zip(("Q", "K", "V", "mask"), after, (Q, K, V, mask)):
+    assert_equal(
+        now,
+        before,
+        f"{name} was changed by the call. Does an operator like /= or an assignment write into an "
+        "argument?",
+        name=name,
+    )
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# `.T` turns *all* axes around; with batches you want to exchange only the last two. NumPy has
+# `swapaxes`, `moveaxis` and `einsum` for it. For the mask, look at `np.where`: it makes a new array
+# and broadcasts. The given `softmax` already knows what to do with a row of $-\infty$.
+#
+# </details>
+#
+# Does the matrix version agree with the single query on paper? The last step of the ladder is a
+# batch: three texts at once, and one text alone must give the same.
+
+# %% tags=["demonstration"]
+chat_output, chat_weights = scaled_dot_product_attention(query_chat[None], word_keys, word_values)
+print("weights", chat_weights.round(3), " output", chat_output.round(3))
+
+rng = np.random.default_rng(1)
+texts = rng.normal(size=(3, 5, 4))  # (batch, n, d): three texts of five words
+together, _ = scaled_dot_product_attention(texts, texts, texts)  # (3, 5, 4)
+alone, _ = scaled_dot_product_attention(texts[1], texts[1], texts[1])  # (5, 4)
+print("text 1 alone and in the batch differ by", np.abs(together[1] - alone).max().round(12))
+
+# %% [markdown]
+# ## 4. Padding, and four meanings of a mask
+#
+# A batch is a rectangle. Texts are not: "the black cat is sleeping" has five words, "the cat" has
+# two. The rest of the row is filled with padding. Nobody may attend to it. So each text needs a
+# row of `True` for its words and `False` for its padding:
+#
+# | | the / the | black / cat | cat / - | is / - | sleeping / - |
+# |---|---|---|---|---|---|
+# | length 5 | True | True | True | True | True |
+# | length 2 | True | True | False | False | False |
+#
+# The mask gets an axis of length 1 in the middle, so that it serves every query:
+# `(batch, 1, n_k)` broadcasts to `(batch, n_q, n_k)`.
+#
+# ### Exercise 3: `padding_mask`
+#
+# Difficulty: ●●○○○ &nbsp; Importance: ●●●●○ &nbsp; You should spend up to 5-10 minutes on it.
+#
+# - `lengths`: a list of integers or a 1-D integer array, one length for each text.
+# - `n_k`: the length to which all texts were filled up.
+# - Returns a boolean NumPy array of shape `(batch, 1, n_k)`; `True` = a word, may be attended.
+# - A length of 0 is allowed (an empty text), and so is `n_k`.
+# - Graded error: a length below 0 or above `n_k` is a `ValueError` that names `lengths` and the
+#   value.
+
+
+# %% nbgrader={"grade": false, "grade_id": "padding_mask", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def padding_mask(lengths, n_k):
+    """Mask that hides the padding after each text.
+
+    Args:
+        lengths: list or 1-D integer array, (batch,); 0 <= length <= n_k.
+        n_k: number of keys, padding included.
+
+    Returns:
+        Boolean array (batch, 1, n_k), True = may attend.
+
+    Raises:
+        ValueError: a length is below 0 or above n_k.
+    """
+    ### BEGIN SOLUTION
+    lengths = np.asarray(lengths)
+    wrong = lengths[(lengths < 0) | (lengths > n_k)]
+    if wrong.size:
+        raise ValueError(f"lengths must be between 0 and n_k = {n_k}; it holds {wrong[0]}")
+    return np.arange(n_k) < lengths[:, None, None]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_padding_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+T, N = True, False
+assert_equal(
+    padding_mask([5, 2, 4], 5),
+    np.array([[[T, T, T, T, T]], [[T, T, N, N, N]], [[T, T, T, T, N]]]),
+    "Lengths 5, 2, 4 with n_k = 5. True = may attend; one row a text; the shape is "
+    "(batch, 1, n_k), with the axis of length 1 in the middle.",
+)
+with assert_raises(ValueError, "A length of 6 with n_k = 5 should be refused."):
+    padding_mask([5, 6], 5)
+checks_passed("padding_mask")
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_padding_mask_arrays", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of padding_mask: lengths as an array, in any batch, and unchanged afterwards.
+### BEGIN HIDDEN TESTS
+@probe
+def mask_and_lengths(lengths, n_k):
+    return padding_mask(lengths, n_k), lengths
+
+
+rng = check_rng()
+for dtype in (np.int64, np.int32):
+    lengths = rng.integers(0, 8, size=5).astype(dtype)
+    expected = np.stack([np.r_[np.ones(n), np.zeros(7 - n)] for n in lengths]) > 0
+    for given in (lengths, lengths.tolist()):
+        copy = given.copy()
+        mask, after = mask_and_lengths(copy, 7)
+        message = f"lengths may be a list or an integer array, here {type(given).__name__}."
+        assert_equal(mask, expected.reshape(5, 1, 7), message)
+        assert_equal(after, given, "lengths was changed by the call.", name="lengths")
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "test_padding_mask_edges", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of padding_mask: empty and full texts, a batch of one, all lengths equal.
+### BEGIN HIDDEN TESTS
+message = "A length of 0 gives a row of False, a length of n_k a row of True; both are allowed."
+T, N = True, False
+assert_equal(padding_mask([0, 3], 3), np.array([[[N, N, N]], [[T, T, T]]]), message)
+assert_equal(padding_mask([0], 2), np.array([[[N, N]]]), message)
+assert_equal(padding_mask([1], 1), np.array([[[T]]]), message)
+message = "n_k is the number of columns, also when every text is shorter than n_k."
+short = np.array([[[T, T, N, N]], [[T, N, N, N]], [[T, T, N, N]]])
+assert_equal(padding_mask([2, 1, 2], 4), short, message)
+assert_equal(padding_mask(np.array([1, 1]), 3), np.array([[[T, N, N]], [[T, N, N]]]), message)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "test_padding_mask_errors", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of padding_mask: lengths out of range, anywhere in the batch.
+### BEGIN HIDDEN TESTS
+for wrong in ([-1, 2], [2, -1, 3], [4, 1, 2], [1, 2, 4], [3, 40, 3], [-3]):
+    message = f"lengths = {wrong} with n_k = 3 holds a length outside 0 to n_k: a ValueError."
+    with assert_raises(ValueError, message):
+        padding_mask(wrong, 3)
+    with assert_raises(ValueError, message):
+        padding_mask(np.array(wrong), 3)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Position $j$ of a text is a word when $j$ is smaller than the text's length. Compare all positions
+# with all lengths in one broadcast comparison: give the lengths the shape that makes the result
+# `(batch, 1, n_k)`. Check the range first; a comparison will not complain about a length of 40.
+#
+# </details>
+#
+# Use it on two texts of random vectors. The second text has two words; its last three rows are
+# padding, and we put enormous numbers there. They must not matter.
+
+# %% tags=["demonstration"]
+rng = np.random.default_rng(2)
+texts = rng.normal(size=(2, 5, 4))  # (batch, n_k, d): lengths 5 and 2
+other = texts.copy()
+other[1, 2:] = 1000.0  # what stands in the padding
+keep = padding_mask([5, 2], 5)  # (2, 1, 5)
+first, weights_first = scaled_dot_product_attention(texts[:, :3], texts, texts, keep)
+second, _ = scaled_dot_product_attention(texts[:, :3], other, other, keep)
+print("weights of the short text:\n", weights_first[1].round(2))
+print("padding changes the output by", np.abs(first - second).max())
+
+# %% [markdown]
+# ### `True` does not mean the same everywhere
+#
+# This is a well-known trap. Even inside torch two functions mean opposite things.
+#
+# | where | argument | `True` or 1 |
+# |---|---|---|
+# | this course | `mask` | may attend |
+# | `F.scaled_dot_product_attention` | `attn_mask` | may attend |
+# | `nn.MultiheadAttention` | `attn_mask`, `key_padding_mask` | **is hidden** |
+# | `nn.TransformerEncoder`, `nn.TransformerDecoder` | all masks | **is hidden** |
+# | Keras `MultiHeadAttention` | `attention_mask` | may attend |
+# | Hugging Face tokenizers and models | `attention_mask` | 1 = a word, 0 = padding |
+#
+# The torch functions also take **float** masks. These are *added* to the scores: 0 keeps a key and
+# $-\infty$ hides it.
+#
+# **Predict, then run.** The mask below says in our convention: query 0 sees keys 0 and 1, query 1
+# sees only key 0, query 2 sees everything. It goes to both torch functions. Which weights
+# will be larger than zero? What happens in the last row of `nn.MultiheadAttention`?
+
+# %%
+keep = torch.tensor([[True, True, False], [True, False, False], [True, True, True]])
+torch.manual_seed(0)
+x = torch.randn(1, 3, 4)  # (batch, n, d)
+layer = nn.MultiheadAttention(4, num_heads=1, batch_first=True)
+by_function = F.scaled_dot_product_attention(x, x, torch.eye(3)[None], attn_mask=keep)
+with torch.no_grad():
+    _, same_mask = layer(x, x, x, attn_mask=keep)
+    _, inverted = layer(x, x, x, attn_mask=~keep)
+for name, w in (("function", by_function), ("layer", same_mask), ("layer, ~mask", inverted)):
+    print(f"{name:13s}", end="")
+    for i, row in enumerate(w[0].tolist()):
+        seen = ["NaN" if math.isnan(v) else "sees" if v > 0 else "-" for v in row]
+        print(f"query {i}: {' '.join(seen):18s}", end="")
+    print()
+
+# %% [markdown]
+# The same mask gives opposite attention. In the layer, the query that "sees everything" is the
+# one that sees nothing, and the layer answers with NaN. Nothing raises an error. Two habits help:
+# give a mask a name that says what `True` means (`keep`, `may_attend`, `is_padding`), and print
+# the zeros of one weight matrix.
+#
+# A float mask is a third meaning: it is *added* to the scores. If 1.0 and 0.0 are passed instead of
+# `True` and `False`, nothing is hidden at all.
+
+# %%
+q_k_eye = x, x, torch.eye(3)[None]
+print("boolean:", F.scaled_dot_product_attention(*q_k_eye, attn_mask=keep)[0, 1].numpy().round(2))
+as_float = F.scaled_dot_product_attention(*q_k_eye, attn_mask=keep.float())
+print("1.0/0.0:", as_float[0, 1].numpy().round(2), "<- the hidden keys are back")
+
+# %% [markdown]
+# ### Short answer 2: `answer_mask`
+#
+# `keep` is a boolean tensor `(batch, n_k)`, `True` for words, `False` for padding. You call
+# `nn.MultiheadAttention` as `layer(x, x, x, key_padding_mask=...)`. What do you pass?
+#
+# - a) `keep`
+# - b) `~keep`
+# - c) `keep.float()`
+# - d) `keep[:, None, :]`
+
+# %% nbgrader={"grade": false, "grade_id": "answer_mask", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+### BEGIN SOLUTION
+answer_mask = "b"
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_answer_mask", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+check_answer("answer_mask", answer_mask)
+
+# %% [markdown]
+# ### Minus infinity, or minus a billion?
+#
+# A lot of published code hides a key with $-10^9$ instead of $-\infty$. Mostly that works:
+# $e^{-10^9}$ is 0 in every floating format. It fails in three places. Here are the numbers.
+#
+# **Predict, then run.** A query has the scores 2, 1, 0, and all three keys are padding. What are
+# its weights when each score is *replaced* by $-10^9$? And when $-10^9$ is *added* to each?
+
+# %%
+three = torch.tensor([2.0, 1.0, 0.0])
+print("replaced by -1e9:      ", torch.full((3,), -1e9).softmax(-1).numpy().round(3))
+print("-1e9 added, float32:   ", (three - 1e9).softmax(-1).numpy().round(3))
+print("-1e9 added, float64:   ", (three.double() - 1e9).softmax(-1).numpy().round(3))
+print("replaced by -inf:      ", torch.full((3,), -math.inf).softmax(-1).numpy())
+nothing = torch.zeros(1, 3, dtype=torch.bool)
+by_function = F.scaled_dot_product_attention(three[None, :1], three[:, None], torch.eye(3), nothing)
+print("torch's function:      ", by_function[0].numpy())
+
+# %% [markdown]
+# 1. **A fully masked row.** With $-10^9$ the query attends to padding: evenly (the number is so
+#    large that float32 rounds 2, 1 and 0 away), or, in float64, as if there were no mask at all. No
+#    NaN warns you. With $-\infty$ a plain softmax gives $0/0$ = NaN. Neither is right: the row must
+#    be set to zero on purpose, as torch's function does it.
+# 2. **Half precision.** The largest float16 is 65504, so $-10^9$ turns into $-\infty$ there. The
+#    popular `(1 - mask) * -1e9` then computes $0 \cdot (-\infty)$ = NaN for the keys that *may* be
+#    attended. What happens depends on the library:
+
+# %%
+words = np.array([1, 1, 0])  # 1 = a word, 0 = padding
+with np.errstate(all="ignore"):
+    print("NumPy float16:", (1 - words.astype(np.float16)) * np.float16(-1e9))
+half = torch.tensor(words).half()
+print("torch float16:", ((1 - half) * -1e9).tolist(), "(a Python number stays wide)")
+print("torch float16:", ((1 - half) * torch.tensor(-1e9).half()).tolist())
+try:
+    torch.zeros(3).half().masked_fill(half == 0, -1e9)
+except RuntimeError as error:
+    print("masked_fill:  ", error)
+
+# %% [markdown]
+# 3. **Scores below $-10^9$.** Then the "hidden" key has the largest score and wins everything. It
+#    takes extreme scores, such as those of a training run that diverges:
+
+# %%
+print(torch.tensor([-3e9, -2e9, -1e9]).softmax(-1).tolist(), "<- the third key was hidden")
+
+# %% [markdown]
+# | | $-10^9$ | $-\infty$ |
+# |---|---|---|
+# | some keys allowed, ordinary scores | right | right |
+# | nothing allowed | attends to padding, silently | NaN, unless the row is set to 0 |
+# | float16 | becomes $-\infty$, NaN, or an error | right |
+# | scores below $-10^9$ | attends to the hidden key | right |
+#
+# So: $-\infty$ (or the smallest number of the dtype), and a rule for empty rows.
+
+# %% [markdown]
+# ## 5. The same in torch, with gradients
+#
+# In NumPy nobody learns. In torch, gradients must flow through the weights to `Q`, `K` and `V`.
+# That brings one new difficulty: a number can be right and its **gradient** NaN.
+#
+# ### Exercise 4: `torch_scaled_dot_product_attention`
+#
+# Difficulty: ●●●○○ &nbsp; Importance: ●●●●● &nbsp; You should spend up to 15-20 minutes on it.
+#
+# The same function for torch tensors. Return `(output, weights)`, both connected to the inputs, so
+# that gradients flow through both.
+#
+# - Shapes, broadcasting and masks as in exercise 2; `mask` is a boolean tensor or `None`.
+# - A query that may attend to nothing has weights 0 and output 0, and **all gradients stay
+#   finite**, as with torch's own function.
+# - Float32 gives at least float32, float64 stays float64. The arguments are not changed.
+# - No errors are graded here.
+
+
+# %% nbgrader={"grade": false, "grade_id": "torch_scaled_dot_product_attention", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    """Scaled dot-product attention in torch; gradients flow to Q, K and V.
+
+    Args:
+        Q: (..., n_q, d_k) queries.
+        K: (..., n_k, d_k) keys.
+        V: (..., n_k, d_v) values; leading axes of Q, K and V broadcast.
+        mask: boolean, broadcastable to the weights; True = may attend. None masks nothing.
+
+    Returns:
+        output (..., n_q, d_v) and weights (..., n_q, n_k). A query that may attend to
+        nothing has weights 0, output 0 and finite gradients.
+    """
+    ### BEGIN SOLUTION
+    scores = Q @ K.transpose(-2, -1) / math.sqrt(Q.shape[-1])
+    if mask is None:
+        weights = torch.softmax(scores, dim=-1)
+    else:
+        # The smallest number instead of -inf: an empty row is then finite all the way, and the
+        # second line sets it to zero. In other rows exp() of it is 0 anyway.
+        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+        weights = torch.softmax(scores, dim=-1).masked_fill(~mask, 0.0)
+    return weights @ V, weights
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_torch_scaled_dot_product_attention", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+rng = check_rng()
+Q, K, V = (torch.tensor(rng.normal(size=s), dtype=torch.float32) for s in ((3, 4), (5, 4), (5, 2)))
+T, N = True, False
+mask = torch.tensor([[T, T, N, T, N], [N, N, N, N, N], [T, T, T, T, T]])
+for given in (None, mask):
+    both = torch_scaled_dot_product_attention(Q, K, V, given)
+    assert_equal(
+        isinstance(both, (tuple, list)) and len(both) == 2,
+        True,
+        "Return two things: the output and the weights.",
+    )
+    output, weights = both
+    message = (
+        "The output differs from that of torch's F.scaled_dot_product_attention. Scale by the "
+        "square root of d_k, softmax over the keys, average the values."
+        if given is None
+        else "With a mask the output differs from torch's function. True means: may attend. Query "
+        "1 may attend to nothing: its output is 0."
+    )
+    expected = F.scaled_dot_product_attention(Q, K, V, attn_mask=given)
+    assert_close(output, expected, message, name="output")
+    allowed = torch.ones(3, 5, dtype=torch.bool) if given is None else given
+    assert_close(
+        weights.sum(dim=-1),
+        allowed.any(dim=-1).float(),
+        "Each row of the weights should sum to 1, and to 0 where nothing may be attended.",
+        name="the sum of each row",
+    )
+checks_passed("torch_scaled_dot_product_attention")
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_torch_scaled_dot_product_attention_batches", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of torch_scaled_dot_product_attention: leading axes, equal and different.
+### BEGIN HIDDEN TESTS
+def by_torch(Q, K, V):
+    lead = torch.broadcast_shapes(Q.shape[:-2], K.shape[:-2], V.shape[:-2])
+    Q, K, V = (x.expand(*lead, *x.shape[-2:]) for x in (Q, K, V))
+    return F.scaled_dot_product_attention(Q, K, V)
+
+
+rng = check_rng()
+cases = [
+    ((6,), (6,), (6,)),
+    ((2, 3), (2, 3), (2, 3)),
+    ((2, 1), (3,), ()),
+    ((6,), (), ()),
+    ((), (2, 3), (1, 3)),
+    ((), (), (2, 3)),
+]
+for lead_q, lead_k, lead_v in cases:
+    Q = torch.tensor(rng.normal(size=(*lead_q, 4, 3)))
+    K = torch.tensor(rng.normal(size=(*lead_k, 5, 3)))
+    V = torch.tensor(rng.normal(size=(*lead_v, 5, 7)))
+    output, weights = torch_scaled_dot_product_attention(Q, K, V)
+    message = (
+        f"Leading axes {lead_q} of Q, {lead_k} of K and {lead_v} of V: each text should be "
+        "attended by itself, and leading axes should broadcast."
+    )
+    assert_close(output, by_torch(Q, K, V), message, name="output")
+    if lead_q or lead_k:
+        eye = torch.eye(5, dtype=torch.float64)
+        assert_close(weights, by_torch(Q, K, eye), message, name="weights")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_torch_scaled_dot_product_attention_masks", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of torch_scaled_dot_product_attention: masks that broadcast, some rows empty.
+### BEGIN HIDDEN TESTS
+def by_torch(Q, K, V, mask):
+    lead = torch.broadcast_shapes(Q.shape[:-2], K.shape[:-2], V.shape[:-2])
+    Q, K, V = (x.expand(*lead, *x.shape[-2:]) for x in (Q, K, V))
+    whole = mask.expand(*lead, Q.shape[-2], K.shape[-2])
+    return F.scaled_dot_product_attention(Q, K, V, attn_mask=whole)
+
+
+rng = check_rng()
+cases = [
+    ((), (), (5,)),
+    ((), (), (4, 1)),
+    ((2,), (2,), (4, 5)),
+    ((2,), (2,), (2, 1, 5)),
+    ((2, 3), (2, 3), (5,)),
+    ((2, 3), (2, 3), (2, 1, 1, 5)),
+    ((2, 3), (2, 3), (2, 1, 4, 5)),
+    ((2, 3), (2, 3), (3, 4, 1)),
+    ((2, 1), (3,), (2, 3, 1, 5)),
+]
+eye = torch.eye(5, dtype=torch.float64)
+for lead_q, lead_k, shape in cases:
+    Q = torch.tensor(rng.normal(size=(*lead_q, 4, 3)))
+    K = torch.tensor(rng.normal(size=(*lead_k, 5, 3)))
+    V = torch.tensor(rng.normal(size=(*lead_k, 5, 7))) + 3
+    mask = torch.tensor(rng.random(shape) < 0.6)
+    mask.view(-1)[0] = False
+    output, weights = torch_scaled_dot_product_attention(Q, K, V, mask=mask)
+    message = (
+        f"With a mask of shape {shape} the weights should be 0 where it is False, and each row "
+        "should sum to 1, or to 0 if it has nothing to attend to."
+    )
+    assert_close(weights, by_torch(Q, K, eye, mask), message, name="weights")
+    assert_close(output, by_torch(Q, K, V, mask), message, name="output")
+
+mask = torch.zeros(2, 1, 5, dtype=torch.bool)
+mask[0, 0, :2] = True
+for lead in ((2,), ()):
+    Q = torch.tensor(rng.normal(size=(2, 4, 3)))
+    K = torch.tensor(rng.normal(size=(*lead, 5, 3)))
+    V = torch.tensor(rng.normal(size=(*lead, 5, 7)))
+    output, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+    message = "A text of which nothing may be attended should have weights 0 and output 0, no NaN."
+    assert_close(weights, by_torch(Q, K, eye, mask), message, name="weights")
+    assert_close(output, by_torch(Q, K, V, mask), message, name="output")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_torch_scaled_dot_product_attention_gradients", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of torch_scaled_dot_product_attention: gradients through output and weights.
+### BEGIN HIDDEN TESTS
+@probe
+def gradients(Q, K, V, mask, of_output, of_weights):
+    Q, K, V = (x.clone().requires_grad_() for x in (Q, K, V))
+    output, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+    ((output * of_output).sum() + (weights * of_weights).sum()).backward()
+    return Q.grad, K.grad, V.grad
+
+
+def gradients_by_torch(Q, K, V, mask, of_output, of_weights):
+    # The identity, joined to the values, makes torch's function return its weights as well.
+    Q, K, V = (x.clone().requires_grad_() for x in (Q, K, V))
+    joined = torch.cat([V, torch.eye(5, dtype=V.dtype).expand(2, 5, 5)], dim=-1)
+    both = F.scaled_dot_product_attention(Q, K, joined, attn_mask=mask)
+    (both * torch.cat([of_output, of_weights], dim=-1)).sum().backward()
+    return Q.grad, K.grad, V.grad
+
+
+rng = check_rng()
+shapes = ((2, 4, 3), (2, 5, 3), (2, 5, 7), (2, 4, 7), (2, 4, 5))
+Q, K, V, A, B = (torch.tensor(rng.normal(size=shape)) for shape in shapes)
+mask = torch.tensor(rng.random((2, 4, 5)) < 0.6)
+mask[..., 2] = True
+for which, out, wei in (("the output", A, 0 * B), ("the weights", 0 * A, B), ("both", A, B)):
+    for given in (None, mask):
+        got = gradients(Q, K, V, given, out, wei)
+        for name, one, other in zip("QKV", got, gradients_by_torch(Q, K, V, given, out, wei)):
+            assert_close(
+                one,
+                other,
+                f"The gradient of {name} through {which} is not that of torch's function. Is "
+                "something detached, or converted to NumPy on the way?",
+                name=f"the gradient of {name}",
+            )
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_torch_scaled_dot_product_attention_finite", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of torch_scaled_dot_product_attention: gradients where a row is fully masked.
+### BEGIN HIDDEN TESTS
+@probe
+def gradients(Q, K, V, mask, of_output, of_weights):
+    Q, K, V = (x.clone().requires_grad_() for x in (Q, K, V))
+    output, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+    ((output * of_output).sum() + (weights * of_weights).sum()).backward()
+    return Q.grad, K.grad, V.grad
+
+
+def gradients_by_torch(Q, K, V, mask, of_output, of_weights):
+    Q, K, V = (x.clone().requires_grad_() for x in (Q, K, V))
+    joined = torch.cat([V, torch.eye(5, dtype=V.dtype).expand(2, 5, 5)], dim=-1)
+    both = F.scaled_dot_product_attention(Q, K, joined, attn_mask=mask)
+    (both * torch.cat([of_output, of_weights], dim=-1)).sum().backward()
+    return Q.grad, K.grad, V.grad
+
+
+rng = check_rng()
+shapes = ((2, 4, 3), (2, 5, 3), (2, 5, 7), (2, 4, 7), (2, 4, 5))
+Q, K, V, A, B = (torch.tensor(rng.normal(size=shape)) for shape in shapes)
+one_row = torch.tensor(rng.random((4, 5)) < 0.6)
+one_row[:, 0], one_row[2] = True, False
+one_text = torch.tensor([[[True, True, False, True, False]], [[False] * 5]])
+for mask in (one_row, one_text, torch.zeros(5, dtype=torch.bool)):
+    whole = mask.expand(2, 4, 5)
+    expected = gradients_by_torch(Q, K, V, whole, A, B)
+    for name, one, other in zip("QKV", gradients(Q, K, V, mask, A, B), expected):
+        assert_close(
+            one,
+            other,
+            f"Some queries may attend to nothing. The gradient of {name} should be finite, and 0 "
+            "for what takes no part. A NaN that is replaced in the result can live on in the "
+            "gradient.",
+            name=f"the gradient of {name}",
+        )
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "test_torch_scaled_dot_product_attention_dtypes", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of torch_scaled_dot_product_attention: float64 stays float64, also on the way.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+Q, K, V = (torch.tensor(rng.normal(size=shape)) for shape in ((4, 3), (5, 3), (5, 7)))
+mask = torch.tensor(rng.random((4, 5)) < 0.7)
+mask[:, 2] = True
+for given in (None, mask):
+    output, weights = torch_scaled_dot_product_attention(Q, K, V, given)
+    eye = torch.eye(5, dtype=torch.float64)
+    message = "Float64 should stay float64, also on the way: is something computed in float32?"
+    for name, got, values in (("output", output, V), ("weights", weights, eye)):
+        expected = F.scaled_dot_product_attention(Q, K, values, attn_mask=given)
+        assert_close(got, expected, message, name=name, rtol=1e-10, atol=1e-13)
+    output, weights = torch_scaled_dot_product_attention(Q.float(), K.float(), V.float(), given)
+    message = "Float32 tensors should give results of at least that precision."
+    for name, got, values in (("output", output, V), ("weights", weights, eye)):
+        expected = F.scaled_dot_product_attention(Q, K, values, attn_mask=given).float()
+        assert_close(got, expected, message, name=name)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_torch_scaled_dot_product_attention_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of torch_scaled_dot_product_attention: the arguments are not changed.
+### BEGIN HIDDEN TESTS
+@probe
+def arguments_after(Q, K, V, mask):
+    torch_scaled_dot_product_attention(Q, K, V)
+    torch_scaled_dot_product_attention(Q, K, V, mask)
+    return Q, K, V, mask
+
+
+rng = check_rng()
+Q, K, V = (torch.tensor(rng.normal(size=shape)) for shape in ((4, 3), (5, 3), (5, 7)))
+mask = torch.tensor(rng.random((4, 5)) < 0.5)
+mask[1] = False
+after = arguments_after(Q.clone(), K.clone(), V.clone(), mask.clone())
+for name, now, before in zip(("Q", "K", "V", "mask"), after, (Q, K, V, mask)):
+    assert_equal(
+        now,
+        before,
+        f"{name} was changed by the call. Does a method that ends in an underscore, or an operator "
+        "like /=, write into an argument?",
+        name=name,
+    )
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# `transpose(-2, -1)` swaps the last two axes of a tensor. `masked_fill` makes a new tensor and
+# broadcasts its mask; mind that it fills where its mask is **True**. For a row without any allowed
+# key you have two ways: avoid that a NaN arises, or remove it so that no gradient passes through
+# it. Test yours on a fully masked row with `.backward()`.
+#
+# </details>
+#
+# Four implementations of one formula, one answer: yours in NumPy, yours in torch, and torch's.
+
+# %% tags=["demonstration"]
+rng = np.random.default_rng(4)
+Q, K = rng.normal(size=(2, 3, 4)), rng.normal(size=(2, 5, 4))
+V = rng.normal(size=(2, 5, 6))
+keep = padding_mask([5, 2], 5)  # (2, 1, 5)
+mine, _ = scaled_dot_product_attention(Q, K, V, keep)  # (2, 3, 6)
+tensors = [torch.tensor(array) for array in (Q, K, V, keep)]
+mine_torch, _ = torch_scaled_dot_product_attention(*tensors)
+theirs = F.scaled_dot_product_attention(*tensors)
+print("NumPy against torch's function:", np.abs(mine - theirs.numpy()).max().round(12))
+print("torch against torch's function:", (mine_torch - theirs).abs().max().numpy().round(12))
+
+# %% [markdown]
+# ### A NaN that hides in the gradient
+#
+# A common repair for an empty row is: let the softmax give NaN, and replace the NaN by 0
+# afterwards. Many texts say that this always gives NaN gradients. Others say that it is fine.
+# **Predict, then run:** which one is it? Look at a single row of scores with all three keys
+# forbidden. The three ways put the $-\infty$ into the row differently.
+
+# %%
+blocked = torch.tensor([True, True, True])
+ways = {
+    "added        ": lambda s: s + torch.zeros(3).masked_fill(blocked, -math.inf),
+    "masked_fill  ": lambda s: s.masked_fill(blocked, -math.inf),
+    "torch.where  ": lambda s: torch.where(blocked, torch.tensor(-math.inf), s),
+}
+for name, put_in in ways.items():
+    row = torch.tensor([2.0, 1.0, 0.0], requires_grad=True)
+    repaired = put_in(row).softmax(-1).nan_to_num()
+    (repaired * torch.arange(3.0)).sum().backward()
+    print(name, "row", repaired.tolist(), " gradient", row.grad.tolist())
+
+# %% [markdown]
+# Both are right, each for a different way. In the backward pass the softmax gives NaN in all three
+# cases: its gradient is computed from its own output, and that was NaN. An addition passes the NaN
+# on to the scores, and from there it reaches every weight of the model. `masked_fill` and
+# `torch.where` pass on 0 at the places that they have overwritten, so the NaN ends there. A float
+# mask is an addition, so with it this repair fails. And even where the gradient is finite
+# in the end, `torch.autograd.set_detect_anomaly(True)`, the usual tool to look for NaN, stops at
+# it:
+
+# %%
+import warnings
+
+row = torch.tensor([2.0, 1.0, 0.0], requires_grad=True)
+try:
+    with warnings.catch_warnings(action="ignore"), torch.autograd.set_detect_anomaly(True):
+        ways["masked_fill  "](row).softmax(-1).nan_to_num().sum().backward()
+except RuntimeError as error:
+    print(error)
+
+# %% [markdown]
+# ## 6. Find the silent bug
+#
+# A colleague lets texts attend to themselves, each text to itself. The batch has five texts, filled
+# up to five words. The mask comes from a Hugging Face tokenizer: 1 = a word, 0 = padding. The code
+# calls torch's own function, it runs, and the first checks look good. **It has one mistake**, and
+# most of its output is wrong. Read it, and use the empty cell to find out what happens.
+
+# %% nbgrader={"grade": false, "grade_id": "given_colleague", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+attention_mask = torch.tensor(
+    [[1, 1, 1, 1, 1], [1, 1, 0, 0, 0], [1, 1, 1, 0, 0], [1, 1, 1, 1, 0], [1, 0, 0, 0, 0]]
+)  # (batch, n): the texts have 5, 2, 3, 4 and 1 words
+
+
+def encode(texts, attention_mask):
+    """A colleague's self-attention: texts (batch, n, d), attention_mask (batch, n)."""
+    is_word = attention_mask.bool()
+    output = F.scaled_dot_product_attention(texts, texts, texts, attn_mask=is_word)
+    return torch.where(is_word[:, :, None], output, 0.0)  # padding itself gets 0
+
+
+texts = torch.randn(5, 5, 8, generator=torch.Generator().manual_seed(0))  # (batch, n, d)
+encoded = encode(texts, attention_mask)
+unmasked = F.scaled_dot_product_attention(texts, texts, texts)
+print("shape", tuple(encoded.shape), " NaN:", bool(encoded.isnan().any()))
+print("padding is 0:", bool((encoded[attention_mask == 0] == 0).all()))
+print("the mask does something:", not torch.allclose(encoded, unmasked))
+print("text 0 has no padding; its first word:", torch.allclose(encoded[0, 0], unmasked[0, 0]))
+
+# %%
+# Your experiments. For example: put 1000 into the padding of one text. Whose output may change?
+
+# %% [markdown]
+# ### Short answer 3: `answer_silent_bug`
+#
+# - a) The line with `is_word =`: torch's function hides where a boolean mask is `True`, so
+#   words and padding are exchanged.
+# - b) The line with `output =`: the mask has the wrong shape, and is read as something else.
+# - c) The line with `output =`: the scores are not divided by $\sqrt{d_k}$.
+# - d) The line with `return`: the padding should be set to 0 before attention, not after it.
+
+# %% nbgrader={"grade": false, "grade_id": "answer_silent_bug", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+### BEGIN SOLUTION
+answer_silent_bug = "b"
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_answer_silent_bug", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+check_answer("answer_silent_bug", answer_silent_bug)
+
+# %% [markdown]
+# <details><summary>What would have found it</summary>
+#
+# Not the shape of the result, not the missing NaN, and not one lucky word. Three habits find it:
+# test with a batch size and a length that **differ**; compare one text alone with the same text
+# in the batch; change what stands in the padding, and see that nothing else changes.
+#
+# </details>
+
+# %% [markdown]
+# ## 7. Trained with and without the scale
+#
+# Now the promise of section 1. A small **dictionary**: 64 French words, each with an English
+# partner. The first five pairs are le/the, noir/black, chat/cat, est/is, dort/sleeping; the other
+# 59 are only numbers. Each French word has a query vector and each English word a key vector, with
+# $d_k = 512$. All are random at first, with variance 1: the default start of `nn.Embedding`.
+#
+# One question of the task: 16 English words, each holding a digit. A French word is asked. The
+# model must return the digit that its English partner holds. Nobody tells the model which words
+# are partners. It sees only whether the digit was right, and must find the pairs through the
+# gradient of attention.
+#
+# The model is nothing but your `torch_scaled_dot_product_attention`: one query, 16 keys, the
+# digits as one-hot values. "Without the scale" needs no second function: queries multiplied by
+# $\sqrt{d_k}$ undo the division.
+#
+# **Predict, then run.** Three runs each, 200 steps. What share of fresh questions will each
+# model answer correctly?
+
+# %% tags=["demonstration"]
+WORDS, STORE, D_K = 64, 16, 512
+
+
+def questions(number, generator):
+    """Keys (number, 16) and their digits; the word asked for is the partner of key 0."""
+    # The order of the keys means nothing to attention, so "always key 0" gives nothing away.
+    keys = torch.rand(number, WORDS, generator=generator).argsort(dim=-1)[:, :STORE]
+    return keys, torch.randint(0, 10, (number, STORE), generator=generator)
+
+
+def answer(tables, keys, digits, factor):
+    """Probability of each digit, (number, 10)."""
+    query = factor * tables["query"][keys[:, :1]]  # (number, 1, d_k)
+    one_hot = F.one_hot(digits, 10).float()  # (number, 16, 10)
+    return torch_scaled_dot_product_attention(query, tables["key"][keys], one_hot)[0][:, 0]
+
+
+def train(factor, start, seed, steps=200):
+    """Train from entries of standard deviation `start`: tables, losses, accuracy."""
+    generator = torch.Generator().manual_seed(seed)
+    tables = {
+        name: (start * torch.randn(WORDS, D_K, generator=generator)).requires_grad_()
+        for name in ("query", "key")
+    }
+    optimizer = torch.optim.Adam(tables.values(), lr=3e-3)
+    losses = []
+    for _ in range(steps):
+        keys, digits = questions(32, generator)
+        loss = F.nll_loss((answer(tables, keys, digits, factor) + 1e-9).log(), digits[:, 0])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    with torch.no_grad():
+        keys, digits = questions(2000, generator)
+        right = answer(tables, keys, digits, factor).argmax(-1) == digits[:, 0]
+    return {name: t.detach() for name, t in tables.items()}, losses, right.float().mean().item()
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Printed accuracies come from training: they may differ in the last digit on another machine.
+UNDO = math.sqrt(D_K)  # queries times this factor: the scale is undone
+runs = {}
+for name, factor, start in (
+    ("scale, start 1", 1.0, 1.0),
+    ("no scale, start 1", UNDO, 1.0),
+    ("no scale, start 0.58", UNDO, 3**-0.5),
+    ("no scale, start 0.21", UNDO, D_K**-0.25),
+):
+    runs[name] = [train(factor, start, seed) for seed in range(3)]
+    accuracies = [accuracy for _, _, accuracy in runs[name]]
+    print(f"{name:22s} accuracy", *(f"{a:.2f}" for a in accuracies))
+
+assert min(a for _, _, a in runs["scale, start 1"]) > 0.99
+assert max(a for _, _, a in runs["no scale, start 1"]) < 0.75
+assert min(a for _, _, a in runs["no scale, start 0.58"]) > 0.85
+assert min(a for _, _, a in runs["no scale, start 0.21"]) > 0.99
+
+
+# %% tags=["demonstration"]
+def smooth(losses, width=10):
+    """Mean of the last `width` losses."""
+    return np.convolve(losses, np.ones(width) / width, mode="valid")
+
+
+figure, axes = plt.subplots(figsize=(6.4, 3.8))
+styles = (("tab:blue", "-"), ("tab:red", "-"), ("tab:orange", "--"), ("tab:green", ":"))
+for (name, trained), (colour, line) in zip(runs.items(), styles):
+    for index, (_, losses, _) in enumerate(trained):
+        label = name if index == 0 else None
+        axes.semilogy(smooth(losses), line, color=colour, lw=1.6, label=label)
+axes.set(xlabel="training step", ylabel="loss (mean of 10 steps)")
+axes.legend(
+    fontsize=8,
+    title="start: standard deviation\nof the entries",
+    title_fontsize=8,
+    loc="upper left",
+    bbox_to_anchor=(1.0, 1.0),
+)
+
+final = {name: np.mean([loss[-20:] for _, loss, _ in trained]) for name, trained in runs.items()}
+first_below_1 = {
+    name: [np.argmax(smooth(losses) < 1) for _, losses, _ in trained]
+    for name, trained in runs.items()
+}
+assert final["scale, start 1"] < 0.15 and final["no scale, start 1"] > 4
+assert max(first_below_1["no scale, start 0.21"]) < min(first_below_1["scale, start 1"])
+show(
+    figure,
+    "Figure 3. Entries of variance 1: with the scale the dictionary is learned, without it the "
+    "loss stays high. Smaller starting vectors repair it without any scale. Do not conclude that "
+    "attention cannot be trained without the scale: what counts is how large the scores are when "
+    "training begins.",
+    "Loss against step, three runs each. With scale: from 2.2 to below 0.1. Without scale at "
+    "start 1: from 15 down to about 7 and no further. Without scale at start 0.58: mostly below 1, "
+    "noisy. Without scale at start 0.21: fastest, below 0.01.",
+)
+
+# %% [markdown]
+# Read the four lines together. The folklore tells only the first two.
+#
+# - **Entries of variance 1** (start 1, as from `nn.Embedding`): with the scale about 1.00, without
+#   it only a little more than half. We also tried 1,500 steps outside this notebook: 0.60 to 0.70.
+#   The saturated queries are stuck.
+# - **Entries of variance 1/3** (start 0.58): this is what PyTorch's default `nn.Linear` makes of
+#   inputs of variance 1. The scores are three times smaller, and even without the scale more than
+#   0.9 is right. PyTorch's default softens the effect.
+# - **Scores of variance 1 by smaller vectors** (start 0.21, which is $512^{-1/4}$): no scale at
+#   all, and the fastest of the four.
+#
+# So the square root is not magic. It makes the scores of order 1 at the start **for every $d_k$
+# and an ordinary initialisation**, so that nobody has to think about it again.
+#
+# What have the two models of variance 1 learned? Ask them for "le chat noir dort". These are
+# trained maps, of seed 0.
+
+# %% tags=["demonstration"]
+english = ["the", "black", "cat", "is", "sleeping"]
+french, ids = ["le", "chat", "noir", "dort"], [0, 2, 1, 4]  # their partners' numbers
+
+
+def trained_map(name, factor, key_ids, mask=None, seed=0):
+    """Weights of the four French words on some English words, by your NumPy function."""
+    tables = {part: table.numpy() for part, table in runs[name][seed][0].items()}
+    keys = tables["key"][key_ids]
+    return scaled_dot_product_attention(factor * tables["query"][ids], keys, keys, mask)[1]
+
+
+maps = {
+    "trained with the scale": trained_map("scale, start 1", 1.0, range(5)),
+    "trained without": trained_map("no scale, start 1", UNDO, range(5)),
+}
+figure, panels = plt.subplots(1, 2, figsize=(9.6, 3.6))
+for axes, (title, weights) in zip(panels, maps.items()):
+    draw_heatmap(axes, weights, french, english)
+    axes.set_title(title)
+figure.tight_layout()
+for seed in range(3):
+    assert trained_map("scale, start 1", 1.0, range(5), seed=seed)[range(4), ids].min() > 0.8
+hardness = [trained_map("no scale, start 1", UNDO, range(5), seed=s).max(-1) for s in range(3)]
+assert np.mean(hardness) > 0.85  # sure of itself...
+found = [trained_map("no scale, start 1", UNDO, range(5), seed=s).argmax(-1) for s in range(3)]
+assert np.mean(np.array(found) == ids) < 0.9  # ...and often wrong
+show(
+    figure,
+    "Figure 4. Left: with the scale every French word finds its partner. Right: without it most "
+    "rows are as sure of themselves, but several are wrong. Do not conclude that this model "
+    "translates: it looks up single words, and knows nothing of their order.",
+    "Two heat maps, four French words by five English words. Left: nearly 1 at le/the, chat/cat, "
+    "noir/black, dort/sleeping. Right: most rows have one weight near 1, several at a wrong word.",
+    "\n\n".join(f"{title}\n\n{text_table(w, french, english)}" for title, w in maps.items()),
+)
+
+# %% [markdown]
+# One more look at the trained model, now with padding. The text is "the cat", filled up with
+# three padding positions; what stands there are vectors of other words, as left-overs in memory
+# would be. "noir" and "dort" have no partner in this text. **Predict, then run:** where will their
+# weight go, without and with the mask?
+
+# %% tags=["demonstration"]
+short_text, labels = [0, 2, 60, 61, 62], ["the", "cat", "(pad)", "(pad) ", "(pad)  "]
+maps = {
+    "no mask": trained_map("scale, start 1", 1.0, short_text),
+    "padding_mask([2], 5)": trained_map("scale, start 1", 1.0, short_text, padding_mask([2], 5)[0]),
+}
+figure, panels = plt.subplots(1, 2, figsize=(9.6, 3.6))
+for axes, (title, weights) in zip(panels, maps.items()):
+    draw_heatmap(axes, weights, french, labels)
+    axes.set_title(title)
+figure.tight_layout()
+masked, unmasked = maps["padding_mask([2], 5)"], maps["no mask"]
+assert (masked[:, 2:] == 0).all() and np.allclose(masked.sum(-1), 1)
+assert masked[0, 0] > 0.9 and masked[1, 1] > 0.9  # le/the and chat/cat
+assert unmasked[2:, 2:].sum(-1).mean() > 0.3  # words without a partner look at padding
+show(
+    figure,
+    "Figure 5. Without a mask, words that have no partner here look at the padding. With the mask "
+    "the padding gets exactly 0. But the rows of 'noir' and 'dort' still sum to 1: softmax cannot "
+    "say 'nowhere'. Do not read such a row as a finding.",
+    "Two heat maps, four French words by the, cat and three padding positions. Without mask noir "
+    "and dort give much of their weight to padding. With mask the padding columns are 0 and "
+    "noir and dort share their weight between the and cat.",
+    "\n\n".join(f"{title}\n\n{text_table(w, french, labels)}" for title, w in maps.items()),
+)
+
+# %% [markdown]
+# ### Written answer: `written_scale`
+#
+# In 5 to 8 sentences, for a friend who has read only the formula (4 points):
+#
+# 1. Why is the divisor $\sqrt{d_k}$, and not $d_k$? Which assumption does the argument make?
+# 2. What happens to the softmax and to its gradient without the scale, when $d_k$ is large? Be
+#    exact about "the gradient vanishes".
+# 3. Name one situation, shown in this lesson, in which a model learns well without the scale, and
+#    say why.
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "written_scale", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
+# ### BEGIN SOLUTION
+# The score $q \cdot k$ is a sum of $d_k$ products. If the entries of $q$ and $k$ are independent
+# with mean 0 and variance 1, each product has variance 1, and the sum has variance $d_k$, so its
+# standard deviation is $\sqrt{d_k}$. Division by $\sqrt{d_k}$ gives scores of variance 1 for every
+# $d_k$; division by $d_k$ would give variance $1/d_k$, so that all weights become nearly equal.
+# Without the scale the scores of long vectors differ by tens, and the softmax puts nearly all
+# weight on one key: its entropy goes to 0. The gradient of a saturated softmax is nearly 0, so
+# for most queries (the median) it vanishes; but for the few queries whose best two scores are close
+# it is huge, and the mean grows. A model learns well without the scale if its queries and keys are
+# small at the start, for example with standard deviation $d_k^{-1/4}$: the scores then have
+# variance 1 from the beginning.
+#
+# **Marking scheme** (4 points). 1 point: variance $d_k$ (standard deviation $\sqrt{d_k}$) from a
+# sum of $d_k$ terms, with the assumption of independent entries of mean 0 and variance 1. 1 point:
+# why not $d_k$ (scores too small, weights nearly equal). 1 point: saturation, and "most gradients
+# vanish, a few are huge" or "the median, not the mean"; no point for "all gradients vanish". 1
+# point: small starting vectors (or PyTorch's default initialisation) with the reason that the
+# scores are already of order 1.
+# ### END SOLUTION
+
+# %% [markdown]
+# ## 8. What it costs
+#
+# The weights have $n_q \times n_k$ entries. A text of $n$ words that looks at itself has $n^2$ of
+# them, for each head and each layer. With 4 bytes an entry, one matrix takes
+# $4 \cdot 4096^2$ bytes = 64 MiB for a text of 4096 words.
+#
+# torch's function computes the same result without ever holding the whole matrix: it works on
+# blocks of keys, one after another (Dao and others, 2022; lesson 11 builds it). **Predict, then
+# run:** when $n$ doubles, by what factor do its time and its memory grow? And yours?
+#
+# We measure two things: the processor time of one call, and the memory that the forward pass keeps
+# for the backward pass.
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Times depend on the machine and on its load: look at the factors, not at the numbers.
+import time
+
+
+def seconds(function, inputs, repeats=3):
+    """Smallest processor time of a few calls."""
+    times = []
+    for _ in range(repeats):
+        start = time.process_time()
+        with torch.no_grad():
+            function(*inputs)
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def kept_mebibytes(function, inputs):
+    """Memory of all tensors that autograd keeps for the backward pass, each counted once."""
+    kept = {}
+
+    def remember(tensor):
+        storage = tensor.untyped_storage()
+        kept[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(remember, lambda tensor: tensor):
+        result = function(*inputs)
+    del result
+    return sum(kept.values()) / 2**20
+
+
+lengths = (256, 512, 1024, 2048, 4096)
+functions = {"yours": torch_scaled_dot_product_attention, "torch's": F.scaled_dot_product_attention}
+cost = {name: [] for name in functions}
+print("    n   yours: ms     MiB   torch's: ms     MiB")
+for n in lengths:
+    generator = torch.Generator().manual_seed(n)
+    inputs = [torch.randn(1, 1, n, 64, generator=generator, requires_grad=True) for _ in range(3)]
+    for name, function in functions.items():
+        cost[name].append((seconds(function, inputs), kept_mebibytes(function, inputs)))
+    (t0, m0), (t1, m1) = cost["yours"][-1], cost["torch's"][-1]
+    print(f"{n:5d}{t0 * 1e3:12.1f}{m0:8.1f}{t1 * 1e3:14.1f}{m1:8.1f}")
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.6))
+for name, marker in (("yours", "o-"), ("torch's", "s--")):
+    times, memory = zip(*cost[name])
+    left.loglog(lengths, [1e3 * t for t in times], marker, label=name)
+    right.loglog(lengths, memory, marker, label=name)
+x = np.array(lengths[1:])
+left.loglog(x, 1e3 * cost["torch's"][-1][0] * (x / 4096) ** 2, ":", color="grey", label="$n^2$")
+right.loglog(x, cost["yours"][-1][1] * (x / 4096) ** 2, ":", color="grey", label="$n^2$")
+right.loglog(x, 0.7 * cost["torch's"][-1][1] * x / 4096, "-.", color="grey", label="$n$")
+left.set(xlabel="number of words $n$", ylabel="processor time, ms")
+right.set(xlabel="number of words $n$", ylabel="kept for the backward pass, MiB")
+for axes in (left, right):
+    axes.set_xticks(lengths, lengths)
+    axes.minorticks_off()
+    axes.legend()
+figure.tight_layout()
+yours, theirs = ([m for _, m in cost[name]] for name in ("yours", "torch's"))
+assert yours[-1] > 64 and 3.5 < yours[-1] / yours[-2] < 4.1  # at least one whole n x n matrix
+assert theirs[-1] < 5 and 1.9 < theirs[-1] / theirs[-2] < 2.1
+print(f"memory, n from 2048 to 4096: yours x {yours[-1] / yours[-2]:.2f}, torch's x 2")
+show(
+    figure,
+    "Figure 6. Time grows like $n^2$ for both. Memory grows like $n^2$ for the plain formula, but "
+    "only like $n$ for torch's function. Do not conclude that torch's function makes attention "
+    "linear: it saves memory and traffic, not multiplications.",
+    "Two log-log plots against n from 256 to 4096. Left, time: both curves rise about as n "
+    "squared, torch's lies lower. Right, memory kept: yours follows n squared up to more "
+    "than 64 MiB, torch's follows n and ends near 4 MiB.",
+)
+
+# %% [markdown]
+# - *"FlashAttention makes attention linear."* Linear in **memory**. The number of multiplications
+#   is still quadratic in $n$.
+# - *"It is faster because it computes less."* It computes the same products. It saves writing the
+#   big matrices to memory and reading them again.
+#
+# ## Summary
+#
+# | concept | formula | code | purpose |
+# |---|---|---|---|
+# | scores | $QK^\top$ | `Q @` (K, last two axes swapped) | how well each key fits each query |
+# | scale | $1/\sqrt{d_k}$ | $d_k$, not $n_k$ or $d_v$ | scores of order 1 |
+# | weights | softmax of each row | over the last axis, the keys | each query spreads 1 |
+# | output | weights $\cdot\, V$ | `(..., n_q, d_v)` | average of the values |
+# | mask | forbidden score $\to -\infty$ | before the softmax | padding, later the future |
+# | nothing to attend to | weights 0, output 0 | on purpose, forward and backward | no NaN |
+# | cost | $n_q \cdot n_k$ scores | torch's function | quadratic time, linear memory |
+#
+# ## Check yourself
+#
+# <details><summary>1. Queries and keys of length 64, values of length 128, 10 queries and
+# 20 keys. What is the divisor, and which shapes have weights and output?</summary>
+#
+# The divisor is $\sqrt{64} = 8$. Weights `(10, 20)`, output `(10, 128)`.
+#
+# </details>
+#
+# <details><summary>2. All keys of a text are the same vector. What are the weights, with and
+# without the scale?</summary>
+#
+# All scores of a query are equal, so the weights are uniform, $1/n_k$ each. The scale changes
+# nothing.
+#
+# </details>
+#
+# <details><summary>3. A model was trained without the scale. You add it afterwards. What
+# happens?</summary>
+#
+# All scores shrink by $\sqrt{d_k}$, so its weights become much softer, and the model gets worse.
+# The scale is a part of the model. (Multiply `W_q` by $\sqrt{d_k}$ to make up for it.)
+#
+# </details>
+#
+# <details><summary>4. Your loss is NaN, but only for some batches. Which line of attention do you
+# suspect?</summary>
+#
+# The mask: some text in that batch has length 0, or some query has nothing to attend to, and the
+# softmax of a row of $-\infty$ is $0/0$.
+#
+# </details>
+#
+# <details><summary>5. After the softmax the weights are multiplied by the mask, so padding gets
+# 0. What is wrong?</summary>
+#
+# The padding took part in the sum of the softmax. The rest of the row sums to less than 1, and by
+# how much depends on what stands in the padding.
+#
+# </details>
+#
+# ## References
+#
+# - Vaswani, Shazeer, Parmar, Uszkoreit, Jones, Gomez, Kaiser, Polosukhin (2017), *Attention Is All
+#   You Need*: the formula; the variance argument is a footnote of section 3.2.1.
+# - Luong, Pham, Manning (2015), *Effective Approaches to Attention-based Neural Machine
+#   Translation*: dot-product scores, without a scale.
+# - Dao, Fu, Ermon, Rudra, Ré (2022), *FlashAttention: Fast and Memory-Efficient Exact Attention
+#   with IO-Awareness*.
+# - Rabe, Staats (2021), *Self-attention Does Not Need $O(n^2)$ Memory*.
+#
+# ## What comes next
+#
+# Here queries, keys and values were given. In lesson 4 they come from **one** text: three
+# learned matrices turn each word into its own query, key and value. That is self-attention.
