@@ -29,10 +29,12 @@ $(READY): pyproject.toml constraints.txt
 course: $(READY) ## make course/ and solutions/ from lessons/
 	@echo "== Building course/ and solutions/ from lessons/"
 	$(BIN)/autograder build
+	@$(BIN)/python docs/take_picture.py
 
 demo: $(READY) ## build the course and grade the demonstration class
 	@echo "== Building the course (solved notebooks that did not change are not run again)"
 	$(BIN)/autograder build
+	@$(BIN)/python docs/take_picture.py
 	@echo "== Making the demonstration class in demo-class/ (an earlier one is replaced)"
 	$(BIN)/python demo/make_class.py demo-class
 	@echo "== Grading it"

@@ -176,7 +176,9 @@ def assert_close(
         NotImplementedError: never of its own; a stub's passes through the caller.
     """
     if actual is None:
-        _fail(message, f"{name} is None. Is there a return, and does the gradient reach it?")
+        graph = " If it is a gradient: does every step stay in torch, without detach?"
+        hint = graph if isinstance(expected, torch.Tensor) else ""
+        _fail(message, f"{name} is None. Does the function return its result?{hint}")
     if isinstance(expected, torch.Tensor):
         if not isinstance(actual, torch.Tensor):
             _fail(message, f"{name} should be a torch tensor and is {_kind(actual)}.")
@@ -247,7 +249,10 @@ def assert_equal(actual: Any, expected: Any, message: str, *, name: str = "the r
         CheckFailed: what differs.
     """
     if type(actual) is not type(expected):
-        _fail(message, f"{name} is {_kind(actual)} and should be {_kind(expected)}.")
+        kinds = _kind(actual), _kind(expected)
+        if kinds[0] == kinds[1]:  # such as Python's bool and NumPy's
+            kinds = str(type(actual)), str(type(expected))
+        _fail(message, f"{name} is {kinds[0]} and should be {kinds[1]}.")
     if isinstance(expected, (np.ndarray, torch.Tensor)):
         if actual.dtype != expected.dtype:
             _fail(message, f"{name} has dtype {actual.dtype} and should have {expected.dtype}.")

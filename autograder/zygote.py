@@ -54,8 +54,11 @@ class _Child:
         return status
 
     def _reap(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.kill, signal.SIGKILL)
+        # Confined, the first process takes its whole namespace with it. Otherwise it leads a
+        # process group; whatever has left that group survives.
+        for end in (os.killpg, os.kill):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                end(self.kill, signal.SIGKILL)
         os.waitpid(self.reap, 0)
         os.close(self.report)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
 from importlib.metadata import version
 
 import pytest
 
-from .conftest import ROOT
+from .conftest import COURSE, ROOT
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 REQUIREMENTS = (
@@ -57,11 +58,28 @@ def test_every_lower_bound_is_kept_by_what_was_tried(requirement: str) -> None:
 
 def test_the_readme_names_only_commands_that_exist() -> None:
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
-    named = set(re.findall(r"make (\w+)", (ROOT / "README.md").read_text(encoding="utf-8")))
-    assert named <= targets | {"a", "it"}, named - targets
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"^make (\w+)|`make (\w+)", readme, re.M))
+    assert {one or other for one, other in named} <= targets
 
 
 def test_ci_runs_the_one_command() -> None:
     lines = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
     commands = [line for line in lines if line and not line.startswith(("#", "set ", "cd "))]
     assert commands == ["make test"]
+
+
+def test_the_readme_lists_the_lessons_of_course_toml() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for lesson in COURSE.lessons:
+        where = f"course/{lesson.folder}/{lesson.notebook_name}.ipynb"
+        link = f"[{lesson.number:02d} {lesson.title}]({where})"
+        assert f"| {link} | {lesson.minutes} | {lesson.about} |" in readme
+
+
+def test_the_readmes_picture_is_what_the_solved_lesson_shows() -> None:
+    sys.path.insert(0, str(ROOT / "docs"))
+    import take_picture
+
+    same = take_picture.PICTURE.read_bytes() == take_picture.last_figure()
+    assert same, "run python docs/take_picture.py"
