@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -117,11 +116,8 @@ def _png(value: Any) -> str:
     return base64.b64encode(data).decode() if data.startswith(_PNG) else ""
 
 
-def written_answers(path: Path) -> dict[str, str]:
-    """The written answers in an autograded notebook of an earlier grading."""
-    if not path.exists():
-        return {}
-    notebook = nbformat.read(path, as_version=4)
+def written_answers(notebook: NotebookNode) -> dict[str, str]:
+    """The written answers in an autograded notebook."""
     return {
         grade_id(cell): cell.source
         for cell in notebook.cells

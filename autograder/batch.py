@@ -2,44 +2,33 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import traceback
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from pathlib import Path
 
 import nbformat
+from nbgrader.api import Gradebook
 
 from autograder.autograded import autograded_notebook, written_answers
-from autograder.boxes import Boxes
 from autograder.bundle import Bundle
 from autograder.class_folder import ClassError, ClassFolder, Handin
 from autograder.feedback import feedback_page, feedback_path
 from autograder.gradebook import manual_grades, open_gradebook, record
 from autograder.grades import Verdict, write_grades
-from autograder.grading import OUR_FAULT, Graded, Limits, grade
+from autograder.grading import OUR_FAULT, Graded
+from autograder.results import Results
 from autograder.sandbox import NONE, choose
-from autograder.submission import Missing, Unreadable, find_notebook, read_file
-from autograder.tester import Tester
+from autograder.task import Task, judge, make_task
 
 Say = Callable[[str], None]
 
-
-@dataclass(frozen=True)
-class Task:
-    """One submission to grade. A worker needs nothing else."""
-
-    student: str
-    source: Path
-    folder: Path
-    seed: int
-    limits: Limits
-    sandbox: str
+#: Submissions that are read ahead for each worker.
+AHEAD = 3
 
 
 @dataclass
@@ -56,46 +45,6 @@ class ClassResult:
         return [one for one in self.verdicts if one.graded.status == OUR_FAULT]
 
 
-@cache
-def _bundle(source: Path) -> Bundle:
-    return Bundle.load(source)
-
-
-@cache
-def _tester(source: Path, seed: int, seconds: float) -> Tester:
-    return Tester(_bundle(source), seed, seconds)
-
-
-@cache
-def _boxes(sandbox: str) -> Boxes:
-    boxes = Boxes(sandbox)
-    atexit.register(boxes.close)
-    return boxes
-
-
-def judge(task: Task) -> Graded:
-    """Grade one submission; runs in a worker."""
-    bundle = _bundle(task.source)
-    data: bytes | Missing | Unreadable
-    flags: list[str] = []
-    try:
-        if task.folder.is_symlink():
-            raise Unreadable("The submission's folder is a link. Hand in the files themselves.")
-        path, flags = find_notebook(task.folder, bundle)
-        data = read_file(path)
-    except (Missing, Unreadable) as problem:
-        data = problem
-    return grade(
-        data,
-        bundle,
-        make_box=_boxes(task.sandbox).start,
-        seed=task.seed,
-        limits=task.limits,
-        flags=tuple(flags),
-        tester=_tester(task.source, task.seed, task.limits.test),
-    )
-
-
 def grade_class(
     folder: ClassFolder,
     *,
@@ -103,6 +52,7 @@ def grade_class(
     students: list[str] | None = None,
     workers: int | None = None,
     sandbox: str = "auto",
+    again: bool = False,
     say: Say = print,
 ) -> ClassResult:
     """Grade ``submitted/`` of a class and write gradebook, notebooks, pages and files.
@@ -113,6 +63,7 @@ def grade_class(
         students: only these; all otherwise.
         workers: how many submissions at a time; as many as there are cores otherwise.
         sandbox: ``auto``, ``bubblewrap`` or ``none``.
+        again: grade also what has a verdict from an earlier run and did not change.
         say: is told about progress.
 
     Raises:
@@ -140,64 +91,87 @@ def grade_class(
         say("Nothing to grade: no submission matches.")
         return result
     bundles = {name: folder.bundle(name) for name in {handin.assignment for handin in wanted}}
+    limits = {name: folder.limits(name) for name in bundles}
     workers = max(1, min(workers or os.cpu_count() or 1, len(wanted)))
     say(f"Grading {len(wanted)} submissions, {workers} at a time.")
+    tasks = (
+        (
+            handin,
+            make_task(
+                handin.folder,
+                bundles[handin.assignment],
+                folder.seed,
+                limits[handin.assignment],
+                tier,
+            ),
+        )
+        for handin in wanted
+    )
+    judged = _judged(tasks, workers, Results(folder.root / ".results"), again)
     with open_gradebook(folder.db_url) as gradebook:
-        for done, (handin, graded) in enumerate(_judged(folder, wanted, workers, tier), start=1):
-            verdict = Verdict(handin.student, graded)
-            result.verdicts.append(verdict)
+        for done, (handin, graded) in enumerate(judged, start=1):
             score = f"{graded.score:g} of {graded.max_score:g}"
             name = f"{handin.student} {handin.assignment}"
             say(f"[{done}/{len(wanted)}] {name}: {graded.status}, {score}")
             if graded.status == OUR_FAULT:
                 say(graded.reason)
-                continue
-            bundle = bundles[handin.assignment]
-            same = _write_autograded(folder.root, verdict, bundle)
-            record(gradebook, handin.student, graded, same)
-            manual = manual_grades(gradebook, handin.student, handin.assignment)
-            page = feedback_path(folder.root, verdict)
-            page.parent.mkdir(parents=True, exist_ok=True)
-            page.write_text(feedback_page(verdict, bundle, manual), encoding="utf-8")
-    judged = [one for one in result.verdicts if one.graded.status != OUR_FAULT]
-    write_grades(folder.root, folder.title, tier, judged)
+            else:
+                verdict = Verdict(handin.student, graded)
+                _publish(folder.root, verdict, bundles[handin.assignment], gradebook)
+            # What the pages needed is not kept in memory for a whole class.
+            result.verdicts.append(Verdict(handin.student, replace(graded, runs=(), cells=())))
+    judged_now = [one for one in result.verdicts if one.graded.status != OUR_FAULT]
+    write_grades(folder.root, folder.title, tier, judged_now)
     return result
 
 
 def _judged(
-    folder: ClassFolder, handins: list[Handin], workers: int, sandbox: str
+    tasks: Iterator[tuple[Handin, Task]], workers: int, results: Results, again: bool
 ) -> Iterator[tuple[Handin, Graded]]:
-    """The verdicts as they come. What breaks a worker is our fault, and named."""
-    pending = list(handins)
-    while pending:
-        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-            futures: dict[Future[Graded], Handin] = {
-                pool.submit(judge, _task(folder, handin, sandbox)): handin for handin in pending
-            }
-            broken: list[Handin] = []
-            for future in as_completed(futures):
-                handin = futures[future]
+    """The verdicts as they come. What breaks a worker is our fault, and named.
+
+    Tasks are read as they are needed: a class's notebooks are not all in memory at once.
+    """
+    suspects: list[tuple[Handin, Task]] = []
+    with _pool(workers) as pool:
+        running: dict[Future[Graded], tuple[Handin, Task]] = {}
+        more = True
+        while more or running:
+            while more and not suspects and len(running) < AHEAD * workers:
+                handin, task = next(tasks, (None, None))
+                if handin is None or task is None:
+                    more = False
+                elif not again and (kept := results.find(task.key)) is not None:
+                    yield handin, kept
+                else:
+                    running[pool.submit(judge, task)] = handin, task
+            more = more and not suspects
+            for future in wait(running, return_when=FIRST_COMPLETED).done if running else ():
+                handin, task = running.pop(future)
                 try:
-                    yield handin, future.result()
+                    graded = future.result()
                 except BrokenProcessPool:
-                    broken.append(handin)
+                    suspects.append((handin, task))
                 except Exception as error:
                     yield handin, _our_fault(handin, error)
-        if len(broken) == len(pending) and workers == 1:
-            yield broken[0], _our_fault(broken[0], RuntimeError("the worker's process ended"))
-            broken = broken[1:]
-        pending, workers = broken, 1
+                else:
+                    results.keep(task.key, graded)
+                    yield handin, graded
+    if suspects:  # a worker has ended: each of its tasks again, in a worker of its own
+        for handin, task in suspects:
+            with _pool(1) as alone:
+                try:
+                    graded = alone.submit(judge, task).result()
+                except Exception as error:
+                    yield handin, _our_fault(handin, error)
+                else:
+                    results.keep(task.key, graded)
+                    yield handin, graded
+        yield from _judged(tasks, workers, results, again)
 
 
-def _task(folder: ClassFolder, handin: Handin, sandbox: str) -> Task:
-    return Task(
-        handin.student,
-        folder.root / "source" / handin.assignment,
-        handin.folder,
-        folder.seed,
-        folder.limits(handin.assignment),
-        sandbox,
-    )
+def _pool(workers: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
 
 
 def _our_fault(handin: Handin, error: Exception) -> Graded:
@@ -205,12 +179,25 @@ def _our_fault(handin: Handin, error: Exception) -> Graded:
     return Graded(handin.assignment, "", OUR_FAULT, reason=details[-2000:])
 
 
-def _write_autograded(root: Path, verdict: Verdict, bundle: Bundle) -> set[str]:
-    """Write the autograded notebook; return the written answers that did not change."""
+def _publish(root: Path, verdict: Verdict, bundle: Bundle, gradebook: Gradebook) -> None:
+    """Write what one verdict means: autograded notebook, gradebook, feedback page.
+
+    The notebook is replaced last: it says for which answers a person's points were given.
+    """
     graded = verdict.graded
     path = root / "autograded" / verdict.student / graded.assignment / f"{graded.notebook}.ipynb"
-    before = written_answers(path)
+    notebook = autograded_notebook(graded, bundle)
+    before = written_answers(nbformat.read(path, as_version=4)) if path.exists() else {}
+    after = written_answers(notebook)
+    same = {name for name, text in after.items() if before.get(name) == text}
+    record(gradebook, verdict.student, graded, same)
+    manual = manual_grades(gradebook, verdict.student, graded.assignment)
+    _replace(feedback_path(root, verdict), feedback_page(verdict, bundle, manual))
+    _replace(path, nbformat.writes(notebook) + "\n")
+
+
+def _replace(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    nbformat.write(autograded_notebook(graded, bundle), path)
-    after = written_answers(path)
-    return {name for name, text in after.items() if before.get(name) == text}
+    scratch = path.with_name(f".{path.name}.new")
+    scratch.write_text(text, encoding="utf-8")
+    os.replace(scratch, path)

@@ -5,6 +5,7 @@ Points, tests and their order never come from a submission.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -87,7 +88,8 @@ class Bundle:
     written: tuple[Written, ...]
     exercises: dict[str, str]
     demonstrations: frozenset[str]
-    folder: Path
+    #: What lies beside the notebook, from the source: never a submission's version.
+    companions: dict[str, bytes]
 
     @classmethod
     def load(cls, folder: Path) -> Bundle:
@@ -132,7 +134,11 @@ class Bundle:
             ),
             exercises=exercises,
             demonstrations=frozenset(c.source.strip() for c in code if DEMONSTRATION in tags(c)),
-            folder=folder,
+            companions={
+                path.name: path.read_bytes()
+                for path in sorted(folder.iterdir())
+                if path.is_file() and path.suffix != ".ipynb"
+            },
         )
         if not bundle.tests:
             raise BundleError(f"{notebooks[0]} holds no test cells, so there is nothing to grade")
@@ -151,19 +157,22 @@ class Bundle:
         """Points that the machine gives."""
         return sum(test.points for test in self.tests)
 
-    @cached_property
-    def companions(self) -> dict[str, bytes]:
-        """What lies beside the notebook, from the source: never a submission's version."""
-        return {
-            path.name: path.read_bytes()
-            for path in sorted(self.folder.iterdir())
-            if path.is_file() and path.suffix != ".ipynb"
-        }
-
     @property
-    def answers_path(self) -> Path:
-        """The fingerprints of the short answers."""
-        return self.folder / ANSWERS_FILE
+    def answers(self) -> str:
+        """The fingerprints of the short answers, as JSON."""
+        return self.companions.get(ANSWERS_FILE, b"{}").decode()
+
+    @cached_property
+    def digest(self) -> str:
+        """Changes with anything that can change a verdict."""
+        parts = [self.assignment.encode(), nbformat.writes(self.notebook).encode()]
+        parts += [
+            part for pair in sorted(self.companions.items()) for part in (pair[0].encode(), pair[1])
+        ]
+        whole = hashlib.sha256()
+        for part in parts:
+            whole.update(len(part).to_bytes(8, "big") + part)
+        return whole.hexdigest()
 
     def builds_on(self, exercise: str) -> set[str]:
         """The exercises that the course's own solution of ``exercise`` uses."""

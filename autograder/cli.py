@@ -58,6 +58,7 @@ def _grade(arguments: argparse.Namespace) -> int:
         students=arguments.student,
         workers=arguments.workers,
         sandbox=arguments.sandbox,
+        again=arguments.again,
         say=say,
     )
     if result.verdicts:
@@ -141,6 +142,9 @@ def parser() -> argparse.ArgumentParser:
         choices=["auto", BUBBLEWRAP, NONE],
         default="auto",
         help="how student code is confined; none only for code you trust",
+    )
+    one.add_argument(
+        "--again", action="store_true", help="grade also what did not change since an earlier run"
     )
     one.add_argument("--quiet", action="store_true", help="print the result only")
     one.set_defaults(run=_grade)

@@ -32,11 +32,12 @@ MakeBox = Callable[[dict[str, bytes]], Box]
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds that a submission may take."""
+    """What a submission may take: seconds, and MiB of memory for all its processes."""
 
     cell: float = 30.0
     test: float = 20.0
     notebook: float = 240.0
+    memory: float = 2048.0
 
 
 @dataclass(frozen=True)

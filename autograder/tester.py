@@ -123,7 +123,7 @@ class Tester:
         linecache.cache[filename] = (len(test.source), None, lines, filename)
         namespace["probe"] = self._probe_decorator(box)
         checks.set_seed(self.seed)
-        checks.set_answers_path(self.bundle.answers_path)
+        checks.set_answers(self.bundle.answers)
         with _trusted_modules(), contextlib.redirect_stdout(io.StringIO()):
             exec(compile(test.source, filename, "exec"), namespace)
 

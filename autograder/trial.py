@@ -14,7 +14,6 @@ import io
 import os
 import shutil
 import sys
-import tempfile
 import traceback
 from pathlib import Path
 from typing import Any
@@ -47,16 +46,13 @@ def run_plainly(lesson: Lesson, replaced: dict[str, str], seed: int = 2017) -> d
     os.environ.setdefault("MPLBACKEND", "agg")
     sys.modules["lesson_checks"] = checks
     sys.modules["lesson_figures"] = figures
-    with tempfile.TemporaryDirectory() as folder:
-        answers = Path(folder) / "lesson_answers.json"
-        answers.write_text(sealed_answers(lesson), encoding="utf-8")
-        checks.set_answers_path(answers)
-        checks.set_seed(seed)
-        try:
-            return _run_cells(lesson, replaced)
-        finally:
-            checks.set_answers_path(None)
-            checks.set_seed(2017)
+    checks.set_answers(sealed_answers(lesson))
+    checks.set_seed(seed)
+    try:
+        return _run_cells(lesson, replaced)
+    finally:
+        checks.set_answers(None)
+        checks.set_seed(2017)
 
 
 def _run_cells(lesson: Lesson, replaced: dict[str, str]) -> dict[str, str]:

@@ -52,7 +52,7 @@ def rnn_hidden_states(X, W_x, W_h, h0=None):
 @misconception(
     "rnn_hidden_states",
     "rnn_transposed_state_matrix",
-    sentence="Your W_h is turned over. In this course vectors are rows and stand on the left of "
+    sentence="Your W_h is transposed. In this course vectors are rows and stand on the left of "
     "the matrix; W_h is square, so the mistake raises no error.",
     seen="folklore",
 )
@@ -95,7 +95,7 @@ def rnn_hidden_states(X, W_x, W_h, h0=None):
 @misconception(
     "rnn_hidden_states",
     "rnn_last_state_only",
-    sentence="You return the last state alone. All states are asked for, one row a position: the "
+    sentence="You return the last state alone. All states are asked for, one row per position: the "
     "others are what looking everywhere needs.",
     seen="folklore",
 )
@@ -268,7 +268,7 @@ def position_influence(X, W_x, W_h):
 @misconception(
     "position_influence",
     "influence_w_h_not_turned_over",
-    sentence="Your W_h stands as it is; in the Jacobian its indices are turned over. It is "
+    sentence="Your W_h stands as it is; in the Jacobian it is transposed. It is "
     "square, so no error tells you.",
     seen="folklore",
 )
@@ -870,7 +870,7 @@ def weighted_average(weights, values):
     "weighted_average",
     "average_checks_the_first_axis",
     sentence="You compare the first axes, which with a batch are not the lengths. Positions are "
-    "the last axis of weights and the last but one of values.",
+    "the last axis of weights and the second to last of values.",
     seen="folklore",
 )
 def weighted_average(weights, values):
@@ -1012,8 +1012,8 @@ choice(
     "b",
     right=True,
     reason="Each step back multiplies by about the same factor, near 0.5. Equal factors are "
-    "equal steps on a logarithmic axis: a straight line, a factor of about 1e-12 over 40"
-    " positions.",
+    "equal steps on a logarithmic axis: a nearly straight line, a factor below 1e-12 from"
+    " position 40 to position 1.",
 )
 choice(
     "answer_influence",

@@ -1,0 +1,86 @@
+"""One submission to grade, as a pure function: nothing is read but the task itself.
+
+A worker may be a process of this machine or of another.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+from dataclasses import astuple, dataclass
+from functools import cache, cached_property
+from pathlib import Path
+
+import autograder
+from autograder.boxes import Boxes
+from autograder.bundle import Bundle
+from autograder.grading import Graded, Limits, grade
+from autograder.submission import Missing, Unreadable, find_notebook, read_file
+from autograder.tester import Tester
+
+
+@dataclass(frozen=True)
+class Task:
+    """What was handed in, and all that grading it needs."""
+
+    data: bytes | Missing | Unreadable
+    flags: tuple[str, ...]
+    bundle: Bundle
+    seed: int
+    limits: Limits
+    sandbox: str
+
+    @cached_property
+    def key(self) -> str:
+        """The same for tasks that must come to the same verdict."""
+        whole = hashlib.sha256()
+        kind = type(self.data).__name__
+        data = self.data if isinstance(self.data, bytes) else str(self.data).encode()
+        settings = (autograder.__version__, kind, self.flags, self.seed, astuple(self.limits))
+        for part in (repr(settings).encode(), self.bundle.digest.encode(), data):
+            whole.update(len(part).to_bytes(8, "big") + part)
+        return whole.hexdigest()
+
+
+def make_task(folder: Path, bundle: Bundle, seed: int, limits: Limits, sandbox: str) -> Task:
+    """The task of grading what lies in ``submitted/<student>/<assignment>/``."""
+    data: bytes | Missing | Unreadable
+    flags: list[str] = []
+    try:
+        if folder.is_symlink():
+            raise Unreadable("The submission's folder is a link. Hand in the files themselves.")
+        path, flags = find_notebook(folder, bundle)
+        data = read_file(path)
+    except (Missing, Unreadable) as problem:
+        data = problem
+    return Task(data, tuple(flags), bundle, seed, limits, sandbox)
+
+
+_testers: dict[tuple[str, int, float], Tester] = {}
+
+
+def _tester(task: Task) -> Tester:
+    key = (task.bundle.digest, task.seed, task.limits.test)
+    if key not in _testers:
+        _testers[key] = Tester(task.bundle, task.seed, task.limits.test)
+    return _testers[key]
+
+
+@cache
+def _boxes(sandbox: str) -> Boxes:
+    boxes = Boxes(sandbox)
+    atexit.register(boxes.close)
+    return boxes
+
+
+def judge(task: Task) -> Graded:
+    """Grade one submission. Testers and the zygote stay warm for the next."""
+    return grade(
+        task.data,
+        task.bundle,
+        make_box=_boxes(task.sandbox).start,
+        seed=task.seed,
+        limits=task.limits,
+        flags=task.flags,
+        tester=_tester(task),
+    )
