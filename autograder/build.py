@@ -23,6 +23,7 @@ from traitlets.config import Config
 from autograder import checks, figures
 from autograder.answers import sealed_answers
 from autograder.course import Course, Lesson
+from autograder.errors import WrongUse
 from autograder.gradebook import put_alembic_on_path
 from autograder.stubs import ClearSolutionsAndAnswers
 
@@ -35,7 +36,7 @@ ANSWERS = checks.ANSWERS_FILE
 Say = Callable[[str], None]
 
 
-class BuildError(Exception):
+class BuildError(WrongUse):
     """nbgrader could not make a version of the course; the message says which."""
 
 

@@ -27,11 +27,12 @@ from autograder.course import (
     nbgrader_metadata,
     tags,
 )
+from autograder.errors import WrongUse
 
 _HIDDEN = re.compile(r"^[^\n]*BEGIN HIDDEN TESTS.*?END HIDDEN TESTS[^\n]*\n?", re.S | re.M)
 
 
-class BundleError(Exception):
+class BundleError(WrongUse):
     """An assignment's source cannot be graded from; the message says what to do."""
 
 

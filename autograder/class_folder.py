@@ -17,6 +17,7 @@ from pathlib import Path
 from autograder.build import generate_release, nbgrader_config, write_source
 from autograder.bundle import Bundle
 from autograder.course import Course
+from autograder.errors import WrongUse
 from autograder.grading import Limits
 
 _NBGRADER_CONFIG = '''\
@@ -52,7 +53,7 @@ notebook = 240
 """
 
 
-class ClassError(Exception):
+class ClassError(WrongUse):
     """A class folder cannot be used; the message says what to do."""
 
 

@@ -1,4 +1,7 @@
-"""The command line: thin, the library under it does the work."""
+"""The command line: thin, the library under it does the work.
+
+What is slow to import waits until a command needs it: every worker imports this module.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import autograder
-from autograder.build import BuildError, build
-from autograder.bundle import BundleError
-from autograder.course import Course, LessonError
+from autograder.errors import WrongUse
 from autograder.sandbox import BUBBLEWRAP, NONE, NoSandbox, examine
 
 WRONG_USE = 2
@@ -28,6 +29,9 @@ def course_root(given: Path | None) -> Path:
 
 
 def _build(arguments: argparse.Namespace) -> int:
+    from autograder.build import build
+    from autograder.course import Course
+
     course = Course.load(course_root(arguments.course))
     build(course, arguments.into or course.root, only=arguments.lesson)
     return 0
@@ -35,6 +39,7 @@ def _build(arguments: argparse.Namespace) -> int:
 
 def _new_class(arguments: argparse.Namespace) -> int:
     from autograder.class_folder import new_class
+    from autograder.course import Course
 
     made = new_class(Course.load(course_root(arguments.course)), arguments.folder)
     print(f"The class is at {made.root}.")
@@ -173,14 +178,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         The exit status; see ``autograder COMMAND --help``.
     """
-    from autograder.class_folder import ClassError
-    from autograder.gradebook import GradebookError
-    from autograder.grades import GradesError
-
     arguments = parser().parse_args(argv)
     try:
         status: int = arguments.run(arguments)
-    except (LessonError, BuildError, BundleError, ClassError, GradebookError, GradesError) as error:
+    except WrongUse as error:
         print(f"autograder: {error}", file=sys.stderr)
         return WRONG_USE
     except NoSandbox as error:

@@ -20,6 +20,8 @@ import jupytext
 import nbformat
 from nbformat import NotebookNode
 
+from autograder.errors import WrongUse
+
 #: Cells with this tag train models or draw figures; nothing graded needs them.
 DEMONSTRATION = "demonstration"
 
@@ -32,7 +34,7 @@ _REGIONS = {
 }
 
 
-class LessonError(Exception):
+class LessonError(WrongUse):
     """A lesson's source cannot be used; the message names the file and what to do."""
 
 

@@ -19,6 +19,7 @@ from nbgrader.api import (
     SubmittedNotebook,
 )
 
+from autograder.errors import WrongUse
 from autograder.grading import Graded
 
 
@@ -30,7 +31,7 @@ def put_alembic_on_path() -> None:
         os.environ["PATH"] = folder + os.pathsep + os.environ.get("PATH", "")
 
 
-class GradebookError(Exception):
+class GradebookError(WrongUse):
     """The gradebook cannot take a verdict; the message says what to do."""
 
 

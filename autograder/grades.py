@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import autograder
+from autograder.errors import WrongUse
 from autograder.grading import Graded
 
 
@@ -56,7 +57,7 @@ class Verdict:
         }
 
 
-class GradesError(Exception):
+class GradesError(WrongUse):
     """grades.json cannot be read; the message says what to do."""
 
 
