@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import traceback
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 
 import nbformat
@@ -17,15 +17,15 @@ from nbgrader.api import Gradebook
 from autograder.autograded import autograded_notebook, written_answers
 from autograder.bundle import Bundle
 from autograder.class_folder import ClassError, ClassFolder, Handin
+from autograder.executors import dask, local, size
 from autograder.feedback import feedback_page, feedback_path
 from autograder.gradebook import manual_grades, open_gradebook, record
 from autograder.grades import Verdict, write_grades
 from autograder.grading import OUR_FAULT, Graded
+from autograder.progress import Progress
 from autograder.results import Results
 from autograder.sandbox import NONE, choose
 from autograder.task import Task, judge, make_task
-
-Say = Callable[[str], None]
 
 #: Submissions that are read ahead for each worker.
 AHEAD = 3
@@ -38,6 +38,7 @@ class ClassResult:
     verdicts: list[Verdict] = field(default_factory=list)
     strangers: list[str] = field(default_factory=list)
     sandbox: str = NONE
+    summary: str = ""
 
     @property
     def not_judged(self) -> list[Verdict]:
@@ -51,9 +52,10 @@ def grade_class(
     assignments: list[str] | None = None,
     students: list[str] | None = None,
     workers: int | None = None,
+    scheduler: str | None = None,
     sandbox: str = "auto",
     again: bool = False,
-    say: Say = print,
+    quiet: bool = False,
 ) -> ClassResult:
     """Grade ``submitted/`` of a class and write gradebook, notebooks, pages and files.
 
@@ -62,13 +64,15 @@ def grade_class(
         assignments: only these; all otherwise.
         students: only these; all otherwise.
         workers: how many submissions at a time; as many as there are cores otherwise.
+        scheduler: address of a Dask scheduler whose workers grade instead.
         sandbox: ``auto``, ``bubblewrap`` or ``none``.
         again: grade also what has a verdict from an earlier run and did not change.
-        say: is told about progress.
+        quiet: say nothing about progress.
 
     Raises:
         ClassError: an assignment or a student that the class does not have.
         NoSandbox: student code cannot be confined here and ``none`` was not asked for.
+        SchedulerError: there is no such scheduler.
     """
     for name in assignments or []:
         folder.bundle(name)  # complains about a name that is not there
@@ -88,12 +92,10 @@ def grade_class(
     tier = choose(sandbox)
     result = ClassResult(strangers=strangers, sandbox=tier)
     if not wanted:
-        say("Nothing to grade: no submission matches.")
         return result
     bundles = {name: folder.bundle(name) for name in {handin.assignment for handin in wanted}}
     limits = {name: folder.limits(name) for name in bundles}
     workers = max(1, min(workers or os.cpu_count() or 1, len(wanted)))
-    say(f"Grading {len(wanted)} submissions, {workers} at a time.")
     tasks = (
         (
             handin,
@@ -107,71 +109,75 @@ def grade_class(
         )
         for handin in wanted
     )
-    judged = _judged(tasks, workers, Results(folder.root / ".results"), again)
-    with open_gradebook(folder.db_url) as gradebook:
-        for done, (handin, graded) in enumerate(judged, start=1):
-            score = f"{graded.score:g} of {graded.max_score:g}"
-            name = f"{handin.student} {handin.assignment}"
-            say(f"[{done}/{len(wanted)}] {name}: {graded.status}, {score}")
-            if graded.status == OUR_FAULT:
-                say(graded.reason)
-            else:
-                verdict = Verdict(handin.student, graded)
+    where = partial(local, workers) if scheduler is None else partial(dask, scheduler)
+    judged = _judged(tasks, where, workers, Results(folder.root / ".results"), again)
+    progress = Progress(len(wanted), quiet=quiet)
+    with progress, open_gradebook(folder.db_url) as gradebook:
+        for handin, graded, kept in judged:
+            verdict = Verdict(handin.student, graded)
+            if graded.status != OUR_FAULT:
                 _publish(folder.root, verdict, bundles[handin.assignment], gradebook)
+            progress.tell(verdict, kept)
             # What the pages needed is not kept in memory for a whole class.
             result.verdicts.append(Verdict(handin.student, replace(graded, runs=(), cells=())))
+    result.summary = progress.summary()
     judged_now = [one for one in result.verdicts if one.graded.status != OUR_FAULT]
     write_grades(folder.root, folder.title, tier, judged_now)
     return result
 
 
-def _judged(
-    tasks: Iterator[tuple[Handin, Task]], workers: int, results: Results, again: bool
-) -> Iterator[tuple[Handin, Graded]]:
-    """The verdicts as they come. What breaks a worker is our fault, and named.
+Where = Callable[[], AbstractContextManager[Executor]]
 
-    Tasks are read as they are needed: a class's notebooks are not all in memory at once.
+
+def _judged(
+    tasks: Iterator[tuple[Handin, Task]],
+    where: Where,
+    workers: int,
+    results: Results,
+    again: bool,
+) -> Iterator[tuple[Handin, Graded, bool]]:
+    """The verdicts as they come, and whether each was kept from an earlier run.
+
+    Tasks are read as they are needed: a class's notebooks are not all in memory at once. What
+    breaks a worker is our fault, and named.
     """
     suspects: list[tuple[Handin, Task]] = []
-    with _pool(workers) as pool:
+    with where() as executor:
         running: dict[Future[Graded], tuple[Handin, Task]] = {}
+        ahead = AHEAD * size(executor, workers)
         more = True
         while more or running:
-            while more and not suspects and len(running) < AHEAD * workers:
+            while more and len(running) < ahead:
                 handin, task = next(tasks, (None, None))
                 if handin is None or task is None:
                     more = False
                 elif not again and (kept := results.find(task.key)) is not None:
-                    yield handin, kept
+                    yield handin, kept, True
                 else:
-                    running[pool.submit(judge, task)] = handin, task
-            more = more and not suspects
+                    running[executor.submit(judge, task)] = handin, task
             for future in wait(running, return_when=FIRST_COMPLETED).done if running else ():
                 handin, task = running.pop(future)
                 try:
                     graded = future.result()
-                except BrokenProcessPool:
+                except BrokenExecutor:
                     suspects.append((handin, task))
+                    more = False
                 except Exception as error:
-                    yield handin, _our_fault(handin, error)
+                    yield handin, _our_fault(handin, error), False
                 else:
                     results.keep(task.key, graded)
-                    yield handin, graded
+                    yield handin, graded, False
     if suspects:  # a worker has ended: each of its tasks again, in a worker of its own
         for handin, task in suspects:
-            with _pool(1) as alone:
+            with local(1) as alone:
                 try:
                     graded = alone.submit(judge, task).result()
                 except Exception as error:
-                    yield handin, _our_fault(handin, error)
+                    yield handin, _our_fault(handin, error), False
                 else:
                     results.keep(task.key, graded)
-                    yield handin, graded
-        yield from _judged(tasks, workers, results, again)
-
-
-def _pool(workers: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+                    yield handin, graded, False
+        yield from _judged(tasks, where, workers, results, again)
 
 
 def _our_fault(handin: Handin, error: Exception) -> Graded:

@@ -71,12 +71,15 @@ class Reply:
 class Box:
     """One running box. Use it as a context manager, or call :meth:`close`."""
 
-    def __init__(self, zygote: Zygote, files: dict[str, bytes]) -> None:
+    def __init__(
+        self, zygote: Zygote, files: dict[str, bytes], most_memory: int = MOST_MEMORY
+    ) -> None:
         """Fork a box; the one before of the same zygote ends.
 
         Args:
             zygote: what it is forked from.
             files: what lies beside the notebook.
+            most_memory: bytes that its processes may take together.
 
         Raises:
             BoxFailure: it did not become ready.
@@ -84,6 +87,7 @@ class Box:
         mine, its = socket.socketpair()
         self._zygote = zygote
         self._channel = mine
+        self._most_memory = most_memory
         self._count = 0
         self._ended = False
         zygote.fork(its.fileno())
@@ -172,9 +176,9 @@ class Box:
                 )
                 break
             except channel.NothingYet:
-                if self._zygote.memory() > MOST_MEMORY:
+                if self._zygote.memory() > self._most_memory:
                     self.close()
-                    limit = f"{MOST_MEMORY / 2**30:g} GiB"
+                    limit = f"{self._most_memory / 2**30:.3g} GiB"
                     raise BoxDied(f"it took more than {limit} of memory") from None
         if not isinstance(answer, dict) or answer.get("id") != self._count:
             raise ProtocolError("an answer that nobody asked for")

@@ -6,7 +6,7 @@ import contextlib
 import tempfile
 from pathlib import Path
 
-from autograder.box import Box
+from autograder.box import MOST_MEMORY, Box
 from autograder.sandbox import NoSandbox, Zygote
 
 
@@ -29,19 +29,23 @@ class Boxes:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def start(self, files: dict[str, bytes]) -> Box:
+    def start(self, files: dict[str, bytes], most_memory: int = MOST_MEMORY) -> Box:
         """A fresh box with these files beside its notebook.
+
+        Args:
+            files: by name.
+            most_memory: bytes that its processes may take together.
 
         Raises:
             NoSandbox: no zygote can be started.
         """
         if self._zygote is not None:
             try:
-                return Box(self._zygote, files)
+                return Box(self._zygote, files, most_memory)
             except (NoSandbox, OSError):
                 self._end_zygote()
         self._zygote = Zygote(self.tier, Path(self._scratch.name))
-        return Box(self._zygote, files)
+        return Box(self._zygote, files, most_memory)
 
     def close(self) -> None:
         """End the zygote and remove what boxes left behind."""

@@ -44,12 +44,14 @@ title = {title!r}
 # The random inputs of the tests come from this seed: the same for every student.
 seed = {seed}
 
-# Seconds that one cell, one test and one notebook may take. A table of an assignment's
-# own, such as [limits."03-scaled-dot-product-attention"], overrides single values.
+# Seconds that one cell, one test and one notebook may take, and MiB of memory for all
+# processes of a notebook. A table of an assignment's own, such as
+# [limits."03-scaled-dot-product-attention"], overrides single values.
 [limits]
 cell = 30
 test = 20
 notebook = 240
+memory = 2048
 """
 
 
@@ -139,7 +141,7 @@ class ClassFolder:
             if key not in known:
                 raise ClassError(f"{path}: limits.{key} is unknown; there are {sorted(known)}")
             if not isinstance(value, (int, float)) or isinstance(value, bool) or value <= 0:
-                raise ClassError(f"{path}: limits.{key} should be a positive number of seconds")
+                raise ClassError(f"{path}: limits.{key} should be a positive number")
         return Limits(**{key: float(value) for key, value in values.items()})
 
     @property

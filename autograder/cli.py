@@ -56,17 +56,20 @@ def _grade(arguments: argparse.Namespace) -> int:
     folder = ClassFolder.open(arguments.folder)
     if arguments.sandbox == NONE:
         print("No sandbox: the submissions run as ordinary processes with your rights.")
-    say = (lambda text: None) if arguments.quiet else (lambda text: print(text, flush=True))
     result = grade_class(
         folder,
         assignments=arguments.assignment,
         students=arguments.student,
         workers=arguments.workers,
         sandbox=arguments.sandbox,
+        scheduler=arguments.scheduler,
         again=arguments.again,
-        say=say,
+        quiet=arguments.quiet,
     )
-    if result.verdicts:
+    if not result.verdicts:
+        print(f"Nothing to grade in {folder.root}/submitted/STUDENT/ASSIGNMENT/.")
+    else:
+        print(result.summary)
         print()
         print(table(result.verdicts))
         print("* something is left to grade by hand")
@@ -81,7 +84,9 @@ def _grade(arguments: argparse.Namespace) -> int:
             file=sys.stderr,
         )
     for verdict in result.not_judged:
-        print(f"not judged: {verdict.student} {verdict.graded.assignment}", file=sys.stderr)
+        graded = verdict.graded
+        print(f"not judged: {verdict.student} {graded.assignment}", file=sys.stderr)
+        print(graded.reason, file=sys.stderr)
     return 1 if result.not_judged or result.strangers else 0
 
 
@@ -142,6 +147,9 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--assignment", action="append", metavar="NAME", help="only this one")
     one.add_argument("--student", action="append", metavar="ID", help="only this one")
     one.add_argument("--workers", type=_positive, metavar="N", help="how many at a time")
+    one.add_argument(
+        "--scheduler", metavar="ADDRESS", help="a Dask scheduler whose workers grade instead"
+    )
     one.add_argument(
         "--sandbox",
         choices=["auto", BUBBLEWRAP, NONE],

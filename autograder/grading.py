@@ -26,8 +26,8 @@ GRADED, UNREADABLE, NO_NOTEBOOK, OUR_FAULT = "graded", "unreadable", "missing", 
 #: What nbgrader puts where a written answer goes.
 WRITTEN_STUB = "YOUR ANSWER HERE"
 
-#: Starts a box with these files beside its notebook.
-MakeBox = Callable[[dict[str, bytes]], Box]
+#: Starts a box with these files beside its notebook and this many bytes of memory.
+MakeBox = Callable[[dict[str, bytes], int], Box]
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class _Notebook:
         """
         while self.box is None:
             self._check_time()
-            box = self.make_box(self.bundle.companions)
+            box = self.make_box(self.bundle.companions, int(self.limits.memory * 2**20))
             try:
                 self._run_cells(box)
                 self.box = box

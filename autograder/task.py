@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import hashlib
+import threading
 from dataclasses import astuple, dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -73,14 +74,21 @@ def _boxes(sandbox: str) -> Boxes:
     return boxes
 
 
+_one_at_a_time = threading.Lock()
+
+
 def judge(task: Task) -> Graded:
-    """Grade one submission. Testers and the zygote stay warm for the next."""
-    return grade(
-        task.data,
-        task.bundle,
-        make_box=_boxes(task.sandbox).start,
-        seed=task.seed,
-        limits=task.limits,
-        flags=task.flags,
-        tester=_tester(task),
-    )
+    """Grade one submission. Testers and the zygote stay warm for the next.
+
+    A process grades one at a time, also when a Dask worker has several threads.
+    """
+    with _one_at_a_time:
+        return grade(
+            task.data,
+            task.bundle,
+            make_box=_boxes(task.sandbox).start,
+            seed=task.seed,
+            limits=task.limits,
+            flags=task.flags,
+            tester=_tester(task),
+        )

@@ -97,7 +97,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[ClassFolder, Class
     evil.unlink()
     evil.symlink_to(folder.root / "source" / LESSON / "tiny.ipynb")
     (folder.root / "submitted" / "ada" / "99-unknown").mkdir()
-    return folder, grade_class(folder, workers=2, sandbox=boxes().tier, say=quiet)
+    return folder, grade_class(folder, workers=2, sandbox=boxes().tier, quiet=True)
 
 
 def test_everybody_gets_a_verdict(graded: tuple[ClassFolder, ClassResult]) -> None:
@@ -203,14 +203,14 @@ def test_a_later_grading_replaces_an_earlier_one(tmp_path: Path) -> None:
     folder = new(tmp_path)
     hand_in(folder, "ada", solved(folder, why="Because."))
     hand_in(folder, "bob", solved(folder))
-    grade_class(folder, sandbox=boxes().tier, say=quiet)
+    grade_class(folder, sandbox=boxes().tier, quiet=True)
     give_by_hand(folder, "ada", 2.5)
     assert scores_in_gradebook(folder) == {"ada": 10.5, "bob": 8.0}
 
     # The same answer again, with less code: the person's points stay, the others go.
     less = solved(folder, why="Because.", quadruple="def quadruple(x):\n    return x\n")
     hand_in(folder, "ada", less)
-    grade_class(folder, students=["ada"], sandbox=boxes().tier, say=quiet)
+    grade_class(folder, students=["ada"], sandbox=boxes().tier, quiet=True)
     assert scores_in_gradebook(folder) == {"ada": 6.5, "bob": 8.0}
     page = (folder.root / "feedback" / "ada" / LESSON / "tiny.html").read_text()
     assert "2.5 of 3" in page
@@ -218,11 +218,11 @@ def test_a_later_grading_replaces_an_earlier_one(tmp_path: Path) -> None:
 
     # Another answer: it has to be read again. Then a file that is nothing.
     hand_in(folder, "ada", solved(folder, why="No, because."))
-    grade_class(folder, students=["ada"], sandbox=boxes().tier, say=quiet)
+    grade_class(folder, students=["ada"], sandbox=boxes().tier, quiet=True)
     assert scores_in_gradebook(folder)["ada"] == 8.0
     assert entries(folder)["ada"]["needs_manual_grade"] is True
     hand_in(folder, "ada", b"")
-    grade_class(folder, students=["ada"], sandbox=boxes().tier, say=quiet)
+    grade_class(folder, students=["ada"], sandbox=boxes().tier, quiet=True)
     assert scores_in_gradebook(folder) == {"ada": 0.0, "bob": 8.0}
 
 
@@ -235,13 +235,13 @@ def test_what_is_wrong_with_a_class_is_said(tmp_path: Path) -> None:
     with pytest.raises(ClassError, match="is not empty"):
         new_class(tiny_course(tmp_path / "again"), folder.root, say=quiet)
     with pytest.raises(ClassError, match="there are 01-tiny"):
-        grade_class(folder, assignments=["02-other"], sandbox=boxes().tier, say=quiet)
+        grade_class(folder, assignments=["02-other"], sandbox=boxes().tier, quiet=True)
     with pytest.raises(ClassError, match="'zoe' has handed nothing in"):
-        grade_class(folder, students=["zoe"], sandbox=boxes().tier, say=quiet)
+        grade_class(folder, students=["zoe"], sandbox=boxes().tier, quiet=True)
     (folder.root / "grades.json").write_text("{")
     hand_in(folder, "ada", b"")
     with pytest.raises(GradesError, match="move it away"):
-        grade_class(folder, sandbox=boxes().tier, say=quiet)
+        grade_class(folder, sandbox=boxes().tier, quiet=True)
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ def test_class_toml_mistakes_are_named(tmp_path: Path, old: str, new_text: str, 
     path.write_text(path.read_text().replace(old, new_text, 1))
     hand_in(folder, "ada", b"")
     with pytest.raises(ClassError, match=says):
-        grade_class(ClassFolder.open(folder.root), sandbox=boxes().tier, say=quiet)
+        grade_class(ClassFolder.open(folder.root), sandbox=boxes().tier, quiet=True)
 
 
 def test_an_assignment_may_have_limits_of_its_own(tmp_path: Path) -> None:

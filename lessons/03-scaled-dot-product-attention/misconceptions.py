@@ -1285,9 +1285,9 @@ def torch_scaled_dot_product_attention(Q, K, V, mask=None):
 choice(
     "answer_gradient",
     "a",
-    reason="That is what many texts say, and it is true of the median: most queries are saturated. "
-    "But the gradient on the query is multiplied by the keys, which get longer, and a few queries "
-    "have two nearly equal best keys. Look at the mean as well.",
+    reason="That is what many texts say, and for most queries it is right: they are saturated. But "
+    "a few queries have two nearly equal best keys, and their gradient is multiplied by long keys. "
+    "They keep the mean up. Look at the mean as well as at the median.",
 )
 choice(
     "answer_gradient",
@@ -1295,7 +1295,7 @@ choice(
     right=True,
     reason="Most queries are saturated and get nearly no gradient: the median falls by a factor of "
     "more than a hundred. The few whose best two scores are close get a huge one, and the mean "
-    "grows. The next figure measures both.",
+    "does not vanish. The next figure measures both.",
 )
 choice(
     "answer_gradient",
@@ -1340,26 +1340,27 @@ choice(
 choice(
     "answer_silent_bug",
     "a",
-    reason="In F.scaled_dot_product_attention True means: may attend. That is what is_word says. "
-    "It is nn.MultiheadAttention that hides where a mask is True.",
+    reason="Text 0 has no padding, and yet most of its words are wrong: word 1 of text 0 sees only "
+    "two words. Compare all five rows of text 0 with the unmasked result, not only the first.",
 )
 choice(
     "answer_silent_bug",
     "b",
     right=True,
     reason="The weights are (batch, n_q, n_k). A mask (batch, n) broadcasts from the right, as "
-    "(n_q, n_k): query i of EVERY text gets the row of text i. With another batch size it would "
-    "raise an error; here both are 5. It needs an axis of length 1 in the middle.",
+    "(n_q, n_k): query i of EVERY text gets the row of text i, which is right only where i is the "
+    "text's own number: 4 of 15 words. With another batch size it would raise an error; here both "
+    "are 5. The mask needs an axis of length 1 in the middle.",
 )
 choice(
     "answer_silent_bug",
     "c",
-    reason="F.scaled_dot_product_attention divides by the square root of d_k by itself: look at "
-    "the one word that agrees with the unmasked result, or at section 5.",
+    reason="The first word of every text gets the mask of text 0, which hides nothing. So in the "
+    "texts 1 to 4 it sees padding. Only in text 0 is that right.",
 )
 choice(
     "answer_silent_bug",
     "d",
-    reason="Zeros in the padding would not hide it: a key of zeros has score 0, and exp(0) = 1. "
-    "Only the mask can hide a key. Setting the rows of padding to 0 afterwards is harmless.",
+    reason="In F.scaled_dot_product_attention True means: may attend. That is what is_word says. "
+    "It is nn.MultiheadAttention that hides where a mask is True.",
 )

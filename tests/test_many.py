@@ -1,0 +1,249 @@
+"""Many submissions: in parallel, on a cluster, again after a kill, and with progress told."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autograder.batch import grade_class
+from autograder.class_folder import ClassFolder
+from autograder.cli import main
+from autograder.executors import SchedulerError
+from autograder.grades import Verdict
+from autograder.grading import Graded
+from autograder.progress import Progress
+from autograder.task import Task
+
+from .submissions import boxes
+from .test_class import LESSON, entries, hand_in, new, scores_in_gradebook, solved
+
+STUDENTS = 6
+
+
+def fill(folder: ClassFolder) -> None:
+    """Six submissions: right, partly right, wrong, one that ends its process, one broken."""
+    for number in range(STUDENTS - 2):
+        wrong = {} if number % 2 else {"double": f"def double(x):\n    return {number} * x\n"}
+        hand_in(folder, f"student{number}", solved(folder, why=f"Because {number}.", **wrong))
+    ends = "def double(x):\n    import os\n    os._exit(3)\n"
+    hand_in(folder, "student4", solved(folder, double=ends))
+    hand_in(folder, "student5", b"{")
+
+
+def everything(folder: ClassFolder) -> dict[str, Any]:
+    """What a grading leaves behind, but for how long it took."""
+    found: dict[str, Any] = {"gradebook": scores_in_gradebook(folder)}
+    for top in ("autograded", "feedback"):
+        for path in sorted((folder.root / top).rglob("*")):
+            if path.is_file():
+                found[str(path.relative_to(folder.root))] = path.read_text()
+    tree = json.loads((folder.root / "grades.json").read_text())
+    for entry in tree["submissions"]:
+        del entry["seconds"]
+    found["grades.json"] = tree
+    found["grades.csv"] = (folder.root / "grades.csv").read_text()
+    return found
+
+
+def told(progress_text: str) -> list[str]:
+    return re.findall(r"student\d", progress_text)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[ClassFolder, dict[str, Any]]:
+    folder = new(tmp_path_factory.mktemp("undisturbed"))
+    fill(folder)
+    grade_class(folder, workers=1, sandbox=boxes().tier, quiet=True)
+    return folder, everything(folder)
+
+
+def test_two_workers_come_to_the_same(
+    undisturbed: tuple[ClassFolder, dict[str, Any]],
+) -> None:
+    folder, expected = undisturbed
+    grade_class(folder, workers=2, sandbox=boxes().tier, again=True, quiet=True)
+    assert everything(folder) == expected
+
+
+def test_what_did_not_change_is_not_run_again(
+    undisturbed: tuple[ClassFolder, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, expected = undisturbed
+
+    def never(task: Task) -> Graded:
+        raise AssertionError("graded again")
+
+    monkeypatch.setattr("autograder.batch.judge", never)
+    result = grade_class(folder, sandbox=boxes().tier, quiet=True)
+    assert f"{STUDENTS} kept from an earlier run" in result.summary
+    assert everything(folder) == expected
+
+
+def test_a_damaged_kept_verdict_is_made_again(
+    undisturbed: tuple[ClassFolder, dict[str, Any]],
+) -> None:
+    folder, expected = undisturbed
+    for number, path in enumerate(sorted((folder.root / ".results").glob("*.json"))):
+        path.write_text(["", "{}", "[1", '{"score": 1000}'][number % 4])
+    grade_class(folder, workers=1, sandbox=boxes().tier, quiet=True)
+    assert everything(folder) == expected
+
+
+def test_killed_at_any_moment_and_run_again(
+    undisturbed: tuple[ClassFolder, dict[str, Any]],
+) -> None:
+    """Twenty times kill -9 at a random moment; then one run to the end."""
+    folder, expected = undisturbed
+    command = [sys.executable, "-m", "autograder.cli", "grade", str(folder.root)]
+    command += ["--workers", "1", "--sandbox", boxes().tier]
+    rng = random.Random(time.time_ns())
+    started = time.monotonic()
+    subprocess.run([*command, "--again"], check=True, capture_output=True)
+    whole = time.monotonic() - started
+    for path in (folder.root / ".results").glob("*"):
+        path.unlink()
+    for moment in range(20):
+        process = subprocess.Popen(
+            [*command, *(["--again"] if moment % 3 == 0 else [])],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            process.wait(rng.uniform(0.2, 1.0) * whole)
+        except subprocess.TimeoutExpired:
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+        if (folder.root / "grades.json").exists():
+            json.loads((folder.root / "grades.json").read_text())
+    subprocess.run(command, check=True, capture_output=True)
+    assert everything(folder) == expected
+
+
+def test_a_worker_that_dies_costs_one_verdict(tmp_path: Path) -> None:
+    """Not by a student's doing: the grader's own process is ended while it grades."""
+    folder = new(tmp_path)
+    for number in range(3):
+        hand_in(folder, f"student{number}", solved(folder))
+    plugin = tmp_path / "sitecustomize.py"
+    plugin.write_text(
+        "import autograder.task as task, os\n"
+        "usual = task.judge\n"
+        "def judge(one):\n"
+        "    if b'end this worker' in one.data:\n"
+        "        os._exit(9)\n"
+        "    return usual(one)\n"
+        "judge.__module__ = 'autograder.task'; judge.__qualname__ = 'judge'\n"
+        "task.judge = judge\n"
+    )
+    marked = solved(folder, why="end this worker")
+    hand_in(folder, "student1", marked)
+    command = [sys.executable, "-m", "autograder.cli", "grade", str(folder.root)]
+    command += ["--workers", "2", "--sandbox", boxes().tier]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert "not judged: student1" in done.stderr
+    assert {name: entry["score"] for name, entry in entries(folder).items()} == {
+        "student0": 8.0,
+        "student2": 8.0,
+    }
+
+
+@pytest.fixture(scope="module")
+def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real Dask scheduler and two worker processes, on loopback."""
+    folder = tmp_path_factory.mktemp("dask")
+    where = folder / "scheduler.json"
+
+    def start(module: str, *options: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", f"distributed.cli.{module}", *options]
+        command += ["--no-dashboard", "--host", "127.0.0.1"]
+        quiet = subprocess.DEVNULL
+        return subprocess.Popen(command, stdout=quiet, stderr=quiet, cwd=folder)
+
+    started = [start("dask_scheduler", "--port", "0", "--scheduler-file", str(where))]
+    try:
+        until = time.monotonic() + 60
+        while not where.exists():
+            assert time.monotonic() < until, "the scheduler did not start"
+            time.sleep(0.1)
+        address = json.loads(where.read_text())["address"]
+        for _ in range(2):
+            started.append(start("dask_worker", address, "--no-nanny", "--nthreads", "1"))
+        yield address
+    finally:
+        for process in reversed(started):
+            process.terminate()
+            process.wait(timeout=30)
+
+
+def test_a_dask_cluster_comes_to_the_same(
+    undisturbed: tuple[ClassFolder, dict[str, Any]], scheduler: str
+) -> None:
+    folder, expected = undisturbed
+    grade_class(folder, scheduler=scheduler, sandbox=boxes().tier, again=True, quiet=True)
+    assert everything(folder) == expected
+
+
+def test_no_scheduler_is_said_and_loses_nothing(
+    undisturbed: tuple[ClassFolder, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, expected = undisturbed
+    monkeypatch.setattr("autograder.executors.CONNECT_SECONDS", 1)
+    with pytest.raises(SchedulerError, match="no Dask scheduler answers"):
+        grade_class(folder, scheduler="tcp://127.0.0.1:9", sandbox="none", again=True, quiet=True)
+    assert everything(folder) == expected
+
+
+def test_progress_elsewhere_is_a_line_each() -> None:
+    stream = io.StringIO()
+    graded = Graded("01-tiny", "tiny", "graded", seconds=2.0, max_score=8.0)
+    with Progress(3, stream) as progress:
+        progress.tell(Verdict("student0", graded), kept=False)
+        progress.tell(Verdict("student1", graded), kept=True)
+        progress.tell(Verdict("student2", Graded("01-tiny", "tiny", "unreadable")), kept=False)
+    assert told(stream.getvalue()) == ["student0", "student1", "student2"]
+    assert "[1/3, " in stream.getvalue() and "as graded before" in stream.getvalue()
+    for part in ("3 verdicts", "1 kept", "1 unreadable", "slowest student0 01-tiny, 2.0 s"):
+        assert part in progress.summary()
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_on_a_terminal_shows_rate_time_left_and_the_slowest() -> None:
+    stream = Terminal()
+    graded = Graded("01-tiny", "tiny", "graded", seconds=2.0, max_score=8.0)
+    with Progress(2, stream) as progress:
+        progress.tell(Verdict("student0", graded), kept=False)
+        time.sleep(0.2)
+        progress.tell(Verdict("student1", graded), kept=False)
+    assert "2/2" in stream.getvalue()
+    assert "slowest student0 01-tiny 2.0 s" in stream.getvalue()
+    assert "submissions/s" in stream.getvalue() or "s/ submissions" in stream.getvalue()
+
+
+def test_quiet_is_quiet(
+    undisturbed: tuple[ClassFolder, dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, _ = undisturbed
+    assert main(["grade", str(folder.root), "--quiet", "--sandbox", boxes().tier]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert "student0" in captured.out  # the table
+    assert LESSON[:2] in captured.out

@@ -1,0 +1,62 @@
+"""A forked box comes to what a stock Jupyter kernel comes to, on every solved notebook."""
+
+from __future__ import annotations
+
+import copy
+import re
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from autograder.bundle import Bundle
+from autograder.course import DEMONSTRATION, Lesson, is_test, tags
+from autograder.inside_box import MOST_OUTPUT
+
+from .conftest import COURSE
+from .submissions import boxes, notebook_with
+
+
+def plain(text: str) -> str:
+    """Printed text without what differs by nature: addresses and white space at line ends."""
+    text = re.sub(r"0x[0-9a-f]+", "ADDRESS", text)
+    return "\n".join(line.rstrip() for line in text.strip().splitlines())
+
+
+def printed(cell: nbformat.NotebookNode) -> str:
+    """What a cell printed and its last value, as a terminal would show them."""
+    parts = []
+    for output in cell.outputs:
+        if output.output_type == "stream" and output.name == "stdout":
+            parts.append(output.text)
+        elif output.output_type == "execute_result":
+            parts.append(output.data["text/plain"])
+    return plain("\n".join(part.rstrip("\n") for part in parts))
+
+
+@pytest.mark.parametrize("lesson", COURSE.lessons, ids=lambda lesson: lesson.folder)
+def test_a_box_prints_what_a_stock_kernel_prints(
+    lesson: Lesson, bundles: dict[str, Bundle], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    bundle = bundles[lesson.folder]
+    notebook = copy.deepcopy(notebook_with(bundle))
+    notebook.cells = [
+        cell
+        for cell in notebook.cells
+        if cell.cell_type == "code" and DEMONSTRATION not in tags(cell) and not is_test(cell)
+    ]
+    folder = tmp_path_factory.mktemp("kernel")
+    for name, data in bundle.companions.items():
+        (folder / name).write_bytes(data)
+    NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(folder)}}).execute()
+    compared = 0
+    with boxes().start(bundle.companions) as box:
+        for cell in notebook.cells:
+            reply = box.run(cell.source, 60)
+            assert reply.error is None, f"{cell.source}\n{reply.error}"
+            shown = re.sub(r"^Out\[\d+\]: ?", "", plain(reply.output), flags=re.M)
+            expected = printed(cell)
+            assert len(expected) < MOST_OUTPUT
+            assert plain(shown) == expected, cell.source
+            compared += bool(expected)
+    assert compared, "no cell prints anything: nothing was compared"
