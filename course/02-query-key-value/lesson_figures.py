@@ -28,6 +28,11 @@ COLOUR_MAP = "Blues"
 MOST_ANNOTATED_CELLS = 150
 
 
+def _escaped(text: str) -> str:
+    """Text for Markdown in which a token such as <end> is no HTML tag."""
+    return text.replace("<", "&lt;")
+
+
 def show(figure: Figure, caption: str, alt: str, table: str = "") -> None:
     """Display a figure with its caption, and in words; close it.
 
@@ -45,10 +50,10 @@ def show(figure: Figure, caption: str, alt: str, table: str = "") -> None:
     plt.close(figure)
     image = Image(data=buffer.getvalue(), format="png", alt=alt)
     display(image)
-    words = f"{alt}\n\n{table}".strip()
+    words = f"{_escaped(alt)}\n\n{table}".strip()
     display(
         Markdown(
-            f"*{caption}*\n\n<details><summary>This figure in words"
+            f"*{_escaped(caption)}*\n\n<details><summary>This figure in words"
             f"{' and numbers' if table else ''}</summary>\n\n{words}\n\n</details>"
         )
     )
@@ -100,10 +105,12 @@ def text_table(
 ) -> str:
     """The same weights as a Markdown table with two decimals."""
     matrix = np.asarray(weights, dtype=float)
-    head = "| " + " | ".join([corner, *columns]) + " |"
+    head = "| " + " | ".join([corner, *map(_escaped, columns)]) + " |"
     rule = "|" + "---|" * (len(columns) + 1)
     body = [
-        "| " + " | ".join([f"**{row}**", *(f"{value + 0.0:.2f}" for value in values)]) + " |"
+        "| "
+        + " | ".join([f"**{_escaped(row)}**", *(f"{value + 0.0:.2f}" for value in values)])
+        + " |"
         for row, values in zip(rows, matrix)
     ]
     return "\n".join([head, rule, *body])

@@ -35,10 +35,9 @@ def rnn_hidden_states(X, W_x, W_h, h0=None):
 def rnn_hidden_states(X, W_x, W_h, h0=None):
     rnn = nn.RNN(W_x.shape[0], W_h.shape[0], bias=False, batch_first=True).double()
     start = None if h0 is None else torch.tensor(h0, dtype=torch.float64)[None, None]
-    with torch.no_grad():
-        rnn.weight_ih_l0.copy_(torch.tensor(W_x.T.copy()))
-        rnn.weight_hh_l0.copy_(torch.tensor(W_h.T.copy()))
-        return rnn(torch.tensor(X, dtype=torch.float64)[None], start)[0][0].numpy()
+    matrices = {"weight_ih_l0": W_x.T.copy(), "weight_hh_l0": W_h.T.copy()}
+    rnn.load_state_dict({name: torch.tensor(matrix) for name, matrix in matrices.items()})
+    return rnn(torch.tensor(X, dtype=torch.float64)[None], start)[0][0].detach().numpy()
 
 
 @alternative("rnn_hidden_states", "rnn_recursion")
@@ -99,7 +98,7 @@ def position_influence(X, W_x, W_h):
 @alternative("position_influence", "influence_carried_forward")
 def position_influence(X, W_x, W_h):
     n, d_in = X.shape
-    h = np.zeros(W_h.shape[0])
+    h = np.zeros(len(W_h))
     J = np.zeros((n, d_in, len(h)))  # d h / d x_t, transposed
     for t in range(n):
         h = np.tanh(X[t] @ W_x + h @ W_h)

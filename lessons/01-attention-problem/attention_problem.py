@@ -148,17 +148,15 @@ assert_close(
     atol=1e-7,
 )
 
-# Any shapes, against torch's own network (it stores its matrices transposed).
+# Other shapes, against torch's own network (it stores its matrices transposed).
 rng = check_rng()
-n, d_in, d_h = 6, 3, 4
-X = rng.normal(size=(n, d_in))
-W_x = rng.normal(size=(d_in, d_h)) * 0.5
-W_h = rng.normal(size=(d_h, d_h)) * 0.5
-rnn = nn.RNN(d_in, d_h, bias=False).double()
-with torch.no_grad():
-    rnn.weight_ih_l0.copy_(torch.tensor(W_x.T))
-    rnn.weight_hh_l0.copy_(torch.tensor(W_h.T))
-    expected = rnn(torch.tensor(X))[0].numpy()
+X, W_x = rng.normal(size=(6, 3)), rng.normal(size=(3, 4)) / 2
+W_h = rng.normal(size=(4, 4)) / 2
+network = nn.RNN(3, 4, bias=False, dtype=torch.float64)
+network.load_state_dict(
+    {"weight_ih_l0": torch.tensor(W_x.T), "weight_hh_l0": torch.tensor(W_h.T)}
+)
+expected = network(torch.tensor(X))[0].detach().numpy()
 assert_close(
     rnn_hidden_states(X, W_x, W_h),
     expected,
@@ -314,8 +312,8 @@ rng = np.random.default_rng(2)
 W_x = rng.normal(size=(4, 8)) * 0.5
 W_h = rng.normal(size=(8, 8)) * 0.3
 for X, words in [(X_short, short), (X_long, long)]:
-    H = rnn_hidden_states(X, W_x, W_h)  # (n, 8)
-    print(len(words), "words:", H.shape[0], "states; the last one has shape", H[-1].shape)
+    states = rnn_hidden_states(X, W_x, W_h)  # (n, 8)
+    print(len(words), "words:", len(states), "states; the last one has shape", states[-1].shape)
 
 # %% [markdown]
 # Eight and eight. A sentence three times as long gets the same room. The encoder made 5 and 16
@@ -1144,9 +1142,9 @@ def effect_of_a_change(model, n=40):
     model.double()  # float32 would round the smallest movements away
     _, last = model.encoder(model.read_vectors(source))
     distance = []
-    for t in range(n):
+    for place in range(n):
         changed = source.clone()
-        changed[:, t] = (source[:, t] + torch.randint(1, 10, (100,), generator=generator)) % 10
+        changed[:, place] = (source[:, place] + torch.randint(1, 10, (100,), generator=generator)) % 10
         _, moved = model.encoder(model.read_vectors(changed))
         distance.append((moved - last)[0].norm(dim=-1).mean().item())
     model.float()
@@ -1433,9 +1431,8 @@ assert np.allclose(random_map.sum(-1), 1, atol=1e-5) and random_map.max() < 0.6
 # %% tags=["demonstration", "nbval-ignore-output"]
 # A few seconds on a quiet laptop; the losses depend on training.
 translator = train_translator(seed=0)
-with torch.no_grad():
-    source, previous, _ = as_numbers([example])
-    predicted = translator(source, previous)[0].argmax(-1)[0]
+source, previous, _ = as_numbers([example])
+predicted = translator(source, previous)[0].argmax(-1)[0]
 print(" ".join(example[0]), "->", " ".join(french_words[i] for i in predicted))
 assert [french_words[i] for i in predicted] == [*example[1], "<end>"]
 

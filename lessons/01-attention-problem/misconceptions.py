@@ -779,7 +779,7 @@ def weighted_average(weights, values):
 def weighted_average(weights, values):
     if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
         raise ValueError
-    with np.errstate(all="ignore"):
+    with np.errstate(invalid="ignore"):
         return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
 
 
@@ -807,7 +807,7 @@ def weighted_average(weights, values):
 def weighted_average(weights, values):
     if weights.shape[-1] != values.shape[-2] or (weights < 0).any() or not weights.any():
         raise ValueError
-    with np.errstate(all="ignore"):
+    with np.errstate(invalid="ignore"):
         return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
 
 

@@ -742,7 +742,7 @@ def soft_lookup(query, keys, values, temperature=1.0):
 @misconception(
     "soft_lookup",
     "value_only",
-    sentence="You return the value alone. Return the value and the weights, in this order.",
+    sentence="You return the answer alone. Return the answer and the weights, in this order.",
     seen="folklore",
 )
 def soft_lookup(query, keys, values, temperature=1.0):
@@ -755,7 +755,7 @@ def soft_lookup(query, keys, values, temperature=1.0):
 @misconception(
     "soft_lookup",
     "weights_first",
-    sentence="You return the weights first. The order is value, weights.",
+    sentence="You return the weights first. The order is: answer, weights.",
     seen="folklore",
 )
 def soft_lookup(query, keys, values, temperature=1.0):
@@ -915,7 +915,7 @@ def soft_lookup(query, keys, values, temperature=1.0):
 @misconception(
     "soft_lookup",
     "integer_value",
-    sentence="The value gets the type of the values, so integer values cut the average. It must "
+    sentence="The answer gets the type of the values, so integer values cut the average. It must "
     "be floating.",
     seen="folklore",
 )
@@ -1052,8 +1052,8 @@ choice(
 choice(
     "answer_shared",
     "a",
-    reason="That is what shared vectors do best: make all k_i long and different, and the score "
-    "of a word with itself is the largest of its row.",
+    reason="That is what shared vectors do best: make all k_i equally long, far from zero, with "
+    "different directions. Then the score of a word with itself is the largest of its row.",
 )
 choice(
     "answer_shared",
@@ -1072,8 +1072,8 @@ choice(
     "answer_shared",
     "d",
     right=True,
-    reason="The friends sit in a circle, as the days do. The largest score between two of them is "
-    "mutual, so two friends would have to be each other's right neighbour.",
+    reason="What beats what is a circle, as the days are. The largest score between two different "
+    "ones is mutual, so two of the three would have to beat each other.",
 )
 
 choice(

@@ -1151,7 +1151,7 @@ def torch_scaled_dot_product_attention(Q, K, V, mask=None):
     seen="folklore",
 )
 def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    with torch.no_grad():
+    with torch.set_grad_enabled(False):
         s = Q @ K.mT / math.sqrt(Q.shape[-1])
         w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
         w = w if mask is None else w * mask

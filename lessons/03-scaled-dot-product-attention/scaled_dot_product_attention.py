@@ -166,7 +166,8 @@ checks_passed("dot_product_variance")
 ### BEGIN HIDDEN TESTS
 @probe
 def measured_variance(d_k, num_pairs, seed):
-    return dot_product_variance(d_k, num_pairs, np.random.default_rng(seed))
+    from_seed = np.random.default_rng(seed)
+    return dot_product_variance(d_k, num_pairs, from_seed)
 
 
 for seed in check_rng().integers(2**31, size=12):
@@ -366,7 +367,7 @@ figure.tight_layout()
 g16, g1024 = bare[1][1], bare[-1][1]
 assert bare[-1][0].mean() < 0.25 and min(e.mean() for e, _ in scaled) > 2.2
 assert np.median(g1024) < 0.02 and np.median(g1024) < np.median(g16) / 50
-assert np.median(bare[0][1]) < 0.7 < 1 < np.median(g16)  # the median first rises
+assert np.median(bare[0][1]) < 0.7 and np.median(g16) > 1  # the median first rises
 assert all(1 < g.mean() < 2.5 for _, g in bare[2:])  # the mean does not vanish: it levels off
 assert all(0.2 < np.median(g) < 0.4 and 0.2 < g.mean() < 0.4 for _, g in scaled)
 tenth = np.sort(g1024)[-200:].sum() / g1024.sum()
@@ -390,8 +391,7 @@ show(
 # it falls to nearly 0. The mean rises too, and levels off between 1 and 2. (Outside this notebook
 # we went on to $d_k = 4096$: median $10^{-8}$, mean 1.8.)
 #
-# So three sentences that one often reads need a correction. We call such a sentence **folklore**:
-# many texts repeat it, and it is wrong or only half right.
+# So three sentences that one often reads need a correction.
 #
 # - *"Without the scale the gradients vanish."* For **most** queries they do. For the few queries
 #   whose two best keys have nearly equal scores they are huge, and the **mean** does not vanish.
@@ -546,7 +546,8 @@ assert_close(output, expected, message, name="output")
 
 # A mask with one row a query: False = must not attend.
 mask = np.array([[True, True, False, True, False], [False, True, True, True, True], [True] * 5])
-output, weights = scaled_dot_product_attention(Q, K, V, mask)
+both = scaled_dot_product_attention(Q, K, V, mask)
+output, weights = both
 assert_equal(
     weights > 0,
     mask,
@@ -854,7 +855,7 @@ mask = padding_mask([5, 2, 4], 5)
 assert_equal(
     np.shape(mask),
     (3, 1, 5),
-    "Three texts, five keys: the shape is (batch, 1, n_k), with the axis of length 1 in the middle.",
+    "Three texts, five keys: the shape is (batch, 1, n_k), the axis of length 1 in the middle.",
     name="the shape",
 )
 assert_equal(
@@ -1088,8 +1089,8 @@ def torch_scaled_dot_product_attention(Q, K, V, mask=None):
     if mask is None:
         weights = torch.softmax(scores, dim=-1)
     else:
-        # The most negative finite number, not -inf: an empty row is then finite all the way, and the
-        # second line sets it to zero. In other rows exp() of it is 0 anyway.
+        # The most negative finite number, not -inf: an empty row is then finite all the way, and
+        # the second line sets it to zero. In other rows exp() of it is 0 anyway.
         scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
         weights = torch.softmax(scores, dim=-1).masked_fill(~mask, 0.0)
     return weights @ V, weights
@@ -1137,11 +1138,11 @@ assert_close(output, F.scaled_dot_product_attention(Q2, K2, V2), message, name="
 # Gradients: through the output, to all three inputs.
 @probe
 def gradients(Q, K, V):
-    Q, K, V = (x.clone().requires_grad_() for x in (Q, K, V))
-    output, weights = torch_scaled_dot_product_attention(Q, K, V)
+    leaves = [x.clone().requires_grad_() for x in (Q, K, V)]
+    output, _ = torch_scaled_dot_product_attention(*leaves)
     if output.requires_grad:
         (output[:, 0] ** 2).sum().backward()
-    return Q.grad, K.grad, V.grad
+    return [leaf.grad for leaf in leaves]
 
 
 leaves = [x.clone().requires_grad_() for x in (Q, K, V)]
@@ -1569,7 +1570,7 @@ for name, factor, start in (
 
 assert min(a for _, _, a in runs["scale, start 1"]) > 0.95
 assert max(a for _, _, a in runs["no scale, start 1"]) < 0.5
-assert 0.4 < min(a for _, _, a in runs["no scale, start 0.58"])
+assert min(a for _, _, a in runs["no scale, start 0.58"]) > 0.4
 assert max(a for _, _, a in runs["no scale, start 0.58"]) < 0.75
 assert min(a for _, _, a in runs["no scale, start 0.21"]) > 0.99
 
@@ -1586,9 +1587,7 @@ for (name, trained), (colour, line) in zip(runs.items(), styles):
     for index, (_, losses, _) in enumerate(trained):
         label = name if index == 0 else None
         axes.semilogy(smooth(losses), line, color=colour, lw=1.6, label=label)
-axes.set(
-    xlabel="training step", ylabel="squared error (mean of 10 steps)", ylim=(1e-3, 3)
-)
+axes.set(xlabel="training step", ylabel="squared error (mean of 10 steps)", ylim=(1e-3, 3))
 axes.legend(
     fontsize=8,
     title="start: standard deviation\nof the entries",
@@ -1599,7 +1598,7 @@ axes.legend(
 
 final = {name: np.mean([loss[-20:] for _, loss, _ in trained]) for name, trained in runs.items()}
 assert final["scale, start 1"] < 0.1 and 0.8 < final["no scale, start 1"] < 1.6
-assert 0.6 < final["no scale, start 0.58"] < 1.3 and final["no scale, start 0.21"] < 0.005
+assert 0.6 < final["no scale, start 0.58"] < 1.3 and final["no scale, start 0.21"] < 1e-3
 show(
     figure,
     "Figure 3. Entries of variance 1: with the scale the dictionary is learned, without it the "
@@ -1607,12 +1606,12 @@ show(
     "that attention cannot be trained without the scale: what counts is how large the scores are "
     "when training begins.",
     "Squared error against step, three runs each. With scale: from about 1 to below 0.1. Without "
-    "scale at start 1: falls slowly and stays above 0.8. At start 0.58: somewhat lower, near 0.9. "
-    "Without scale at start 0.21: below 0.005.",
+    "scale at start 1: falls slowly from 1.6 and stays above 0.8. At start 0.58: somewhat "
+    "lower, near 0.9. Without scale at start 0.21: fastest, below 0.001 at the end.",
 )
 
 # %% [markdown]
-# Read the four lines together. The folklore tells only the first two.
+# Read the four results together. Most texts tell only the first two.
 #
 # - **Entries of variance 1** (start 1, as from `nn.Embedding`): with the scale 0.98 or more is
 #   right, without it 0.3 to 0.4. Outside this notebook we also tried 1,500 steps (0.39 to 0.56) and
@@ -1678,22 +1677,28 @@ def log_loss_with_safety(tables, keys, digits, factor):
 # Printed accuracies come from training: they may differ in the last digit on another machine.
 by_loss = {"squared_error": [accuracy for _, _, accuracy in runs["no scale, start 1"]]}
 for loss_of in (log_loss, log_loss_with_safety):
-    by_loss[loss_of.__name__] = [
-        train(UNDO, 1.0, seed, loss_of=loss_of)[2] for seed in range(3)
-    ]
+    by_loss[loss_of.__name__] = [train(UNDO, 1.0, s, loss_of=loss_of)[2] for s in range(3)]
 for name, accuracies in by_loss.items():
     print(f"no scale, start 1, {name:21s} accuracy", *(f"{a:.2f}" for a in accuracies))
 assert min(by_loss["log_loss"]) > 0.95
 assert max(by_loss["log_loss_with_safety"]) < 0.8
 
+untrained = {name: torch.randn(WORDS, D_K) for name in ("query", "key")}
+tiny = log_loss(untrained, *questions(2000, torch.Generator()), UNDO) > -math.log(1e-9)
+print(f"before training: w_r < 1e-9 in {tiny.float().mean():.0%} of the questions")
+assert 0.45 < tiny.float().mean() < 0.65
+
 # %% [markdown]
-# The model without the scale learns with the log loss. With the safety number it does not. At the
-# start about half of the right answers have $w_r < 10^{-9}$. There the sum is $10^{-9}$ whatever
-# the weight does, and the gradient is gone. So before you say "attention needs the scale" or "it
-# does not", look at the loss. A safe log is computed from the scores (`log_softmax`, `logsumexp`).
+# With the log loss the model without the scale learns everything. The safety number spoils it
+# again: only about 0.6 is right. In more than half of the questions $w_r$ is below $10^{-9}$ before
+# training. There the sum is nearly $10^{-9}$ whatever the weight does, and the gradient is nearly
+# gone. So before you say "attention needs the scale" or "it does not", look at the loss. A log that
+# is safe *and* keeps its gradient is computed from the scores (`log_softmax`, `logsumexp`).
 #
-# What have the two models of variance 1 learned? Ask them for "le chat noir dort". These are
-# trained maps, of seed 0.
+# ### What they have learned
+#
+# Back to the squared error. What have the two models of variance 1 learned? Ask them for "le chat
+# noir dort". These are trained maps, of seed 0.
 
 # %% tags=["demonstration"]
 english = ["the", "black", "cat", "is", "sleeping"]
@@ -1721,7 +1726,7 @@ for seed in range(3):
 hardness = [trained_map("no scale, start 1", UNDO, range(5), seed=s).max(-1) for s in range(3)]
 assert np.mean(hardness) > 0.85  # sure of itself...
 found = [trained_map("no scale, start 1", UNDO, range(5), seed=s).argmax(-1) for s in range(3)]
-assert np.mean(np.array(found) == ids) < 0.9  # ...and often wrong
+assert np.mean(np.array(found) == ids) < 0.75  # ...and often wrong
 show(
     figure,
     "Figure 4. Left: with the scale every French word finds its partner. Right: without it most "
@@ -1752,15 +1757,17 @@ figure.tight_layout()
 masked, unmasked = maps["padding_mask([2], 5)"], maps["no mask"]
 assert (masked[:, 2:] == 0).all() and np.allclose(masked.sum(-1), 1)
 assert masked[0, 0] > 0.9 and masked[1, 1] > 0.9  # le/the and chat/cat
-assert unmasked[2:, 2:].sum(-1).mean() > 0.3  # words without a partner look at padding
+assert unmasked[2:, 2:].sum(-1).min() > 0.15  # words without a partner: part goes to padding
+assert unmasked[:2, 2:].sum(-1).max() < 0.1  # words with a partner: nearly nothing
 show(
     figure,
-    "Figure 5. Without a mask, words that have no partner here look at the padding. With the mask "
-    "the padding gets exactly 0. But the rows of 'noir' and 'dort' still sum to 1: softmax cannot "
-    "say 'nowhere'. Do not read such a row as a finding.",
+    "Figure 5. Without a mask, words that have no partner here give a part of their weight to the "
+    "padding: 'noir' most of it, 'dort' about 0.3. With the mask the padding gets exactly 0. But "
+    "the rows of 'noir' and 'dort' still sum to 1: softmax cannot say 'nowhere'. Do "
+    "not read such a row as a finding.",
     "Two heat maps, four French words by the, cat and three padding positions. Without mask noir "
-    "and dort give much of their weight to padding. With mask the padding columns are 0 and "
-    "noir and dort share their weight between the and cat.",
+    "gives 0.88 to padding and dort 0.29; le and chat nearly nothing. With mask the padding "
+    "columns are 0 and noir and dort share their weight between the and cat.",
     "\n\n".join(f"{title}\n\n{text_table(w, french, labels)}" for title, w in maps.items()),
 )
 
@@ -1805,7 +1812,8 @@ show(
 #
 # torch's function computes the same result without ever holding the whole matrix: it works on
 # blocks of keys, one after another. Dao and others (2022) call this **FlashAttention**; lesson 11
-# builds it. **Predict, then run:** when $n$ doubles, by what factor do its time and its memory grow? And yours?
+# builds it. **Predict, then run:** when $n$ doubles, by what factor do its time and its memory
+# grow? And yours?
 #
 # We measure two things: the processor time of one call, and the memory that the forward pass keeps
 # for the backward pass.
@@ -1877,9 +1885,9 @@ print(f"memory, n from 2048 to 4096: yours x {yours[-1] / yours[-2]:.2f}, torch'
 show(
     figure,
     "Figure 6. Time grows about like $n^2$ for both, sometimes faster: a large matrix no longer "
-    "fits into the processor's caches, and other programs disturb the clock. Memory grows like $n^2$ for the plain formula, but "
-    "only like $n$ for torch's function. Do not conclude that torch's function makes attention "
-    "linear: it saves memory, not multiplications.",
+    "fits into the processor's caches, and other programs disturb the clock. Memory grows like "
+    "$n^2$ for the plain formula, but only like $n$ for torch's function. Do not conclude that "
+    "torch's function makes attention linear: it saves memory, not multiplications.",
     "Two log-log plots against n from 256 to 4096. Left, time: both curves rise about as n "
     "squared, torch's lies lower. Right, memory kept: yours follows n squared up to more "
     "than 64 MiB, torch's follows n and ends near 4 MiB.",
