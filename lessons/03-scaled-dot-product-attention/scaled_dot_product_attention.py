@@ -1557,15 +1557,18 @@ def train(factor, start, seed, lr=3e-3, loss_of=squared_error, steps=300):
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Printed accuracies come from training: they may differ in the last digit on another machine.
 UNDO = math.sqrt(D_K)  # queries times this factor: the scale is undone
-runs = {}
-for name, factor, start in (
-    ("scale, start 1", 1.0, 1.0),
-    ("no scale, start 1", UNDO, 1.0),
-    ("no scale, start 0.58", UNDO, 3**-0.5),
-    ("no scale, start 0.21", UNDO, D_K**-0.25),
-):
-    runs[name] = [train(factor, start, seed) for seed in range(3)]
-    accuracies = [accuracy for _, _, accuracy in runs[name]]
+settings = {
+    "scale, start 1": (1.0, 1.0),
+    "no scale, start 1": (UNDO, 1.0),
+    "no scale, start 0.58": (UNDO, 3**-0.5),
+    "no scale, start 0.21": (UNDO, D_K**-0.25),
+}
+runs = {
+    name: [train(factor, start, seed) for seed in range(3)]
+    for name, (factor, start) in settings.items()
+}
+for name, trained in runs.items():
+    accuracies = [accuracy for _, _, accuracy in trained]
     print(f"{name:22s} accuracy", *(f"{a:.2f}" for a in accuracies))
 
 assert min(a for _, _, a in runs["scale, start 1"]) > 0.95
