@@ -1854,15 +1854,16 @@ def kept_mebibytes(function, inputs):
 
 lengths = (256, 512, 1024, 2048, 4096)
 functions = {"yours": torch_scaled_dot_product_attention, "torch's": F.scaled_dot_product_attention}
-cost = {name: [] for name in functions}
+rows = []
 print("    n   yours: ms     MiB   torch's: ms     MiB")
 for n in lengths:
     generator = torch.Generator().manual_seed(n)
     inputs = [torch.randn(1, 1, n, 64, generator=generator, requires_grad=True) for _ in range(3)]
-    for name, function in functions.items():
-        cost[name].append((seconds(function, inputs), kept_mebibytes(function, inputs)))
-    (t0, m0), (t1, m1) = cost["yours"][-1], cost["torch's"][-1]
+    row = {name: (seconds(f, inputs), kept_mebibytes(f, inputs)) for name, f in functions.items()}
+    (t0, m0), (t1, m1) = row["yours"], row["torch's"]
     print(f"{n:5d}{t0 * 1e3:12.1f}{m0:8.1f}{t1 * 1e3:14.1f}{m1:8.1f}")
+    rows.append(row)
+cost = {name: [row[name] for row in rows] for name in functions}
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.6))
