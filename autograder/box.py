@@ -16,14 +16,13 @@ from typing import Any
 
 from autograder import channel
 from autograder.confinement import BoxLimits
+from autograder.inside_box import MOST_ERROR_TEXT, MOST_OUTPUT
+from autograder.plain_text import plain, plain_line
 from autograder.sandbox import NoSandbox, Zygote
 from autograder.wire import ProtocolError
 
 #: Seconds a fresh box may take until it is ready: a fork, on a busy machine.
 START_SECONDS = 60.0
-
-#: How often the memory of a box is looked at while it works, in seconds.
-WATCH_SECONDS = 0.2
 
 #: Bytes that the processes of a box may take together.
 MOST_MEMORY = BoxLimits().memory
@@ -89,6 +88,7 @@ class Box:
         self._channel = mine
         self._most_memory = most_memory
         self._count = 0
+        self._next_look = time.monotonic() + channel.WATCH_SECONDS
         self._ended = False
         zygote.fork(its.fileno())
         its.close()
@@ -143,8 +143,14 @@ class Box:
         deadline = time.monotonic() + seconds
         self._count += 1
         try:
-            channel.send(self._channel, {"id": self._count, **request}, deadline=deadline)
-            answer = self._receive(deadline)
+            whole = {"id": self._count, **request}
+            channel.send(self._channel, whole, deadline=deadline, watch=self._watch)
+            answer = channel.receive(self._channel, deadline=deadline, watch=self._watch)
+            # The id may be anything, also an array that has no truth value.
+            if not isinstance(answer, dict) or type(number := answer.get("id")) is not int:
+                raise ProtocolError("an answer without a number")
+            if number != self._count:
+                raise ProtocolError("an answer that nobody asked for")
         except channel.Late:
             self.close()
             raise BoxTimeout(f"no answer within {seconds:g} seconds") from None
@@ -157,7 +163,8 @@ class Box:
             self.close()
             raise
         output = answer.get("output", "")
-        output = output if isinstance(output, str) else ""
+        # The box keeps to this length itself, as long as it is what we started.
+        output = plain(output, MOST_OUTPUT + 100) if isinstance(output, str) else ""
         if answer.get("missing") is True:
             return Reply(missing=True, output=output)
         raised = answer.get("error")
@@ -165,24 +172,15 @@ class Box:
             return Reply(value=answer.get("value"), output=output)
         return Reply(error=_box_error(raised), output=output)
 
-    def _receive(self, deadline: float) -> dict[str, Any]:
-        """The answer to the last request; meanwhile the memory of the box is watched."""
-        while True:
-            try:
-                answer = channel.receive(
-                    self._channel,
-                    deadline=deadline,
-                    first_byte=min(deadline, time.monotonic() + WATCH_SECONDS),
-                )
-                break
-            except channel.NothingYet:
-                if self._zygote.memory() > self._most_memory:
-                    self.close()
-                    limit = f"{self._most_memory / 2**30:.3g} GiB"
-                    raise BoxDied(f"it took more than {limit} of memory") from None
-        if not isinstance(answer, dict) or answer.get("id") != self._count:
-            raise ProtocolError("an answer that nobody asked for")
-        return answer
+    def _watch(self) -> None:
+        """End the box when its processes take too much memory; called while it works."""
+        if time.monotonic() < self._next_look:
+            return
+        taken = self._zygote.memory()
+        self._next_look = time.monotonic() + channel.WATCH_SECONDS
+        if taken > self._most_memory:
+            self.close()
+            raise BoxDied(f"it took more than {self._most_memory / 2**30:.3g} GiB of memory")
 
     def _epitaph(self) -> str:
         """How a box ended that hung up by itself."""
@@ -203,4 +201,5 @@ def _box_error(error: Any) -> BoxError:
     text = error.get("text") if isinstance(error, dict) else None
     if not isinstance(types, list) or not types or not all(isinstance(t, str) for t in types):
         types = ["Exception"]
-    return BoxError(tuple(t[:80] for t in types[:20]), text[:2000] if isinstance(text, str) else "")
+    kinds = tuple(plain_line(kind, 80) for kind in types[:20])
+    return BoxError(kinds, plain(text, MOST_ERROR_TEXT) if isinstance(text, str) else "")

@@ -6,7 +6,7 @@ import contextlib
 import tempfile
 from pathlib import Path
 
-from autograder.box import MOST_MEMORY, Box
+from autograder.box import MOST_MEMORY, Box, BoxFailure
 from autograder.sandbox import NoSandbox, Zygote
 
 
@@ -37,15 +37,19 @@ class Boxes:
             most_memory: bytes that its processes may take together.
 
         Raises:
-            NoSandbox: no zygote can be started.
+            NoSandbox: no zygote can be started, or none that gives a box.
         """
         if self._zygote is not None:
             try:
                 return Box(self._zygote, files, most_memory)
-            except (NoSandbox, OSError):
+            except (NoSandbox, OSError, BoxFailure):
                 self._end_zygote()
         self._zygote = Zygote(self.tier, Path(self._scratch.name))
-        return Box(self._zygote, files, most_memory)
+        try:
+            return Box(self._zygote, files, most_memory)
+        except BoxFailure as failure:
+            self._end_zygote()
+            raise NoSandbox(f"a box could not be started: {failure}") from None
 
     def close(self) -> None:
         """End the zygote and remove what boxes left behind."""

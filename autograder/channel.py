@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import socket
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from autograder import wire
+
+Done = TypeVar("Done")
+
+#: Called at least this often while the other side is waited for, in seconds.
+WATCH_SECONDS = 0.2
 
 
 class Closed(Exception):
@@ -17,22 +23,38 @@ class Late(Exception):
     """The deadline passed first."""
 
 
-class NothingYet(Exception):
-    """No frame has begun; the deadline has not passed."""
+Watch = Callable[[], None]
 
 
-def _until(channel: socket.socket, deadline: float | None) -> None:
-    if deadline is None:
-        channel.settimeout(None)
-        return
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise Late
-    channel.settimeout(left)
+def _patiently(
+    channel: socket.socket, step: Callable[[], Done], deadline: float | None, watch: Watch | None
+) -> Done:
+    """Do one step on the socket as soon as it can be done.
+
+    ``watch`` is called whether the other side is silent or sends byte by byte.
+    """
+    while True:
+        if watch is not None:
+            watch()
+        left = None if deadline is None else deadline - time.monotonic()
+        if left is not None and left <= 0:
+            raise Late
+        channel.settimeout(left if left is None else min(left, WATCH_SECONDS))
+        try:
+            return step()
+        except TimeoutError:
+            continue
+        except OSError:
+            raise Closed from None
 
 
 def send(
-    channel: socket.socket, value: Any, *, strict: bool = True, deadline: float | None = None
+    channel: socket.socket,
+    value: Any,
+    *,
+    strict: bool = True,
+    deadline: float | None = None,
+    watch: Watch | None = None,
 ) -> None:
     """Send one frame.
 
@@ -41,52 +63,43 @@ def send(
         Late, Closed: it could not be sent.
     """
     frame = memoryview(wire.encode(value, strict=strict))
-    try:
-        while frame:
-            _until(channel, deadline)
-            frame = frame[channel.send(frame[: 2**20]) :]
-    except TimeoutError:
-        raise Late from None
-    except OSError:
-        raise Closed from None
+    while frame:
+        part = frame[: 2**20]
+        frame = frame[_patiently(channel, lambda: channel.send(part), deadline, watch) :]  # noqa: B023
 
 
 def receive(
-    channel: socket.socket, *, deadline: float | None = None, first_byte: float | None = None
+    channel: socket.socket, *, deadline: float | None = None, watch: Watch | None = None
 ) -> Any:
     """Receive one frame and decode it.
 
     Args:
         channel: where from.
         deadline: when the whole frame has to be there.
-        first_byte: when its beginning has to be there, else :class:`NothingYet`.
+        watch: is called every now and then meanwhile; what it raises goes to the caller.
 
     Raises:
         ProtocolError: bytes that are no frame.
-        Late, Closed, NothingYet: none came.
+        Late, Closed: none came.
     """
-    try:
-        first = _exactly(channel, 1, deadline if first_byte is None else first_byte)
-    except Late:
-        if deadline is not None and time.monotonic() < deadline:
-            raise NothingYet from None
-        raise
-    header = first + _exactly(channel, wire.HEADER.size - 1, deadline)
-    body = _exactly(channel, wire.frame_length(bytes(header)), deadline)
-    return wire.decode(header + body)
+    frame = bytearray()
+    _fill(frame, wire.HEADER.size, channel, deadline, watch)
+    _fill(frame, wire.frame_length(bytes(frame)), channel, deadline, watch)
+    return wire.decode(frame)
 
 
-def _exactly(channel: socket.socket, size: int, deadline: float | None) -> bytearray:
-    data = bytearray()
-    try:
-        while len(data) < size:
-            _until(channel, deadline)
-            more = channel.recv(min(size - len(data), 2**20))
-            if not more:
-                raise Closed
-            data += more
-    except TimeoutError:
-        raise Late from None
-    except OSError:
-        raise Closed from None
-    return data
+def _fill(
+    frame: bytearray,
+    size: int,
+    channel: socket.socket,
+    deadline: float | None,
+    watch: Watch | None,
+) -> None:
+    """Receive ``size`` more bytes."""
+    wanted = len(frame) + size
+    while len(frame) < wanted:
+        most = min(wanted - len(frame), 2**20)
+        more = _patiently(channel, lambda: channel.recv(most), deadline, watch)  # noqa: B023
+        if not more:
+            raise Closed
+        frame += more

@@ -19,20 +19,54 @@ from autograder.bundle import Bundle
 from autograder.course import Course
 from autograder.errors import WrongUse
 from autograder.grading import Limits
+from autograder.plain_text import plain_line
 
 _NBGRADER_CONFIG = '''\
-"""nbgrader's settings of this class; its Formgrader and exchange read them."""
+"""nbgrader's settings of this class; its commands, Formgrader and exchange read them.
 
-from nbgrader.converters import GenerateAssignment
-from nbgrader.preprocessors import ClearSolutions
+Nothing here can fail: nbgrader passes over a configuration that does, and would then run
+students' code in a kernel of its own. What is named and missing stops it.
+"""
 
-from autograder.stubs import ClearSolutionsAndAnswers
+import tomllib
+from pathlib import Path
 
 c = get_config()  # noqa: F821
 c.CourseDirectory.course_id = {course_id!r}
+
+# The gradebook is said once, in class.toml.
+try:
+    settings = tomllib.loads(Path(__file__).with_name("class.toml").read_text(encoding="utf-8"))
+except (OSError, ValueError):  # grading says what is wrong with it
+    settings = {{}}
+if settings.get("db_url"):
+    c.CourseDirectory.db_url = settings["db_url"]
+
+# `nbgrader autograde` and the Formgrader's button ask this engine, which confines student code.
+c.Autograde.exporter_class = "autograder.nbgrader_engine.EngineExporter"
+c.Autograde.sanitize_preprocessors = []
+c.Autograde.autograde_preprocessors = [
+    "autograder.nbgrader_engine.AskEngine",
+    "nbgrader.preprocessors.AssignLatePenalties",
+]
+
+# `nbgrader generate_feedback` too: nbgrader's own pages show the hidden tests.
+c.GenerateFeedback.exporter_class = "autograder.nbgrader_engine.FeedbackExporter"
+c.GenerateFeedback.preprocessors = []
+
 c.GenerateAssignment.preprocessors = [
-    ClearSolutionsAndAnswers if step is ClearSolutions else step
-    for step in GenerateAssignment.preprocessors.default_args[0]
+    "nbgrader.preprocessors.IncludeHeaderFooter",
+    "nbgrader.preprocessors.InstantiateTests",
+    "nbgrader.preprocessors.LockCells",
+    "autograder.stubs.ClearSolutionsAndAnswers",
+    "nbgrader.preprocessors.ClearOutput",
+    "nbgrader.preprocessors.CheckCellMetadata",
+    "nbgrader.preprocessors.ComputeChecksums",
+    "nbgrader.preprocessors.SaveCells",
+    "nbgrader.preprocessors.ClearHiddenTests",
+    "nbgrader.preprocessors.ClearMarkScheme",
+    "nbgrader.preprocessors.ComputeChecksums",
+    "nbgrader.preprocessors.CheckCellMetadata",
 ]
 '''
 
@@ -41,7 +75,7 @@ _CLASS_TOML = """\
 
 title = {title!r}
 
-# The random inputs of the tests come from this seed: the same for every student.
+# The random inputs of the tests come from this seed and the notebook that is graded.
 seed = {seed}
 
 # Seconds that one cell, one test and one notebook may take, and MiB of memory for all
@@ -164,7 +198,10 @@ class ClassFolder:
         return Bundle.load(self.root / "source" / assignment)
 
     def handins(self) -> tuple[list[Handin], list[str]]:
-        """What was handed in, and the folders that belong to no assignment."""
+        """What was handed in, and the folders that are no student's or no assignment.
+
+        A student's name has no control characters and can be written as UTF-8.
+        """
         found: list[Handin] = []
         strangers: list[str] = []
         top = self.root / "submitted"
@@ -173,6 +210,11 @@ class ClassFolder:
                 f"{top} does not exist; put submissions at {top}/<student>/<assignment>/"
             )
         for student in sorted(path for path in top.iterdir() if path.is_dir()):
+            if student.name.startswith("."):
+                continue
+            if plain_line(student.name) != student.name:
+                strangers.append(plain_line(student.name))
+                continue
             for folder in sorted(path for path in student.iterdir() if path.is_dir()):
                 if folder.name in self.assignments:
                     found.append(Handin(student.name, folder.name, folder))

@@ -79,7 +79,7 @@ def _grade(arguments: argparse.Namespace) -> int:
         print(f"gradebook       {folder.root}/gradebook.db (open it with `nbgrader formgrader`)")
     for name in result.strangers:
         print(
-            f"not graded: submitted/{name} is no assignment of this class; there are "
+            f"not graded: submitted/{name} is no student's assignment; there are "
             f"{', '.join(folder.assignments)}",
             file=sys.stderr,
         )

@@ -5,10 +5,13 @@ Both are executors of ``concurrent.futures``; a task needs nothing but itself.
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait as wait_for
 
 from autograder.errors import WrongUse
 
@@ -23,8 +26,23 @@ class SchedulerError(WrongUse):
 @contextmanager
 def local(workers: int) -> Iterator[Executor]:
     """Processes of this machine, each with a zygote of its own."""
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(
+        workers, mp_context=get_context("spawn"), initializer=_end_with_the_grader
+    ) as pool:
         yield pool
+
+
+def _end_with_the_grader() -> None:
+    """In a worker: end, with its zygote, when the process that grades is gone."""
+    grader = parent_process()
+    if grader is None:
+        return
+
+    def watch() -> None:
+        wait_for([grader.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from typing import Any
 import autograder
 from autograder.errors import WrongUse
 from autograder.grading import Graded
+from autograder.plain_text import plain_line
 
 
 @dataclass(frozen=True)
@@ -100,8 +101,15 @@ def _as_csv(entries: list[dict[str, Any]]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, _COLUMNS, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
-    writer.writerows(entries)
+    writer.writerows({name: _as_cell(entry[name]) for name in _COLUMNS} for entry in entries)
     return text.getvalue()
+
+
+def _as_cell(value: Any) -> Any:
+    """A value that a spreadsheet does not take for a formula; ``grades.json`` has it as it is."""
+    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r", "\n")):
+        return "'" + value
+    return value
 
 
 def _replace(path: Path, text: str) -> None:
@@ -116,7 +124,9 @@ def table(verdicts: list[Verdict]) -> str:
     students = sorted({verdict.student for verdict in verdicts})
     cells = {verdict.key: _cell(verdict.graded) for verdict in verdicts}
     rows = [["student", *(name.split("-")[0] for name in assignments)]]
-    rows += [[who, *(cells.get((who, name), "") for name in assignments)] for who in students]
+    rows += [
+        [plain_line(who), *(cells.get((who, name), "") for name in assignments)] for who in students
+    ]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = [
         "  ".join(

@@ -100,6 +100,7 @@ class _Notebook:
         Raises:
             _OutOfTime: before the notebook was through.
         """
+        self._check_time()
         while self.box is None:
             self._check_time()
             box = self.make_box(self.bundle.companions, int(self.limits.memory * 2**20))
@@ -195,7 +196,11 @@ def grade(
         bundle, submission.to_run(bundle), limits, make_box, started + limits.notebook
     )
     try:
-        results = [_run_test(test, tester, notebook) for test in bundle.tests]
+        # Visible tests first: their messages show values, and code that has been through a
+        # hidden test could return that test's input there.
+        order = sorted(bundle.tests, key=lambda test: test.hidden)
+        ran = {test.grade_id: _run_test(test, tester, notebook) for test in order}
+        results = [ran[test.grade_id] for test in bundle.tests]
         results = _follow_through(results, tester, notebook)
     finally:
         notebook.lost()

@@ -27,7 +27,6 @@ from pathlib import Path
 from typing import Any
 
 from autograder.channel import Closed, receive, send
-from autograder.wire import ProtocolError
 
 MOST_OUTPUT = 20_000
 MOST_ERROR_TEXT = 2_000
@@ -149,7 +148,7 @@ class Inside:
                 if request["op"] == "get":
                     return {"value": function}
             return {"value": function(*request["args"], **request["kwargs"])}
-        except (Exception, SystemExit) as error:
+        except BaseException as error:  # also an interrupt that the student's code raises
             return {"error": describe(error)}
 
     def define(self, source: str, name: str) -> Any:
@@ -178,7 +177,9 @@ def serve(channel: socket.socket, inside: Inside) -> None:
         reply = {"id": request["id"], **inside.answer(request)}
         try:
             send(channel, reply, strict=False)
-        except ProtocolError as error:
+        except Closed:
+            return
+        except Exception as error:  # ProtocolError, or anything out of an object of the student's
             text = f"the result cannot be handed over: {error}"
             reply = {"error": {"types": ["ProtocolError", "Exception"], "text": text}}
             send(channel, {"id": request["id"], "output": "", **reply})

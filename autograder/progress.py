@@ -10,6 +10,7 @@ from typing import TextIO
 from tqdm import tqdm
 
 from autograder.grades import Verdict
+from autograder.plain_text import plain_line
 from autograder.tester import CRASHED, TIMEOUT
 
 
@@ -49,7 +50,7 @@ class Progress:
         graded = verdict.graded
         self.done += 1
         self.kept += kept
-        name = f"{verdict.student} {graded.assignment}"
+        name = plain_line(f"{verdict.student} {graded.assignment}")
         if not kept and graded.seconds > self.slowest[1]:
             self.slowest = (name, graded.seconds)
         self.outcomes[graded.status] += 1

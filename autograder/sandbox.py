@@ -53,6 +53,8 @@ def _bubblewrap() -> list[str]:
     if os.getuid() == 0:
         command += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_KILL"]
     command += ["--proc", "/proc", "--dev", "/dev", "--dir", "/tmp", "--tmpfs", WORK]
+    # Shared mappings of /dev/zero are memory that no watch sees; /dev/full reads the same.
+    command += ["--dev-bind", "/dev/full", "/dev/zero"]
     bound = [path for path in (*_system_folders(), *_python_folders()) if path.exists()]
     for parent in sorted({parent for path in bound for parent in path.parents}):
         if parent != Path("/"):  # made by --ro-bind, it would be closed to the box's user
@@ -64,7 +66,8 @@ def _bubblewrap() -> list[str]:
             command += ["--ro-bind", str(path), str(path)]
     for name, value in box_environment(WORK).items():
         command += ["--setenv", name, value]
-    return [*command, "--chdir", WORK, "--remount-ro", "/"]
+    # Also /dev: an ordinary user's boxes could leave each other words there.
+    return [*command, "--chdir", WORK, "--remount-ro", "/dev", "--remount-ro", "/"]
 
 
 def box_environment(folder: str) -> dict[str, str]:
@@ -256,7 +259,7 @@ class Zygote:
 
     def memory(self) -> int:
         """Bytes that the box's processes hold, less what they share with the zygote."""
-        return max(0, memory_below(self.process.pid) - 4 * self._asleep)
+        return max(0, memory_below(self.process.pid) - self._asleep)
 
     def close(self) -> None:
         """End the zygote and whatever it started."""
@@ -268,16 +271,26 @@ class Zygote:
 def memory_below(pid: int) -> int:
     """Bytes of anonymous and shared memory of a process and all it started.
 
-    Pages shared since a fork count for each process.
+    Pages shared since a fork count once, where the kernel lets us ask (the proportional set
+    size); otherwise once for each process.
     """
     total = 0
     waiting = [pid]
     while waiting:
         one = waiting.pop()
         with contextlib.suppress(OSError, ValueError):
-            for line in Path(f"/proc/{one}/status").read_text().splitlines():
-                if line.startswith(("RssAnon:", "RssShmem:")):
-                    total += int(line.split()[1]) * 1024
+            total += _memory_of(one)
             for task in Path(f"/proc/{one}/task").iterdir():
                 waiting.extend(int(child) for child in (task / "children").read_text().split())
     return total
+
+
+def _memory_of(pid: int) -> int:
+    try:
+        text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        wanted = ("Pss_Anon:", "Pss_Shmem:")
+    except PermissionError:
+        text = Path(f"/proc/{pid}/status").read_text()
+        wanted = ("RssAnon:", "RssShmem:")
+    lines = [line.split() for line in text.splitlines() if line.startswith(wanted)]
+    return sum(int(words[1]) for words in lines) * 1024

@@ -3,7 +3,9 @@
 Installed on the calling process with ``prctl``; it cannot be taken off again and is
 inherited. Refused calls fail with EPERM (``clone3`` with ENOSYS, so that glibc falls back to
 ``clone``, whose flags can be looked at). Only AF_UNIX sockets can be made: others, such as
-vsock, are not held by a network namespace.
+vsock, are not held by a network namespace. Memory that belongs to no process and to no
+file system of limited size (memfd, System V segments, shared anonymous mappings) is refused,
+for the watch on a box's memory would not see it; /dev/shm is there instead.
 
 Source: seccomp(2), bpf(4); system call numbers from the kernel's tables.
 """
@@ -25,7 +27,7 @@ _KILL_PROCESS = 0x80000000
 _ERRNO = 0x00050000
 
 # struct seccomp_data: nr, arch, instruction pointer, six 64-bit arguments.
-_NR, _ARCH, _ARG0 = 0, 4, 16
+_NR, _ARCH, _ARG0, _ARG3 = 0, 4, 16, 40
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 
@@ -47,7 +49,7 @@ _REFUSED = {
         "bpf": 321, "userfaultfd": 323, "io_uring_setup": 425, "io_uring_enter": 426,
         "io_uring_register": 427, "open_tree": 428, "move_mount": 429, "fsopen": 430,
         "fsconfig": 431, "fsmount": 432, "fspick": 433, "pidfd_getfd": 438,
-        "mount_setattr": 442,
+        "mount_setattr": 442, "shmget": 29, "memfd_create": 319, "memfd_secret": 447,
     },
     "aarch64": {
         "umount2": 39, "mount": 40, "pivot_root": 41, "chroot": 51, "quotactl": 60,
@@ -60,12 +62,15 @@ _REFUSED = {
         "userfaultfd": 282, "kexec_file_load": 294, "io_uring_setup": 425,
         "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428,
         "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433,
-        "pidfd_getfd": 438, "mount_setattr": 442,
+        "pidfd_getfd": 438, "mount_setattr": 442, "shmget": 194, "memfd_create": 279,
+        "memfd_secret": 447,
     },
 }  # fmt: skip
 _SOCKET = {"x86_64": 41, "aarch64": 198}
 _CLONE = {"x86_64": 56, "aarch64": 220}
 _CLONE3 = 435
+_MMAP = {"x86_64": 9, "aarch64": 222}
+_MAP_SHARED, _MAP_ANONYMOUS = 0x01, 0x20
 #: On x86_64, numbers from here on are the x32 calls: the same calls past our list.
 _X32 = 0x40000000
 
@@ -101,6 +106,12 @@ def filter_program(machine: str) -> bytes:
         step(_EQUAL, _SOCKET[machine], no=4),
         step(_LOAD, _ARG0),
         step(_EQUAL, int(socket.AF_UNIX), yes=1),
+        refuse,
+        step(_RETURN, _ALLOW),
+        step(_EQUAL, _MMAP[machine], no=5),
+        step(_LOAD, _ARG3),
+        step(_ANY_BIT, _MAP_ANONYMOUS, no=2),
+        step(_ANY_BIT, _MAP_SHARED, no=1),
         refuse,
         step(_RETURN, _ALLOW),
         step(_EQUAL, _CLONE[machine], no=3),

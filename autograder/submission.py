@@ -10,9 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from autograder.bundle import Bundle
+from autograder.plain_text import plain_line
 
 #: A notebook file, in bytes. One with many figures has a few million.
-MOST_BYTES = 50 * 2**20
+MOST_BYTES = 25 * 2**20
+#: Its cells. A lesson has a few dozen.
+MOST_CELLS = 2_000
+#: Outputs of a cell.
+MOST_OUTPUTS = 200
+#: Files that a reason names.
+MOST_NAMES = 5
 
 
 class Unreadable(Exception):
@@ -71,9 +78,11 @@ def find_notebook(folder: Path, bundle: Bundle) -> tuple[Path, list[str]]:
         return expected, []
     others = sorted(folder.glob("*.ipynb")) if folder.is_dir() else []
     if len(others) == 1:
-        return others[0], [f"the notebook was called {others[0].name}, not {expected.name}"]
+        called = plain_line(others[0].name)
+        return others[0], [f"the notebook was called {called}, not {expected.name}"]
     if others:
-        names = ", ".join(path.name for path in others)
+        names = ", ".join(plain_line(path.name) for path in others[:MOST_NAMES])
+        names += ", …" if len(others) > MOST_NAMES else ""
         raise Missing(
             f"There are {len(others)} notebooks ({names}) and none is called {expected.name}. "
             "Hand in one, under that name."
@@ -137,13 +146,17 @@ def parse(data: bytes, bundle: Bundle) -> Submission:
         cells = [cell for cells in lists for cell in cells]
     if not isinstance(cells, list):
         raise Unreadable("The notebook has no list of cells. Save it in JupyterLab and try again.")
-    submission = Submission([], flags)
-    for number, raw in enumerate(cells, start=1):
-        cell = _cell(raw)
-        if cell is None:
-            flags.append(f"cell {number} could not be read; it was left out")
-        else:
-            submission.cells.append(cell)
+    if len(cells) > MOST_CELLS:
+        raise Unreadable(
+            f"The notebook has {len(cells)} cells; at most {MOST_CELLS} are read. Remove what "
+            "does not belong to the lesson and hand it in again."
+        )
+    read = [_cell(raw) for raw in cells]
+    submission = Submission([cell for cell in read if cell is not None], flags)
+    unread = len(read) - len(submission.cells)
+    if unread:
+        first = read.index(None) + 1
+        flags.append(f"{unread} of {len(read)} cells could not be read (first: cell {first})")
     flags.extend(_oddities(submission, bundle))
     return submission
 
@@ -164,10 +177,31 @@ def _cell(raw: Any) -> Cell | None:
     outputs = outputs if isinstance(outputs, list) else []
     return Cell(
         kind,
-        source,
-        name if isinstance(name, str) else "",
-        tuple(output for output in outputs if isinstance(output, dict)),
+        _writable(source),
+        _writable(name) if isinstance(name, str) else "",
+        tuple(_output(output) for output in outputs[:MOST_OUTPUTS] if isinstance(output, dict)),
     )
+
+
+def _output(raw: dict[str, Any]) -> dict[str, Any]:
+    """What of an output may be shown: a few strings, never a tree of a student's making."""
+    data = raw.get("data")
+    data = data if isinstance(data, dict) else {}
+    return {
+        **{part: _joined(raw.get(part)) for part in ("output_type", "text", "ename", "evalue")},
+        "data": {part: _joined(data[part]) for part in ("text/plain", "image/png") if part in data},
+    }
+
+
+def _joined(value: Any) -> str:
+    if isinstance(value, list):
+        value = "".join(part for part in value if isinstance(part, str))
+    return _writable(value) if isinstance(value, str) else ""
+
+
+def _writable(text: str) -> str:
+    """Without halves of surrogate pairs: JSON can spell them, no file can hold them."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _oddities(submission: Submission, bundle: Bundle) -> list[str]:

@@ -16,6 +16,7 @@ import linecache
 import sys
 import textwrap
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -23,11 +24,16 @@ from typing import Any
 from autograder import checks, figures
 from autograder.box import Box, BoxDied, BoxError, BoxTimeout, Reply
 from autograder.bundle import Bundle, TestCell
+from autograder.plain_text import plain
 from autograder.wire import Foreign
 
 #: Outcomes of a test, as grades.json names them.
 PASSED, PARTIAL, FAILED = "passed", "partial", "failed"
 NOT_ATTEMPTED, TIMEOUT, CRASHED, MISSING = "not_attempted", "timeout", "crashed", "missing"
+
+
+#: Characters of a message: a value of the student's may be part of it.
+MOST_MESSAGE = 4_000
 
 
 class _NameMissing(BaseException):
@@ -62,11 +68,12 @@ class Tester:
         Args:
             bundle: the lesson's tests.
             seed: of the random inputs.
-            seconds: how long one request to the box may take.
+            seconds: how long the box may take for one test.
         """
         self.bundle = bundle
         self.seed = seed
         self.seconds = seconds
+        self._deadline = 0.0
         with _trusted_modules():
             self._namespace: dict[str, Any] = {"__name__": "__main__"}
             exec(compile(bundle.setup, "<setup>", "exec"), self._namespace)
@@ -74,9 +81,12 @@ class Tester:
     def run(self, test: TestCell, box: Box) -> TestResult:
         """Run one test cell against the student's names in ``box``.
 
-        Never raises for anything that the student's code does.
+        Never raises for anything that the student's code does. The message of a hidden test
+        holds nothing that the student's code could choose, so that it cannot tell what the
+        test gave it.
         """
         outcome, message = PASSED, ""
+        self._deadline = time.monotonic() + self.seconds
         try:
             self._execute(test, box)
         except _NameMissing as missing:
@@ -85,21 +95,29 @@ class Tester:
             outcome = TIMEOUT
             message = f"Your code did not finish within {self.seconds:g} seconds."
         except BoxDied as died:
-            outcome, message = CRASHED, f"Your code ended its process: {died}."
+            outcome, message = CRASHED, "Your code ended its process."
+            if not test.hidden:
+                message = f"Your code ended its process: {died}."
         except checks.CheckFailed as failed:
             outcome = FAILED
             message = failed.sentence if test.hidden else str(failed)
         except Exception as error:
             outcome, message = self._explain(error, test)
         points = test.points if outcome == PASSED else 0.0
+        message = plain(message, MOST_MESSAGE)
         return TestResult(test.grade_id, test.exercise, points, test.points, outcome, message)
+
+    def _left(self) -> float:
+        """Seconds that are left of the test's."""
+        return max(0.0, self._deadline - time.monotonic())
 
     def _explain(self, error: Exception, test: TestCell) -> tuple[str, str]:
         remote: BoxError | None = getattr(error, "box_error", None)
         if isinstance(error, NotImplementedError):
             unfinished = f"{test.exercise} still raises NotImplementedError."
             return NOT_ATTEMPTED, unfinished if remote else str(error)
-        kind = remote.types[0] if remote else type(error).__name__
+        # In a hidden test a built-in name: a class may be named after what it was given.
+        kind = remote.types[0] if remote and not test.hidden else type(error).__name__
         text = "" if test.hidden else f" ({str(error)[:500]})"
         if remote:
             return FAILED, f"Your code raised {kind}{text}."
@@ -129,13 +147,13 @@ class Tester:
 
     def _remote(self, name: str, box: Box) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
-            return _result(name, box.call(name, args, kwargs, self.seconds))
+            return _result(name, box.call(name, args, kwargs, self._left()))
 
         call.__name__ = name
         return call
 
     def _value(self, name: str, box: Box) -> Any:
-        value = _result(name, box.get(name, self.seconds))
+        value = _result(name, box.get(name, self._left()))
         if isinstance(value, Foreign):
             raise checks.CheckFailed(
                 f"{name} is a {value.type_name}, which is none of the choices."
@@ -148,7 +166,7 @@ class Tester:
             name = function.__name__
 
             def call(*args: Any, **kwargs: Any) -> Any:
-                return _result(name, box.probe(source, name, args, kwargs, self.seconds))
+                return _result(name, box.probe(source, name, args, kwargs, self._left()))
 
             return call
 

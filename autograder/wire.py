@@ -24,13 +24,16 @@ MAGIC = b"ATN1"
 HEADER = struct.Struct(">4sQQ")
 
 #: A frame's tree and buffers together, in bytes.
-MOST_BYTES = 256 * 2**20
+MOST_BYTES = 64 * 2**20
 #: A frame's JSON tree, in bytes.
 MOST_TREE_BYTES = 8 * 2**20
 #: Containers inside containers.
 MOST_DEPTH = 32
 #: Values in one frame.
 MOST_NODES = 200_000
+#: Keys of dicts and items of sets in one frame: their hashes may all be the same, and then
+#: the time to put them together grows with the square.
+MOST_KEYS = 10_000
 #: Decimal digits of an int.
 MOST_DIGITS = 1_000
 #: Axes of an array.
@@ -70,12 +73,25 @@ class Foreign:
     type_name: str
 
 
+class _Keys:
+    """Counts the keys of a frame."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def add(self, number: int) -> None:
+        self.count += number
+        if self.count > MOST_KEYS:
+            raise ProtocolError(f"more than {MOST_KEYS} keys of dicts and items of sets")
+
+
 class _Encoder:
     def __init__(self, strict: bool) -> None:
         self.strict = strict
         self.buffers: list[bytes] = []
         self.size = 0
         self.nodes = 0
+        self.keys = _Keys()
 
     def buffer(self, data: bytes) -> int:
         self.size += len(data)
@@ -115,9 +131,11 @@ class _Encoder:
         if isinstance(value, tuple):
             return ["tuple", [self.encode(item, depth + 1) for item in tuple.__iter__(value)]]
         if kind in (set, frozenset):
+            self.keys.add(len(value))
             return ["set", [self.encode(item, depth + 1) for item in value]]
         if isinstance(value, dict):
             pairs = list(dict.items(value))
+            self.keys.add(len(pairs))
             return ["dict", [[self.encode(x, depth + 1) for x in pair] for pair in pairs]]
         if kind in _SCALARS:
             array = np.asarray(value)
@@ -190,6 +208,7 @@ class _Decoder:
     def __init__(self, buffers: list[memoryview]) -> None:
         self.buffers = buffers
         self.nodes = 0
+        self.keys = _Keys()
         self.kinds: dict[str, Callable[..., Any]] = {
             "str": self.string,
             "int": self.integer,
@@ -197,7 +216,7 @@ class _Decoder:
             "bytes": lambda index, depth: bytes(self.take(index)),
             "list": self.items,
             "tuple": lambda items, depth: tuple(self.items(items, depth)),
-            "set": lambda items, depth: set(self.items(items, depth)),
+            "set": self.unordered,
             "dict": self.mapping,
             "scalar": self.scalar,
             "array": self.array,
@@ -241,9 +260,15 @@ class _Decoder:
             raise ProtocolError("a container without items")
         return [self.decode(item, depth + 1) for item in items]
 
+    def unordered(self, items: Any, depth: int) -> set[Any]:
+        values = self.items(items, depth)
+        self.keys.add(len(values))
+        return set(values)
+
     def mapping(self, pairs: Any, depth: int) -> dict[Any, Any]:
         if type(pairs) is not list or not all(type(p) is list and len(p) == 2 for p in pairs):
             raise ProtocolError("a dict without pairs")
+        self.keys.add(len(pairs))
         return {self.decode(k, depth + 1): self.decode(v, depth + 1) for k, v in pairs}
 
     def values(self, dtype: np.dtype[Any], shape: Any, index: Any) -> np.ndarray:
@@ -298,6 +323,8 @@ def decode(frame: bytes | bytearray) -> Any:
         top = json.loads(bytes(body[:tree_length]))
         if type(top) is not dict or type(top.get("buffers")) is not list:
             raise ProtocolError("a frame without buffers")
+        if len(top["buffers"]) > MOST_NODES:
+            raise ProtocolError(f"more than {MOST_NODES} buffers")
         buffers: list[memoryview] = []
         at = tree_length
         for size in top["buffers"]:

@@ -171,6 +171,7 @@ def _box(descriptor: int, user: int | None, inside: object, limits: object) -> N
     from autograder.confinement import WORK, BoxLimits, drop_privileges, limit_resources
 
     assert isinstance(inside, inside_box.Inside) and isinstance(limits, BoxLimits)
+    _keep_only(descriptor)
     channel = socket.socket(fileno=descriptor)
     if user is None:
         os.chdir(tempfile.mkdtemp(dir="."))
@@ -179,6 +180,16 @@ def _box(descriptor: int, user: int | None, inside: object, limits: object) -> N
         limit_resources(limits)
         drop_privileges(user)
     inside_box.serve(channel, inside)
+
+
+def _keep_only(descriptor: int) -> None:
+    """Close every other file: a pipe that boxes share would carry words between them."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number in range(3):
+        os.dup2(nothing, number)
+    for number in {int(name) for name in os.listdir("/proc/self/fd")} - {0, 1, 2, descriptor}:
+        with contextlib.suppress(OSError):  # the listing's own is closed by now
+            os.close(number)
 
 
 def main() -> None:

@@ -277,7 +277,7 @@ def test_exit_status(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "unreadable" in capsys.readouterr().out
     (folder.root / "submitted" / "ada" / "03-typo").mkdir()
     assert main(["grade", str(folder.root), "--quiet", "--sandbox", boxes().tier]) == 1
-    assert "03-typo is no assignment" in capsys.readouterr().err
+    assert "03-typo is no student's assignment" in capsys.readouterr().err
     assert main(["grade", str(tmp_path / "nowhere")]) == 2
     assert "autograder new-class" in capsys.readouterr().err
     with pytest.raises(SystemExit) as usage:

@@ -1,0 +1,307 @@
+"""What a submission costs: ``nbgrader autograde`` against ``autograder grade``.
+
+``python -m bench.against_nbgrader`` grades the same submissions with both, in turn, round
+after round. nbgrader runs in a class of its own with its own defaults, but for a larger
+timeout, on the same source notebooks. It has no notion of a demonstration cell (a cell that
+trains a model or draws a figure), so it executes them; what it costs on notebooks from
+which they were cut out stands in a row of its own.
+
+Both take seconds to start, once a run, which says little about a class of many. So
+``autograder grade`` also grades a class several times as large, made up in the same way; the
+difference of the two runs is what each further submission costs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import nbformat
+from nbgrader.api import Gradebook
+
+from autograder.class_folder import ClassFolder
+from autograder.course import DEMONSTRATION, Course, Lesson, tags
+from bench.markdown import table
+from bench.meter import CommandFailed, Cost, how, measure
+from bench.submissions import hand_in, handed_in, make_class, student, without_demonstrations
+
+#: A stock class; the only setting is a timeout that training does not exceed.
+_STOCK = """\
+c = get_config()
+c.CourseDirectory.course_id = "stock"
+c.Execute.timeout = 1800
+"""
+
+_BIN = Path(sys.executable).parent
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one round of a contender cost, all submissions together."""
+
+    processor: float
+    wall: float
+    memory: float = 0.0
+    worker: float = 0.0
+
+
+@dataclass
+class Contender:
+    """One way to grade the submissions, and what each round of it cost."""
+
+    name: str
+    count: int
+    grade: Callable[[], Run]
+    runs: list[Run] = field(default_factory=list)
+
+    def processor(self) -> float:
+        """Processor seconds of a round: the median."""
+        return statistics.median(run.processor for run in self.runs)
+
+    def wall(self) -> float:
+        """Seconds of a round: the median."""
+        return statistics.median(run.wall for run in self.runs)
+
+
+def main() -> None:
+    """Measure and print a table."""
+    asked = _arguments()
+    course = Course.load(asked.course)
+    lessons = [course.lesson(name) for name in asked.lesson]
+    with tempfile.TemporaryDirectory(prefix="bench-") as scratch:
+        root = Path(scratch)
+        print("Making the classes", file=sys.stderr)
+        ours = make_class(course, root / "ours", lessons)
+        large = make_class(course, root / "large", lessons)
+        stock = _stock_class(ours, root / "stock")
+        lean = _stock_class(ours, root / "lean")
+        for lesson in lessons:
+            released = ours.root / "release" / lesson.folder
+            for number in range(asked.submissions * asked.times):
+                notebook = handed_in(lesson, released, number)
+                below = Path("submitted", student(number), lesson.folder)
+                hand_in(notebook, released, large.root / below)
+                if number < asked.submissions:
+                    hand_in(notebook, released, ours.root / below)
+                    hand_in(notebook, released, stock / below)
+                    hand_in(without_demonstrations(notebook), released, lean / below)
+        # One random input for both classes, so that the same notebooks are the same work.
+        shutil.copy(ours.root / "class.toml", large.root / "class.toml")
+        grade = partial(_autograder, sandbox=asked.sandbox)
+        small = asked.submissions * len(lessons)
+        more = small * asked.times
+        contenders = {
+            "stock": Contender("nbgrader autograde", small, partial(_nbgrader, stock, lessons)),
+            "lean": Contender(
+                "nbgrader autograde, demonstrations cut out",
+                small,
+                partial(_nbgrader, lean, lessons),
+            ),
+            "start": Contender(
+                "start of nbgrader autograde", 0, partial(_nbgrader, stock, lessons, again=False)
+            ),
+            "one": Contender("autograder grade --workers 1", small, partial(grade, ours.root, 1)),
+            "two": Contender("autograder grade --workers 2", small, partial(grade, ours.root, 2)),
+            "one large": Contender(
+                "autograder grade --workers 1", more, partial(grade, large.root, 1)
+            ),
+            "two large": Contender(
+                "autograder grade --workers 2", more, partial(grade, large.root, 2)
+            ),
+            "bare": Contender(
+                "bare exec of the graded cells, nothing else", more, partial(_bare, large.root)
+            ),
+        }
+        for number in range(asked.rounds):
+            for contender in contenders.values():
+                run = contender.grade()
+                contender.runs.append(run)
+                print(
+                    f"round {number + 1} of {asked.rounds}: {contender.name} ({contender.count}): "
+                    f"{run.processor:.1f} processor seconds, {run.wall:.1f} s",
+                    file=sys.stderr,
+                )
+        executed = _check_stock_executed(stock, lessons)
+        same, compared = _same_points(ours, stock)
+    print(_report(contenders, asked))
+    print(
+        f"\nnbgrader executed {executed} demonstration cells in the last round. Of {compared} "
+        f"submissions {same} got the same points from both; for wrong answers they may differ, "
+        "because `autograder grade` does not let one mistake cost the exercises that build on it."
+    )
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Measure a submission's cost; see README.md.")
+    parser.add_argument("--quick", action="store_true", help="2 submissions a lesson, one round")
+    parser.add_argument("--submissions", type=int, default=6, help="of each lesson")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--times", type=int, default=10, help="how much larger the larger class is")
+    parser.add_argument("--lesson", action="append", help="such as 02; all when not given")
+    parser.add_argument("--course", type=Path, default=Path())
+    parser.add_argument("--sandbox", default="auto", help="as for autograder grade")
+    asked = parser.parse_args()
+    if asked.quick:
+        asked.submissions, asked.rounds = 2, 1
+    asked.lesson = asked.lesson or [one.folder for one in Course.load(asked.course).lessons]
+    return asked
+
+
+def _stock_class(ours: ClassFolder, root: Path) -> Path:
+    """A class that knows nothing of this package: the same sources, nbgrader's own commands."""
+    shutil.copytree(ours.root / "source", root / "source")
+    (root / "nbgrader_config.py").write_text(_STOCK, encoding="utf-8")
+    for assignment in ours.assignments:
+        _run([str(_BIN / "nbgrader"), "generate_assignment", assignment], root)
+    return root
+
+
+def _run(command: list[str], folder: Path) -> tuple[Cost, str]:
+    # nbgrader calls alembic and python by name
+    path = {"PATH": os.pathsep.join([str(_BIN), os.environ.get("PATH", os.defpath)])}
+    return measure(command, folder, environment=path)
+
+
+def _nbgrader(root: Path, lessons: list[Lesson], again: bool = True) -> Run:
+    """One command a lesson, as nbgrader wants it; what is graded already is passed over."""
+    costs = []
+    for lesson in lessons:
+        command = [str(_BIN / "nbgrader"), "autograde", lesson.folder]
+        costs.append(_run([*command, *(["--force"] if again else [])], root)[0])
+    return Run(
+        sum(cost.processor for cost in costs),
+        sum(cost.wall for cost in costs),
+        max(cost.mib for cost in costs),
+    )
+
+
+def _autograder(root: Path, workers: int, sandbox: str) -> Run:
+    command = [str(_BIN / "autograder"), "grade", str(root), "--workers", str(workers)]
+    cost, _ = _run([*command, "--again", "--quiet", "--sandbox", sandbox], root)
+    return Run(cost.processor, cost.wall, cost.mib, cost.worker_mib)
+
+
+def _bare(root: Path) -> Run:
+    here = Path(__file__).resolve().parent.parent
+    command = [sys.executable, "-m", "bench.bare", str(root)]
+    one_thread = {"OMP_NUM_THREADS": "1", "MPLBACKEND": "agg"}  # as in a box
+    _, said = measure(command, here, environment=one_thread)
+    found = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+    return Run(sum(one["processor"] for one in found), sum(one["wall"] for one in found))
+
+
+def _check_stock_executed(stock: Path, lessons: list[Lesson]) -> int:
+    """How many demonstration cells nbgrader executed; an unfair comparison is refused."""
+    executed = 0
+    for lesson in lessons:
+        for path in (stock / "autograded").glob(f"*/{lesson.folder}/*.ipynb"):
+            for cell in nbformat.read(path, as_version=4).cells:
+                if cell.cell_type != "code" or not cell.source.strip():
+                    continue
+                if cell.get("execution_count") is None:
+                    raise CommandFailed(f"{path}: nbgrader did not execute {cell.source[:60]!r}")
+                executed += DEMONSTRATION in tags(cell)
+    return executed
+
+
+def _same_points(ours: ClassFolder, stock: Path) -> tuple[int, int]:
+    """How many submissions got the same points from both, of how many; solved ones must.
+
+    Raises:
+        CommandFailed: a solved notebook has other points, so different things were measured.
+    """
+    same = compared = 0
+    verdicts = json.loads((ours.root / "grades.json").read_text(encoding="utf-8"))["submissions"]
+    with Gradebook(f"sqlite:///{stock / 'gradebook.db'}") as gradebook:
+        for verdict in verdicts:
+            found = gradebook.find_submission(verdict["assignment"], verdict["student"])
+            agree = found.score == verdict["score"]
+            if not agree and int(verdict["student"].rpartition("-")[2]) % 3 == 0:
+                raise CommandFailed(
+                    f"{verdict['student']}'s solved {verdict['assignment']} has {found.score} "
+                    f"points from nbgrader and {verdict['score']} from autograder"
+                )
+            same += agree
+            compared += 1
+    return same, compared
+
+
+def _report(contenders: dict[str, Contender], asked: argparse.Namespace) -> str:
+    rows: list[list[str | float]] = [
+        [
+            one.name,
+            str(one.count),
+            one.processor() / one.count,
+            one.wall() / one.count,
+            max(run.memory for run in one.runs) or "",
+        ]
+        for one in contenders.values()
+        if one.count
+    ]
+    head = ["", "submissions", "processor s a submission", "wall s a submission", "peak MiB"]
+    stock, lean, start = (contenders[key] for key in ("stock", "lean", "start"))
+    one, two, bare = (contenders[key] for key in ("one", "two", "bare"))
+    one_large, two_large = contenders["one large"], contenders["two large"]
+    further = (one_large.processor() - one.processor()) / (one_large.count - one.count)
+    further_wall = (two_large.wall() - two.wall()) / (two_large.count - two.count)
+    limit = bare.processor() / bare.count
+    compared = [
+        "times better than `nbgrader autograde`",
+        "same submissions, starts included",
+        "same, demonstrations cut out for nbgrader",
+        "each further submission",
+        "same, demonstrations cut out for nbgrader",
+    ]
+    ratios: list[list[str | float]] = [
+        [
+            "throughput, 2 workers against its 1",
+            *(other.wall() / two.wall() for other in (stock, lean)),
+            *((o.wall() - start.wall()) / o.count / further_wall for o in (stock, lean)),
+        ],
+        [
+            "processor seconds, 1 worker",
+            *(other.processor() / one.processor() for other in (stock, lean)),
+            *((o.processor() - start.processor()) / o.count / further for o in (stock, lean)),
+        ],
+    ]
+    workers = [run.worker for key in ("one", "two") for run in contenders[f"{key} large"].runs]
+    return "\n".join(
+        [
+            f"Command: `{_command(asked)}`. Medians of {asked.rounds} rounds; processor seconds "
+            f"counted {how()}; load of the machine's {os.cpu_count()} cores at the end: "
+            f"{os.getloadavg()[1]:.1f}.",
+            "",
+            table(head, rows),
+            "",
+            table(compared, ratios),
+            "",
+            f"Each further submission costs {further:.3f} processor seconds. Executing its graded "
+            f"cells takes {limit:.3f}; 1.25 times that and 0.1 s are {1.25 * limit + 0.1:.3f}. The "
+            f"start of a run with one worker costs {one.processor() - one.count * further:.1f} "
+            f"processor seconds, that of nbgrader {start.processor() / len(asked.lesson):.1f} a "
+            "lesson. Peak memory of one worker (its process, its zygote, its box): "
+            f"{max(workers):.0f} MiB.",
+        ]
+    )
+
+
+def _command(asked: argparse.Namespace) -> str:
+    if asked.quick:
+        return "python -m bench.against_nbgrader --quick"
+    return (
+        f"python -m bench.against_nbgrader --submissions {asked.submissions} "
+        f"--rounds {asked.rounds}"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,382 @@
+"""No attack of the corpus earns a point, harms a neighbour or learns a secret; right is right."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbconvert import HTMLExporter
+from nbformat import NotebookNode
+from nbgrader.api import Gradebook
+
+from autograder.batch import grade_class
+from autograder.build import write_source
+from autograder.bundle import Bundle, TestCell
+from autograder.class_folder import ClassFolder, new_class
+from autograder.course import grade_id
+from autograder.feedback import feedback_page
+from autograder.gradebook import open_gradebook, record
+from autograder.grades import Verdict, table
+from autograder.grading import Graded
+from autograder.sandbox import BUBBLEWRAP
+
+from .attacks import CORPUS, FULL, HONEST, MARK, SECRET, WRONG, Attack
+from .conftest import ROOT
+from .submissions import as_bytes, boxes, graded, notebook_with, points
+from .tiny import tiny_course
+
+KNOWN_OUTCOMES = {"passed", "failed", "not_attempted", "timeout", "crashed", "missing"}
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    folder = tmp_path_factory.mktemp("tiny")
+    lesson = tiny_course(folder).lesson("01")
+    write_source(lesson, folder / "source" / lesson.folder)
+    return Bundle.load(folder / "source" / lesson.folder)
+
+
+@pytest.fixture(scope="module")
+def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A class that attacks know the path of; every file in it holds the secret."""
+    folder = tmp_path_factory.mktemp("class")
+    for name in ("gradebook.db", "source/tiny.ipynb", "submitted/zoe/tiny.ipynb"):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(SECRET)
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o777)  # so that nothing but the sandbox keeps an attack away
+    for path in folder.parents:
+        if path.stat().st_uid == os.getuid() and path != Path("/"):
+            path.chmod(path.stat().st_mode | 0o111)
+    os.environ["GRADER_SECRET"] = SECRET
+    yield folder
+    del os.environ["GRADER_SECRET"]
+
+
+def fingerprint(*folders: Path) -> str:
+    whole = hashlib.sha256()
+    for folder in folders:
+        for path in sorted(folder.rglob("*")):
+            if path.suffix != ".pyc" and path.name != "__pycache__":
+                whole.update(str(path).encode())
+                whole.update(path.read_bytes() if path.is_file() else b"")
+    return whole.hexdigest()
+
+
+def left_behind(outside: Path) -> list[Path]:
+    places = [Path(place) for place in ("/tmp", "/var/tmp", "/dev/shm", "/dev", "/run", "/")]
+    places += [Path.home(), Path.cwd(), ROOT / "autograder", outside]
+    return [place / MARK for place in places if (place / MARK).exists()]
+
+
+def explained(verdict: Graded) -> str:
+    """All that says why the points are what they are."""
+    parts = [verdict.reason, *verdict.flags, *(test.message for test in verdict.tests)]
+    parts += [part for run in verdict.runs for part in (run.output, run.error)]
+    return "\n".join(parts)
+
+
+def name(attack: Attack) -> str:
+    return attack.name
+
+
+def test_the_corpus_is_a_corpus() -> None:
+    assert len(CORPUS) >= 60 and len(HONEST) >= 15
+    names = [attack.name for attack in (*CORPUS, *HONEST)]
+    assert len(names) == len(set(names))
+    assert all(attack.tries.endswith(".") for attack in (*CORPUS, *HONEST))
+
+
+def test_an_honest_student_before(bundle: Bundle) -> None:
+    assert points(graded(bundle, notebook_with(bundle))) == FULL
+
+
+@pytest.mark.parametrize("attack", CORPUS, ids=name)
+def test_an_attack_earns_its_due_and_touches_nobody(
+    attack: Attack, bundle: Bundle, outside: Path
+) -> None:
+    if attack.confined and boxes().tier != BUBBLEWRAP:
+        pytest.skip("only a sandbox stops it, and bubblewrap does not work on this machine")
+    before = fingerprint(outside, ROOT / "autograder")
+    verdict = graded(bundle, attack.make(bundle, outside), limits=attack.limits)
+
+    assert verdict.status == attack.status
+    assert points(verdict) == attack.points
+    for test in verdict.tests:
+        assert test.outcome in KNOWN_OUTCOMES
+        assert test.message or test.outcome == "passed", f"{test.grade_id} has no reason"
+        if test.grade_id in attack.outcomes:
+            assert test.outcome == attack.outcomes[test.grade_id]
+    assert verdict.seconds < attack.limits.notebook + attack.limits.test + 5
+    reasons = explained(verdict)
+    assert attack.says in reasons
+    assert "GOT" not in reasons and SECRET not in reasons
+    if attack.tried:
+        assert "TRIED" in reasons
+
+    page = feedback_page(Verdict("mallory", verdict), bundle, {})
+    page.encode()
+    assert "LEAK" not in page
+    assert all(len(part) < 25_000 for part in reasons.split("\n"))
+    for test in verdict.tests:
+        assert not set(test.message) & set("\x00\x07\x1b\x9b\u202e\ud800")
+
+    assert fingerprint(outside, ROOT / "autograder") == before
+    assert not left_behind(outside)
+    assert points(graded(bundle, notebook_with(bundle))) == FULL, "the next student suffers"
+
+
+@pytest.mark.parametrize("attack", HONEST, ids=name)
+def test_right_answers_in_strange_clothes_get_everything(
+    attack: Attack, bundle: Bundle, outside: Path
+) -> None:
+    verdict = graded(bundle, attack.make(bundle, outside), limits=attack.limits)
+    assert points(verdict) == FULL, explained(verdict)
+
+
+# A class whose folder is full of tricks ---------------------------------------------------------
+
+STUDENTS = {
+    "formula": "=HYPERLINK('http:evil')",
+    "plus": "+1+1",
+    "at": "@SUM(1)",
+    "minus": "-1",
+    "sql": "a'); DROP TABLE grade;--",
+    "html": "<script>alert(1)<",
+    "dots": "...",
+    "spaces": "  two words ",
+}
+
+
+def hand_in(folder: ClassFolder, student: str, data: bytes, called: str = "tiny.ipynb") -> Path:
+    path = folder.root / "submitted" / student / "01-tiny" / called
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+def instead_of_a_file(folder: ClassFolder, student: str) -> Path:
+    path = hand_in(folder, student, b"")
+    path.unlink()
+    return path
+
+
+def markdown_attacks(notebook: NotebookNode) -> None:
+    """Everything that could run in the browser of whoever grades."""
+    tricks = [
+        "<script>LIVE</script><img src=x onerror=LIVE><svg/onload=LIVE>",
+        r"[x](javascript\:LIVE) [y](&#106;avascript:LIVE) [z](javascript&colon;LIVE)",
+        "[x][y]\n\n[y]: javascript\\:LIVE",
+        "![x](attachment:none.png) ![y](http://localhost/track.png)",
+        "<iframe srcdoc='<script>LIVE</script>'>",
+        r"$\href{javascript:LIVE}{x}$",
+        "`` <script>LIVE</script> ``",
+    ]
+    for one in notebook.cells:
+        if grade_id(one) == "written_why":
+            one.source = "\n\n".join(tricks)
+    notebook.cells += [nbformat.v4.new_markdown_cell(trick) for trick in tricks]
+    html = {"text/html": "<script>LIVE</script>", "application/javascript": "LIVE"}
+    picture = {"image/svg+xml": "<svg onload=LIVE>", "image/png": "<script>LIVE</script>"}
+    outputs = [
+        nbformat.v4.new_output("display_data", data=html),
+        nbformat.v4.new_output("display_data", data=picture),
+        nbformat.v4.new_output("execute_result", data={"text/latex": r"\href{javascript:LIVE}{x}"}),
+        nbformat.v4.new_output("stream", text="<script>LIVE</script>\x1b]8;;javascript:LIVE\x07x"),
+        nbformat.v4.new_output("error", ename="<img onerror=LIVE>", evalue="", traceback=["LIVE"]),
+    ]
+    notebook.cells.append(nbformat.v4.new_code_cell("'<script>LIVE</script>'", outputs=outputs))
+    for one in notebook.cells:
+        if grade_id(one) == "double":
+            one.source = "def double(x):\n    raise TypeError('<script>LIVE</script>')\n"
+
+
+@pytest.fixture(scope="module")
+def school(tmp_path_factory: pytest.TempPathFactory) -> ClassFolder:
+    """A class with honest students first and last, graded once."""
+    place = tmp_path_factory.mktemp("school")
+    folder = new_class(tiny_course(place / "course"), place / "class", say=lambda text: None)
+    bundle = folder.bundle("01-tiny")
+    right = as_bytes(notebook_with(bundle))
+    wrong = as_bytes(notebook_with(bundle, WRONG))
+    for student in ("aaron", "zoe", *STUDENTS.values()):
+        hand_in(folder, student, right)
+
+    source = folder.root / "source" / "01-tiny" / "tiny.ipynb"
+    instead_of_a_file(folder, "link to the source").symlink_to(source)
+    neighbour = folder.root / "submitted" / "zoe" / "01-tiny" / "tiny.ipynb"
+    instead_of_a_file(folder, "link to a neighbour").symlink_to(neighbour)
+    instead_of_a_file(folder, "link to nothing").symlink_to("nothing")
+    instead_of_a_file(folder, "link to a device").symlink_to("/dev/zero")
+    os.mkfifo(instead_of_a_file(folder, "pipe"))
+    instead_of_a_file(folder, "folder").mkdir()
+    with instead_of_a_file(folder, "huge").open("wb") as file:
+        file.truncate(2**40)
+    (folder.root / "submitted" / "linked folder").mkdir()
+    (folder.root / "submitted" / "linked folder" / "01-tiny").symlink_to(source.parent)
+
+    for shadow in (
+        "torch",
+        "numpy",
+        "lesson_checks",
+        "lesson_figures",
+        "sitecustomize",
+        "autograder",
+    ):
+        hand_in(
+            folder,
+            "shadows",
+            b"def __getattr__(name): return lambda *a, **k: None\n",
+            f"{shadow}.py",
+        )
+    hand_in(folder, "shadows", b"c.CourseDirectory.root = '/'\n", "nbgrader_config.py")
+    hand_in(
+        folder,
+        "shadows",
+        b'{"answer_size": {"choices": ["a"], "replies": {}}}',
+        "lesson_answers.json",
+    )
+    hand_in(folder, "shadows", wrong)
+    hand_in(folder, "escapes", wrong, "\x1b[2J\u202e=1.ipynb")
+    os.rename(
+        hand_in(folder, "bytes", wrong, "a.ipynb"),
+        os.fsencode(folder.root / "submitted" / "bytes" / "01-tiny") + b"/\xff\xfe.ipynb",
+    )
+    for number in range(300):
+        hand_in(folder, "many", wrong, f"{number}.ipynb")
+    notebook = notebook_with(bundle, WRONG)
+    markdown_attacks(notebook)
+    hand_in(folder, "browser", as_bytes(notebook))
+    for attack in CORPUS:
+        if attack.name in ("half characters", "a deep output", "escapes in a message"):
+            hand_in(folder, attack.name, attack.make(bundle, place))
+    with open_gradebook(folder.db_url) as gradebook:  # full points from an earlier hand-in
+        record(gradebook, "again", graded(bundle, right), set())
+    hand_in(folder, "again", attacking(bundle, "import os\nwhile True: os.kill(os.getpid(), 9)"))
+    grade_class(folder, workers=1, sandbox=boxes().tier, quiet=True)
+    return folder
+
+
+def attacking(bundle: Bundle, source: str) -> bytes:
+    notebook = notebook_with(
+        bundle, {"double": f"def double(x):\n    {source.replace(chr(10), chr(10) + '    ')}\n"}
+    )
+    return as_bytes(notebook)
+
+
+def entries(folder: ClassFolder) -> dict[str, dict[str, Any]]:
+    tree = json.loads((folder.root / "grades.json").read_text(encoding="utf-8"))
+    return {entry["student"]: entry for entry in tree["submissions"]}
+
+
+def test_everyone_in_the_school_gets_their_due(school: ClassFolder) -> None:
+    found = {who: (one["status"], one["score"]) for who, one in entries(school).items()}
+    due: dict[str, tuple[str, float]] = dict.fromkeys(
+        ("aaron", "zoe", *STUDENTS.values()), ("graded", 8.0)
+    )
+    due |= dict.fromkeys(
+        (
+            "link to the source",
+            "link to a neighbour",
+            "link to nothing",
+            "link to a device",
+            "pipe",
+            "folder",
+            "huge",
+            "linked folder",
+        ),
+        ("unreadable", 0.0),
+    )
+    due |= dict.fromkeys(
+        (
+            "shadows",
+            "escapes",
+            "bytes",
+            "browser",
+            "half characters",
+            "a deep output",
+            "escapes in a message",
+        ),
+        ("graded", 0.0),
+    )
+    due |= {"many": ("missing", 0.0), "again": ("graded", 5.0)}
+    assert found == due
+    for entry in entries(school).values():
+        assert entry["status"] == "graded" or entry["reason"]
+        assert len(entry["reason"]) < 1000
+    with Gradebook(school.db_url) as gradebook:
+        scores = {s.student.id: s.score for s in gradebook.assignment_submissions("01-tiny")}
+    assert scores == {who: score for who, (_, score) in due.items()}
+
+
+def test_a_spreadsheet_finds_no_formula(school: ClassFolder) -> None:
+    """An apostrophe before what begins like a formula; grades.json has the exact name."""
+    with (school.root / "grades.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file))
+    assert len(rows) == len(entries(school)) + 1
+    assert not any(
+        value.startswith(("=", "+", "-", "@", "\t", "\r")) for row in rows for value in row
+    )
+    assert "'=HYPERLINK('http:evil')" in [row[0] for row in rows]
+    assert {"=HYPERLINK('http:evil')", "-1"} <= set(entries(school))
+
+
+def test_no_script_reaches_a_browser(school: ClassFolder) -> None:
+    for student in ("browser", STUDENTS["html"], "escapes", "half characters"):
+        page = (school.root / "feedback" / student / "01-tiny" / "tiny.html").read_text()
+        assert "<script" not in page and "<img" not in page and "<svg" not in page
+        notebook = nbformat.read(
+            school.root / "autograded" / student / "01-tiny" / "tiny.ipynb", as_version=4
+        )
+        nbformat.validate(notebook)
+        whole, _ = HTMLExporter(template_name="basic").from_notebook_node(notebook)
+        tags = Tags()
+        tags.feed(whole)
+        assert not tags.live
+
+
+class Tags(HTMLParser):
+    """Collects what a browser would run or fetch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.live: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in ("script", "iframe", "svg", "img", "object", "embed", "link", "meta", "form"):
+            self.live.append(tag)
+        for key, value in attrs:
+            scheme = "".join((value or "").split()).lower()
+            if key.startswith("on") or (
+                key in ("href", "src") and not scheme.startswith(("http", "#"))
+            ):
+                self.live.append(f"{key}={value}")
+
+
+def test_no_escape_reaches_a_terminal(school: ClassFolder) -> None:
+    lines = table([Verdict("\x1b[2J\nroot  8/8\u202e", Graded("01-tiny", "tiny", "graded"))])
+    assert len(lines.splitlines()) == 3
+    assert not set(lines) & set("\x1b\u202e")
+    assert not set(entries(school)["escapes"]["flags"][0]) & set("\x1b\u202e")
+    assert "�" in entries(school)["bytes"]["flags"][0]
+
+
+def test_a_hidden_test_names_no_class_of_the_students(bundle: Bundle) -> None:
+    """Without a check around the call, the exception itself reaches the tester."""
+    hidden = "### BEGIN HIDDEN TESTS\ndouble(np.array([-3.0]))\n### END HIDDEN TESTS\n"
+    bare = replace(bundle, tests=(TestCell("test_double_errors", "double", 1.0, hidden),))
+    for raised in ("type(f'told {x}', (TypeError,), {})()", "KeyError(f'told {x}')"):
+        answer = f"def double(x):\n    raise {raised}\n"
+        (test,) = graded(bare, notebook_with(bundle, {"double": answer})).tests
+        assert test.outcome == "failed"
+        assert "told" not in test.message and "Error" in test.message
