@@ -116,7 +116,7 @@ def grade_class(
         for handin, graded, kept in judged:
             verdict = Verdict(handin.student, graded)
             if graded.status != OUR_FAULT:
-                _publish(folder.root, verdict, bundles[handin.assignment], gradebook)
+                publish(folder.root, verdict, bundles[handin.assignment], gradebook)
             progress.tell(verdict, kept)
             # What the pages needed is not kept in memory for a whole class.
             result.verdicts.append(Verdict(handin.student, replace(graded, runs=(), cells=())))
@@ -185,7 +185,7 @@ def _our_fault(handin: Handin, error: Exception) -> Graded:
     return Graded(handin.assignment, "", OUR_FAULT, reason=details[-2000:])
 
 
-def _publish(root: Path, verdict: Verdict, bundle: Bundle, gradebook: Gradebook) -> None:
+def publish(root: Path, verdict: Verdict, bundle: Bundle, gradebook: Gradebook) -> None:
     """Write what one verdict means: autograded notebook, gradebook, feedback page.
 
     The notebook is replaced last: it says for which answers a person's points were given.

@@ -210,8 +210,6 @@ class ClassFolder:
                 f"{top} does not exist; put submissions at {top}/<student>/<assignment>/"
             )
         for student in sorted(path for path in top.iterdir() if path.is_dir()):
-            if student.name.startswith("."):
-                continue
             if plain_line(student.name) != student.name:
                 strangers.append(plain_line(student.name))
                 continue

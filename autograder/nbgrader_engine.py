@@ -24,7 +24,7 @@ from nbgrader.converters.base import NbGraderException
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Enum, default
 
-from autograder.batch import _publish
+from autograder.batch import publish
 from autograder.bundle import Bundle
 from autograder.class_folder import ClassFolder
 from autograder.errors import WrongUse
@@ -108,7 +108,7 @@ class EngineExporter(NotebookExporter):
         Results(self.folder.root / ".results").keep(task.key, graded)
         verdict = Verdict(student, graded)
         with open_gradebook(db_url) as gradebook:
-            _publish(self.folder.root, verdict, bundle, gradebook)
+            publish(self.folder.root, verdict, bundle, gradebook)
         write_grades(self.folder.root, self.folder.title, self.tier, [verdict])
         says = graded.reason or f"{graded.score:g} of {graded.max_score:g} points"
         self.log.info("%s, %s: %s; %s", student, assignment, graded.status, says)
