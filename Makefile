@@ -51,9 +51,9 @@ test: $(READY) ## run every check
 	@echo "== 2 of 4: types"
 	$(BIN)/mypy
 	@echo "== 3 of 4: nbval re-runs every solved notebook and compares the stable outputs"
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile --nbval --nbval-sanitize-with tests/nbval.cfg solutions
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --nbval --nbval-sanitize-with tests/nbval.cfg -r s solutions
 	@echo "== 4 of 4: the tests, and the tests of the tests"
-	$(BIN)/pytest -n $(WORKERS) --durations 10 tests
+	$(BIN)/pytest -n $(WORKERS) --durations 10 -r s tests
 
 clean: ## remove what was made, but for course/ and solutions/
 	rm -rf build demo-class .pytest_cache .mypy_cache .ruff_cache *.egg-info

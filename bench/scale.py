@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 import tempfile
 from pathlib import Path
@@ -87,9 +88,9 @@ def _report(costs: dict[int, list[Cost]], asked: argparse.Namespace, sizes: list
         "peak MiB",
         "peak MiB of a worker",
     ]
-    arguments = "--quick" if asked.quick else f"--sizes {' '.join(map(str, sizes))}"
+    command = shlex.join(["python", "-m", "bench.scale", *sys.argv[1:]])
     return (
-        f"Command: `python -m bench.scale {arguments}`: lesson {asked.lesson}, {asked.workers} "
+        f"Command: `{command}`: lesson {asked.lesson}, {asked.workers} "
         f"workers; processor seconds counted {how()}; load of the machine's {os.cpu_count()} "
         f"cores at the end: {os.getloadavg()[1]:.1f}.\n\n" + table(head, rows)
     )

@@ -33,7 +33,7 @@ def handed_in(lesson: Lesson, released: Path, number: int) -> NotebookNode:
     Every third notebook is solved. Another third has one mistake, the last third one in every
     exercise for which a misconception is known. No two notebooks are alike.
     """
-    notebook = nbformat.read(released / f"{lesson.notebook_name}.ipynb", as_version=4)
+    notebook: NotebookNode = nbformat.read(released / f"{lesson.notebook_name}.ipynb", as_version=4)
     known: dict[str, list[str]] = {}
     for one in misconceptions(lesson):
         known.setdefault(one.exercise, []).append(one.source)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -114,9 +115,12 @@ def test_killed_at_any_moment_and_run_again(
     whole = time.monotonic() - started
     for path in (folder.root / ".results").glob("*"):
         path.unlink()
+    mark = f"KILLED_AT_ANY_MOMENT={time.time_ns()}"
+    environment = {**os.environ, **dict([mark.split("=")])}
     for moment in range(20):
         process = subprocess.Popen(
             [*command, *(["--again"] if moment % 3 == 0 else [])],
+            env=environment,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
@@ -130,6 +134,20 @@ def test_killed_at_any_moment_and_run_again(
             json.loads((folder.root / "grades.json").read_text())
     subprocess.run(command, check=True, capture_output=True)
     assert everything(folder) == expected
+    until = time.monotonic() + 20
+    while left := processes_with(mark):
+        assert time.monotonic() < until, f"workers outlive their grader: {left}"
+        time.sleep(0.2)
+
+
+def processes_with(mark: str) -> list[str]:
+    """The processes that have ``mark`` in their environment."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if mark.encode() in path.read_bytes():
+                found.append(path.parent.name)
+    return found
 
 
 def test_a_worker_that_dies_costs_one_verdict(tmp_path: Path) -> None:
