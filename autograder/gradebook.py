@@ -7,9 +7,11 @@ import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from nbgrader.api import (
     Assignment,
+    BaseCell,
     Comment,
     Grade,
     Gradebook,
@@ -64,21 +66,20 @@ def record(gradebook: Gradebook, student: str, graded: Graded, same_answers: set
         for test in graded.tests:
             if test.message:
                 messages.setdefault(test.exercise, []).append(f"{test.grade_id}: {test.message}")
-        for notebook in submission.notebooks:
-            for grade in notebook.grades:
-                if grade.cell_type == "markdown" or grade.name.startswith("written_"):
-                    _record_written(grade, graded, same_answers)
-                elif grade.name in points:
-                    grade.auto_score = points.pop(grade.name)
-                    grade.manual_score = None
-                    grade.needs_manual_grade = False
-                else:
-                    raise GradebookError(
-                        f"the gradebook has a test {grade.name} in {graded.assignment} that the "
-                        "class's source does not; make the class again with `autograder new-class`"
-                    )
-            for comment in notebook.comments:
-                comment.auto_comment = "\n".join(messages.get(comment.name, [])) or None
+        for grade, name in _with_names(session, Grade, submission):
+            if name.startswith("written_"):
+                _record_written(grade, name, graded, same_answers)
+            elif name in points:
+                grade.auto_score = points.pop(name)
+                grade.manual_score = None
+                grade.needs_manual_grade = False
+            else:
+                raise GradebookError(
+                    f"the gradebook has a test {name} in {graded.assignment} that the "
+                    "class's source does not; make the class again with `autograder new-class`"
+                )
+        for comment, name in _with_names(session, Comment, submission):
+            comment.auto_comment = "\n".join(messages.get(name, [])) or None
         if points:
             raise GradebookError(
                 f"the gradebook does not know {', '.join(sorted(points))} of {graded.assignment}; "
@@ -90,10 +91,23 @@ def record(gradebook: Gradebook, student: str, graded: Graded, same_answers: set
         raise
 
 
-def _record_written(grade: Grade, graded: Graded, same_answers: set[str]) -> None:
-    attempted = grade.name in graded.written_to_read
+def _with_names(
+    session: Any, kind: type[Grade] | type[Comment], submission: SubmittedAssignment
+) -> list[tuple[Any, str]]:
+    """The grades or comments of a submission, each with its cell's name, in one query."""
+    found = (
+        session.query(kind, BaseCell.name)
+        .join(BaseCell, kind.cell_id == BaseCell.id)
+        .join(SubmittedNotebook, kind.notebook_id == SubmittedNotebook.id)
+        .filter(SubmittedNotebook.assignment_id == submission.id)
+    )
+    return [(one, name) for one, name in found]
+
+
+def _record_written(grade: Grade, name: str, graded: Graded, same_answers: set[str]) -> None:
+    attempted = name in graded.written_to_read
     grade.auto_score = None if attempted else 0.0
-    if grade.name not in same_answers:
+    if name not in same_answers:
         grade.manual_score = None
         grade.extra_credit = None
     grade.needs_manual_grade = attempted and grade.manual_score is None
@@ -146,10 +160,12 @@ def manual_grades(gradebook: Gradebook, student: str, assignment: str) -> dict[s
         submission = gradebook.find_submission(assignment, student)
     except MissingEntry:
         return {}
-    found: dict[str, ManualGrade] = {}
-    for notebook in submission.notebooks:
-        comments = {comment.name: comment.manual_comment for comment in notebook.comments}
-        for grade in notebook.grades:
-            if grade.manual_score is not None or comments.get(grade.name):
-                found[grade.name] = ManualGrade(grade.manual_score, comments.get(grade.name) or "")
-    return found
+    comments = {
+        name: comment.manual_comment or ""
+        for comment, name in _with_names(gradebook.db, Comment, submission)
+    }
+    return {
+        name: ManualGrade(grade.manual_score, comments.get(name, ""))
+        for grade, name in _with_names(gradebook.db, Grade, submission)
+        if grade.manual_score is not None or comments.get(name)
+    }
