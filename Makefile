@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lab course clean
+.PHONY: help setup demo test bench lab course clean
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -54,6 +54,10 @@ test: $(READY) ## run every check
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --nbval --nbval-sanitize-with tests/nbval.cfg -r s solutions
 	@echo "== 4 of 4: the tests, and the tests of the tests"
 	$(BIN)/pytest -n $(WORKERS) --durations 10 -r s tests
+
+bench: $(READY) ## measure what grading costs, against nbgrader autograde
+	$(BIN)/python -m bench.against_nbgrader
+	$(BIN)/python -m bench.scale
 
 clean: ## remove what was made, but for course/ and solutions/
 	rm -rf build demo-class .pytest_cache .mypy_cache .ruff_cache *.egg-info

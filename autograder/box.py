@@ -176,7 +176,7 @@ class Box:
         """End the box when its processes take too much memory; called while it works."""
         if time.monotonic() < self._next_look:
             return
-        taken = self._zygote.memory()
+        taken = self._zygote.memory(enough=self._most_memory)
         self._next_look = time.monotonic() + channel.WATCH_SECONDS
         if taken > self._most_memory:
             self.close()

@@ -257,8 +257,16 @@ class Zygote:
             words += more
         return int(STATUS.unpack(words)[0])
 
-    def memory(self) -> int:
-        """Bytes that the box's processes hold, less what they share with the zygote."""
+    def memory(self, enough: int = 0) -> int:
+        """Bytes that the box's processes hold, less what the zygote holds.
+
+        Args:
+            enough: a rough figure will do while it is below this; the exact one costs the
+                kernel a walk through all pages.
+        """
+        rough = memory_below(self.process.pid, exact=False) - self._asleep
+        if rough < enough:
+            return max(0, rough)
         return max(0, memory_below(self.process.pid) - self._asleep)
 
     def close(self) -> None:
@@ -268,29 +276,30 @@ class Zygote:
         self.process.communicate()
 
 
-def memory_below(pid: int) -> int:
+def memory_below(pid: int, *, exact: bool = True) -> int:
     """Bytes of anonymous and shared memory of a process and all it started.
 
-    Pages shared since a fork count once, where the kernel lets us ask (the proportional set
-    size); otherwise once for each process.
+    Pages shared since a fork count once when ``exact``, where the kernel lets us ask (the
+    proportional set size); otherwise once for each process, which is never less.
     """
     total = 0
     waiting = [pid]
     while waiting:
         one = waiting.pop()
         with contextlib.suppress(OSError, ValueError):
-            total += _memory_of(one)
+            total += _memory_of(one, exact)
             for task in Path(f"/proc/{one}/task").iterdir():
                 waiting.extend(int(child) for child in (task / "children").read_text().split())
     return total
 
 
-def _memory_of(pid: int) -> int:
-    try:
-        text = Path(f"/proc/{pid}/smaps_rollup").read_text()
-        wanted = ("Pss_Anon:", "Pss_Shmem:")
-    except PermissionError:
-        text = Path(f"/proc/{pid}/status").read_text()
-        wanted = ("RssAnon:", "RssShmem:")
+def _memory_of(pid: int, exact: bool) -> int:
+    wanted = ("RssAnon:", "RssShmem:")
+    text = ""
+    if exact:
+        with contextlib.suppress(PermissionError):
+            text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+            wanted = ("Pss_Anon:", "Pss_Shmem:")
+    text = text or Path(f"/proc/{pid}/status").read_text()
     lines = [line.split() for line in text.splitlines() if line.startswith(wanted)]
     return sum(int(words[1]) for words in lines) * 1024
