@@ -26,6 +26,7 @@ from autograder.progress import Progress
 from autograder.results import Results
 from autograder.sandbox import NONE, choose
 from autograder.task import Task, judge, make_task
+from autograder.whole_file import write_whole
 
 #: Submissions that are read ahead for each worker.
 AHEAD = 3
@@ -198,12 +199,5 @@ def publish(root: Path, verdict: Verdict, bundle: Bundle, gradebook: Gradebook) 
     same = {name for name, text in after.items() if before.get(name) == text}
     record(gradebook, verdict.student, graded, same)
     manual = manual_grades(gradebook, verdict.student, graded.assignment)
-    _replace(feedback_path(root, verdict), feedback_page(verdict, bundle, manual))
-    _replace(path, writes_json(notebook) + "\n")  # as nbformat.writes, unvalidated
-
-
-def _replace(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_name(f".{path.name}.new")
-    scratch.write_text(text, encoding="utf-8")
-    os.replace(scratch, path)
+    write_whole(feedback_path(root, verdict), feedback_page(verdict, bundle, manual))
+    write_whole(path, writes_json(notebook) + "\n")  # as nbformat.writes, unvalidated

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ import autograder
 from autograder.errors import WrongUse
 from autograder.grading import Graded
 from autograder.plain_text import plain_line
+from autograder.whole_file import write_whole
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,8 @@ def write_grades(folder: Path, course: str, sandbox: str, verdicts: Iterable[Ver
         "course": course,
         "submissions": ordered,
     }
-    _replace(folder / "grades.json", json.dumps(tree, indent=1, ensure_ascii=False) + "\n")
-    _replace(folder / "grades.csv", _as_csv(ordered))
+    write_whole(folder / "grades.json", json.dumps(tree, indent=1, ensure_ascii=False) + "\n")
+    write_whole(folder / "grades.csv", _as_csv(ordered))
 
 
 _COLUMNS = ("student", "assignment", "status", "score", "max_score", "needs_manual_grade", "reason")
@@ -110,12 +110,6 @@ def _as_cell(value: Any) -> Any:
     if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r", "\n")):
         return "'" + value
     return value
-
-
-def _replace(path: Path, text: str) -> None:
-    scratch = path.with_name(f".{path.name}.new")
-    scratch.write_text(text, encoding="utf-8")
-    os.replace(scratch, path)
 
 
 def table(verdicts: list[Verdict]) -> str:

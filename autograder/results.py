@@ -7,7 +7,6 @@ tests, the seed, the limits and the engine. A file is complete or not there.
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 from autograder.grading import CellRun, Graded
 from autograder.submission import Cell
 from autograder.tester import TestResult
+from autograder.whole_file import write_whole
 
 
 class Results:
@@ -34,11 +34,7 @@ class Results:
 
     def keep(self, key: str, graded: Graded) -> None:
         """Keep a verdict."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        path = self._path(key)
-        scratch = path.with_suffix(".new")
-        scratch.write_text(json.dumps(_to_tree(graded)), encoding="utf-8")
-        os.replace(scratch, path)
+        write_whole(self._path(key), json.dumps(_to_tree(graded)))
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}.json"
