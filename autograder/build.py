@@ -20,18 +20,11 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import ClearSolutions, Execute
 from traitlets.config import Config
 
-from autograder import checks, figures
-from autograder.answers import sealed_answers
+from autograder.companions import companions, write_companions
 from autograder.course import Course, Lesson
 from autograder.errors import WrongUse
 from autograder.gradebook import put_alembic_on_path
 from autograder.stubs import ClearSolutionsAndAnswers
-
-#: What travels with a notebook: the name beside it and the module it is a copy of.
-COMPANIONS = {"lesson_checks.py": checks, "lesson_figures.py": figures}
-
-#: Fingerprints of the short answers, beside the notebook.
-ANSWERS = checks.ANSWERS_FILE
 
 Say = Callable[[str], None]
 
@@ -44,12 +37,7 @@ def write_source(lesson: Lesson, folder: Path) -> None:
     """Write the lesson's source notebook and its companions into ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
     nbformat.write(lesson.notebook, folder / f"{lesson.notebook_name}.ipynb")
-    for name, module in COMPANIONS.items():
-        text = Path(str(module.__file__)).read_text(encoding="utf-8")
-        origin = module.__name__.replace(".", "/")
-        head = f"# Generated from {origin}.py by `autograder build`. Do not edit this copy.\n"
-        (folder / name).write_text(head + text, encoding="utf-8")
-    (folder / ANSWERS).write_text(sealed_answers(lesson), encoding="utf-8")
+    write_companions(lesson, folder)
 
 
 def nbgrader_config(root: Path, db_url: str) -> Config:
@@ -146,7 +134,10 @@ def build(course: Course, into: Path, say: Say = print, only: str | None = None)
             kept = into / "solutions" / lesson.folder
             if _same_cells(lesson, plain, kept):
                 say(f"{lesson.folder}: solved version is up to date")
-                for name in (*COMPANIONS, ANSWERS):
+                for path in kept.iterdir():
+                    if path.suffix != ".ipynb" and path.is_file():
+                        path.unlink()
+                for name in companions(lesson):
                     shutil.copy(plain / name, kept / name)
                 continue
             say(f"{lesson.folder}: solved version, running it (a minute)")

@@ -11,7 +11,7 @@ import ast
 import hashlib
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -112,6 +112,10 @@ class Lesson:
     about: str
     path: Path
     number: int
+    #: Every lesson with a smaller number, drafts too: what this one may take over from.
+    earlier: tuple[Lesson, ...] = field(default=(), repr=False)
+    #: Not finished: can be tried by its author, and is in no build, class or test.
+    draft: bool = False
 
     @property
     def notebook_name(self) -> str:
@@ -178,6 +182,7 @@ class Course:
     title: str
     lessons: tuple[Lesson, ...]
     root: Path
+    drafts: tuple[Lesson, ...] = ()
 
     @classmethod
     def load(cls, root: Path) -> Course:
@@ -191,8 +196,9 @@ class Course:
             raise LessonError(f"{path} is missing: run this in the course's own folder")
         try:
             data = tomllib.loads(path.read_text(encoding="utf-8"))
-            lessons = tuple(
-                Lesson(
+            lessons: list[Lesson] = []
+            for entry in data["lesson"]:
+                lesson = Lesson(
                     folder=entry["folder"],
                     title=entry["title"],
                     minutes=entry["minutes"],
@@ -200,22 +206,28 @@ class Course:
                     about=entry["about"],
                     path=root / "lessons" / entry["folder"],
                     number=int(entry["folder"].split("-")[0]),
+                    earlier=tuple(lessons),
+                    draft=entry.get("draft", False),
                 )
-                for entry in data["lesson"]
+                lessons.append(lesson)
+            return cls(
+                title=data["title"],
+                lessons=tuple(lesson for lesson in lessons if not lesson.draft),
+                root=root,
+                drafts=tuple(lesson for lesson in lessons if lesson.draft),
             )
-            return cls(title=data["title"], lessons=lessons, root=root)
         except tomllib.TOMLDecodeError as error:
             raise LessonError(f"{path} is not valid TOML: {error}") from None
         except KeyError as error:
             raise LessonError(f"{path}: the field {error} is missing") from None
 
     def lesson(self, folder: str) -> Lesson:
-        """The lesson with that folder name, or whose name begins so (``03``).
+        """The lesson, or draft, with that folder name, or whose name begins so (``03``).
 
         Raises:
             LessonError: there is none; the message lists what there is.
         """
-        for lesson in self.lessons:
+        for lesson in (*self.lessons, *self.drafts):
             if lesson.folder == folder or lesson.folder.startswith(f"{folder}-"):
                 return lesson
         there = ", ".join(lesson.folder for lesson in self.lessons)

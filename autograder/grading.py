@@ -191,7 +191,7 @@ def grade(
             tests=tuple(_lost(test, MISSING, str(problem)) for test in bundle.tests),
             seconds=time.monotonic() - started,
         )
-    tester = tester or Tester(bundle, seed, limits.test)
+    tester = tester or Tester(bundle, limits.test)
     notebook = _Notebook(
         bundle, submission.to_run(bundle), limits, make_box, started + limits.notebook
     )
@@ -199,9 +199,9 @@ def grade(
         # Visible tests first: their messages show values, and code that has been through a
         # hidden test could return that test's input there.
         order = sorted(bundle.tests, key=lambda test: test.hidden)
-        ran = {test.grade_id: _run_test(test, tester, notebook) for test in order}
+        ran = {test.grade_id: _run_test(test, tester, notebook, seed) for test in order}
         results = [ran[test.grade_id] for test in bundle.tests]
-        results = _follow_through(results, tester, notebook)
+        results = _follow_through(results, tester, notebook, seed)
     finally:
         notebook.lost()
     return replace(
@@ -219,21 +219,21 @@ def _lost(test: TestCell, outcome: str, message: str) -> TestResult:
     return TestResult(test.grade_id, test.exercise, 0.0, test.points, outcome, message)
 
 
-def _run_test(test: TestCell, tester: Tester, notebook: _Notebook) -> TestResult:
+def _run_test(test: TestCell, tester: Tester, notebook: _Notebook, seed: int) -> TestResult:
     try:
         box = notebook.ready()
     except _OutOfTime:
         total = notebook.limits.notebook
         message = f"The notebook as a whole used up its {total:g} seconds before this check."
         return _lost(test, TIMEOUT, message)
-    result = tester.run(test, box)
+    result = tester.run(test, box, seed)
     if result.outcome in (TIMEOUT, CRASHED):
         notebook.lost()
     return result
 
 
 def _follow_through(
-    results: list[TestResult], tester: Tester, notebook: _Notebook
+    results: list[TestResult], tester: Tester, notebook: _Notebook, seed: int
 ) -> list[TestResult]:
     """Grade an exercise that builds on a failed one again, on the course's own version of that.
 
@@ -260,7 +260,7 @@ def _follow_through(
         for test in lost:
             if notebook.box is None:
                 break
-            again = _run_test(test, tester, notebook)
+            again = _run_test(test, tester, notebook, seed)
             names = " and ".join(replaced)
             if again.outcome == PASSED:
                 message = f"Passes with the course's own {names}; with yours it does not."

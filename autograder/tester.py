@@ -19,11 +19,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import CodeType, ModuleType
 from typing import Any
 
-from autograder import checks, figures
+from autograder import checks
+from autograder.beside_notebook import MODULES
 from autograder.box import Box, BoxDied, BoxError, BoxTimeout, Reply
 from autograder.bundle import Bundle, TestCell
+from autograder.carried_over import EARLIER, as_module
 from autograder.plain_text import plain
 from autograder.wire import Foreign
 
@@ -62,24 +65,24 @@ class TestResult:
 class Tester:
     """Runs the test cells of one bundle."""
 
-    def __init__(self, bundle: Bundle, seed: int, seconds: float) -> None:
+    def __init__(self, bundle: Bundle, seconds: float) -> None:
         """Prepare the names of the setup cell.
 
         Args:
             bundle: the lesson's tests.
-            seed: of the random inputs.
             seconds: how long the box may take for one test.
         """
         self.bundle = bundle
-        self.seed = seed
         self.seconds = seconds
         self._deadline = 0.0
-        with _trusted_modules():
+        self._prepared: dict[str, tuple[CodeType, frozenset[str]]] = {}
+        self._earlier = as_module(bundle.companions.get(f"{EARLIER}.py", b"").decode())
+        with _trusted_modules(self._earlier):
             self._namespace: dict[str, Any] = {"__name__": "__main__"}
             exec(compile(bundle.setup, "<setup>", "exec"), self._namespace)
 
-    def run(self, test: TestCell, box: Box) -> TestResult:
-        """Run one test cell against the student's names in ``box``.
+    def run(self, test: TestCell, box: Box, seed: int) -> TestResult:
+        """Run one test cell against the student's names in ``box``, on inputs from ``seed``.
 
         Never raises for anything that the student's code does. The message of a hidden test
         holds nothing that the student's code could choose, so that it cannot tell what the
@@ -88,7 +91,7 @@ class Tester:
         outcome, message = PASSED, ""
         self._deadline = time.monotonic() + self.seconds
         try:
-            self._execute(test, box)
+            self._execute(test, box, seed)
         except _NameMissing as missing:
             outcome, message = MISSING, str(missing)
         except BoxTimeout:
@@ -126,24 +129,31 @@ class Tester:
             "the card says?"
         )
 
-    def _execute(self, test: TestCell, box: Box) -> None:
+    def _execute(self, test: TestCell, box: Box, seed: int) -> None:
         namespace = dict(self._namespace)
-        tree = ast.parse(test.source)
-        used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        code, used = self._prepare(test)
         for name in self.bundle.exercises:
             if name.startswith("answer_"):
                 if name in used:
                     namespace[name] = self._value(name, box)
             else:
                 namespace[name] = self._remote(name, box)
-        filename = f"<{self.bundle.assignment} {test.grade_id}>"
-        lines = test.source.splitlines(keepends=True)
-        linecache.cache[filename] = (len(test.source), None, lines, filename)
         namespace["probe"] = self._probe_decorator(box)
-        checks.set_seed(self.seed)
+        checks.set_seed(seed)
         checks.set_answers(self.bundle.answers)
-        with _trusted_modules(), contextlib.redirect_stdout(io.StringIO()):
-            exec(compile(test.source, filename, "exec"), namespace)
+        with _trusted_modules(self._earlier), contextlib.redirect_stdout(io.StringIO()):
+            exec(code, namespace)
+
+    def _prepare(self, test: TestCell) -> tuple[CodeType, frozenset[str]]:
+        """The compiled cell and the names it uses; a probe's source is found by its lines."""
+        if test.grade_id not in self._prepared:
+            filename = f"<{self.bundle.assignment} {test.grade_id}>"
+            lines = test.source.splitlines(keepends=True)
+            linecache.cache[filename] = (len(test.source), None, lines, filename)
+            tree = ast.parse(test.source)
+            used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+            self._prepared[test.grade_id] = compile(tree, filename, "exec"), frozenset(used)
+        return self._prepared[test.grade_id]
 
     def _remote(self, name: str, box: Box) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -206,9 +216,9 @@ _modules_lock = threading.RLock()
 
 
 @contextlib.contextmanager
-def _trusted_modules() -> Iterator[None]:
-    """What a lesson imports from beside its notebook comes from this package here."""
-    names = {"lesson_checks": checks, "lesson_figures": figures}
+def _trusted_modules(earlier: ModuleType) -> Iterator[None]:
+    """What a lesson imports from beside its notebook comes from the course here."""
+    names = {**MODULES, EARLIER: earlier}
     with _modules_lock:
         kept = {name: sys.modules.get(name) for name in names}
         sys.modules.update(names)

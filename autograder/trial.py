@@ -12,7 +12,6 @@ import contextlib
 import copy
 import io
 import os
-import shutil
 import sys
 import traceback
 from pathlib import Path
@@ -21,8 +20,11 @@ from typing import Any
 import nbformat
 from nbclient import NotebookClient
 
-from autograder import checks, figures
+from autograder import checks
 from autograder.answers import sealed_answers
+from autograder.beside_notebook import MODULES
+from autograder.carried_over import EARLIER, as_module, carried_over
+from autograder.companions import write_companions
 from autograder.course import (
     DEMONSTRATION,
     Course,
@@ -44,8 +46,8 @@ def run_plainly(lesson: Lesson, replaced: dict[str, str], seed: int = 2017) -> d
         ``cell ...`` stands for another cell that failed.
     """
     os.environ.setdefault("MPLBACKEND", "agg")
-    sys.modules["lesson_checks"] = checks
-    sys.modules["lesson_figures"] = figures
+    sys.modules.update(MODULES)
+    sys.modules[EARLIER] = as_module(carried_over(lesson))
     checks.set_answers(sealed_answers(lesson))
     checks.set_seed(seed)
     try:
@@ -122,10 +124,7 @@ def execute(lesson: Lesson, folder: Path) -> float:
         The kernel's processor seconds.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    for module in (checks, figures):
-        name = f"lesson_{module.__name__.rpartition('.')[2]}.py"
-        shutil.copy(str(module.__file__), folder / name)
-    (folder / "lesson_answers.json").write_text(sealed_answers(lesson), encoding="utf-8")
+    write_companions(lesson, folder)
     notebook = copy.deepcopy(lesson.notebook)
     clock = nbformat.v4.new_code_cell("import time; print(time.process_time())")
     notebook.cells.append(clock)

@@ -12,7 +12,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from autograder.build import ANSWERS, COMPANIONS, build, without_outputs
+from autograder.beside_notebook import MODULES
+from autograder.build import build, without_outputs
+from autograder.checks import ANSWERS_FILE
 from autograder.course import Lesson, is_answer, is_written
 from autograder.implementations import alternatives, misconceptions
 
@@ -124,7 +126,7 @@ def test_no_answer_reaches_course() -> None:
     assert len(SECRETS) > 50, "the secrets were not collected"
     given_away = []
     for name in files(ROOT / "course"):
-        if name.name in COMPANIONS:
+        if name.stem in MODULES:
             continue  # compared with autograder/ byte by byte; holds no lesson's content
         for line in released_lines(ROOT / "course" / name):
             bare = re.sub(r"\s+", "", re.sub(r"\s+#.*$", "", line).strip())
@@ -137,7 +139,7 @@ def test_no_sentence_about_a_choice_can_be_read_in_course() -> None:
     from autograder.implementations import choices
 
     for lesson in COURSE.lessons:
-        text = (ROOT / "course" / lesson.folder / ANSWERS).read_text(encoding="utf-8")
+        text = (ROOT / "course" / lesson.folder / ANSWERS_FILE).read_text(encoding="utf-8")
         for choice in choices(lesson):
             assert choice.reason not in text
             assert choice.reason[:25] not in text

@@ -114,3 +114,12 @@ def test_the_longest_exercise_name_owns_a_test() -> None:
     names = ["attention", "attention_cost"]
     assert exercise_of("test_attention_cost", names) == "attention_cost"
     assert exercise_of("test_attention_masks", names) == "attention"
+
+
+def test_a_draft_can_be_tried_and_is_in_no_build(tmp_path: Path) -> None:
+    tiny_course(tmp_path)
+    path = tmp_path / "lessons" / "course.toml"
+    path.write_text(path.read_text() + "draft = true\n")
+    course = Course.load(tmp_path)
+    assert course.lessons == ()
+    assert course.lesson("01").folder == "01-tiny"

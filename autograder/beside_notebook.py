@@ -1,0 +1,14 @@
+"""The modules that lie beside every notebook, by the names its cells import them by."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from autograder import checks, figures, training_progress
+
+#: Name beside a notebook, and the module of this package that it is a copy of.
+MODULES: dict[str, ModuleType] = {
+    "lesson_checks": checks,
+    "lesson_figures": figures,
+    "lesson_progress": training_progress,
+}

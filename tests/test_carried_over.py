@@ -1,0 +1,97 @@
+"""A lesson uses earlier exercises without typing them again, and without showing them."""
+
+from __future__ import annotations
+
+import base64
+import re
+from pathlib import Path
+
+import pytest
+
+from autograder.build import write_source
+from autograder.bundle import Bundle
+from autograder.carried_over import EARLIER, as_module, carried_over, names_carried_over
+from autograder.companions import companions
+from autograder.course import Course, Lesson, LessonError
+
+from .conftest import COURSE
+from .submissions import graded, notebook_with, points
+from .tiny import head, tiny_course
+
+ENTRY = """
+[[lesson]]
+folder = "02-next"
+title = "Next"
+minutes = 5
+needs = ["01-tiny"]
+about = "What can be built on quadrupling."
+"""
+
+NEXT = (
+    '# %% tags=["setup"]\n'
+    "import numpy as np\n"
+    "from earlier_lessons import quadruple\n"
+    "from lesson_checks import assert_close, check_rng, checks_passed\n\n"
+    + head("octuple")
+    + 'def octuple(x):\n    """Eight times x."""\n    ### BEGIN SOLUTION\n'
+    "    return quadruple(x) + quadruple(x)\n    ### END SOLUTION\n\n"
+    + head("test_octuple", test=True, points=2)
+    + "x = check_rng().uniform(size=3)\n"
+    'assert_close(octuple(x), 2 * quadruple(x), "Is it eight times x?")\n'
+    'checks_passed("octuple")\n'
+)
+
+
+def two_lessons(folder: Path, text: str = NEXT) -> Course:
+    tiny_course(folder)
+    path = folder / "lessons" / "course.toml"
+    path.write_text(path.read_text() + ENTRY)
+    (folder / "lessons" / "02-next").mkdir()
+    (folder / "lessons" / "02-next" / "next.py").write_text(text)
+    (folder / "lessons" / "02-next" / "misconceptions.py").write_text("")
+    (folder / "lessons" / "02-next" / "alternatives.py").write_text("")
+    return Course.load(folder)
+
+
+def test_a_part_brings_what_it_builds_on(tmp_path: Path) -> None:
+    lesson = two_lessons(tmp_path).lesson("02")
+    module = as_module(carried_over(lesson))
+    assert module.quadruple(3) == 12
+    assert module.__dict__["__all__"] == ["quadruple"]
+
+
+def test_a_part_can_be_used_without_being_read(tmp_path: Path) -> None:
+    lesson = two_lessons(tmp_path).lesson("02")
+    text = companions(lesson)[f"{EARLIER}.py"]
+    assert "double(double(x))" not in text
+    assert f"{EARLIER}.py" not in companions(two_lessons(tmp_path / "b").lesson("01"))
+
+
+def test_a_lesson_is_graded_with_the_course_s_own_parts(tmp_path: Path) -> None:
+    lesson = two_lessons(tmp_path).lesson("02")
+    write_source(lesson, tmp_path / "source" / lesson.folder)
+    bundle = Bundle.load(tmp_path / "source" / lesson.folder)
+    assert points(graded(bundle, notebook_with(bundle))) == {"octuple": 2.0}
+    wrong = {"octuple": "def octuple(x):\n    return quadruple(x)\n"}
+    assert points(graded(bundle, notebook_with(bundle, wrong))) == {"octuple": 0.0}
+
+
+def test_a_part_that_no_earlier_lesson_has_is_named(tmp_path: Path) -> None:
+    lesson = two_lessons(tmp_path, NEXT.replace("import quadruple", "import triple")).lesson("02")
+    with pytest.raises(LessonError, match=r"'triple'.*no earlier lesson"):
+        carried_over(lesson)
+
+
+@pytest.mark.parametrize("lesson", COURSE.lessons, ids=lambda lesson: lesson.folder)
+def test_what_is_packed_answers_only_earlier_lessons(lesson: Lesson) -> None:
+    text = carried_over(lesson)
+    assert bool(text) == bool(names_carried_over(lesson))
+    if not text:
+        return
+    packed = re.search(r'_PACKED = """\n(.*?)"""', text, re.S)
+    assert packed is not None
+    code = base64.b64decode(packed.group(1)).decode()
+    later = [one for one in COURSE.lessons if one.number >= lesson.number]
+    for one in later:
+        for name in one.exercises:
+            assert not re.search(rf"^(def|class) {name}\b", code, re.M), name
