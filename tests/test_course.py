@@ -9,6 +9,8 @@ import pytest
 
 from autograder.course import Course, LessonError, exercise_of
 
+from .tiny import tiny_course
+
 COURSE_TOML = """
 title = "T"
 [[lesson]]
