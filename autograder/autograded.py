@@ -16,7 +16,7 @@ from nbformat import NotebookNode
 
 from autograder.bundle import Bundle
 from autograder.course import grade_id, nbgrader_metadata
-from autograder.grading import Graded
+from autograder.graded import Graded
 from autograder.submission import Cell
 
 _PNG = b"\x89PNG\r\n\x1a\n"

@@ -20,8 +20,8 @@ from autograder.class_folder import ClassError, ClassFolder, Handin
 from autograder.executors import dask, local, size
 from autograder.feedback import feedback_page, feedback_path
 from autograder.gradebook import manual_grades, open_gradebook, record
+from autograder.graded import OUR_FAULT, Graded
 from autograder.grades import Verdict, write_grades
-from autograder.grading import OUR_FAULT, Graded
 from autograder.progress import Progress
 from autograder.results import Results
 from autograder.sandbox import NONE, choose

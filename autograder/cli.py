@@ -38,8 +38,8 @@ def _build(arguments: argparse.Namespace) -> int:
 
 
 def _new_class(arguments: argparse.Namespace) -> int:
-    from autograder.class_folder import new_class
     from autograder.course import Course
+    from autograder.new_class import new_class
 
     made = new_class(Course.load(course_root(arguments.course)), arguments.folder)
     print(f"The class is at {made.root}.")

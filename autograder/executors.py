@@ -25,10 +25,13 @@ class SchedulerError(WrongUse):
 
 @contextmanager
 def local(workers: int) -> Iterator[Executor]:
-    """Processes of this machine, each with a zygote of its own."""
-    with ProcessPoolExecutor(
-        workers, mp_context=get_context("spawn"), initializer=_end_with_the_grader
-    ) as pool:
+    """Processes of this machine, each with a zygote of its own.
+
+    They are forked from a server that has imported what grading needs, once for all.
+    """
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["autograder.worker"])
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_the_grader) as pool:
         yield pool
 
 

@@ -22,7 +22,7 @@ from nbgrader.api import (
 )
 
 from autograder.errors import WrongUse
-from autograder.grading import Graded
+from autograder.graded import Graded
 
 
 def put_alembic_on_path() -> None:

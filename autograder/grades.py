@@ -12,7 +12,7 @@ from typing import Any
 
 import autograder
 from autograder.errors import WrongUse
-from autograder.grading import Graded
+from autograder.graded import Graded
 from autograder.plain_text import plain_line
 from autograder.whole_file import write_whole
 

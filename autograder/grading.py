@@ -9,72 +9,28 @@ from dataclasses import dataclass, field, replace
 
 from autograder.box import Box, BoxFailure, BoxTimeout
 from autograder.bundle import Bundle, TestCell
-from autograder.submission import Cell, Missing, Submission, Unreadable, parse
-from autograder.tester import (
+from autograder.graded import (
     CRASHED,
+    GRADED,
     MISSING,
+    NO_NOTEBOOK,
     NOT_ATTEMPTED,
     PASSED,
     TIMEOUT,
-    Tester,
+    UNREADABLE,
+    CellRun,
+    Graded,
     TestResult,
 )
-
-#: Statuses of a submission, as grades.json names them.
-GRADED, UNREADABLE, NO_NOTEBOOK, OUR_FAULT = "graded", "unreadable", "missing", "failed"
+from autograder.limits import Limits
+from autograder.submission import Cell, Missing, Submission, Unreadable, parse
+from autograder.tester import Tester
 
 #: What nbgrader puts where a written answer goes.
 WRITTEN_STUB = "YOUR ANSWER HERE"
 
 #: Starts a box with these files beside its notebook and this many bytes of memory.
 MakeBox = Callable[[dict[str, bytes], int], Box]
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a submission may take: seconds, and MiB of memory for all its processes."""
-
-    cell: float = 30.0
-    test: float = 20.0
-    notebook: float = 240.0
-    memory: float = 2048.0
-
-
-@dataclass(frozen=True)
-class CellRun:
-    """What one of the student's cells did."""
-
-    source: str
-    grade_id: str
-    output: str = ""
-    error: str = ""
-
-
-@dataclass(frozen=True)
-class Graded:
-    """The verdict on one submission."""
-
-    assignment: str
-    notebook: str
-    status: str
-    reason: str = ""
-    tests: tuple[TestResult, ...] = ()
-    written_to_read: frozenset[str] = frozenset()
-    flags: tuple[str, ...] = ()
-    runs: tuple[CellRun, ...] = ()
-    cells: tuple[Cell, ...] = ()
-    max_score: float = 0.0
-    seconds: float = 0.0
-
-    @property
-    def score(self) -> float:
-        """Points that the machine gives."""
-        return sum(test.points for test in self.tests)
-
-    @property
-    def needs_manual_grade(self) -> bool:
-        """Whether a person has something to grade."""
-        return bool(self.written_to_read)
 
 
 class _OutOfTime(Exception):

@@ -31,8 +31,8 @@ from autograder.errors import WrongUse
 from autograder.executors import local
 from autograder.feedback import feedback_page
 from autograder.gradebook import manual_grades, open_gradebook, put_alembic_on_path
+from autograder.graded import Graded
 from autograder.grades import Verdict, write_grades
-from autograder.grading import Graded
 from autograder.results import Results
 from autograder.sandbox import BUBBLEWRAP, NONE, NoSandbox, choose
 from autograder.task import Task, judge, make_task

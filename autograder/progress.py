@@ -9,9 +9,9 @@ from typing import TextIO
 
 from tqdm import tqdm
 
+from autograder.graded import CRASHED, TIMEOUT
 from autograder.grades import Verdict
 from autograder.plain_text import plain_line
-from autograder.tester import CRASHED, TIMEOUT
 
 
 class Progress:

@@ -11,9 +11,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from autograder.grading import CellRun, Graded
+from autograder.graded import CellRun, Graded, TestResult
 from autograder.submission import Cell
-from autograder.tester import TestResult
 from autograder.whole_file import write_whole
 
 

@@ -5,19 +5,16 @@ A worker may be a process of this machine or of another.
 
 from __future__ import annotations
 
-import atexit
 import hashlib
-import threading
 from dataclasses import astuple, dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 
 import autograder
-from autograder.boxes import Boxes
 from autograder.bundle import Bundle
-from autograder.grading import Graded, Limits, grade
+from autograder.graded import Graded
+from autograder.limits import Limits
 from autograder.submission import Missing, Unreadable, find_notebook, read_file
-from autograder.tester import Tester
 
 
 @dataclass(frozen=True)
@@ -64,43 +61,8 @@ def _own_seed(seed: int, data: bytes | Missing | Unreadable) -> int:
     return int.from_bytes(hashlib.sha256(seed.to_bytes(16, "big") + content).digest()[:4], "big")
 
 
-#: Testers kept warm: one for each assignment of the course, and some more.
-MOST_TESTERS = 16
-
-_testers: dict[tuple[str, float], Tester] = {}
-
-
-def _tester(task: Task) -> Tester:
-    key = (task.bundle.digest, task.limits.test)
-    if key not in _testers:
-        while len(_testers) >= MOST_TESTERS:
-            _testers.pop(next(iter(_testers)))
-        _testers[key] = Tester(task.bundle, task.limits.test)
-    return _testers[key]
-
-
-@cache
-def _boxes(sandbox: str) -> Boxes:
-    boxes = Boxes(sandbox)
-    atexit.register(boxes.close)
-    return boxes
-
-
-_one_at_a_time = threading.Lock()
-
-
 def judge(task: Task) -> Graded:
-    """Grade one submission. Testers and the zygote stay warm for the next.
+    """Grade one submission, in a worker: what that needs is imported there."""
+    from autograder.worker import judge as judge_here
 
-    A process grades one at a time, also when a Dask worker has several threads.
-    """
-    with _one_at_a_time:
-        return grade(
-            task.data,
-            task.bundle,
-            make_box=_boxes(task.sandbox).start,
-            seed=task.seed,
-            limits=task.limits,
-            flags=task.flags,
-            tester=_tester(task),
-        )
+    return judge_here(task)

@@ -18,7 +18,6 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -27,13 +26,9 @@ from autograder.beside_notebook import MODULES
 from autograder.box import Box, BoxDied, BoxError, BoxTimeout, Reply
 from autograder.bundle import Bundle, TestCell
 from autograder.carried_over import EARLIER, as_module
+from autograder.graded import CRASHED, FAILED, MISSING, NOT_ATTEMPTED, PASSED, TIMEOUT, TestResult
 from autograder.plain_text import plain
 from autograder.wire import Foreign
-
-#: Outcomes of a test, as grades.json names them.
-PASSED, PARTIAL, FAILED = "passed", "partial", "failed"
-NOT_ATTEMPTED, TIMEOUT, CRASHED, MISSING = "not_attempted", "timeout", "crashed", "missing"
-
 
 #: Characters of a message: a value of the student's may be part of it.
 MOST_MESSAGE = 4_000
@@ -41,25 +36,6 @@ MOST_MESSAGE = 4_000
 
 class _NameMissing(BaseException):
     """The student's notebook defines no such name."""
-
-
-@dataclass(frozen=True)
-class TestResult:
-    """What came of one test cell.
-
-    ``message`` is for the student. Of a hidden test it holds what its author says to the
-    student, never a value.
-    """
-
-    __test__ = False  # not for pytest
-
-    grade_id: str
-    exercise: str
-    points: float
-    max_points: float
-    outcome: str
-    message: str = ""
-    diagnosis: str = ""
 
 
 class Tester:

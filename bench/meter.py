@@ -210,9 +210,10 @@ class _Watch(threading.Thread):
         self.memory = max(self.memory, sum(map(_proportional, _tree(self.pid))))
         for child in _children(self.pid):
             with contextlib.suppress(OSError):
-                # multiprocessing starts the processes of a pool this way
-                if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
-                    self.worker = max(self.worker, sum(map(_proportional, _tree(child))))
+                # multiprocessing forks the processes of a pool from this server
+                if b"forkserver" in Path(f"/proc/{child}/cmdline").read_bytes():
+                    for worker in _children(child):
+                        self.worker = max(self.worker, sum(map(_proportional, _tree(worker))))
 
 
 def _tree(pid: int) -> Iterator[int]:

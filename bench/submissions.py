@@ -11,9 +11,10 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.class_folder import ClassFolder, new_class
+from autograder.class_folder import ClassFolder
 from autograder.course import DEMONSTRATION, Course, Lesson, grade_id, is_answer, tags
 from autograder.implementations import misconceptions
+from autograder.new_class import new_class
 
 
 def make_class(course: Course, root: Path, lessons: Iterable[Lesson]) -> ClassFolder:

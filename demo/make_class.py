@@ -16,9 +16,9 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.class_folder import new_class
 from autograder.course import Course, Lesson, grade_id, is_answer, is_written
 from autograder.implementations import Implementation, alternatives, misconceptions
+from autograder.new_class import new_class
 
 HERE = Path(__file__).resolve().parent
 

@@ -22,7 +22,7 @@ from nbformat import NotebookNode
 
 from autograder.bundle import Bundle
 from autograder.course import grade_id, is_answer, is_test
-from autograder.grading import Limits
+from autograder.limits import Limits
 
 from .submissions import as_bytes, notebook_with
 

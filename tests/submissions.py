@@ -14,7 +14,9 @@ from nbformat import NotebookNode
 from autograder.boxes import Boxes
 from autograder.bundle import Bundle
 from autograder.course import grade_id, is_answer
-from autograder.grading import Graded, Limits, grade
+from autograder.graded import Graded
+from autograder.grading import grade
+from autograder.limits import Limits
 from autograder.sandbox import BUBBLEWRAP, NONE, examine
 
 SEED = 20260

@@ -21,12 +21,13 @@ from nbgrader.api import Gradebook
 from autograder.batch import grade_class
 from autograder.build import write_source
 from autograder.bundle import Bundle, TestCell
-from autograder.class_folder import ClassFolder, new_class
+from autograder.class_folder import ClassFolder
 from autograder.course import grade_id
 from autograder.feedback import feedback_page
 from autograder.gradebook import open_gradebook, record
+from autograder.graded import Graded
 from autograder.grades import Verdict, table
-from autograder.grading import Graded
+from autograder.new_class import new_class
 from autograder.sandbox import BUBBLEWRAP
 
 from .attacks import CORPUS, FULL, HONEST, MARK, SECRET, WRONG, Attack

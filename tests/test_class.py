@@ -15,10 +15,11 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder.batch import ClassResult, grade_class
-from autograder.class_folder import ClassError, ClassFolder, new_class
+from autograder.class_folder import ClassError, ClassFolder
 from autograder.cli import main
 from autograder.course import grade_id
 from autograder.grades import GradesError
+from autograder.new_class import new_class
 
 from .submissions import boxes, notebook_with
 from .tiny import tiny_course

@@ -13,7 +13,8 @@ import pytest
 from autograder.build import write_source
 from autograder.bundle import Bundle, BundleError
 from autograder.course import grade_id, is_test
-from autograder.grading import Graded, Limits
+from autograder.graded import Graded
+from autograder.limits import Limits
 from autograder.submission import Missing, Unreadable, find_notebook, read_file
 
 from .submissions import as_bytes, graded, notebook_with, points

@@ -22,8 +22,8 @@ from autograder.batch import grade_class
 from autograder.class_folder import ClassFolder
 from autograder.cli import main
 from autograder.executors import SchedulerError
+from autograder.graded import Graded
 from autograder.grades import Verdict
-from autograder.grading import Graded
 from autograder.progress import Progress
 from autograder.task import Task
 

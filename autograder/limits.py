@@ -1,0 +1,15 @@
+"""What a submission may take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a submission may take: seconds, and MiB of memory for all its processes."""
+
+    cell: float = 30.0
+    test: float = 20.0
+    notebook: float = 240.0
+    memory: float = 2048.0
