@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from autograder import checks, figures, training_progress
+from autograder import checks, figures, fingerprints, training_progress
 
 #: Name beside a notebook, and the module of this package that it is a copy of.
 MODULES: dict[str, ModuleType] = {
     "lesson_checks": checks,
     "lesson_figures": figures,
+    "lesson_fingerprints": fingerprints,
     "lesson_progress": training_progress,
 }

@@ -21,9 +21,11 @@ from nbgrader.preprocessors import ClearSolutions, Execute
 from traitlets.config import Config
 
 from autograder.companions import companions, write_companions
-from autograder.course import Course, Lesson
+from autograder.course import CATALOGUE_FILE, Course, Lesson
+from autograder.diagnosis import to_json
 from autograder.errors import WrongUse
 from autograder.gradebook import put_alembic_on_path
+from autograder.mistakes import catalogue
 from autograder.stubs import ClearSolutionsAndAnswers
 
 Say = Callable[[str], None]
@@ -34,10 +36,12 @@ class BuildError(WrongUse):
 
 
 def write_source(lesson: Lesson, folder: Path) -> None:
-    """Write the lesson's source notebook and its companions into ``folder``."""
+    """Write the lesson's source notebook, its companions and the grader's catalogue."""
     folder.mkdir(parents=True, exist_ok=True)
     nbformat.write(lesson.notebook, folder / f"{lesson.notebook_name}.ipynb")
     write_companions(lesson, folder)
+    evidence = to_json(catalogue(lesson))
+    (folder / CATALOGUE_FILE).write_text(evidence, encoding="utf-8")
 
 
 def nbgrader_config(root: Path, db_url: str) -> Config:
@@ -51,6 +55,7 @@ def nbgrader_config(root: Path, db_url: str) -> Config:
         "__pycache__",
         "misconceptions.py",
         "alternatives.py",
+        CATALOGUE_FILE,
     ]
     config.Execute.timeout = 300
     return config

@@ -6,7 +6,6 @@ Points, tests and their order never come from a submission.
 from __future__ import annotations
 
 import hashlib
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +14,9 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.course import (
+    CATALOGUE_FILE,
     DEMONSTRATION,
+    HIDDEN,
     SETUP,
     builds_on,
     exercise_of,
@@ -27,8 +28,6 @@ from autograder.course import (
     tags,
 )
 from autograder.errors import WrongUse
-
-_HIDDEN = re.compile(r"^[^\n]*BEGIN HIDDEN TESTS.*?END HIDDEN TESTS[^\n]*\n?", re.S | re.M)
 
 
 class BundleError(WrongUse):
@@ -54,7 +53,7 @@ class TestCell:
     @property
     def released(self) -> str:
         """What of it stands in the student's notebook."""
-        return _HIDDEN.sub("", self.source)
+        return HIDDEN.sub("", self.source)
 
     @property
     def words(self) -> str:
@@ -90,6 +89,8 @@ class Bundle:
     demonstrations: frozenset[str]
     #: What lies beside the notebook, from the source: never a submission's version.
     companions: dict[str, bytes]
+    #: Evidence of known mistakes, see :mod:`autograder.mistakes`; never in a box.
+    catalogue: bytes = b"[]"
 
     @classmethod
     def load(cls, folder: Path) -> Bundle:
@@ -137,8 +138,9 @@ class Bundle:
             companions={
                 path.name: path.read_bytes()
                 for path in sorted(folder.iterdir())
-                if path.is_file() and path.suffix != ".ipynb"
+                if path.is_file() and path.suffix != ".ipynb" and path.name != CATALOGUE_FILE
             },
+            catalogue=_read(folder / CATALOGUE_FILE),
         )
         if not bundle.tests:
             raise BundleError(f"{notebooks[0]} holds no test cells, so there is nothing to grade")
@@ -167,7 +169,7 @@ class Bundle:
     @cached_property
     def digest(self) -> str:
         """Changes with anything that can change a verdict."""
-        parts = [self.assignment.encode(), nbformat.writes(self.notebook).encode()]
+        parts = [self.assignment.encode(), nbformat.writes(self.notebook).encode(), self.catalogue]
         parts += [
             part for pair in sorted(self.companions.items()) for part in (pair[0].encode(), pair[1])
         ]
@@ -179,3 +181,8 @@ class Bundle:
     def builds_on(self, exercise: str) -> set[str]:
         """The exercises that the course's own solution of ``exercise`` uses."""
         return builds_on(self.exercises, exercise)
+
+
+def _read(path: Path) -> bytes:
+    """A catalogue; a class made before there was one has none, and no diagnoses."""
+    return path.read_bytes() if path.exists() else b"[]"

@@ -90,6 +90,27 @@ def _grade(arguments: argparse.Namespace) -> int:
     return 1 if result.not_judged or result.strangers else 0
 
 
+def _report(arguments: argparse.Namespace) -> int:
+    import json
+
+    from autograder.class_folder import ClassFolder
+    from autograder.report import write_report
+
+    folder = ClassFolder.open(arguments.folder)
+    report = write_report(folder, names=arguments.names)
+    if arguments.json:
+        print(json.dumps(report.tree(), indent=1, ensure_ascii=False))
+        return 0
+    print(
+        f"{report.submissions} submissions of {report.students} students; "
+        f"{len(report.need_an_eye)} need an eye; "
+        f"{len(report.misconceptions)} misconceptions recognised."
+    )
+    print(f"page     {folder.root}/report.html{' (holds names)' if arguments.names else ''}")
+    print(f"numbers  {folder.root}/report.csv")
+    return 0
+
+
 def _doctor(arguments: argparse.Namespace) -> int:
     found = examine()
     if arguments.tier:
@@ -161,6 +182,22 @@ def parser() -> argparse.ArgumentParser:
     )
     one.add_argument("--quiet", action="store_true", help="print the result only")
     one.set_defaults(run=_grade)
+
+    one = commands.add_parser(
+        "report",
+        help="say what a class got right and wrong",
+        description="Write DIR/report.html and DIR/report.csv from DIR/grades.json: points by "
+        "exercise, which exercises separate strong from weak, misconceptions, time-outs and "
+        "crashes, and the submissions that need an eye. Students are numbered, not named.",
+        epilog="example: autograder report spring-class --names. "
+        "Exit status: 0 written, 2 wrong use, such as a class that was not graded.",
+    )
+    one.add_argument("folder", type=Path, metavar="DIR")
+    one.add_argument(
+        "--names", action="store_true", help="say who is who, and quote flags as they are"
+    )
+    one.add_argument("--json", action="store_true", help="print all numbers, as JSON")
+    one.set_defaults(run=_report)
 
     one = commands.add_parser(
         "doctor",

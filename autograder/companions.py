@@ -11,14 +11,16 @@ from types import ModuleType
 from autograder.answers import sealed_answers
 from autograder.beside_notebook import MODULES
 from autograder.carried_over import EARLIER, carried_over
-from autograder.checks import ANSWERS_FILE
+from autograder.checks import ANSWERS_FILE, MISTAKES_FILE
 from autograder.course import Lesson
+from autograder.mistakes import released_mistakes
 
 
 def companions(lesson: Lesson) -> dict[str, str]:
     """Name and text of every file that travels with a lesson's notebook."""
     files = {f"{name}.py": _copy_of(module) for name, module in MODULES.items()}
     files[ANSWERS_FILE] = sealed_answers(lesson)
+    files[MISTAKES_FILE] = released_mistakes(lesson)
     earlier = carried_over(lesson)
     if earlier:
         files[f"{EARLIER}.py"] = earlier
@@ -33,5 +35,7 @@ def write_companions(lesson: Lesson, folder: Path) -> None:
 
 def _copy_of(module: ModuleType) -> str:
     text = Path(str(module.__file__)).read_text(encoding="utf-8")
+    for name, other in MODULES.items():
+        text = text.replace(f"from {other.__name__} import", f"from {name} import")
     origin = module.__name__.replace(".", "/")
     return f"# Generated from {origin}.py by `autograder build`. Do not edit this copy.\n{text}"

@@ -28,6 +28,12 @@ DEMONSTRATION = "demonstration"
 #: The cell with this tag imports what the lesson and its test cells use.
 SETUP = "setup"
 
+#: The part of a test cell that students never see.
+HIDDEN = re.compile(r"^[^\n]*BEGIN HIDDEN TESTS.*?END HIDDEN TESTS[^\n]*\n?", re.S | re.M)
+
+#: What a class's source folder holds for the grader alone: the evidence of known mistakes.
+CATALOGUE_FILE = "mistakes.json"
+
 _REGIONS = {
     "solution": ("### BEGIN SOLUTION", "### END SOLUTION"),
     "hidden tests": ("### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS"),

@@ -9,12 +9,16 @@ from dataclasses import dataclass, field, replace
 
 from autograder.box import Box, BoxFailure, BoxTimeout
 from autograder.bundle import Bundle, TestCell
+from autograder.checks import Evidence
+from autograder.diagnosis import DIAGNOSIS_SEED, Seen, diagnose
 from autograder.graded import (
     CRASHED,
+    FAILED,
     GRADED,
     MISSING,
     NO_NOTEBOOK,
     NOT_ATTEMPTED,
+    PARTIAL,
     PASSED,
     TIMEOUT,
     UNREADABLE,
@@ -157,6 +161,7 @@ def grade(
         order = sorted(bundle.tests, key=lambda test: test.hidden)
         ran = {test.grade_id: _run_test(test, tester, notebook, seed) for test in order}
         results = [ran[test.grade_id] for test in bundle.tests]
+        results = _diagnosed(results, tester, notebook)
         results = _follow_through(results, tester, notebook, seed)
     finally:
         notebook.lost()
@@ -186,6 +191,45 @@ def _run_test(test: TestCell, tester: Tester, notebook: _Notebook, seed: int) ->
     if result.outcome in (TIMEOUT, CRASHED):
         notebook.lost()
     return result
+
+
+def _diagnosed(results: list[TestResult], tester: Tester, notebook: _Notebook) -> list[TestResult]:
+    """Name the known mistake where an exercise's failing tests show one.
+
+    The tests run again, on the inputs on which the known mistakes were looked at.
+    """
+    better = {result.grade_id: result for result in results}
+    failed = [result for result in results if result.outcome in (FAILED, PARTIAL)]
+    for exercise in dict.fromkeys(result.exercise for result in failed):
+        mistakes = tester.mistakes(exercise)
+        seen = _seen(exercise, tester, notebook) if mistakes else None
+        diagnosis = diagnose(seen, mistakes) if seen is not None else None
+        for result in failed if diagnosis is not None else ():
+            if diagnosis is not None and result.grade_id in diagnosis.tests:
+                mistake = diagnosis.mistake
+                better[result.grade_id] = replace(
+                    result,
+                    diagnosis=mistake.name,
+                    message=f"{mistake.sentence}\n{result.message}",
+                )
+    return [better[result.grade_id] for result in results]
+
+
+def _seen(exercise: str, tester: Tester, notebook: _Notebook) -> Seen | None:
+    """What each test of an exercise sees; None where one gets no answer."""
+    seen: dict[str, tuple[Evidence, ...]] = {}
+    tests = [test for test in notebook.bundle.tests if test.exercise == exercise]
+    for test in sorted(tests, key=lambda test: test.hidden):
+        try:
+            box = notebook.ready()
+        except _OutOfTime:
+            return None
+        evidence = tester.observe(test, box, DIAGNOSIS_SEED)
+        if evidence is None:
+            notebook.lost()
+            return None
+        seen[test.grade_id] = evidence
+    return seen
 
 
 def _follow_through(

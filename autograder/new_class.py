@@ -43,6 +43,11 @@ c.Autograde.autograde_preprocessors = [
 c.GenerateFeedback.exporter_class = "autograder.nbgrader_engine.FeedbackExporter"
 c.GenerateFeedback.preprocessors = []
 
+# The evidence of known mistakes is for the grader, not for a release.
+c.CourseDirectory.ignore = [
+    ".ipynb_checkpoints", "*.pyc", "__pycache__", "mistakes.json",
+]
+
 c.GenerateAssignment.preprocessors = [
     "nbgrader.preprocessors.IncludeHeaderFooter",
     "nbgrader.preprocessors.InstantiateTests",

@@ -26,7 +26,18 @@ from autograder.beside_notebook import MODULES
 from autograder.box import Box, BoxDied, BoxError, BoxTimeout, Reply
 from autograder.bundle import Bundle, TestCell
 from autograder.carried_over import EARLIER, as_module
-from autograder.graded import CRASHED, FAILED, MISSING, NOT_ATTEMPTED, PASSED, TIMEOUT, TestResult
+from autograder.checks import Evidence
+from autograder.diagnosis import Mistake, evidence_of, from_json
+from autograder.graded import (
+    CRASHED,
+    FAILED,
+    MISSING,
+    NOT_ATTEMPTED,
+    PARTIAL,
+    PASSED,
+    TIMEOUT,
+    TestResult,
+)
 from autograder.plain_text import plain
 from autograder.wire import Foreign
 
@@ -52,6 +63,7 @@ class Tester:
         self.seconds = seconds
         self._deadline = 0.0
         self._prepared: dict[str, tuple[CodeType, frozenset[str]]] = {}
+        self._catalogue = from_json(bundle.catalogue.decode())
         self._earlier = as_module(bundle.companions.get(f"{EARLIER}.py", b"").decode())
         with _trusted_modules(self._earlier):
             self._namespace: dict[str, Any] = {"__name__": "__main__"}
@@ -64,7 +76,26 @@ class Tester:
         holds nothing that the student's code could choose, so that it cannot tell what the
         test gave it.
         """
+        return self._attempt(test, box, seed)[0]
+
+    def mistakes(self, exercise: str) -> list[Mistake]:
+        """The known mistakes of an exercise."""
+        return [one for one in self._catalogue if one.exercise == exercise]
+
+    def observe(self, test: TestCell, box: Box, seed: int) -> tuple[Evidence, ...] | None:
+        """What one test cell sees of the student's code; empty where it passes.
+
+        None: it cannot be said, since the code ended its process or took too long.
+        """
+        result, evidence = self._attempt(test, box, seed)
+        return None if result.outcome in (TIMEOUT, CRASHED) else evidence
+
+    def _attempt(
+        self, test: TestCell, box: Box, seed: int
+    ) -> tuple[TestResult, tuple[Evidence, ...]]:
         outcome, message = PASSED, ""
+        evidence: tuple[Evidence, ...] = ()
+        parts: list[checks.Part] = []
         self._deadline = time.monotonic() + self.seconds
         try:
             self._execute(test, box, seed)
@@ -73,18 +104,34 @@ class Tester:
         except BoxTimeout:
             outcome = TIMEOUT
             message = f"Your code did not finish within {self.seconds:g} seconds."
+            parts = checks.parts()
         except BoxDied as died:
             outcome, message = CRASHED, "Your code ended its process."
             if not test.hidden:
                 message = f"Your code ended its process: {died}."
+            parts = checks.parts()
+        except checks.ChecksFailed as failed:
+            outcome, parts = FAILED, failed.parts
+            message = "\n".join(self._explain_part(part, test) for part in parts)
+            evidence = evidence_of(failed)
         except checks.CheckFailed as failed:
             outcome = FAILED
             message = failed.sentence if test.hidden else str(failed)
+            evidence = evidence_of(failed)
         except Exception as error:
             outcome, message = self._explain(error, test)
-        points = test.points if outcome == PASSED else 0.0
+            evidence = evidence_of(error)
+            parts = checks.parts()
+        points = test.points
+        if outcome != PASSED:
+            points = sum(part.points for part in parts if part.over and part.error is None)
+        if outcome == FAILED and points:
+            outcome = PARTIAL
         message = plain(message, MOST_MESSAGE)
-        return TestResult(test.grade_id, test.exercise, points, test.points, outcome, message)
+        result = TestResult(
+            test.grade_id, test.exercise, min(points, test.points), test.points, outcome, message
+        )
+        return result, evidence
 
     def _left(self) -> float:
         """Seconds that are left of the test's."""
@@ -105,6 +152,16 @@ class Tester:
             "the card says?"
         )
 
+    def _explain_part(self, part: checks.Part, test: TestCell) -> str:
+        """One line or more about a named check of a cell."""
+        if part.error is None:
+            return f"✓ {part.name}: {part.points:g} of {part.points:g}"
+        if isinstance(part.error, checks.CheckFailed):
+            said = part.error.sentence if test.hidden else str(part.error)
+        else:
+            said = self._explain(part.error, test)[1]
+        return f"✗ {part.name}: 0 of {part.points:g}. {said}"
+
     def _execute(self, test: TestCell, box: Box, seed: int) -> None:
         namespace = dict(self._namespace)
         code, used = self._prepare(test)
@@ -116,6 +173,8 @@ class Tester:
                 namespace[name] = self._remote(name, box)
         namespace["probe"] = self._probe_decorator(box)
         checks.set_seed(seed)
+        checks.look_up_mistakes(False)
+        checks.begin_cell()
         checks.set_answers(self.bundle.answers)
         with _trusted_modules(self._earlier), contextlib.redirect_stdout(io.StringIO()):
             exec(code, namespace)

@@ -8,85 +8,21 @@ from __future__ import annotations
 
 import argparse
 import base64
-import contextlib
 import copy
-import io
-import os
-import sys
-import traceback
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
 
-from autograder import checks
-from autograder.answers import sealed_answers
-from autograder.beside_notebook import MODULES
-from autograder.carried_over import EARLIER, as_module, carried_over
 from autograder.companions import write_companions
 from autograder.course import (
-    DEMONSTRATION,
     Course,
     Lesson,
-    builds_on,
     exercise_of,
-    grade_id,
-    is_test,
-    tags,
 )
 from autograder.implementations import alternatives, misconceptions
-
-
-def run_plainly(lesson: Lesson, replaced: dict[str, str], seed: int = 2017) -> dict[str, str]:
-    """Run the solved lesson with some answer cells replaced; demonstrations are left out.
-
-    Returns:
-        For each test cell its error, or an empty string where it passed. A key
-        ``cell ...`` stands for another cell that failed.
-    """
-    os.environ.setdefault("MPLBACKEND", "agg")
-    sys.modules.update(MODULES)
-    sys.modules[EARLIER] = as_module(carried_over(lesson))
-    checks.set_answers(sealed_answers(lesson))
-    checks.set_seed(seed)
-    try:
-        return _run_cells(lesson, replaced)
-    finally:
-        checks.set_answers(None)
-        checks.set_seed(2017)
-
-
-def _run_cells(lesson: Lesson, replaced: dict[str, str]) -> dict[str, str]:
-    namespace: dict[str, Any] = {"__name__": "__main__"}
-    outcome: dict[str, str] = {}
-    for cell in lesson.notebook.cells:
-        if cell.cell_type != "code" or DEMONSTRATION in tags(cell):
-            continue
-        name = grade_id(cell)
-        source = replaced.get(name, cell.source)
-        error = ""
-        with contextlib.redirect_stdout(io.StringIO()):
-            try:
-                exec(compile(source, f"<{name or cell['id']}>", "exec"), namespace)
-            except Exception as caught:
-                frames = traceback.extract_tb(caught.__traceback__)
-                error = f"{type(caught).__name__}: {caught} (line {frames[-1].lineno})"
-        if is_test(cell):
-            outcome[name] = error
-        elif error:
-            outcome[f"cell {name or cell.source.splitlines()[0]}"] = error
-    return outcome
-
-
-def failed_exercises(lesson: Lesson, outcome: dict[str, str]) -> set[str]:
-    """The exercises that lost a test in an outcome of :func:`run_plainly`."""
-    names = list(lesson.exercises)
-    return {
-        exercise_of(name, names)
-        for name, error in outcome.items()
-        if error and name in lesson.tests
-    }
+from autograder.plain_run import PlainRun, told
 
 
 def report(lesson: Lesson, seeds: list[int]) -> list[str]:
@@ -95,26 +31,30 @@ def report(lesson: Lesson, seeds: list[int]) -> list[str]:
     The solution and every alternative must pass everything; every misconception must fail
     at least one test of its exercise, and of no exercise that does not build on it.
     """
-    complaints: list[str] = []
-    for seed in seeds:
-        for cell, error in run_plainly(lesson, {}, seed).items():
-            if error:
-                complaints.append(f"seed {seed}: the solution fails {cell}: {error}")
-        for one in alternatives(lesson):
-            for cell, error in run_plainly(lesson, {one.exercise: one.source}, seed).items():
-                if error:
-                    complaints.append(f"seed {seed}: alternative {one.name} fails {cell}: {error}")
-        for one in misconceptions(lesson):
-            outcome = run_plainly(lesson, {one.exercise: one.source}, seed)
-            failed = failed_exercises(lesson, outcome)
-            if one.exercise not in failed:
-                complaints.append(f"seed {seed}: misconception {one.name} is accepted")
-            dependents = {
-                n for n in lesson.exercises if one.exercise in builds_on(lesson.exercises, n)
-            }
-            for other in failed - {one.exercise} - dependents:
-                complaints.append(f"seed {seed}: misconception {one.name} also fails {other}")
+    with PlainRun(lesson) as run:
+        complaints = [f"the solution stops at {cell}: {e}" for cell, e in run.stopped.items()]
+        for seed in seeds:
+            complaints += _of_seed(run, seed)
     return complaints
+
+
+def _of_seed(run: PlainRun, seed: int) -> Iterator[str]:
+    lesson = run.lesson
+    for cell, error in run.errors({}, seed).items():
+        if error:
+            yield f"seed {seed}: the solution fails {cell}: {told(error)}"
+    for one in alternatives(lesson):
+        tests = run.tests_of({one.exercise} | run.dependents(one.exercise))
+        for cell, error in run.errors({one.exercise: one.source}, seed, tests).items():
+            if error:
+                yield f"seed {seed}: alternative {one.name} fails {cell}: {told(error)}"
+    for one in misconceptions(lesson):
+        errors = run.errors({one.exercise: one.source}, seed)
+        failed = {exercise_of(cell, run.names) for cell, error in errors.items() if error}
+        if one.exercise not in failed:
+            yield f"seed {seed}: misconception {one.name} is accepted"
+        for other in failed - {one.exercise} - run.dependents(one.exercise):
+            yield f"seed {seed}: misconception {one.name} also fails {other}"
 
 
 def execute(lesson: Lesson, folder: Path) -> float:

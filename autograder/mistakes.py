@@ -1,0 +1,72 @@
+"""The catalogue of known mistakes, put through the tests of its exercises.
+
+Two files come of it. ``mistakes.json`` lies beside a class's source notebook and serves the
+grader. ``lesson_mistakes.json`` lies beside a released notebook: fingerprints of the results
+that the visible checks see, and sentences; no code, and nothing of hidden tests.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cache
+
+from autograder.course import HIDDEN, Lesson
+from autograder.diagnosis import DIAGNOSIS_SEED, Mistake, same
+from autograder.implementations import misconceptions
+from autograder.plain_run import PlainRun, seen
+
+
+@cache
+def catalogue(lesson: Lesson) -> tuple[Mistake, ...]:
+    """:func:`mistakes` on the inputs of the student's notebook, once a process."""
+    return tuple(mistakes(lesson, DIAGNOSIS_SEED))
+
+
+def mistakes(lesson: Lesson, seed: int) -> list[Mistake]:
+    """What the tests of each exercise see of each misconception, on inputs from a seed.
+
+    A wrong choice of a short answer is not among them: it has its reason already.
+    """
+    with PlainRun(lesson) as run:
+        return [
+            mistake_of(run, one.exercise, one.name, one.sentence, one.source, seed)
+            for one in misconceptions(lesson)
+            if not one.exercise.startswith("answer_")
+        ]
+
+
+def mistake_of(
+    run: PlainRun, exercise: str, name: str, sentence: str, source: str, seed: int
+) -> Mistake:
+    """One wrong implementation put through the tests of its exercise."""
+    errors = run.errors({exercise: source}, seed, run.tests_of({exercise}))
+    return Mistake(exercise, name, sentence, seen(errors))
+
+
+def released_mistakes(lesson: Lesson) -> str:
+    """The text of ``lesson_mistakes.json``: for each visible check, results and what they mean."""
+    visible = {name for name, cell in lesson.tests.items() if not HIDDEN.search(cell.source)}
+    tree: dict[str, list[dict[str, object]]] = {}
+    for one in catalogue(lesson):
+        for name, evidence in one.seen.items():
+            if name not in visible:
+                continue
+            for part in evidence:
+                if part.check != "error":
+                    entry: dict[str, object] = {"got": part.got, "sentence": one.sentence}
+                    if entry not in tree.setdefault(part.check, []):
+                        tree[part.check].append(entry)
+    return json.dumps(tree, ensure_ascii=False, indent=0, sort_keys=True) + "\n"
+
+
+def look_alike(found: Sequence[Mistake]) -> list[tuple[Mistake, Mistake]]:
+    """Pairs of one exercise that no test can tell apart."""
+    pairs = []
+    for number, one in enumerate(found):
+        for other in found[:number]:
+            if one.exercise == other.exercise and all(
+                same(one.seen[name], other.seen[name]) for name in one.seen
+            ):
+                pairs.append((other, one))
+    return pairs

@@ -1,0 +1,152 @@
+"""A lesson's tests in one plain namespace, as a notebook runs them.
+
+No box and no sandbox: for the course's own implementations, which are trusted. Grading uses
+:mod:`autograder.grading`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import linecache
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from autograder import checks
+from autograder.answers import sealed_answers
+from autograder.beside_notebook import MODULES
+from autograder.carried_over import EARLIER, as_module, carried_over
+from autograder.course import (
+    DEMONSTRATION,
+    Lesson,
+    builds_on,
+    exercise_of,
+    grade_id,
+    is_test,
+    tags,
+)
+from autograder.diagnosis import evidence_of
+
+
+class PlainRun:
+    """The solved lesson without its demonstrations, run once; its answers can be replaced.
+
+    Use it as a context manager: while it is open, this process has the modules that lie
+    beside the lesson's notebook.
+    """
+
+    def __init__(self, lesson: Lesson) -> None:
+        """Nothing is run yet."""
+        self.lesson = lesson
+        self.names = list(lesson.exercises)
+        self._stack = contextlib.ExitStack()
+        self._namespace: dict[str, Any] = {}
+        #: What stopped a cell of the solved lesson that is no test: there should be nothing.
+        self.stopped: dict[str, str] = {}
+
+    def __enter__(self) -> PlainRun:
+        os.environ.setdefault("MPLBACKEND", "agg")
+        self._stack.enter_context(_beside(self.lesson))
+        self._namespace = {"__name__": "__main__"}
+        for cell in self.lesson.notebook.cells:
+            if cell.cell_type != "code" or DEMONSTRATION in tags(cell) or is_test(cell):
+                continue
+            error = self._run(cell.source, grade_id(cell) or cell["id"], self._namespace)
+            if error is not None:
+                first = cell.source.splitlines()[0]
+                self.stopped[f"cell {grade_id(cell) or first}"] = told(error)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stack.close()
+
+    def tests_of(self, exercises: set[str]) -> list[str]:
+        """The test cells of some exercises, in order."""
+        return [name for name in self.lesson.tests if exercise_of(name, self.names) in exercises]
+
+    def dependents(self, exercise: str) -> set[str]:
+        """The exercises whose solution builds on ``exercise``."""
+        solved = self.lesson.exercises
+        return {name for name in self.names if exercise in builds_on(solved, name)}
+
+    def errors(
+        self, replaced: dict[str, str], seed: int, tests: list[str] | None = None
+    ) -> dict[str, BaseException | None]:
+        """What ends each test cell when some answers are replaced; None where it passes.
+
+        Args:
+            replaced: source instead of an exercise's solution, by the exercise's name.
+            seed: of the inputs.
+            tests: only these; all otherwise.
+        """
+        namespace = dict(self._namespace)
+        checks.set_seed(seed)
+        np.random.seed(seed % 2**32)
+        torch.manual_seed(seed)
+        broken: dict[str, BaseException] = {}
+        for name, source in replaced.items():
+            namespace.pop(name, None)
+            error = self._run(source, name, namespace)
+            if error is not None:
+                broken[name] = error
+        # Answers look up each other in the namespace they were defined in.
+        for name in self.names:
+            if name not in replaced and not name.startswith("answer_"):
+                self._run(self.lesson.exercises[name], name, namespace)
+        found: dict[str, BaseException | None] = {}
+        for test in self.lesson.tests if tests is None else tests:
+            found[test] = self._run(self.lesson.tests[test].source, test, dict(namespace))
+        return found
+
+    def _run(self, source: str, name: str, namespace: dict[str, Any]) -> BaseException | None:
+        filename = f"<{self.lesson.folder} {name}>"
+        lines = source.splitlines(keepends=True)
+        linecache.cache[filename] = (len(source), None, lines, filename)
+        checks.begin_cell()
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # wrong implementations overflow and divide by zero
+            try:
+                exec(compile(source, filename, "exec"), namespace)
+            except Exception as error:
+                return error
+        return None
+
+
+def told(error: BaseException) -> str:
+    """An error in one line, with the line of the cell in which it arose."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{type(error).__name__}: {error} (line {frames[-1].lineno})"
+
+
+def seen(
+    errors: dict[str, BaseException | None],
+) -> dict[str, tuple[checks.Evidence, ...]]:
+    """What the tests saw, for :mod:`autograder.diagnosis`."""
+    return {name: evidence_of(error) if error else () for name, error in errors.items()}
+
+
+@contextlib.contextmanager
+def _beside(lesson: Lesson) -> Iterator[None]:
+    names = {**MODULES, EARLIER: as_module(carried_over(lesson))}
+    kept = {name: sys.modules.get(name) for name in names}
+    sys.modules.update(names)
+    checks.set_answers(sealed_answers(lesson))
+    checks.look_up_mistakes(False)
+    try:
+        yield
+    finally:
+        checks.set_answers(None)
+        checks.look_up_mistakes(True)
+        checks.set_seed(2017)
+        for name, module in kept.items():
+            if module is None:
+                sys.modules.pop(name, None)
+            else:
+                sys.modules[name] = module
