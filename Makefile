@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test bench lab course clean
+.PHONY: help setup demo test bench mutants lab course clean
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -58,6 +58,9 @@ test: $(READY) ## run every check
 bench: $(READY) ## measure what grading costs, against nbgrader autograde
 	$(BIN)/python -m bench.against_nbgrader
 	$(BIN)/python -m bench.scale
+
+mutants: $(READY) ## measure the tests and the diagnoses: rejected, named, accepted
+	$(BIN)/python -m autograder.mutants
 
 clean: ## remove what was made, but for course/ and solutions/
 	rm -rf build demo-class .pytest_cache .mypy_cache .ruff_cache *.egg-info

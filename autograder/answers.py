@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from autograder.checks import seal_reply
 from autograder.course import Lesson
 from autograder.implementations import choices
+from autograder.short_answers import seal_reply
 
 
 def sealed_answers(lesson: Lesson) -> str:

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from autograder import checks, figures, fingerprints, training_progress
+from autograder import (
+    check_failures,
+    checks,
+    figures,
+    fingerprints,
+    short_answers,
+    training_progress,
+)
 
 #: Name beside a notebook, and the module of this package that it is a copy of.
 MODULES: dict[str, ModuleType] = {
     "lesson_checks": checks,
+    "lesson_failures": check_failures,
     "lesson_figures": figures,
     "lesson_fingerprints": fingerprints,
+    "lesson_short_answers": short_answers,
     "lesson_progress": training_progress,
 }

@@ -162,7 +162,7 @@ class Bundle:
     @property
     def answers(self) -> str:
         """The fingerprints of the short answers, as JSON."""
-        from autograder.checks import ANSWERS_FILE  # with torch: not in the grader's own process
+        from autograder.short_answers import ANSWERS_FILE  # not in the grader's own process
 
         return self.companions.get(ANSWERS_FILE, b"{}").decode()
 

@@ -102,13 +102,17 @@ def _report(arguments: argparse.Namespace) -> int:
         print(json.dumps(report.tree(), indent=1, ensure_ascii=False))
         return 0
     print(
-        f"{report.submissions} submissions of {report.students} students; "
-        f"{len(report.need_an_eye)} need an eye; "
-        f"{len(report.misconceptions)} misconceptions recognised."
+        f"{_count(report.submissions, 'submission')}, {_count(report.students, 'student')}, "
+        f"{len(report.need_an_eye)} need an eye, "
+        f"{_count(len(report.misconceptions), 'misconception')} recognised."
     )
     print(f"page     {folder.root}/report.html{' (holds names)' if arguments.names else ''}")
     print(f"numbers  {folder.root}/report.csv")
     return 0
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _doctor(arguments: argparse.Namespace) -> int:

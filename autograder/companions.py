@@ -11,9 +11,10 @@ from types import ModuleType
 from autograder.answers import sealed_answers
 from autograder.beside_notebook import MODULES
 from autograder.carried_over import EARLIER, carried_over
-from autograder.checks import ANSWERS_FILE, MISTAKES_FILE
+from autograder.check_failures import MISTAKES_FILE
 from autograder.course import Lesson
 from autograder.mistakes import released_mistakes
+from autograder.short_answers import ANSWERS_FILE
 
 
 def companions(lesson: Lesson) -> dict[str, str]:

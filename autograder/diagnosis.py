@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from autograder.checks import CheckFailed, ChecksFailed, Evidence
+from autograder.check_failures import CheckFailed, ChecksFailed, Evidence
 from autograder.fingerprints import fingerprint
 
 #: Seed of the inputs on which mistakes are compared: that of the student's notebook, so that

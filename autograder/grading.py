@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from autograder.box import Box, BoxFailure, BoxTimeout
 from autograder.bundle import Bundle, TestCell
-from autograder.checks import Evidence
+from autograder.check_failures import Evidence
 from autograder.diagnosis import DIAGNOSIS_SEED, Seen, diagnose
 from autograder.graded import (
     CRASHED,

@@ -13,7 +13,7 @@ from functools import cache
 
 from autograder.course import HIDDEN, Lesson
 from autograder.diagnosis import DIAGNOSIS_SEED, Mistake, same
-from autograder.implementations import misconceptions
+from autograder.implementations import Implementation, misconceptions
 from autograder.plain_run import PlainRun, seen
 
 
@@ -30,18 +30,16 @@ def mistakes(lesson: Lesson, seed: int) -> list[Mistake]:
     """
     with PlainRun(lesson) as run:
         return [
-            mistake_of(run, one.exercise, one.name, one.sentence, one.source, seed)
+            mistake_of(run, one, seed)
             for one in misconceptions(lesson)
             if not one.exercise.startswith("answer_")
         ]
 
 
-def mistake_of(
-    run: PlainRun, exercise: str, name: str, sentence: str, source: str, seed: int
-) -> Mistake:
-    """One wrong implementation put through the tests of its exercise."""
-    errors = run.errors({exercise: source}, seed, run.tests_of({exercise}))
-    return Mistake(exercise, name, sentence, seen(errors))
+def mistake_of(run: PlainRun, one: Implementation, seed: int) -> Mistake:
+    """A wrong implementation put through the tests of its exercise."""
+    errors = run.errors({one.exercise: one.source}, seed, run.tests_of({one.exercise}))
+    return Mistake(one.exercise, one.name, one.sentence, seen(errors))
 
 
 def released_mistakes(lesson: Lesson) -> str:

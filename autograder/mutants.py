@@ -18,10 +18,10 @@ from pathlib import Path
 
 from autograder.course import Course, Lesson
 from autograder.diagnosis import Mistake, diagnose, same
-from autograder.implementations import alternatives, misconceptions
+from autograder.implementations import Implementation, alternatives, misconceptions
 from autograder.mistakes import mistake_of, mistakes
 from autograder.mutation import mutants
-from autograder.plain_run import PlainRun, seen
+from autograder.plain_run import PlainRun
 
 #: Seconds that the tests may take on one mutant: a change can make a loop endless.
 MOST_SECONDS = 10
@@ -67,11 +67,11 @@ def count(lesson: Lesson, seeds: list[int], *, changes: bool = True) -> list[Cou
                 if one.exercise in found:
                     _count_wrong(found[one.exercise], one.name, known, seed)
             for one in alternatives(lesson):
-                _count_right(run, found[one.exercise], one.name, one.source, known, seed)
+                _count_right(run, found[one.exercise], one, known, seed)
         if changes:
             for name, counted in found.items():
                 for label, source in mutants(lesson.exercises[name]):
-                    _count_mutant(run, counted, label, source, by_seed)
+                    _count_mutant(run, counted, Implementation(name, label, source), by_seed)
     return list(found.values())
 
 
@@ -92,14 +92,13 @@ def _count_wrong(counted: Counted, name: str, known: list[Mistake], seed: int) -
 
 
 def _count_right(
-    run: PlainRun, counted: Counted, name: str, source: str, known: list[Mistake], seed: int
+    run: PlainRun, counted: Counted, one: Implementation, known: list[Mistake], seed: int
 ) -> None:
-    errors = run.errors({counted.exercise: source}, seed, run.tests_of({counted.exercise}))
+    what = mistake_of(run, one, seed).seen
     counted.right += 1
-    what = seen(errors)
-    accused = diagnose(what, [one for one in known if one.exercise == counted.exercise])
-    if any(errors.values()) or accused is not None:
-        counted.remarks.append(f"seed {seed}: the right answer {name} is rejected")
+    accused = diagnose(what, [wrong for wrong in known if wrong.exercise == one.exercise])
+    if any(what.values()) or accused is not None:
+        counted.remarks.append(f"seed {seed}: the right answer {one.name} is rejected")
     else:
         counted.accepted += 1
 
@@ -107,17 +106,14 @@ def _count_right(
 def _count_mutant(
     run: PlainRun,
     counted: Counted,
-    label: str,
-    source: str,
+    one: Implementation,
     by_seed: dict[int, list[Mistake]],
 ) -> None:
     first, *others = by_seed
     try:
         with _time_limit():
-            mutant = mistake_of(run, counted.exercise, label, "", source, first)
-            again = {
-                seed: mistake_of(run, counted.exercise, label, "", source, seed) for seed in others
-            }
+            mutant = mistake_of(run, one, first)
+            again = {seed: mistake_of(run, one, seed) for seed in others}
     except TimeoutError:
         return
     counted.mutants += 1
@@ -134,7 +130,7 @@ def _count_mutant(
         if not all(same(again[seed].seen[test], named.seen[test]) for test in found.tests):
             counted.falsely += 1
             counted.remarks.append(
-                f"mutant ({label}) gets {found.mistake.name}, on other inputs it behaves otherwise"
+                f"mutant ({one.name}) gets {found.mistake.name}: not so on other inputs"
             )
             return
 

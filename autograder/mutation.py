@@ -95,7 +95,8 @@ def _without_call(tree: ast.AST, node: ast.AST) -> bool:
 
 def _without_statement(tree: ast.AST, node: ast.AST) -> bool:
     wanted = (ast.Assign, ast.AugAssign, ast.Raise, ast.Expr)
-    return isinstance(node, wanted) and _replace(tree, node, ast.Pass())
+    docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return isinstance(node, wanted) and not docstring and _replace(tree, node, ast.Pass())
 
 
 def _negated_condition(tree: ast.AST, node: ast.AST) -> bool:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from autograder import checks
+from autograder import check_failures, checks, short_answers
 from autograder.answers import sealed_answers
 from autograder.beside_notebook import MODULES
 from autograder.carried_over import EARLIER, as_module, carried_over
@@ -127,7 +127,7 @@ def told(error: BaseException) -> str:
 
 def seen(
     errors: dict[str, BaseException | None],
-) -> dict[str, tuple[checks.Evidence, ...]]:
+) -> dict[str, tuple[check_failures.Evidence, ...]]:
     """What the tests saw, for :mod:`autograder.diagnosis`."""
     return {name: evidence_of(error) if error else () for name, error in errors.items()}
 
@@ -137,13 +137,13 @@ def _beside(lesson: Lesson) -> Iterator[None]:
     names = {**MODULES, EARLIER: as_module(carried_over(lesson))}
     kept = {name: sys.modules.get(name) for name in names}
     sys.modules.update(names)
-    checks.set_answers(sealed_answers(lesson))
-    checks.look_up_mistakes(False)
+    short_answers.set_answers(sealed_answers(lesson))
+    check_failures.look_up_mistakes(False)
     try:
         yield
     finally:
-        checks.set_answers(None)
-        checks.look_up_mistakes(True)
+        short_answers.set_answers(None)
+        check_failures.look_up_mistakes(True)
         checks.set_seed(2017)
         for name, module in kept.items():
             if module is None:

@@ -21,12 +21,12 @@ from collections.abc import Callable, Iterator
 from types import CodeType, ModuleType
 from typing import Any
 
-from autograder import checks
+from autograder import check_failures, checks, short_answers
 from autograder.beside_notebook import MODULES
 from autograder.box import Box, BoxDied, BoxError, BoxTimeout, Reply
 from autograder.bundle import Bundle, TestCell
 from autograder.carried_over import EARLIER, as_module
-from autograder.checks import Evidence
+from autograder.check_failures import CheckFailed, ChecksFailed, Evidence, Part
 from autograder.diagnosis import Mistake, evidence_of, from_json
 from autograder.graded import (
     CRASHED,
@@ -95,7 +95,7 @@ class Tester:
     ) -> tuple[TestResult, tuple[Evidence, ...]]:
         outcome, message = PASSED, ""
         evidence: tuple[Evidence, ...] = ()
-        parts: list[checks.Part] = []
+        parts: list[Part] = []
         self._deadline = time.monotonic() + self.seconds
         try:
             self._execute(test, box, seed)
@@ -110,11 +110,11 @@ class Tester:
             if not test.hidden:
                 message = f"Your code ended its process: {died}."
             parts = checks.parts()
-        except checks.ChecksFailed as failed:
+        except ChecksFailed as failed:
             outcome, parts = FAILED, failed.parts
             message = "\n".join(self._explain_part(part, test) for part in parts)
             evidence = evidence_of(failed)
-        except checks.CheckFailed as failed:
+        except CheckFailed as failed:
             outcome = FAILED
             message = failed.sentence if test.hidden else str(failed)
             evidence = evidence_of(failed)
@@ -152,11 +152,11 @@ class Tester:
             "the card says?"
         )
 
-    def _explain_part(self, part: checks.Part, test: TestCell) -> str:
+    def _explain_part(self, part: Part, test: TestCell) -> str:
         """One line or more about a named check of a cell."""
         if part.error is None:
             return f"✓ {part.name}: {part.points:g} of {part.points:g}"
-        if isinstance(part.error, checks.CheckFailed):
+        if isinstance(part.error, CheckFailed):
             said = part.error.sentence if test.hidden else str(part.error)
         else:
             said = self._explain(part.error, test)[1]
@@ -173,9 +173,9 @@ class Tester:
                 namespace[name] = self._remote(name, box)
         namespace["probe"] = self._probe_decorator(box)
         checks.set_seed(seed)
-        checks.look_up_mistakes(False)
+        check_failures.look_up_mistakes(False)
         checks.begin_cell()
-        checks.set_answers(self.bundle.answers)
+        short_answers.set_answers(self.bundle.answers)
         with _trusted_modules(self._earlier), contextlib.redirect_stdout(io.StringIO()):
             exec(code, namespace)
 
@@ -200,9 +200,7 @@ class Tester:
     def _value(self, name: str, box: Box) -> Any:
         value = _result(name, box.get(name, self._left()))
         if isinstance(value, Foreign):
-            raise checks.CheckFailed(
-                f"{name} is a {value.type_name}, which is none of the choices."
-            )
+            raise CheckFailed(f"{name} is a {value.type_name}, which is none of the choices.")
         return value
 
     def _probe_decorator(self, box: Box) -> Callable[..., Any]:

@@ -10,6 +10,7 @@ import pytest
 from autograder.bundle import Bundle
 from autograder.course import Lesson
 from autograder.implementations import Implementation, alternatives, misconceptions
+from autograder.mutants import Counted, count
 from autograder.trial import report
 
 from .conftest import COURSE
@@ -55,6 +56,7 @@ def test_every_alternative_gets_full_points(
     verdict = graded(bundle, notebook_with(bundle, {one.exercise: one.source}))
     lost = [(test.grade_id, test.message) for test in verdict.tests if test.outcome != "passed"]
     assert not lost
+    assert not any(test.diagnosis for test in verdict.tests)
 
 
 @pytest.mark.parametrize(("lesson", "one"), WRONG, ids=label)
@@ -69,12 +71,33 @@ def test_every_misconception_loses_points_on_its_exercise_and_on_no_other(
     others = {name: (got[name], full[name]) for name in full if name != one.exercise}
     assert all(has == of for has, of in others.values()), others
     assert one.sentence and one.seen
+    if not one.exercise.startswith("answer_"):
+        said = {test.diagnosis for test in verdict.tests} - {""}
+        sentences = {wrong.name: wrong.sentence for wrong in misconceptions(lesson)}
+        assert said, "no diagnosis"
+        assert {sentences[name] for name in said} == {one.sentence}
 
 
 @pytest.mark.parametrize("lesson", COURSE.lessons, ids=label)
 def test_the_tests_hold_for_other_inputs(lesson: Lesson) -> None:
     """The same in one plain namespace, as the notebook runs them, over three seeds."""
     assert report(lesson, [11, 12, 13]) == []
+
+
+@pytest.mark.parametrize("lesson", COURSE.lessons, ids=label)
+def test_diagnoses_are_right_on_fresh_inputs(lesson: Lesson) -> None:
+    """Over 5 seeds; and of small changes of the solution, which are in no catalogue, at most
+    2 in 100 get a sentence that is not true of them."""
+    counted = count(lesson, [201, 202, 203, 204, 205])
+    total = Counted("all")
+    for one in counted:
+        total.add(one)
+    remarks = [remark for one in counted for remark in one.remarks]
+    assert total.rejected == total.wrong > 0, remarks
+    assert total.accepted == total.right > 0, remarks
+    assert total.named >= 0.95 * total.wrong, remarks
+    assert total.mutants_rejected > 0
+    assert total.falsely <= 0.02 * total.mutants_rejected, remarks
 
 
 @pytest.mark.parametrize("lesson", COURSE.lessons, ids=label)

@@ -733,8 +733,9 @@ def weighted_average(weights, values):
 @misconception(
     "weighted_average",
     "average_accepts_negative",
-    sentence="You accept negative weights. An average with them can lie outside all values; a "
-    "negative weight is a ValueError.",
+    sentence="A negative weight gets through: it is not looked at, it is turned into zero, or the "
+    "sum of its row hides it. Look at each weight; a negative one is a ValueError, "
+    "because an average with it can lie outside all values.",
     seen="folklore",
 )
 def weighted_average(weights, values):
@@ -746,8 +747,9 @@ def weighted_average(weights, values):
 @misconception(
     "weighted_average",
     "average_refuses_negative_sums_only",
-    sentence="You look at the sum of a row only: a negative weight hides behind larger positive "
-    "ones. Each weight has to be looked at.",
+    sentence="A negative weight gets through: it is not looked at, it is turned into zero, or the "
+    "sum of its row hides it. Look at each weight; a negative one is a ValueError, "
+    "because an average with it can lie outside all values.",
     seen="folklore",
 )
 def weighted_average(weights, values):
@@ -759,8 +761,9 @@ def weighted_average(weights, values):
 @misconception(
     "weighted_average",
     "average_clips_negative",
-    sentence="You turn negative weights into zeros. That hides the caller's mistake: a negative "
-    "weight is a ValueError.",
+    sentence="A negative weight gets through: it is not looked at, it is turned into zero, or the "
+    "sum of its row hides it. Look at each weight; a negative one is a ValueError, "
+    "because an average with it can lie outside all values.",
     seen="folklore",
 )
 def weighted_average(weights, values):
@@ -773,7 +776,9 @@ def weighted_average(weights, values):
 @misconception(
     "weighted_average",
     "average_of_nothing_is_nan",
-    sentence="A row of weights that is all zero gives NaN: 0 divided by 0. It is a ValueError.",
+    sentence="A row of weights that is all zero gets through: it gives NaN or zeros, or passes "
+    "because other rows of the batch are fine. One such row is a ValueError: an average "
+    "of nothing does not exist.",
     seen="folklore",
 )
 def weighted_average(weights, values):
@@ -786,8 +791,9 @@ def weighted_average(weights, values):
 @misconception(
     "weighted_average",
     "average_of_nothing_is_zero",
-    sentence="A row of weights that is all zero gives zeros here. In this exercise it is a "
-    "ValueError: an average of nothing does not exist.",
+    sentence="A row of weights that is all zero gets through: it gives NaN or zeros, or passes "
+    "because other rows of the batch are fine. One such row is a ValueError: an average "
+    "of nothing does not exist.",
     seen="folklore",
 )
 def weighted_average(weights, values):
@@ -800,8 +806,9 @@ def weighted_average(weights, values):
 @misconception(
     "weighted_average",
     "average_refuses_only_all_zero",
-    sentence="You refuse weights only when all rows are zero. One row of zeros in a batch is "
-    "enough to divide by zero.",
+    sentence="A row of weights that is all zero gets through: it gives NaN or zeros, or passes "
+    "because other rows of the batch are fine. One such row is a ValueError: an average "
+    "of nothing does not exist.",
     seen="folklore",
 )
 def weighted_average(weights, values):
@@ -841,8 +848,9 @@ def weighted_average(weights, values):
 @misconception(
     "weighted_average",
     "average_stretches_lengths",
-    sentence="Lengths that differ pass when one of them is 1: NumPy stretches it silently. "
-    "Compare the lengths yourself.",
+    sentence="Lengths that differ get through: NumPy stretches a length of 1 silently, and cutting"
+    " to the shorter one loses values without a word. Compare the lengths yourself; they "
+    "are a ValueError when they differ.",
     seen="folklore",
 )
 def weighted_average(weights, values):
@@ -854,8 +862,9 @@ def weighted_average(weights, values):
 @misconception(
     "weighted_average",
     "average_stretches_one_weight",
-    sentence="A single weight for several values passes and is stretched. Lengths that differ are"
-    " a ValueError, also when one of them is 1.",
+    sentence="Lengths that differ get through: NumPy stretches a length of 1 silently, and cutting"
+    " to the shorter one loses values without a word. Compare the lengths yourself; they "
+    "are a ValueError when they differ.",
     seen="folklore",
 )
 def weighted_average(weights, values):
@@ -884,8 +893,9 @@ def weighted_average(weights, values):
 @misconception(
     "weighted_average",
     "average_cuts_to_the_shorter",
-    sentence="You cut both arguments to the shorter length and lose the rest without a word. "
-    "Lengths that differ are a ValueError.",
+    sentence="Lengths that differ get through: NumPy stretches a length of 1 silently, and cutting"
+    " to the shorter one loses values without a word. Compare the lengths yourself; they "
+    "are a ValueError when they differ.",
     seen="folklore",
 )
 def weighted_average(weights, values):

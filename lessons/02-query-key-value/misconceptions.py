@@ -209,9 +209,9 @@ def similarity_scores(query, keys):
 @misconception(
     "similarity_scores",
     "integer_scores",
-    sentence="Integer input gives integer scores. The result must be floating, so that what "
-    "follows (a division by a temperature, a softmax in place) does not depend on the input's "
-    "type.",
+    sentence="The scores have an integer type, or the query's type although the keys are more "
+    "precise. The result must be floating, whatever the input, and as precise as the "
+    "widest input.",
     seen="folklore",
 )
 def similarity_scores(query, keys):
@@ -233,8 +233,9 @@ def similarity_scores(query, keys):
 @misconception(
     "similarity_scores",
     "precision_of_the_query",
-    sentence="The scores get the query's type, also where the keys are more precise or the "
-    "query is integer. The result must be as precise as the widest input.",
+    sentence="The scores have an integer type, or the query's type although the keys are more "
+    "precise. The result must be floating, whatever the input, and as precise as the "
+    "widest input.",
     seen="folklore",
 )
 def similarity_scores(query, keys):
@@ -838,8 +839,9 @@ def soft_lookup(query, keys, values, temperature=1.0):
 @misconception(
     "soft_lookup",
     "accepts_zero",
-    sentence="A temperature of 0 gets through and gives NaN. It is a ValueError, as a negative "
-    "one is.",
+    sentence="A temperature of 0 or below gets through, or is quietly replaced by a small one. It "
+    "is a ValueError: dividing by it means nothing, and the caller should learn of the "
+    "mistake.",
     seen="folklore",
 )
 def soft_lookup(query, keys, values, temperature=1.0):
@@ -865,7 +867,9 @@ def soft_lookup(query, keys, values, temperature=1.0):
 @misconception(
     "soft_lookup",
     "no_check",
-    sentence="A temperature of 0 or below is not refused. It is a ValueError.",
+    sentence="A temperature of 0 or below gets through, or is quietly replaced by a small one. It "
+    "is a ValueError: dividing by it means nothing, and the caller should learn of the "
+    "mistake.",
     seen="folklore",
 )
 def soft_lookup(query, keys, values, temperature=1.0):
@@ -889,8 +893,9 @@ def soft_lookup(query, keys, values, temperature=1.0):
 @misconception(
     "soft_lookup",
     "repairs_the_temperature",
-    sentence="You replace a wrong temperature by a small right one. The caller never learns of "
-    "the mistake. It is a ValueError.",
+    sentence="A temperature of 0 or below gets through, or is quietly replaced by a small one. It "
+    "is a ValueError: dividing by it means nothing, and the caller should learn of the "
+    "mistake.",
     seen="folklore",
 )
 def soft_lookup(query, keys, values, temperature=1.0):

@@ -32,8 +32,9 @@ def dot_product_variance(d_k, num_pairs, rng):
 @misconception(
     "dot_product_variance",
     "variance_after_scaling",
-    sentence="You divide the dot products by the square root of d_k before you measure. Then the "
-    "variance is always near 1. The exercise measures what happens before the scale.",
+    sentence="Your variance is near 1 for every d_k. Either the products q_i k_i are not added up,"
+    " or the scores are divided by the square root of d_k before they are measured. "
+    "Measure the whole dot product, before any scale.",
     seen="folklore",
 )
 def dot_product_variance(d_k, num_pairs, rng):
@@ -92,8 +93,9 @@ def dot_product_variance(d_k, num_pairs, rng):
 @misconception(
     "dot_product_variance",
     "variance_one_query",
-    sentence="All your pairs share one query. Then you measure the squared length of that query, "
-    "which changes from seed to seed. Each pair needs a query and a key of its own.",
+    sentence="All your pairs share one query or one key. Then you measure the squared length of "
+    "that vector, which changes from seed to seed. Each pair needs a query and a key of "
+    "its own.",
     seen="folklore",
 )
 def dot_product_variance(d_k, num_pairs, rng):
@@ -104,8 +106,9 @@ def dot_product_variance(d_k, num_pairs, rng):
 @misconception(
     "dot_product_variance",
     "variance_one_key",
-    sentence="All your pairs share one key. Then you measure the squared length of that key. Each "
-    "pair needs a query and a key of its own.",
+    sentence="All your pairs share one query or one key. Then you measure the squared length of "
+    "that vector, which changes from seed to seed. Each pair needs a query and a key of "
+    "its own.",
     seen="folklore",
 )
 def dot_product_variance(d_k, num_pairs, rng):
@@ -128,8 +131,9 @@ def dot_product_variance(d_k, num_pairs, rng):
 @misconception(
     "dot_product_variance",
     "variance_no_sum",
-    sentence="You measure the variance of the single products q_i k_i, which is 1 for every d_k. A "
-    "dot product adds d_k of them first.",
+    sentence="Your variance is near 1 for every d_k. Either the products q_i k_i are not added up,"
+    " or the scores are divided by the square root of d_k before they are measured. "
+    "Measure the whole dot product, before any scale.",
     seen="folklore",
 )
 def dot_product_variance(d_k, num_pairs, rng):
@@ -462,8 +466,9 @@ def scaled_dot_product_attention(Q, K, V, mask=None):
 @misconception(
     "scaled_dot_product_attention",
     "attention_minus_1e9",
-    sentence="Forbidden scores become -1e9. A query that may attend to nothing then has equal "
-    "scores everywhere and attends evenly to padding. Its weights and its output should be 0.",
+    sentence="A query that may attend to nothing still has weights: a large negative score instead"
+    " of minus infinity spreads them evenly, and repairing the output alone leaves them. "
+    "Both its weights and its output should be 0.",
     seen="The Annotated Transformer",
 )
 def scaled_dot_product_attention(Q, K, V, mask=None):
@@ -516,8 +521,9 @@ def scaled_dot_product_attention(Q, K, V, mask=None):
 @misconception(
     "scaled_dot_product_attention",
     "attention_only_output_repaired",
-    sentence="For a query that may attend to nothing the output is 0, but its weights are not. "
-    "Both should be 0.",
+    sentence="A query that may attend to nothing still has weights: a large negative score instead"
+    " of minus infinity spreads them evenly, and repairing the output alone leaves them. "
+    "Both its weights and its output should be 0.",
     seen="folklore",
 )
 def scaled_dot_product_attention(Q, K, V, mask=None):
@@ -775,8 +781,9 @@ def padding_mask(lengths, n_k):
 @misconception(
     "padding_mask",
     "padding_no_check",
-    sentence="Lengths outside 0 to n_k pass silently: a comparison never complains. They should be "
-    "a ValueError.",
+    sentence="Lengths outside 0 to n_k get through, or are quietly cut to the range: a comparison "
+    "never complains. They should be a ValueError, so that the caller learns of the "
+    "mistake.",
     seen="folklore",
 )
 def padding_mask(lengths, n_k):
@@ -868,8 +875,9 @@ def padding_mask(lengths, n_k):
 @misconception(
     "padding_mask",
     "padding_clips",
-    sentence="Lengths out of range are cut to the range. That hides a mistake of the caller; it "
-    "should be a ValueError.",
+    sentence="Lengths outside 0 to n_k get through, or are quietly cut to the range: a comparison "
+    "never complains. They should be a ValueError, so that the caller learns of the "
+    "mistake.",
     seen="folklore",
 )
 def padding_mask(lengths, n_k):
@@ -1101,8 +1109,9 @@ def torch_scaled_dot_product_attention(Q, K, V, mask=None):
 @misconception(
     "torch_scaled_dot_product_attention",
     "torch_attention_nan_gradients",
-    sentence="The result of an empty row is repaired, but its gradient is NaN: minus infinity is "
-    "added to the scores, and an addition passes the NaN of the softmax on.",
+    sentence="The result of an empty row is right, but its gradient is NaN. A NaN, or 0 divided by"
+    " 0, arises on the way and is repaired afterwards; its gradient, 0 times NaN, is NaN "
+    "again. It must not arise at all.",
     seen="torch issues: NaN gradients with nan_to_num after softmax",
 )
 def torch_scaled_dot_product_attention(Q, K, V, mask=None):
@@ -1116,8 +1125,9 @@ def torch_scaled_dot_product_attention(Q, K, V, mask=None):
 @misconception(
     "torch_scaled_dot_product_attention",
     "torch_attention_own_softmax_nan_gradients",
-    sentence="The result of an empty row is repaired with torch.where, but the branch that is not "
-    "taken divides 0 by 0, and its gradient, 0 times NaN, is NaN.",
+    sentence="The result of an empty row is right, but its gradient is NaN. A NaN, or 0 divided by"
+    " 0, arises on the way and is repaired afterwards; its gradient, 0 times NaN, is NaN "
+    "again. It must not arise at all.",
     seen="torch issues: torch.where and NaN gradients",
 )
 def torch_scaled_dot_product_attention(Q, K, V, mask=None):
@@ -1161,8 +1171,8 @@ def torch_scaled_dot_product_attention(Q, K, V, mask=None):
 @misconception(
     "torch_scaled_dot_product_attention",
     "torch_attention_new_tensors",
-    sentence="Your result is copied into a new tensor that is not connected to the inputs: "
-    "gradients end there.",
+    sentence="The numbers are right, but no gradient flows: the computation leaves torch, for "
+    "NumPy or into a new tensor, and there the connection to Q, K and V ends.",
     seen="folklore",
 )
 def torch_scaled_dot_product_attention(Q, K, V, mask=None):
@@ -1176,8 +1186,8 @@ def torch_scaled_dot_product_attention(Q, K, V, mask=None):
 @misconception(
     "torch_scaled_dot_product_attention",
     "torch_attention_numpy_inside",
-    sentence="The computation leaves torch for NumPy. That gives the right numbers, but no "
-    "gradient can flow back to Q, K and V.",
+    sentence="The numbers are right, but no gradient flows: the computation leaves torch, for "
+    "NumPy or into a new tensor, and there the connection to Q, K and V ends.",
     seen="folklore",
 )
 def torch_scaled_dot_product_attention(Q, K, V, mask=None):

@@ -1,0 +1,327 @@
+"""A student is told which mistake they made, at once, and nobody is accused falsely."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from nbclient import NotebookClient
+
+from autograder.build import write_source
+from autograder.bundle import Bundle
+from autograder.check_failures import Evidence
+from autograder.companions import write_companions
+from autograder.course import Course, grade_id
+from autograder.diagnosis import Mistake, diagnose, from_json, to_json
+from autograder.fingerprints import agree, fingerprint
+
+from .submissions import graded, notebook_with
+from .tiny import head, tiny_course
+
+SQUARED = "You square x. Twice x is x plus x."
+WRONG = f"""
+
+@misconception("double", "squared", sentence="{SQUARED}", seen="folklore")
+def double(x):
+    if np.any(np.asarray(x) < 0):
+        raise ValueError
+    return x**2
+
+
+@misconception("double", "accepts_negative", sentence="A negative x gets through.", seen="folklore")
+def double(x):
+    return x + x
+"""
+
+NAMED = (
+    head("halve") + 'def halve(x):\n    """Half of x, and what is left."""\n'
+    "    ### BEGIN SOLUTION\n    return x // 2, x % 2\n    ### END SOLUTION\n\n"
+    + head("test_halve", test=True, points=3)
+    + "half, rest = halve(7)\n"
+    'with check("the half", points=2):\n'
+    '    assert_equal(half, 3, "Is it rounded down?")\n'
+    'with check("the rest", points=1):\n'
+    '    assert_equal(rest, 1, "What is left of an odd number?")\n'
+    'checks_passed("halve")\n'
+)
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    """The tiny course with two wrong answers and an exercise of named checks."""
+    folder = tmp_path_factory.mktemp("diagnosis")
+    tiny_course(folder)
+    lesson = folder / "lessons" / "01-tiny"
+    text = (lesson / "tiny.py").read_text()
+    text = text.replace("import check_rng,", "import check, check_rng,") + "\n" + NAMED
+    (lesson / "tiny.py").write_text(text)
+    wrong = (lesson / "misconceptions.py").read_text()
+    wrong = wrong.replace("import choice", "import choice, misconception")
+    (lesson / "misconceptions.py").write_text("import numpy as np\n" + wrong + WRONG)
+    return Course.load(folder)
+
+
+@pytest.fixture(scope="module")
+def bundle(course: Course, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    lesson = course.lesson("01")
+    folder = tmp_path_factory.mktemp("source") / lesson.folder
+    write_source(lesson, folder)
+    return Bundle.load(folder)
+
+
+# --- fingerprints -----------------------------------------------------------------------
+
+
+@given(st.integers(1, 40), st.integers(0, 2**32 - 1), st.sampled_from(["float64", "float32"]))
+def test_rounding_leaves_a_fingerprint_as_it_is(size: int, seed: int, dtype: str) -> None:
+    x = np.random.default_rng(seed).normal(size=size).astype(dtype)
+    noise = 1e-13 if dtype == "float64" else 1e-7
+    again = (x * (1 + noise)).astype(dtype)
+    assert agree(fingerprint(x), fingerprint(again))
+    assert agree(fingerprint(torch.tensor(x)), fingerprint(torch.tensor(again)))
+
+
+@given(st.integers(1, 40), st.integers(0, 2**32 - 1))
+def test_another_value_has_another_fingerprint(size: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=size)
+    other = x.copy()
+    other[rng.integers(size)] += 1e-3
+    assert not agree(fingerprint(x), fingerprint(other))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        torch.ones(2, 3, dtype=torch.float64),
+        np.ones((3, 2)),
+        np.ones((2, 3), dtype=np.float32),
+        np.ones((2, 3), dtype=bool),
+        np.array([[1, 1, 1], [1, 1, np.nan]]),
+        [1.0] * 6,
+        (np.ones((2, 3)),),
+        None,
+        1.0,
+        ValueError("1"),
+    ],
+    ids=str,
+)
+def test_kind_shape_and_precision_are_part_of_it(other: object) -> None:
+    assert not agree(fingerprint(np.ones((2, 3))), fingerprint(other))
+    assert agree(fingerprint(other), fingerprint(other))
+
+
+def test_a_check_that_allows_more_compares_with_what_it_allows() -> None:
+    near = Evidence.of("close", "variance", 4.1, 0.1)
+    assert near.is_that_of(near.check, fingerprint(4.0))
+    assert not near.is_that_of(near.check, fingerprint(5.0))
+    assert not near.is_that_of("another check", fingerprint(4.1))
+
+
+# --- which mistake ----------------------------------------------------------------------
+
+
+def evidence(*values: float) -> tuple[Evidence, ...]:
+    return (Evidence.of("close", "check", np.array(values)),)
+
+
+NOTHING: tuple[Evidence, ...] = ()
+RAISES = (Evidence("error", {"is": "TypeError", "value": "unsupported"}),)
+
+
+def mistake(name: str, **seen: tuple[Evidence, ...]) -> Mistake:
+    return Mistake("double", name, f"You did {name}.", seen)
+
+
+def test_the_mistake_that_agrees_most_is_named() -> None:
+    one = mistake("one", a=evidence(2, 3, 4), b=NOTHING)
+    two = mistake("two", a=evidence(2, 3, 4), b=evidence(5, 6, 7))
+    found = diagnose({"a": evidence(2, 3, 4), "b": evidence(5, 6, 7)}, [one, two])
+    assert found is not None
+    assert found.mistake is two
+    assert found.tests == {"a", "b"}
+
+
+def test_a_part_of_the_failing_tests_is_not_enough() -> None:
+    one = mistake("one", a=evidence(2, 3, 4), b=NOTHING, c=NOTHING)
+    seen = {"a": evidence(2, 3, 4), "b": evidence(1, 8, 9), "c": evidence(3, 7, 2)}
+    assert diagnose(seen, [one]) is None
+
+
+def test_an_exception_alone_accuses_nobody_unless_all_tests_agree() -> None:
+    one = mistake("one", a=RAISES, b=RAISES)
+    assert diagnose({"a": RAISES, "b": NOTHING}, [one]) is None
+    assert diagnose({"a": RAISES, "b": RAISES}, [one]) is not None
+
+
+def test_of_two_that_agree_equally_well_in_part_none_is_named() -> None:
+    one = mistake("one", a=evidence(2, 3, 4), b=NOTHING)
+    two = mistake("two", a=evidence(2, 3, 4), b=evidence(9, 9, 8))
+    seen = {"a": evidence(2, 3, 4), "b": evidence(1, 2, 3)}
+    assert diagnose(seen, [one, two]) is None
+    assert diagnose({"a": NOTHING, "b": NOTHING}, [one, two]) is None
+
+
+def test_the_catalogue_survives_its_file() -> None:
+    found = from_json(to_json([mistake("one", a=evidence(2, 3, 4), b=RAISES, c=NOTHING)]))[0]
+    assert diagnose({"a": evidence(2, 3, 4), "b": RAISES, "c": NOTHING}, [found]) is not None
+
+
+# --- in the verdict ---------------------------------------------------------------------
+
+
+def test_the_verdict_names_the_mistake_written_in_another_way(bundle: Bundle) -> None:
+    source = (
+        "def double(number):\n    number = np.asarray(number)\n"
+        "    if number.min() < 0:\n        raise ValueError('negative')\n"
+        "    return np.multiply(number, number)\n"
+    )
+    verdict = graded(bundle, notebook_with(bundle, {"double": source}))
+    of = {test.grade_id: test for test in verdict.tests}
+    assert of["test_double"].diagnosis == "squared"
+    assert of["test_double"].message.startswith(SQUARED)
+    assert of["test_double_errors"].diagnosis == ""
+
+
+def test_a_hidden_test_names_the_mistake_too(bundle: Bundle) -> None:
+    verdict = graded(bundle, notebook_with(bundle, {"double": "def double(x):\n    return 2 * x"}))
+    of = {test.grade_id: test for test in verdict.tests}
+    assert of["test_double_errors"].diagnosis == "accepts_negative"
+    assert of["test_double"].outcome == "passed"
+
+
+def test_a_wrong_answer_that_nobody_foresaw_is_not_explained(bundle: Bundle) -> None:
+    source = "def double(x):\n    return 2 * x + 1e-3"
+    verdict = graded(bundle, notebook_with(bundle, {"double": source}))
+    of = {test.grade_id: test for test in verdict.tests}
+    assert of["test_double"].outcome == "failed"
+    assert of["test_double"].diagnosis == ""
+
+
+def test_a_right_answer_is_accused_of_nothing(bundle: Bundle) -> None:
+    verdict = graded(bundle, notebook_with(bundle))
+    assert [test.diagnosis for test in verdict.tests if test.diagnosis] == []
+
+
+def test_code_that_dies_while_it_is_diagnosed_keeps_its_verdict(bundle: Bundle) -> None:
+    source = (
+        "import os\ncalls = 0\n\ndef double(x):\n    global calls\n    calls += 1\n"
+        "    if calls > 2:\n        os._exit(1)\n    return x**2\n"
+    )
+    verdict = graded(bundle, notebook_with(bundle, {"double": source}))
+    of = {test.grade_id: test for test in verdict.tests}
+    assert of["test_double"].outcome == "failed"
+    assert of["test_halve"].outcome == "passed"
+
+
+# --- named checks -----------------------------------------------------------------------
+
+
+def test_named_checks_all_run_and_each_has_its_points(bundle: Bundle) -> None:
+    for source, points, outcome in [
+        ("def halve(x):\n    return x / 2, x % 2", 1.0, "partial"),
+        ("def halve(x):\n    return x // 2, 0", 2.0, "partial"),
+        ("def halve(x):\n    return x / 2, 0", 0.0, "failed"),
+        ("def halve(x):\n    return x // 2, x % 2", 3.0, "passed"),
+    ]:
+        verdict = graded(bundle, notebook_with(bundle, {"halve": source}))
+        test = next(test for test in verdict.tests if test.grade_id == "test_halve")
+        assert (test.points, test.outcome) == (points, outcome)
+        if outcome != "passed":
+            assert "the half: " in test.message
+            assert "the rest: " in test.message
+
+
+def test_what_raises_before_the_named_checks_gets_nothing(bundle: Bundle) -> None:
+    verdict = graded(bundle, notebook_with(bundle, {"halve": "def halve(x):\n    return 1"}))
+    test = next(test for test in verdict.tests if test.grade_id == "test_halve")
+    assert (test.points, test.outcome) == (0.0, "failed")
+
+
+# --- in the notebook --------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def ran(course: Course, tmp_path_factory: pytest.TempPathFactory) -> nbformat.NotebookNode:
+    """The tiny notebook with wrong answers, run as a student would, this package not there."""
+    lesson = course.lesson("01")
+    folder = tmp_path_factory.mktemp("student")
+    write_companions(lesson, folder)
+    notebook = nbformat.from_dict(lesson.notebook)
+    for cell in notebook.cells:
+        if grade_id(cell) == "double":
+            cell.source = "def double(x):\n    return x * x"
+        if grade_id(cell) == "halve":
+            cell.source = "def halve(x):\n    return x / 2, 0"
+    notebook.cells.insert(
+        0, nbformat.v4.new_code_cell("import sys; sys.modules['autograder'] = None")
+    )
+    client = NotebookClient(
+        notebook, timeout=120, allow_errors=True, resources={"metadata": {"path": str(folder)}}
+    )
+    client.execute()
+    return notebook
+
+
+def outputs(notebook: nbformat.NotebookNode, name: str) -> list[nbformat.NotebookNode]:
+    return next(cell.outputs for cell in notebook.cells if grade_id(cell) == name)
+
+
+def test_the_notebook_names_the_mistake_in_a_box(ran: nbformat.NotebookNode) -> None:
+    box, error = outputs(ran, "test_double")
+    assert SQUARED in box.data["text/html"]
+    assert SQUARED in box.data["text/plain"]
+    assert "expected" in box.data["text/html"]
+    assert error.ename == "CheckFailed"
+    told = " ".join("\n".join(error.traceback).split())
+    assert told == SQUARED  # and no traceback
+
+
+def test_the_box_shows_every_named_check_that_fails(ran: nbformat.NotebookNode) -> None:
+    box = outputs(ran, "test_halve")[0]
+    assert "the half" in box.data["text/html"]
+    assert "the rest" in box.data["text/html"]
+
+
+def test_without_a_notebook_the_message_is_plain_text(course: Course, tmp_path: Path) -> None:
+    write_companions(course.lesson("01"), tmp_path)
+    code = (
+        "import numpy as np\n"
+        "from IPython.core.interactiveshell import InteractiveShell\n"
+        "shell = InteractiveShell.instance()\n"
+        "shell.run_cell('from lesson_checks import assert_close')\n"
+        "shell.run_cell('assert_close(1.0, 2.0, \"Is it two?\")')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "This check does not pass yet." in done.stdout
+    assert "Is it two?" in done.stdout
+    assert "Traceback" not in done.stdout
+
+
+def test_a_damaged_file_of_mistakes_costs_the_sentence_only(tmp_path: Path) -> None:
+    (tmp_path / "lesson_mistakes.json").write_text("{")
+    code = (
+        "from autograder.check_failures import CheckFailed\n"
+        "from autograder.checks import assert_close\n"
+        "try:\n    assert_close(1.0, 2.0, 'Is it two?')\n"
+        "except CheckFailed as failed:\n    print(failed.sentence, repr(failed.diagnosis))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "Is it two? ''"
