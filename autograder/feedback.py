@@ -14,7 +14,9 @@ import jinja2
 
 import autograder
 from autograder.bundle import Bundle
+from autograder.formulas import with_formulas
 from autograder.gradebook import ManualGrade
+from autograder.graded import TestResult
 from autograder.grades import Verdict
 
 _LABELS = {
@@ -34,6 +36,7 @@ _environment = jinja2.Environment(
     trim_blocks=True,
     undefined=jinja2.StrictUndefined,
 )
+_environment.filters["formulas"] = with_formulas
 
 
 def feedback_page(verdict: Verdict, bundle: Bundle, manual: dict[str, ManualGrade]) -> str:
@@ -54,13 +57,15 @@ def feedback_page(verdict: Verdict, bundle: Bundle, manual: dict[str, ManualGrad
     for name in bundle.exercises:
         tests = [test for test in graded.tests if test.exercise == name]
         if tests:
+            shown = [_shown(test, words[test.grade_id]) for test in tests]
             exercises.append(
                 {
                     "name": name,
+                    "diagnoses": list(dict.fromkeys(x["sentence"] for x in shown if x["sentence"])),
                     "points": sum(test.points for test in tests),
                     "max_points": sum(test.max_points for test in tests),
                     "source": handed_in.get(name, ""),
-                    "tests": [{**vars(test), "words": words[test.grade_id]} for test in tests],
+                    "tests": shown,
                 }
             )
     written = [
@@ -90,6 +95,14 @@ def feedback_page(verdict: Verdict, bundle: Bundle, manual: dict[str, ManualGrad
         symbols={name: _SYMBOLS.get(name, "✗") for name in _LABELS},
         engine=autograder.__version__,
     )
+
+
+def _shown(test: TestResult, words: str) -> dict[str, Any]:
+    """What the page says of one test; a diagnosis is the first line of its message."""
+    sentence, _, rest = test.message.partition("\n")
+    if not test.diagnosis:
+        sentence, rest = "", test.message
+    return {**vars(test), "words": words, "sentence": sentence, "message": rest}
 
 
 def feedback_path(root: Path, verdict: Verdict) -> Path:

@@ -218,7 +218,8 @@ def dot_product_variance(d_k, num_pairs, rng):
 @misconception(
     "scaled_dot_product_attention",
     "attention_no_scale",
-    sentence="The scores are not divided by the square root of d_k.",
+    sentence="Your scores are plain dot products. Their standard deviation grows with the square "
+    "root of d_k, and the softmax of large scores saturates. The scale keeps it near 1.",
     seen="folklore",
 )
 def scaled_dot_product_attention(Q, K, V, mask=None):
@@ -985,7 +986,8 @@ def padding_mask(lengths, n_k):
 @misconception(
     "torch_scaled_dot_product_attention",
     "torch_attention_no_scale",
-    sentence="The scores are not divided by the square root of d_k.",
+    sentence="Your scores are plain dot products. Their standard deviation grows with the square "
+    "root of d_k, and the softmax of large scores saturates. The scale keeps it near 1.",
     seen="folklore",
 )
 def torch_scaled_dot_product_attention(Q, K, V, mask=None):
@@ -1374,3 +1376,90 @@ choice(
     reason="In F.scaled_dot_product_attention True means: may attend. That is what is_word says. "
     "It is nn.MultiheadAttention that hides where a mask is True.",
 )
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_no_scale_and_over_queries",
+    sentence="Two mistakes at once. The scores are plain dot products, without the scale that "
+    "keeps their standard deviation near 1. And the weights sum to 1 down each "
+    "column: the softmax runs over the queries, not over the keys.",
+    seen="a composition of two",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2)
+    w = softmax(s if mask is None else np.where(mask, s, -np.inf), axis=-2)
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_no_scale_and_mask_inverted",
+    sentence="Two mistakes at once. The scores are plain dot products, without the scale that "
+    "keeps their standard deviation near 1. And the mask hides where it is True; in "
+    "this course True means: may attend.",
+    seen="a composition of two",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2)
+    w = softmax(s if mask is None else np.where(mask, -np.inf, s))
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_over_queries_and_mask_inverted",
+    sentence="Two mistakes at once. The softmax runs over the queries: the weights sum to 1 "
+    "down each column. And the mask hides where it is True; in this course True "
+    "means: may attend.",
+    seen="a composition of two",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+    w = softmax(s if mask is None else np.where(mask, -np.inf, s), axis=-2)
+    return w @ V, w
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_no_scale_and_over_queries",
+    sentence="Two mistakes at once. The scores are plain dot products, without the scale that "
+    "keeps their standard deviation near 1. And the weights sum to 1 down each "
+    "column: the softmax runs over the queries, not over the keys.",
+    seen="a composition of two",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ K.mT
+    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -2)
+    w = w if mask is None else w * mask
+    return w @ V, w
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_no_scale_and_mask_inverted",
+    sentence="Two mistakes at once. The scores are plain dot products, without the scale that "
+    "keeps their standard deviation near 1. And the mask hides where it is True; in "
+    "this course True means: may attend.",
+    seen="a composition of two",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ K.mT
+    w = torch.softmax(s if mask is None else s.masked_fill(mask, -1e30), -1)
+    w = w if mask is None else w * ~mask
+    return w @ V, w
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_over_queries_and_mask_inverted",
+    sentence="Two mistakes at once. The softmax runs over the queries: the weights sum to 1 "
+    "down each column. And the mask hides where it is True; in this course True "
+    "means: may attend.",
+    seen="a composition of two",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ K.mT / math.sqrt(Q.shape[-1])
+    w = torch.softmax(s if mask is None else s.masked_fill(mask, -1e30), -2)
+    w = w if mask is None else w * ~mask
+    return w @ V, w

@@ -1,0 +1,39 @@
+"""Formulas are drawn without the internet, and a student's text brings nothing else along."""
+
+from __future__ import annotations
+
+import pytest
+
+from autograder.formulas import MOST_FORMULAS, with_formulas
+
+
+def test_a_formula_becomes_mathml() -> None:
+    made = with_formulas(r"divide by $\sqrt{d_k}$ & go on")
+    assert made.startswith("divide by <math")
+    assert "<msqrt>" in made
+    assert made.endswith("</math> &amp; go on")
+
+
+def test_a_displayed_formula_is_a_block() -> None:
+    assert 'display="block"' in with_formulas(r"$$\frac{a}{b}$$")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "it costs 5$ and no more",
+        "$<script>alert(1)</script>$",
+        r"$\href{javascript:alert(1)}{x}$",
+        r"$\text{<img src=x onerror=alert(1)>}$",
+        r"$\frac{$",
+        "$" * 1000,
+        "$x$" * (MOST_FORMULAS + 50),
+        r"$\unknowncommand{x}$",
+        "<b>bold</b>",
+    ],
+)
+def test_nothing_but_mathml_and_text_comes_out(text: str) -> None:
+    made = with_formulas(text)
+    for bad in ("<script", "<img", "<a ", "<b>", "href", 'javascript:alert(1)"'):
+        assert bad not in made
+    assert made.count("<math") <= MOST_FORMULAS
