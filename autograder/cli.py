@@ -37,6 +37,17 @@ def _build(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _lint(arguments: argparse.Namespace) -> int:
+    from autograder.course import Course
+    from autograder.lint import lint
+
+    course = Course.load(course_root(arguments.course))
+    lessons = [course.lesson(name) for name in arguments.lesson] or list(course.lessons)
+    found = [text for lesson in lessons for text in lint(lesson)]
+    print("\n".join(found) or f"{len(lessons)} lessons: nothing to mend")
+    return 1 if found else 0
+
+
 def _new_class(arguments: argparse.Namespace) -> int:
     from autograder.course import Course
     from autograder.new_class import new_class
@@ -202,6 +213,17 @@ def parser() -> argparse.ArgumentParser:
     )
     one.add_argument("--json", action="store_true", help="print all numbers, as JSON")
     one.set_defaults(run=_report)
+
+    one = commands.add_parser(
+        "lint",
+        help="find the mistakes that authors of exercises make",
+        description="Look at the exercises, tests and catalogues of lessons/.",
+        epilog="example: autograder lint 03. Exit status: 0 nothing found, 1 something found, "
+        "2 wrong use.",
+    )
+    one.add_argument("lesson", nargs="*", metavar="LESSON", help="as 03 or its folder; all else")
+    one.add_argument("--course", type=Path, metavar="DIR", help="the course's folder")
+    one.set_defaults(run=_lint)
 
     one = commands.add_parser(
         "doctor",
