@@ -8,11 +8,9 @@ alternative go through the same tests.
 from __future__ import annotations
 
 import ast
-import inspect
 import runpy
-import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -60,8 +58,7 @@ def misconception(
     """
 
     def register(definition: Definition) -> Definition:
-        source = _source_without_decorators(definition)
-        _collected.append(Implementation(exercise, name, source, sentence, seen))
+        _collected.append(Implementation(exercise, name, "", sentence, seen))
         return definition
 
     return register
@@ -71,8 +68,7 @@ def alternative(exercise: str, name: str) -> Callable[[Definition], Definition]:
     """Register a right implementation that looks different from the solution."""
 
     def register(definition: Definition) -> Definition:
-        source = _source_without_decorators(definition)
-        _collected.append(Implementation(exercise, name, source, right=True))
+        _collected.append(Implementation(exercise, name, "", right=True))
         return definition
 
     return register
@@ -83,20 +79,49 @@ def choice(exercise: str, value: Any, *, right: bool = False, reason: str) -> No
     _collected.append(Choice(exercise, value, right, reason))
 
 
-def _source_without_decorators(definition: Callable[..., Any]) -> str:
-    source = textwrap.dedent(inspect.getsource(definition))
-    node = ast.parse(source).body[0]
-    return "\n".join(source.splitlines()[node.lineno - 1 :]) + "\n"
+def _sources_of(path: Path) -> dict[tuple[str, str], str]:
+    """The source of each decorated definition, without its decorators.
+
+    Read from the file: of several classes with one name, ``inspect`` finds only one.
+    """
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    found: dict[tuple[str, str], str] = {}
+    for node in ast.parse(text).body:
+        if not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            continue
+        for decorator in node.decorator_list:
+            if not isinstance(decorator, ast.Call):
+                continue
+            names = [one.value for one in decorator.args if isinstance(one, ast.Constant)]
+            if len(names) == 2:
+                key = str(names[0]), str(names[1])
+                if key in found:
+                    raise LessonError(f"{path}:{node.lineno}: {key[1]!r} stands there twice")
+                found[key] = "\n".join(lines[node.lineno - 1 : node.end_lineno]) + "\n"
+    return found
 
 
 def _load(path: Path) -> list[Implementation | Choice]:
     if not path.exists():
         raise LessonError(f"{path} is missing: every lesson has one, see lessons/README.md")
+    sources = _sources_of(path)
     _collected.clear()
     runpy.run_path(str(path))
     found = list(_collected)
     _collected.clear()
-    return found
+    try:
+        return [
+            replace(one, source=sources[one.exercise, one.name])
+            if isinstance(one, Implementation)
+            else one
+            for one in found
+        ]
+    except KeyError as error:
+        raise LessonError(
+            f"{path}: {error} is not defined at the top of the file, with its exercise and name "
+            "as plain strings"
+        ) from None
 
 
 def choices(lesson: Lesson) -> list[Choice]:

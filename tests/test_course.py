@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from autograder.course import Course, LessonError, exercise_of
+from autograder.implementations import alternatives
 
 from .tiny import tiny_course
 
@@ -125,3 +126,20 @@ def test_a_draft_can_be_tried_and_is_in_no_build(tmp_path: Path) -> None:
     course = Course.load(tmp_path)
     assert course.lessons == ()
     assert course.lesson("01").folder == "01-tiny"
+
+
+def test_classes_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    """A catalogue defines the same class again and again."""
+    course = tiny_course(tmp_path)
+    path = tmp_path / "lessons" / "01-tiny" / "alternatives.py"
+    one = '@alternative("double", "{name}")\nclass Double:\n    value = {value}\n\n\n'
+    head = "from autograder.implementations import alternative\n\n\n"
+    path.write_text(head + one.format(name="a", value=1) + one.format(name="b", value=2))
+    found = alternatives(course.lesson("01"))
+    assert [one.source for one in found] == [
+        "class Double:\n    value = 1\n",
+        "class Double:\n    value = 2\n",
+    ]
+    path.write_text(head + one.format(name="a", value=1) * 2)
+    with pytest.raises(LessonError, match="'a' stands there twice"):
+        alternatives(course.lesson("01"))
