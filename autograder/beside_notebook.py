@@ -9,6 +9,7 @@ from autograder import (
     checks,
     figures,
     fingerprints,
+    raised,
     short_answers,
     training_progress,
 )
@@ -20,5 +21,6 @@ MODULES: dict[str, ModuleType] = {
     "lesson_figures": figures,
     "lesson_fingerprints": fingerprints,
     "lesson_short_answers": short_answers,
+    "lesson_raised": raised,
     "lesson_progress": training_progress,
 }

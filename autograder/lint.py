@@ -36,6 +36,12 @@ from autograder.plain_run import PlainRun, told
 MOST_SATURATED = 0.8
 
 _SOLUTION = re.compile(r"^([ \t]*)[^\n]*### BEGIN SOLUTION.*?### END SOLUTION[^\n]*$", re.S | re.M)
+_GLOBAL_DRAW = re.compile(
+    r"\bnp\.random\.(rand|randn|randint|random|normal|uniform|choice|permutation|shuffle)\b"
+    r"|\btorch\.(rand|randn|randint|randperm|normal)\b(?!.*generator=)"
+)
+#: Such as a test that the global state is left alone.
+_SEEDED = re.compile(r"\b(seed|manual_seed|get_state|get_rng_state)\(")
 _CLOSE = {"allclose", "isclose", "assert_allclose", "assert_almost_equal", "array_equal"}
 _LEAST_WRONG, _LEAST_RIGHT = 4, 2
 
@@ -73,7 +79,7 @@ def _texts(lesson: Lesson) -> Iterator[str]:
                 f"{name}: {', '.join(loose)} broadcasts or says nothing of shapes; compare with "
                 "assert_close or assert_equal"
             )
-        if re.search(r"\b(np|torch)\.random\.(?!Generator|default_rng)|torch\.rand", cell.source):
+        if _GLOBAL_DRAW.search(cell.source) and not _SEEDED.search(cell.source):
             yield f"{name}: draws from the global random state; take check_rng() or a generator"
         yield from _named_points(name, tree, nbgrader_metadata(cell).get("points", 0))
 
@@ -81,9 +87,11 @@ def _texts(lesson: Lesson) -> Iterator[str]:
 def _named_points(name: str, tree: ast.Module, points: float) -> Iterator[str]:
     total, there = 0.0, False
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "check":
+        for call in [one.context_expr for one in node.items] if isinstance(node, ast.With) else ():
+            if not isinstance(call, ast.Call) or getattr(call.func, "id", "") != "check":
+                continue
             there = True
-            given = [word.value for word in node.keywords if word.arg == "points"] + node.args[1:]
+            given = [word.value for word in call.keywords if word.arg == "points"] + call.args[1:]
             value = given[0].value if given and isinstance(given[0], ast.Constant) else None
             if not isinstance(value, (int, float)):
                 yield f"{name}: a named check needs its points as a number: check('...', points=1)"
@@ -166,7 +174,7 @@ def _on_solutions(run: PlainRun, seed: int) -> Iterator[str]:
             if error is not None:
                 yield f"{test}: the solution fails it: {told(error)}"
         yield from _equal_sizes(exercise, calls)
-        rows = [row for array in weights for row in array]
+        rows = [row for array in weights for row in array if not np.isin(row, (0.0, 1.0)).all()]
         saturated = sum(float(np.max(row)) > 0.99 for row in rows)
         if rows and saturated > MOST_SATURATED * len(rows):
             yield (

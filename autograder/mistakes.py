@@ -51,10 +51,10 @@ def released_mistakes(lesson: Lesson) -> str:
             if name not in visible:
                 continue
             for part in evidence:
-                if part.check != "error":
-                    entry: dict[str, object] = {"got": part.got, "sentence": one.sentence}
-                    if entry not in tree.setdefault(part.check, []):
-                        tree[part.check].append(entry)
+                check = f"error:{name}" if part.check == "error" else part.check
+                entry: dict[str, object] = {"got": part.got, "sentence": one.sentence}
+                if entry not in tree.setdefault(check, []):
+                    tree[check].append(entry)
     return json.dumps(tree, ensure_ascii=False, indent=0, sort_keys=True) + "\n"
 
 

@@ -14,6 +14,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from nbclient import NotebookClient
+from nbformat import NotebookNode
 
 from autograder.build import write_source
 from autograder.bundle import Bundle
@@ -249,18 +250,14 @@ def test_what_raises_before_the_named_checks_gets_nothing(bundle: Bundle) -> Non
 # --- in the notebook --------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def ran(course: Course, tmp_path_factory: pytest.TempPathFactory) -> nbformat.NotebookNode:
-    """The tiny notebook with wrong answers, run as a student would, this package not there."""
+def run_as_student(course: Course, folder: Path, answers: dict[str, str]) -> NotebookNode:
+    """The tiny notebook with some answers, run in a kernel that does not have this package."""
     lesson = course.lesson("01")
-    folder = tmp_path_factory.mktemp("student")
+    folder.mkdir(exist_ok=True)
     write_companions(lesson, folder)
     notebook = nbformat.from_dict(lesson.notebook)
     for cell in notebook.cells:
-        if grade_id(cell) == "double":
-            cell.source = "def double(x):\n    return x * x"
-        if grade_id(cell) == "halve":
-            cell.source = "def halve(x):\n    return x / 2, 0"
+        cell.source = answers.get(grade_id(cell), cell.source)
     notebook.cells.insert(
         0, nbformat.v4.new_code_cell("import sys; sys.modules['autograder'] = None")
     )
@@ -271,11 +268,39 @@ def ran(course: Course, tmp_path_factory: pytest.TempPathFactory) -> nbformat.No
     return notebook
 
 
-def outputs(notebook: nbformat.NotebookNode, name: str) -> list[nbformat.NotebookNode]:
+@pytest.fixture(scope="module")
+def ran(course: Course, tmp_path_factory: pytest.TempPathFactory) -> NotebookNode:
+    answers = {
+        "double": "def double(x):\n    return x * x",
+        "halve": "def halve(x):\n    return x / 2, 0",
+    }
+    return run_as_student(course, tmp_path_factory.mktemp("student"), answers)
+
+
+def test_an_exception_is_shown_in_a_box_too(course: Course, tmp_path: Path) -> None:
+    answers = {
+        "double": "def double(x):\n    raise NotImplementedError()",
+        "halve": "def halve(x):\n    half = x // 2\n    return half + 'a'",
+        "quadruple": "def quadruple(x):\n    return x[9]",
+    }
+    notebook = run_as_student(course, tmp_path, answers)
+    box, error = outputs(notebook, "test_halve")
+    assert "It raised TypeError" in box.data["text/html"]
+    assert "in halve, line 3 of its cell: return half + &#x27;a&#x27;" in box.data["text/html"]
+    assert (error.ename, len(error.traceback)) == ("TypeError", 1)
+    box, error = outputs(notebook, "test_double")
+    assert "double is not written yet" in box.data["text/html"]
+    assert error.ename == "NotImplementedError"
+    # A cell without checks looks as always.
+    (error,) = outputs(notebook, "test_quadruple")
+    assert "Traceback" in error.traceback[0] + error.traceback[1]
+
+
+def outputs(notebook: NotebookNode, name: str) -> list[NotebookNode]:
     return next(cell.outputs for cell in notebook.cells if grade_id(cell) == name)
 
 
-def test_the_notebook_names_the_mistake_in_a_box(ran: nbformat.NotebookNode) -> None:
+def test_the_notebook_names_the_mistake_in_a_box(ran: NotebookNode) -> None:
     box, error = outputs(ran, "test_double")
     assert SQUARED in box.data["text/html"]
     assert SQUARED in box.data["text/plain"]
@@ -285,7 +310,7 @@ def test_the_notebook_names_the_mistake_in_a_box(ran: nbformat.NotebookNode) -> 
     assert told == SQUARED  # and no traceback
 
 
-def test_the_box_shows_every_named_check_that_fails(ran: nbformat.NotebookNode) -> None:
+def test_the_box_shows_every_named_check_that_fails(ran: NotebookNode) -> None:
     box = outputs(ran, "test_halve")[0]
     assert "the half" in box.data["text/html"]
     assert "the rest" in box.data["text/html"]

@@ -101,6 +101,7 @@ print("short:", X_short.shape, "  long:", X_long.shape)
 #   the most precise input.
 # * `X` and `h0` are not changed.
 
+
 # %% nbgrader={"grade": false, "grade_id": "rnn_hidden_states", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 def rnn_hidden_states(X, W_x, W_h, h0=None):
     """All states of the network h_t = tanh(x_t W_x + h_{t-1} W_h).
@@ -117,6 +118,7 @@ def rnn_hidden_states(X, W_x, W_h, h0=None):
         states.append(h)
     return np.stack(states)
     ### END SOLUTION
+
 
 # %% nbgrader={"grade": true, "grade_id": "test_rnn_hidden_states", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 # The example by hand: words 1, 0, 0; W_x = 1; W_h = 0.5.
@@ -153,9 +155,7 @@ rng = check_rng()
 X, W_x = rng.normal(size=(6, 3)), rng.normal(size=(3, 4)) / 2
 W_h = rng.normal(size=(4, 4)) / 2
 network = nn.RNN(3, 4, bias=False, dtype=torch.float64)
-network.load_state_dict(
-    {"weight_ih_l0": torch.tensor(W_x.T), "weight_hh_l0": torch.tensor(W_h.T)}
-)
+network.load_state_dict({"weight_ih_l0": torch.tensor(W_x.T), "weight_hh_l0": torch.tensor(W_h.T)})
 expected = network(torch.tensor(X))[0].detach().numpy()
 assert_close(
     rnn_hidden_states(X, W_x, W_h),
@@ -353,6 +353,7 @@ print("the cat black is sleeping:", last_swapped.round(2))
 #
 # Both models have the same number of parameters. Only the context differs.
 
+
 # %% tags=["demonstration"]
 class Copier(nn.Module):
     """Reads n symbols with a GRU, writes n symbols with another."""
@@ -375,6 +376,7 @@ class Copier(nn.Module):
             context = last[0][:, None].expand_as(S)  # h_n at every step
         return self.readout(torch.cat([S, context], -1))  # (b, n, 10)
 
+
 # %% [markdown]
 # While it trains, the decoder gets the *right* previous symbol (this is called teacher forcing),
 # and is scored on the next one. The symbols are random, so the previous ones say nothing about the
@@ -382,6 +384,7 @@ class Copier(nn.Module):
 #
 # In the code, `Adam` is the rule that changes the parameters after each batch. `OneCycleLR` sets
 # the size of these changes: small at first, larger, and small again at the end.
+
 
 # %% tags=["demonstration"]
 def copy_batch(n, batch, generator):
@@ -410,10 +413,12 @@ def train_copier(look_everywhere, steps, longest, seed=0):
             print(f"step {step:4d}, length {n:2d}: loss {loss.item():.2f}")
     return model
 
+
 # %% [markdown]
 # Two numbers say how well a model copies, both on 200 new sequences. **Token accuracy**: the share
 # of symbols that are right. **Whole-sequence accuracy**: the share of sequences without a single
 # error. If all next symbols are right, the model also gets it right when it writes on its own.
+
 
 # %% tags=["demonstration"]
 @torch.no_grad()
@@ -530,6 +535,7 @@ assert copy_accuracy(short_only, 40)[0] < 0.5
 #   input. No input is changed.
 # * Use your `rnn_hidden_states` for the states.
 
+
 # %% nbgrader={"grade": false, "grade_id": "position_influence", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 def position_influence(X, W_x, W_h):
     """How strongly each position still moves the last state.
@@ -548,6 +554,7 @@ def position_influence(X, W_x, W_h):
         through = through @ W_h.T
     return influence
     ### END SOLUTION
+
 
 # %% nbgrader={"grade": true, "grade_id": "test_position_influence", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 # The example by hand: all words zero, so that tanh has slope 1.
@@ -811,6 +818,7 @@ show(
 #   length `n`. **Also when one of the two lengths is 1**: NumPy would stretch it without a word,
 #   and the result would look fine.
 
+
 # %% nbgrader={"grade": false, "grade_id": "weighted_average", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 def weighted_average(weights, values):
     """Average of values along axis -2, with weights that are normalised to sum to 1.
@@ -833,6 +841,7 @@ def weighted_average(weights, values):
         raise ValueError("weights has a row that is all zero, which cannot be normalised")
     return np.einsum("...n,...nd->...d", weights / total, values)
     ### END SOLUTION
+
 
 # %% nbgrader={"grade": true, "grade_id": "test_weighted_average", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 # The example by hand.
@@ -1133,6 +1142,7 @@ show(
 # %% tags=["demonstration"]
 my_prediction = "..."  # "untrained", "fixed vector" or "looks everywhere"
 
+
 # %% tags=["demonstration", "nbval-ignore-output"]
 @torch.no_grad()
 def effect_of_a_change(model, n=40):
@@ -1144,7 +1154,9 @@ def effect_of_a_change(model, n=40):
     distance = []
     for place in range(n):
         changed = source.clone()
-        changed[:, place] = (source[:, place] + torch.randint(1, 10, (100,), generator=generator)) % 10
+        changed[:, place] = (
+            source[:, place] + torch.randint(1, 10, (100,), generator=generator)
+        ) % 10
         _, moved = model.encoder(model.read_vectors(changed))
         distance.append((moved - last)[0].norm(dim=-1).mean().item())
     model.float()
@@ -1163,6 +1175,7 @@ for name, distance in effect.items():
 # %% [markdown]
 # That a change moves the state does not mean that the symbol can be read out of it. So we also
 # measure which positions the models copy right, at length 40.
+
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 @torch.no_grad()
@@ -1267,6 +1280,7 @@ colours |= {"green": ("vert", "verte"), "grey": ("gris", "grise")}
 verbs = {"sleeping": "dort", "eating": "mange", "running": "court", "drinking": "boit"}
 verbs |= {"singing": "chante", "playing": "joue"}
 
+
 # %% tags=["demonstration"]
 def sentence_pair(article, quality, colour, noun, verb):
     """English words, French words, and for each French word the position of its English word."""
@@ -1319,6 +1333,7 @@ print(len(training), "pairs to train,", len(held_out), "held out:", " ".join(hel
 # To *see* the weights we use a trick. Average the rows of the identity matrix, and you get the
 # (normalised) weights themselves.
 
+
 # %% tags=["demonstration"]
 class Translator(nn.Module):
     """Reads English in both directions; writes French, looking at all encoder states."""
@@ -1337,6 +1352,7 @@ class Translator(nn.Module):
         identity = torch.eye(H.shape[1]).expand(len(H), -1, -1)  # (b, n, n)
         look = F.scaled_dot_product_attention(S, H, identity, scale=1.0)  # (b, m, n)
         return self.readout(torch.cat([S, look @ H], -1)), look
+
 
 # %% tags=["demonstration"]
 def as_numbers(some_pairs):
@@ -1370,6 +1386,7 @@ def train_translator(seed, steps=500):
             print(f"step {step}: loss {loss.item():.3f}")
     return model
 
+
 # %% [markdown]
 # ### Which row is the word?
 #
@@ -1399,6 +1416,7 @@ check_answer("answer_row", answer_row)
 #
 # Before training, all numbers in the network are random. Its attention map already looks like a
 # map. Remember this picture when somebody shows you one.
+
 
 # %% tags=["demonstration"]
 @torch.no_grad()
@@ -1448,9 +1466,9 @@ heatmap(
     row_label="French word to be predicted",
     column_label="English word looked at",
     title="trained in this notebook",
-    caption="Figure 5. The crossing: to predict \"chat\" the trained decoder looks at \"cat\", to "
-    "predict \"noir\" it looks at \"black\". It has never seen these two words together. Do not "
-    "conclude that every row is an alignment: a row must sum to 1, so \"<end>\" has to look at "
+    caption='Figure 5. The crossing: to predict "chat" the trained decoder looks at "cat", to '
+    'predict "noir" it looks at "black". It has never seen these two words together. Do not '
+    'conclude that every row is an alignment: a row must sum to 1, so "<end>" has to look at '
     "something too.",
     alt="Attention map of the trained translator. Rows le, chat, noir, dort, end; columns the, "
     "black, cat, is, sleeping. The weight is near 1 for chat at cat and for noir at black; le "
@@ -1524,6 +1542,7 @@ for label, names in [("predicted", rows), ("read", ["<start>", *example[1]])]:
 # Someone encodes several sentences and wants the last state of each. The code runs, the shapes are
 # right, the numbers look like states. **The result is wrong.** Find out why before you read the
 # choices. You may add cells and call the function with lists of your own.
+
 
 # %% tags=["demonstration"]
 def last_states(sentences, W_x, W_h):

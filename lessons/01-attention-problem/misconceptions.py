@@ -562,6 +562,22 @@ def weighted_average(weights, values):
 
 @misconception(
     "weighted_average",
+    "average_with_mean",
+    sentence="Your weights sum to 1, and then you take the mean: that divides by the number of "
+    "values once more. With weights that sum to 1 the average is a sum.",
+    seen="a trial with typical wrong answers",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
+        raise ValueError
+    if not weights.any(-1).all():
+        raise ValueError
+    w = weights / weights.sum(-1, keepdims=True)
+    return np.mean(w[..., None] * values, axis=-2)
+
+
+@misconception(
+    "weighted_average",
     "average_with_softmax",
     sentence="You put the weights through a softmax. They are weights already: dividing by their "
     "sum is enough, and a weight of 0 stays 0.",

@@ -178,6 +178,17 @@ def similarity_scores(query, keys):
 
 @misconception(
     "similarity_scores",
+    "no_axis_for_the_keys",
+    sentence="query * keys lines up the axes from the right. With several queries the axis of the "
+    "queries then meets the axis of the keys. Each query has to meet every key of its own.",
+    seen="a trial with typical wrong answers",
+)
+def similarity_scores(query, keys):
+    return np.sum(1.0 * query * keys, axis=-1)
+
+
+@misconception(
+    "similarity_scores",
     "one_batch_axis",
     sentence="Your code knows exactly one batch axis or none. Any number of leading axes is "
     "allowed.",

@@ -134,6 +134,7 @@ queries = {
 #   widest input (float64 with float32 gives float64). The inputs are not changed.
 # * No scale and no normalisation: the plain dot product.
 
+
 # %% nbgrader={"grade": false, "grade_id": "similarity_scores", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 def similarity_scores(query, keys):
     """Dot product of a query with each key.
@@ -146,6 +147,7 @@ def similarity_scores(query, keys):
     column = query[..., None]  # (..., d) -> (..., d, 1)
     return (keys @ column)[..., 0]  # (..., n, d) @ (..., d, 1) -> (..., n, 1) -> (..., n)
     ### END SOLUTION
+
 
 # %% nbgrader={"grade": true, "grade_id": "test_similarity_scores", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 rng = check_rng()
@@ -218,6 +220,7 @@ single = rng.normal(size=5).astype(np.float32)
 expected = F.linear(torch.tensor(single).double(), torch.tensor(keys)).numpy()
 assert_close(similarity_scores(single, keys), expected, "float32 and float64 give float64.")
 ### END HIDDEN TESTS
+
 
 # %% nbgrader={"grade": true, "grade_id": "test_similarity_scores_inputs_unchanged", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 # Hidden checks of similarity_scores: the inputs stay as they were.
@@ -342,6 +345,7 @@ with np.errstate(over="ignore"):  # silence the warning: the result itself tells
 # * Integer arrays are allowed. The result is floating and at least as precise as `x`. `x` is not
 #   changed.
 
+
 # %% nbgrader={"grade": false, "grade_id": "softmax", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 def softmax(x, axis=-1):
     """Softmax of x along one axis.
@@ -358,6 +362,7 @@ def softmax(x, axis=-1):
     total = powers.sum(axis=axis, keepdims=True)
     return powers / np.where(total == 0, 1, total)
     ### END SOLUTION
+
 
 # %% nbgrader={"grade": true, "grade_id": "test_softmax", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 rng = check_rng()
@@ -487,6 +492,7 @@ assert_close(
     softmax(x), torch.softmax(torch.tensor(x), -1).numpy(), "float32 scores are allowed as well."
 )
 ### END HIDDEN TESTS
+
 
 # %% nbgrader={"grade": true, "grade_id": "test_softmax_inputs_unchanged", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 # Hidden checks of softmax: the input stays as it was.
@@ -672,6 +678,7 @@ check_answer("answer_query_length", answer_query_length)
 # * Integer arrays are allowed. Both results are floating, and at least as precise as the widest
 #   input. The inputs are not changed.
 
+
 # %% nbgrader={"grade": false, "grade_id": "soft_lookup", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 def soft_lookup(query, keys, values, temperature=1.0):
     """Weighted average of the values; the weights say how well each key fits the query.
@@ -688,6 +695,7 @@ def soft_lookup(query, keys, values, temperature=1.0):
     value = (row @ values)[..., 0, :]  # (..., 1, n) @ (..., n, d_v) -> (..., d_v)
     return value, weights
     ### END SOLUTION
+
 
 # %% nbgrader={"grade": true, "grade_id": "test_soft_lookup", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 rng = check_rng()
@@ -835,6 +843,7 @@ for temperature in (1.0, 2):
     expected = F.scaled_dot_product_attention(*tensors[:2], identity, scale=1 / temperature)
     assert_close(weights, expected.numpy(), "Integer arrays give floating weights.")
 ### END HIDDEN TESTS
+
 
 # %% nbgrader={"grade": true, "grade_id": "test_soft_lookup_inputs_unchanged", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 # Hidden checks of soft_lookup: the inputs stay as they were.
@@ -1089,11 +1098,13 @@ def shelves(size, generator):
     question = F.one_hot(animal.gather(1, place)[:, 0], 8).float()
     return question, items, place[:, 0], colour.gather(1, place)[:, 0]
 
+
 # %% [markdown]
 # The model is a soft look-up with learned matrices. One makes the query from the question, one
 # makes the keys from the items, one makes the values from the items, and one reads the colour from
 # the answer. With `tied=True` the values **are** the keys. `width` is the number of features of
 # query, key and value.
+
 
 # %%
 class ColourLookup(nn.Module):
@@ -1111,6 +1122,7 @@ class ColourLookup(nn.Module):
         query = self.make_query(question)[:, None]  # (size, 1, width)
         found = F.scaled_dot_product_attention(query, self.make_key(items), values, scale=1.0)
         return found[:, 0]  # (size, d_v)
+
 
 # %% tags=["demonstration"]
 def train_colour_lookup(width, tied, seed, steps=200, more_steps=()):
@@ -1139,6 +1151,7 @@ def examine(model):
     one_hot_values = torch.eye(6).expand(2000, 6, 6)  # so the answer is the weights
     weights = model.look_up(question, items, one_hot_values)  # (size, 6)
     return right, weights.gather(1, place[:, None]).mean().item()
+
 
 # %% [markdown]
 # We train every model for 200 steps, and the tied ones also for 600: what looks impossible may
@@ -1389,6 +1402,7 @@ check_answer("answer_shared", answer_shared)
 # It runs. The shapes are right. Every weight is between 0 and 1, and nine queries have a total
 # weight of nine, as it should be. Still **one** of the lines A to D is wrong. Experiment in the
 # empty cell below before you answer. Print something that *must* hold for a look-up.
+
 
 # %% tags=["demonstration"] nbgrader={"grade": false, "grade_id": "silent_bug", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 def look_up_sentences(queries, keys, values, temperature):

@@ -548,12 +548,16 @@ assert_close(output, expected, message, name="output")
 mask = np.array([[True, True, False, True, False], [False, True, True, True, True], [True] * 5])
 both = scaled_dot_product_attention(Q, K, V, mask)
 output, weights = both
-assert_equal(
-    weights > 0,
-    mask,
-    "Weights should be 0 exactly where the mask is False, and positive where it is True. "
-    "True means: may attend.",
-    name="weights > 0",
+# Attention on one-hot values gives the weights themselves.
+expected = F.scaled_dot_product_attention(
+    torch.tensor(Q), torch.tensor(K), torch.eye(5, dtype=torch.float64), torch.tensor(mask)
+).numpy()
+assert_close(
+    weights,
+    expected,
+    "With a mask the weights should be 0 where it is False, and those that are left should sum to "
+    "1. True means: may attend. Does the mask act before the softmax?",
+    name="weights",
 )
 expected = F.scaled_dot_product_attention(
     *(torch.tensor(x) for x in (Q, K, V)), attn_mask=torch.tensor(mask)
@@ -561,7 +565,7 @@ expected = F.scaled_dot_product_attention(
 assert_close(
     output,
     expected,
-    "With a mask the weights that are left should sum to 1. Does the mask act before the softmax?",
+    "With a mask the output should be made of the masked weights, those that are returned.",
     name="output",
 )
 checks_passed("scaled_dot_product_attention")
