@@ -22,6 +22,7 @@ import numpy as np
 import torch
 
 from lesson_failures import CheckFailed, ChecksFailed, Evidence, Part
+from lesson_raised import show_exceptions_in_boxes
 from lesson_short_answers import check_answer
 
 __all__ = [
@@ -230,6 +231,8 @@ def assert_close(
         fail(f"{name} holds NaN, first at {list(first)}.", arrays=_small(got, want))
     first = tuple(int(i) for i in np.argwhere(~same)[0])
     place = f" at {list(first)}" if first else ""
+    if got.ndim == 0:
+        fail(f"{name} is {got:.6g} and should be {want:.6g}.")
     fail(
         f"{int((~same).sum())} of {same.size} values differ; the first{place}: "
         f"{got[first]:.6g}, expected {want[first]:.6g}."
@@ -319,3 +322,6 @@ def assert_raises(error: type[Exception], message: str) -> Iterator[None]:
         f"Nothing was raised where {error.__name__} is asked for.",
         evidence=Evidence.of("raises", message, None),
     )
+
+
+show_exceptions_in_boxes()

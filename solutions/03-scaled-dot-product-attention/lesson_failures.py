@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import html
 import json
+import re
 import sys
 import textwrap
 from dataclasses import dataclass
@@ -84,7 +85,7 @@ class CheckFailed(AssertionError):
         self.details = tuple(detail for detail in details if detail)
         self.evidence = evidence
         self.arrays = arrays
-        self.diagnosis = _known_mistake(evidence)
+        self.diagnosis = known_mistake(evidence)
         self._boxed = False
         super().__init__("\n".join(self.lines()))
 
@@ -110,7 +111,7 @@ class CheckFailed(AssertionError):
     def _render_traceback_(self) -> list[str]:
         """What IPython shows instead of a traceback; a notebook also gets a box."""
         width = 88
-        text = ["─" * width, "This check does not pass yet.", ""]
+        text = ["─" * width, _headline(), ""]
         for paragraph in str(self).split("\n"):
             if paragraph.startswith("  "):  # a table or an array: keep its columns
                 text.append(paragraph)
@@ -118,27 +119,56 @@ class CheckFailed(AssertionError):
                 text.extend(textwrap.wrap(paragraph, width) or [""])
         text.append("─" * width)
         # IPython asks twice: to show the error, and for the reply to the front end.
-        self._boxed = self._boxed or _show_box(self.html(), "\n".join(text))
+        self._boxed = self._boxed or show_box(self.html(), "\n".join(text))
         if not self._boxed:
             return text
         # The box says the rest; what validates a notebook reads these lines.
         return textwrap.wrap(self.diagnosis or self.sentence, width)
 
 
-def _show_box(body: str, text: str) -> bool:
+#: Seen on a light and on a dark page.
+_RED = "#c9473b"
+
+
+def show_box(body: str, text: str) -> bool:
     """Show a box below the cell; False where there is no notebook to show it in."""
-    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-    if getattr(shell, "kernel", None) is None:
+    if not in_notebook():
         return False
     from IPython.display import publish_display_data
 
     box = (
-        '<div role="alert" style="border:1px solid #b2182b;border-left-width:6px;'
+        f'<div role="alert" style="border:1px solid {_RED};border-left-width:6px;'
         'padding:.2em 1em;margin:.3em 0;max-width:60em;line-height:1.45">'
-        f"<p>✗ This check does not pass yet.</p>{body}</div>"
+        f"<p>✗ {html.escape(_headline())}</p>{body}</div>"
     )
     publish_display_data({"text/html": box, "text/plain": text})
     return True
+
+
+def in_notebook() -> bool:
+    """Whether a notebook's kernel runs this."""
+    return getattr(_shell(), "kernel", None) is not None
+
+
+def exercise_of_cell() -> str:
+    """The exercise whose checks the running cell holds, or ""."""
+    cells = getattr(_shell(), "user_ns", {}).get("In", [""])
+    found = re.search(r"""checks_passed\(["'](\w+)["']""", cells[-1] if cells else "")
+    return found.group(1) if found else ""
+
+
+def _shell() -> Any:
+    return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+
+
+def _headline() -> str:
+    exercise = exercise_of_cell()
+    return f"{exercise}: this check does not pass yet." if exercise else _NOT_YET
+
+
+_MARK = '<span style="display:inline-block;width:1.2em">{}</span>'
+
+_NOT_YET = "This check does not pass yet."
 
 
 def _tables(got: np.ndarray, want: np.ndarray) -> str:
@@ -151,25 +181,39 @@ def _tables(got: np.ndarray, want: np.ndarray) -> str:
             same = np.isclose(got.astype(float), want.astype(float), rtol=1e-4, atol=1e-6)
     tables = []
     for name, array in (("yours", got), ("expected", want)):
+        mark = _MARK if name == "yours" else ""
         rows = []
         for values, row in zip(array, same):
             cells = []
             for value, fits in zip(values, row):
-                shown = html.escape(str(value) if want.dtype == bool else f"{value:.4g}")
-                style = "padding:.1em .5em;text-align:right"
-                if not fits and name == "yours":
-                    style += ";border:2px solid #b2182b"
-                    shown += " ≠"
-                cells.append(f'<td style="{style}">{shown}</td>')
+                framed = name == "yours" and not fits
+                style = (
+                    "padding:.1em .5em;text-align:right;font-variant-numeric:tabular-nums;"
+                    f"border:2px solid {_RED if framed else 'transparent'}"
+                )
+                shown = html.escape(_number(value, (got, want)))
+                cells.append(
+                    f'<td style="{style}">{shown}{mark.format("≠" if framed else "")}</td>'
+                )
             rows.append(f"<tr>{''.join(cells)}</tr>")
         tables.append(
-            f'<table style="display:inline-table;margin-right:2em"><caption>{name}</caption>'
-            f"{''.join(rows)}</table>"
+            '<table style="display:inline-table;margin-right:2em;vertical-align:top">'
+            f"<caption>{name}</caption>{''.join(rows)}</table>"
         )
     return f"<div>{''.join(tables)}</div>"
 
 
-def _known_mistake(evidence: Evidence | None) -> str:
+def _number(value: Any, arrays: tuple[np.ndarray, np.ndarray]) -> str:
+    """A value as text, all of both arrays with as many decimals."""
+    if arrays[1].dtype.kind != "f":
+        return str(value)
+    sizes = np.abs(np.concatenate([one.astype(float).ravel() for one in arrays]))
+    sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
+    plain = not sizes.size or (sizes.max() < 1e4 and sizes.max() >= 1e-2)
+    return f"{value:.4f}" if plain else f"{value:.3e}"
+
+
+def known_mistake(evidence: Evidence | None) -> str:
     """The sentence of the known mistake that leaves this evidence, or "".
 
     Looked up beside the notebook only. Where two mistakes look the same at this check,
