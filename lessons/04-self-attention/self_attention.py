@@ -1,0 +1,2067 @@
+# %% [markdown]
+# ## What you will be able to do
+#
+# - **Build** a self-attention layer in NumPy and as an `nn.Module`, and show that both are equal.
+# - **Explain** why a word needs three vectors: a query, a key and a value.
+# - **Follow** one sentence through a trained layer, and say what its map does *not* prove.
+# - **Prove** that the layer does not know the order of the words, and **test** any layer for it.
+# - **Count** what the layer costs, and compare it with a recurrent network.
+
+# %% tags=["setup"]
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from earlier_lessons import (
+    rnn_hidden_states,
+    scaled_dot_product_attention,
+    torch_scaled_dot_product_attention,
+)
+from lesson_checks import (
+    assert_close,
+    assert_equal,
+    check_answer,
+    check_rng,
+    checks_passed,
+    probe,
+)
+from lesson_figures import draw_heatmap, heatmap, show, text_table
+from lesson_progress import progress
+
+torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
+
+# %% [markdown]
+# `earlier_lessons` holds functions that you wrote in earlier lessons, as the course solves them. If
+# you like your own better, paste them into a new cell here, below the setup cell.
+#
+# ## 1. Who was tired?
+#
+# Read these two sentences. They differ in one word.
+#
+# - The animal didn't cross the street because it was too **tired**.
+# - The animal didn't cross the street because it was too **wide**.
+#
+# In the first, "it" is the animal. In the second, "it" is the street. You knew that at once. A
+# program that translates into French must know it too: *il* for the animal, *elle* for *la rue*.
+#
+# A table of word vectors gives "it" the same vector in both sentences. Nothing in this vector says
+# which sentence it stands in. So each word must look at the **other words of its own text**, and
+# take something from them. That is **self-attention**: queries, keys and values all come from one
+# sequence.
+#
+# In section 5 you train a layer on sentences like these two, and see where it looks. One surprise
+# waits there: the row of "it" is *not* where one layer can solve it.
+#
+# ### The smallest example: a text looks at itself
+#
+# Lesson 3 took $Q$, $K$ and $V$ as given. The simplest idea is to take the words themselves for all
+# three: $Q = K = V = X$. Here is our running example with four features **made by hand**.
+
+# %%
+words = ["the", "black", "cat", "is", "sleeping"]
+X_hand = np.array(  # (n, d_model): article, colour, animal, verb
+    [[1.0, 0, 0, 0], [0, 1, 1, 0], [0, 0, 2, 0], [0, 0, 0, 1], [0, 0, 1, 2]]
+)
+output, weights = scaled_dot_product_attention(X_hand, X_hand, X_hand)  # (5, 4) and (5, 5)
+print("scores:\n", X_hand @ X_hand.T)
+print("row of 'cat':", weights[2].round(2))
+
+# %% [markdown]
+# Two things stand out. They are not accidents of these numbers.
+#
+# 1. **The scores are symmetric.** "black" scores "cat" exactly as "cat" scores "black", because
+#    $x_i \cdot x_j = x_j \cdot x_i$. But "black" should look for the noun that it describes, and
+#    the noun may have better things to look for.
+# 2. **A word likes itself.** The score of a word with itself is $x_i \cdot x_i$, its squared
+#    length. Only a *longer* vector can beat it. "cat" puts most of its weight on "cat".
+#
+# **Predict, then run.** Take 5 random word vectors of length 64 with entries of variance 1, and
+# $Q = K = V = X$. How much weight does a word put on itself, on average? Write a number down.
+
+# %%
+rng = np.random.default_rng(0)
+on_itself = []
+for _ in range(200):
+    X = rng.normal(size=(5, 64))  # (n, d_model)
+    _, weights = scaled_dot_product_attention(X, X, X)
+    on_itself.append(np.diagonal(weights).mean())
+print(f"weight on itself: {np.mean(on_itself):.3f}   (an even share would be {1 / 5})")
+print("score with itself, about:", 64 / math.sqrt(64))  # |x|^2 is about 64, and d_k = 64
+
+# %% [markdown]
+# With itself a word has the score $64/\sqrt{64} = 8$. With another word the score is about $\pm 1$.
+# So nothing is left for the neighbours: the layer is an expensive way to copy $X$. A word needs
+# **different vectors for different roles**.
+
+# %% [markdown]
+# ## 2. Three roles, three matrices
+#
+# Each word plays three roles, as in the look-up of lesson 2:
+#
+# | role | question | formula | shape |
+# |---|---|---|---|
+# | query | what does this word look for? | $Q = X W_q$ | $(n, d_k)$ |
+# | key | how can this word be found? | $K = X W_k$ | $(n, d_k)$ |
+# | value | what does this word give? | $V = X W_v$ | $(n, d_v)$ |
+#
+# $X$ has the shape $(n, d_{model})$: one row a word. $W_q$ and $W_k$ have the shape
+# $(d_{model}, d_k)$, and $W_v$ the shape $(d_{model}, d_v)$. They are called **projections**. They
+# are learned, and the same three serve every word of every text. Then
+#
+# $$\operatorname{SelfAttention}(X) =
+# \operatorname{softmax}\!\left(\frac{(X W_q)(X W_k)^\top}{\sqrt{d_k}}\right) X W_v .$$
+#
+# A word can now look for something that it is not. In our example: let the query of "black" ask for
+# an animal, and let the key say "I am an animal". Here $d_k = 1$, and we write the two matrices by
+# hand.
+
+# %%
+W_q_hand = np.array([[0.0], [8.0], [-4.0], [0.0]])  # a colour asks for an animal; a noun does not
+W_k_hand = np.array([[0.0], [0.0], [1.0], [0.0]])  # "I am an animal"
+hand_scores = (X_hand @ W_q_hand) @ (X_hand @ W_k_hand).T  # (n, n)
+print("black -> cat:", hand_scores[1, 2], "   cat -> black:", hand_scores[2, 1])
+
+# %% [markdown]
+# The scores are no longer symmetric. Now write the layer.
+#
+# ### Exercise 1: `SelfAttention`
+#
+# Difficulty: ●●○○○ &nbsp; Importance: ●●●●● &nbsp; You should spend up to 15-20 minutes on it.
+#
+# A class in NumPy.
+#
+# - `SelfAttention(d_model, d_k, d_v, rng)` draws three matrices from the `np.random.Generator` and
+#   keeps them as the attributes `W_q`, `W_k` `(d_model, d_k)` and `W_v` `(d_model, d_v)`. Three
+#   **independent** random draws; any sensible scale, for example standard deviation
+#   $1/\sqrt{d_{model}}$. NumPy's and torch's global random states are neither used nor changed.
+# - `forward(X, mask=None)` returns `(output, weights)`. `X (..., n, d_model)` may have any number
+#   of leading batch axes: `output (..., n, d_v)`, `weights (..., n, n)`.
+# - `forward` uses the attributes **as they are when it is called**: somebody may load others.
+# - `mask`: boolean, broadcastable to the weights, `True` = may attend. A word that may attend to
+#   nothing gets weights 0 and output 0.
+# - Integer `X` is valid and gives floating results. Float64 stays float64. Neither the arguments
+#   nor the attributes are changed by `forward`.
+# - No errors are graded here. `scaled_dot_product_attention` of lesson 3 may be used.
+
+
+# %% nbgrader={"grade": false, "grade_id": "SelfAttention", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+class SelfAttention:
+    """Self-attention in NumPy.
+
+    Attributes:
+        W_q, W_k: (d_model, d_k) projections to queries and keys.
+        W_v: (d_model, d_v) projection to values.
+    """
+
+    def __init__(self, d_model, d_k, d_v, rng):
+        """Draw the three projections.
+
+        Args:
+            d_model: length of a word vector.
+            d_k: length of queries and keys.
+            d_v: length of values.
+            rng: np.random.Generator; the global random state is neither used nor changed.
+        """
+        ### BEGIN SOLUTION
+        scale = d_model**-0.5
+        self.W_q = scale * rng.standard_normal((d_model, d_k))
+        self.W_k = scale * rng.standard_normal((d_model, d_k))
+        self.W_v = scale * rng.standard_normal((d_model, d_v))
+        ### END SOLUTION
+
+    def forward(self, X, mask=None):
+        """Let every word attend to its own text.
+
+        Args:
+            X: (..., n, d_model) word vectors.
+            mask: boolean, broadcastable to (..., n, n); True = may attend. None masks nothing.
+
+        Returns:
+            output (..., n, d_v) and weights (..., n, n).
+        """
+        ### BEGIN SOLUTION
+        return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
+        ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_SelfAttention", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+@probe
+def projections(d_model, d_k, d_v, seed):
+    layer = SelfAttention(d_model, d_k, d_v, np.random.default_rng(seed))
+    return layer.W_q, layer.W_k, layer.W_v
+
+
+@probe
+def attend(W_q, W_k, W_v, X, mask=None):
+    layer = SelfAttention(*W_q.shape, W_v.shape[1], np.random.default_rng(0))
+    layer.W_q, layer.W_k, layer.W_v = W_q, W_k, W_v
+    return layer.forward(X) if mask is None else layer.forward(X, mask)
+
+
+for name, W, shape in zip(("W_q", "W_k", "W_v"), projections(6, 3, 2, 1), ((6, 3), (6, 3), (6, 2))):
+    message = f"{name} should have the shape {shape} for d_model = 6, d_k = 3, d_v = 2."
+    assert_equal(np.shape(W), shape, message, name=f"the shape of {name}")
+
+# One head of torch's own layer, without its output projection, is the same computation.
+rng = check_rng()
+X = rng.normal(size=(5, 4))
+W_q, W_k, W_v = rng.normal(size=(3, 4, 4))
+theirs = nn.MultiheadAttention(4, num_heads=1, bias=False, dtype=torch.float64)
+with torch.no_grad():
+    theirs.in_proj_weight.copy_(torch.tensor(np.concatenate([W_q.T, W_k.T, W_v.T])))
+    theirs.out_proj.weight.copy_(torch.eye(4))
+    expected_output, expected_weights = theirs(*[torch.tensor(X)] * 3)
+both = attend(W_q, W_k, W_v, X)
+assert_equal(
+    len(both) if isinstance(both, (tuple, list)) else 1,
+    2,
+    "forward should return two things: the output and the weights.",
+    name="the number of results",
+)
+output, weights = both
+message = (
+    "The weights differ from those of torch's layer. Do they come from X @ W_q and X @ W_k, in "
+    "this order, with the attributes as they are now?"
+)
+assert_close(weights, expected_weights.numpy(), message, name="weights")
+message = "The weights are right, the output is not. Is it the average of the rows of X @ W_v?"
+assert_close(output, expected_output.numpy(), message, name="output")
+
+# All queries are 0 here, so every word attends evenly: the output is the mean of the values.
+W_q, W_k, W_v = np.zeros((4, 3)), rng.normal(size=(4, 3)), rng.normal(size=(4, 2))
+output, weights = attend(W_q, W_k, W_v, X)
+message = "With W_q = 0 all scores are 0: every weight is 1/5."
+assert_close(weights, np.full((5, 5), 0.2), message, name="weights")
+message = "With even weights every row of the output is the mean value; d_v = 2, d_k = 3."
+assert_close(output, np.tile((X @ W_v).mean(axis=0), (5, 1)), message, name="output")
+
+# Two texts at once, and a mask: no word may look at the last one.
+keep = np.array([True, True, True, True, False])
+output, weights = attend(W_q, W_k, W_v, np.stack([X, 2 * X[::-1]]), keep)
+message = "A mask hides the last word (True = may attend), in a batch of two texts."
+assert_close(weights, np.tile([0.25, 0.25, 0.25, 0.25, 0], (2, 5, 1)), message, name="weights")
+checks_passed("SelfAttention")
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_SelfAttention_draws", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of SelfAttention: three independent random draws, from rng alone.
+### BEGIN HIDDEN TESTS
+@probe
+def projections(d_model, d_k, d_v, seed):
+    np.random.random(seed % 7)
+    torch.rand(seed % 5)
+    layer = SelfAttention(d_model, d_k, d_v, np.random.default_rng(seed))
+    return layer.W_q, layer.W_k, layer.W_v
+
+
+@probe
+def global_states():
+    before = np.random.get_state()[1:3], torch.get_rng_state()
+    SelfAttention(6, 3, 2, np.random.default_rng(1))
+    return before, (np.random.get_state()[1:3], torch.get_rng_state())
+
+
+names = ("W_q", "W_k", "W_v")
+seed = int(check_rng().integers(2**31))
+drawn = dict(zip(names, projections(40, 30, 30, seed)))
+for name, W in drawn.items():
+    assert_equal(np.shape(W), (40, 30), f"{name} should have the shape (40, 30).", name="shape")
+    message = f"{name} should be a floating NumPy array of finite numbers."
+    assert_equal(isinstance(W, np.ndarray) and W.dtype.kind == "f", True, message)
+    assert_equal(bool(np.isfinite(W).all()), True, message)
+    message = f"{name} should be random numbers, not a constant or a pattern."
+    assert_equal(int(np.linalg.matrix_rank(W - W.mean(), tol=1e-9)) >= 29, True, message)
+for one, other in (("W_q", "W_k"), ("W_q", "W_v"), ("W_k", "W_v")):
+    related = abs(np.corrcoef(drawn[one].ravel(), drawn[other].ravel())[0, 1])
+    message = f"{one} and {other} should be independent draws. Is one made from the other?"
+    assert_equal(bool(related < 0.3), True, message)
+again, others = projections(40, 30, 30, seed), projections(40, 30, 30, seed + 1)
+for name, same, other in zip(names, again, others):
+    message = f"The same seed should give the same {name}. Does every number come from rng?"
+    assert_close(same, drawn[name], message, name=name)
+    message = f"Another seed should give another {name}. Is rng used at all?"
+    assert_equal(bool(np.abs(other - drawn[name]).max() > 1e-9), True, message)
+sizes = ((6, 2), (6, 2), (6, 7))
+for name, W, shape in zip(names, projections(6, 2, 7, seed), sizes):
+    message = f"{name} for d_model = 6, d_k = 2, d_v = 7."
+    assert_equal(np.shape(W), shape, message, name=f"the shape of {name}")
+before, after = global_states()
+assert_equal(after, before, "The global random state was changed. Draw with rng's own methods.")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_SelfAttention_attributes", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of SelfAttention: forward uses the attributes as they are when it is called.
+### BEGIN HIDDEN TESTS
+def by_torch(X, W_q, W_k, W_v):
+    Q, K, V = (torch.tensor(X @ W) for W in (W_q, W_k, W_v))
+    n = X.shape[-2]
+    weights = F.scaled_dot_product_attention(Q, K, torch.eye(n, dtype=torch.float64))
+    return (weights @ V).numpy(), weights.numpy()
+
+
+@probe
+def drawn_and_changed(X, sizes, seed, new):
+    layer = SelfAttention(*sizes, np.random.default_rng(seed))
+    results = [((layer.W_q.copy(), layer.W_k.copy(), layer.W_v.copy()), layer.forward(X))]
+    layer.W_q, layer.W_k, layer.W_v = (W.copy() for W in new)
+    results.append(((layer.W_q.copy(), layer.W_k.copy(), layer.W_v.copy()), layer.forward(X)))
+    layer.W_q[0] += 1
+    layer.W_k[1] -= 2
+    layer.W_v[2] += 3
+    results.append(((layer.W_q.copy(), layer.W_k.copy(), layer.W_v.copy()), layer.forward(X)))
+    return results
+
+
+rng = check_rng()
+X = rng.normal(size=(5, 6))
+new = tuple(rng.normal(size=shape) / 2 for shape in ((6, 3), (6, 3), (6, 4)))
+results = drawn_and_changed(X, (6, 3, 4), int(rng.integers(2**31)), new)
+changed = tuple(W.copy() for W in new)
+changed[0][0] += 1
+changed[1][1] -= 2
+changed[2][2] += 3
+whens = ("as drawn", "replaced by others", "changed in place")
+for when, wanted, (used, both) in zip(whens, (results[0][0], new, changed), results):
+    for name, W, W_wanted in zip(("W_q", "W_k", "W_v"), used, wanted):
+        assert_close(W, W_wanted, f"forward should leave {name} as it is.", name=name)
+    message = f"With W_q, W_k and W_v {when}, forward should use exactly these three."
+    output, weights = both
+    expected_output, expected_weights = by_torch(X, *wanted)
+    assert_close(weights, expected_weights, message, name="weights")
+    assert_close(output, expected_output, message, name="output")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_SelfAttention_batches", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of SelfAttention: no, one, two and three batch axes; one word; sizes that differ.
+### BEGIN HIDDEN TESTS
+def by_torch(X, W_q, W_k, W_v):
+    Q, K, V = (torch.tensor(X @ W) for W in (W_q, W_k, W_v))
+    eye = torch.eye(X.shape[-2], dtype=torch.float64).expand(*X.shape[:-2], -1, -1)
+    weights = F.scaled_dot_product_attention(Q, K, eye)
+    return (weights @ V).numpy(), weights.numpy()
+
+
+@probe
+def attend(W_q, W_k, W_v, X):
+    layer = SelfAttention(*W_q.shape, W_v.shape[1], np.random.default_rng(0))
+    layer.W_q, layer.W_k, layer.W_v = W_q, W_k, W_v
+    return layer.forward(X)
+
+
+rng = check_rng()
+for lead, n, d_k, d_v in (
+    ((), 5, 3, 4),
+    ((7,), 5, 3, 4),
+    ((2, 7), 5, 3, 4),
+    ((2, 1, 3), 4, 8, 5),
+    ((), 1, 2, 9),
+    ((5,), 5, 2, 7),
+):
+    X = rng.normal(size=(*lead, n, 6))
+    W_q, W_k, W_v = (rng.normal(size=(6, d)) / 2 for d in (d_k, d_k, d_v))
+    output, weights = attend(W_q, W_k, W_v, X)
+    expected_output, expected_weights = by_torch(X, W_q, W_k, W_v)
+    message = (
+        f"X of shape {X.shape}, d_k = {d_k}, d_v = {d_v}: each text should attend to itself, with "
+        "the scale of d_k."
+    )
+    assert_close(weights, expected_weights, message, name="weights")
+    assert_close(output, expected_output, message, name="output")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_SelfAttention_masks", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of SelfAttention: masks that broadcast, and words that may attend to nothing.
+### BEGIN HIDDEN TESTS
+def by_torch(X, W_q, W_k, W_v, mask):
+    lead, n = X.shape[:-2], X.shape[-2]
+    Q, K, V = (torch.tensor(X @ W) for W in (W_q, W_k, W_v))
+    eye = torch.eye(n, dtype=torch.float64).expand(*lead, n, n)
+    whole = torch.tensor(mask).expand(*lead, n, n)
+    weights = F.scaled_dot_product_attention(Q, K, eye, attn_mask=whole)
+    return (weights @ V).numpy(), weights.numpy()
+
+
+@probe
+def attend(W_q, W_k, W_v, X, mask):
+    layer = SelfAttention(*W_q.shape, W_v.shape[1], np.random.default_rng(0))
+    layer.W_q, layer.W_k, layer.W_v = W_q, W_k, W_v
+    return layer.forward(X, mask=mask)
+
+
+rng = check_rng()
+cases = (
+    ((), (5,)),
+    ((), (5, 5)),
+    ((), (5, 1)),
+    ((2,), (5, 5)),
+    ((2,), (2, 1, 5)),
+    ((2, 3), (5,)),
+    ((2, 3), (2, 1, 1, 5)),
+    ((2, 3), (3, 5, 5)),
+    ((2, 3), (2, 3, 5, 5)),
+)
+for lead, shape in cases:
+    X = rng.normal(size=(*lead, 5, 6))
+    W_q, W_k, W_v = (rng.normal(size=(6, d)) / 2 for d in (3, 3, 4))
+    mask = rng.random(shape) < 0.5
+    mask.reshape(-1)[:3] = False, True, False
+    output, weights = attend(W_q, W_k, W_v, X, mask)
+    expected_output, expected_weights = by_torch(X, W_q, W_k, W_v, mask)
+    message = (
+        f"X of shape {X.shape} with a mask of shape {shape}: weights are 0 where it is False, and "
+        "each row sums to 1 over what is left."
+    )
+    assert_close(weights, expected_weights, message, name="weights")
+    assert_close(output, expected_output, message, name="output")
+
+X = rng.normal(size=(2, 5, 6)) + 1
+W_q, W_k, W_v = (rng.normal(size=(6, d)) / 2 for d in (3, 3, 4))
+one_row = np.ones((5, 5), dtype=bool)
+one_row[2] = False
+one_text = np.array([[[True, False, True, True, False]], [[False] * 5]])
+for mask in (one_row, one_text, np.zeros((1, 1), dtype=bool)):
+    output, weights = attend(W_q, W_k, W_v, X, mask)
+    expected_output, expected_weights = by_torch(X, W_q, W_k, W_v, mask)
+    message = (
+        "A word that may attend to nothing has weights 0 and output 0, never NaN (mask of shape "
+        f"{mask.shape}). The other words are as usual."
+    )
+    assert_close(weights, expected_weights, message, name="weights")
+    assert_close(output, expected_output, message, name="output")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_SelfAttention_dtypes", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of SelfAttention: integer, float32 and float64 word vectors.
+### BEGIN HIDDEN TESTS
+def by_torch(X, W_q, W_k, W_v):
+    Q, K, V = (torch.tensor(X @ W) for W in (W_q, W_k, W_v))
+    n = X.shape[-2]
+    weights = F.scaled_dot_product_attention(Q, K, torch.eye(n, dtype=torch.float64))
+    return (weights @ V).numpy(), weights.numpy()
+
+
+@probe
+def attend(W_q, W_k, W_v, X):
+    layer = SelfAttention(*W_q.shape, W_v.shape[1], np.random.default_rng(0))
+    layer.W_q, layer.W_k, layer.W_v = W_q, W_k, W_v
+    return layer.forward(X)
+
+
+rng = check_rng()
+W_q, W_k, W_v = (rng.normal(size=(6, d)) / 4 for d in (3, 3, 4))
+integers = rng.integers(-3, 4, (5, 6))
+precise = {"rtol": 1e-10, "atol": 1e-13}
+rough = {"rtol": 1e-4, "atol": 1e-5}
+for X, kind, tolerance in (
+    (integers, "f4", rough),
+    (rng.normal(size=(5, 6)), "f8", precise),
+    (rng.normal(size=(5, 6)).astype("f4"), "f4", rough),
+):
+    output, weights = attend(W_q, W_k, W_v, X)
+    expected_output, expected_weights = by_torch(X.astype("f8"), W_q, W_k, W_v)
+    message = f"X of dtype {X.dtype}: floating results, at least as precise as X, nothing rounded."
+    assert_close(weights, expected_weights.astype(kind), message, name="weights", **tolerance)
+    assert_close(output, expected_output.astype(kind), message, name="output", **tolerance)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_SelfAttention_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of SelfAttention: X and the mask are not changed; two calls give the same.
+### BEGIN HIDDEN TESTS
+@probe
+def called_twice(X, mask, seed):
+    layer = SelfAttention(6, 3, 4, np.random.default_rng(seed))
+    first = layer.forward(X, mask)
+    second = layer.forward(X, mask)
+    layer.forward(X)
+    return first, second, X, mask
+
+
+rng = check_rng()
+X, mask = rng.normal(size=(2, 5, 6)), rng.random((5, 5)) < 0.5
+mask[1] = False
+first, second, X_after, mask_after = called_twice(X.copy(), mask.copy(), int(rng.integers(999)))
+assert_equal(X_after, X, "X was changed by forward.", name="X")
+assert_equal(mask_after, mask, "The mask was changed by forward.", name="mask")
+for name, one, other in zip(("output", "weights"), first, second):
+    message = "The second call gave something else. forward should draw and change nothing."
+    assert_close(other, one, message, name=name)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# `forward` has two steps: make three arrays from `X` with the three attributes, then call the
+# function of lesson 3. Leading axes need no work: `@` multiplies the last two axes and repeats the
+# rest. For the draws, ask `rng` three times: one draw that is used twice is not independent.
+#
+# </details>
+#
+# The layer on random word vectors. Its weights are random too: this map is **untrained** and means
+# nothing. Look only at what has changed since section 1: no word prefers itself.
+
+# %% tags=["demonstration"]
+rng = np.random.default_rng(0)
+diagonals = []
+for _ in range(200):
+    layer = SelfAttention(64, 16, 16, rng)
+    X = rng.normal(size=(5, 64))  # (n, d_model)
+    output, weights = layer.forward(X)  # (5, 16) and (5, 5)
+    diagonals.append(np.diagonal(weights).mean())
+assert 0.15 < np.mean(diagonals) < 0.25
+print(f"weight on itself: {np.mean(diagonals):.2f}   (an even share is 0.20)")
+
+# %% [markdown]
+# ### What "the query of a word" is not
+#
+# Many texts say what a query "means". Be careful. The scores depend on $W_q$ and $W_k$ only through
+# one product:
+#
+# $$(X W_q)(X W_k)^\top = X \, (W_q W_k^\top) \, X^\top .$$
+#
+# Take any invertible matrix $A$ of size $d_k \times d_k$. The pair $W_q A$ and $W_k (A^{-1})^\top$
+# has the same product. **Predict, then run:** all queries and keys become other numbers. By how
+# much do the weights change?
+
+# %% tags=["demonstration"]
+rng = np.random.default_rng(5)
+layer = SelfAttention(8, 3, 3, rng)
+X, A = rng.normal(size=(5, 8)), rng.normal(size=(3, 3))
+_, before = layer.forward(X)
+first_query = X[0] @ layer.W_q  # (d_k,)
+layer.W_q, layer.W_k = layer.W_q @ A, layer.W_k @ np.linalg.inv(A).T
+_, after = layer.forward(X)
+print("a query before", first_query.round(2), " after", (X[0] @ layer.W_q).round(2))
+print("largest change of a weight:", np.abs(after - before).max().round(9))  # rounding only
+assert np.abs(after - before).max() < 1e-9
+
+# %% [markdown]
+# So a query alone says nothing; only its products with keys do. Why then two matrices and not one
+# of size $d_{model} \times d_{model}$? Two thin ones are cheaper: with $d_{model} = 512$ and
+# $d_k = 64$ they have 65,536 numbers instead of 262,144. The product has **rank** at most $d_k$: a
+# word is compared in $d_k$ directions and not in all $d_{model}$.
+
+# %% [markdown]
+# ## 3. The same as an `nn.Module`
+#
+# NumPy does not learn. In torch a projection is an `nn.Linear`. One trap lies here. `nn.Linear`
+# keeps its matrix **transposed**: `weight` has the shape `(d_out, d_in)`, and the layer computes
+# $x \cdot \text{weight}^\top$. Our $W$ has the shape `(d_in, d_out)`. When $d_{in} = d_{out}$, a
+# copy without the transposition raises no error, and all numbers are wrong.
+#
+# ### Exercise 2: `TorchSelfAttention`
+#
+# Difficulty: ●●○○○ &nbsp; Importance: ●●●●● &nbsp; You should spend up to 10-15 minutes on it.
+#
+# - `TorchSelfAttention(d_model, d_k, d_v)` is an `nn.Module`. Its parts `W_q`, `W_k`, `W_v` are
+#   `nn.Linear` layers **without bias**, from `d_model` features to `d_k`, `d_k` and `d_v`.
+# - `forward(X, mask=None)` returns `(output, weights)`; gradients flow through **both**, to `X` and
+#   to all three projections. Any number of leading batch axes.
+# - Masks, and words that may attend to nothing, as in exercise 1. All gradients stay finite.
+# - A layer in float64 (`layer.double()`) computes in float64. The arguments are not changed.
+# - No errors are graded here. `torch_scaled_dot_product_attention` of lesson 3 may be used.
+
+
+# %% nbgrader={"grade": false, "grade_id": "TorchSelfAttention", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+class TorchSelfAttention(nn.Module):
+    """Self-attention in torch.
+
+    Attributes:
+        W_q, W_k: nn.Linear without bias, d_model to d_k.
+        W_v: nn.Linear without bias, d_model to d_v.
+    """
+
+    def __init__(self, d_model, d_k, d_v):
+        """Make the three projections.
+
+        Args:
+            d_model: length of a word vector.
+            d_k: length of queries and keys.
+            d_v: length of values.
+        """
+        super().__init__()
+        ### BEGIN SOLUTION
+        self.W_q = nn.Linear(d_model, d_k, bias=False)
+        self.W_k = nn.Linear(d_model, d_k, bias=False)
+        self.W_v = nn.Linear(d_model, d_v, bias=False)
+        ### END SOLUTION
+
+    def forward(self, X, mask=None):
+        """Let every word attend to its own text.
+
+        Args:
+            X: (..., n, d_model) word vectors.
+            mask: boolean, broadcastable to (..., n, n); True = may attend. None masks nothing.
+
+        Returns:
+            output (..., n, d_v) and weights (..., n, n); gradients flow through both.
+        """
+        ### BEGIN SOLUTION
+        return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
+        ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_TorchSelfAttention", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+@probe
+def what_it_is():
+    layer = TorchSelfAttention(6, 3, 2)
+    parts = (layer.W_q, layer.W_k, layer.W_v)
+    return (
+        isinstance(layer, nn.Module),
+        [isinstance(part, nn.Linear) for part in parts],
+        [tuple(part.weight.shape) for part in parts],
+        [part.bias is None for part in parts],
+    )
+
+
+@probe
+def attend(W_q, W_k, W_v, X, mask=None):
+    layer = TorchSelfAttention(W_q.shape[1], W_q.shape[0], W_v.shape[0])
+    with torch.no_grad():
+        layer.W_q.weight.copy_(W_q)
+        layer.W_k.weight.copy_(W_k)
+        layer.W_v.weight.copy_(W_v)
+    return layer(X) if mask is None else layer(X, mask)
+
+
+is_module, are_linear, shapes, without_bias = what_it_is()
+assert_equal(is_module, True, "TorchSelfAttention should be an nn.Module.")
+assert_equal(are_linear, [True] * 3, "W_q, W_k and W_v should be nn.Linear layers.")
+message = "nn.Linear takes the number of inputs first, then of outputs. Here 6 to 3, 3 and 2."
+assert_equal(shapes, [(3, 6), (3, 6), (2, 6)], message, name="the shapes of the weights")
+assert_equal(without_bias, [True] * 3, "The projections should have no bias.")
+
+# One head of torch's own layer, without its output projection, is the same computation.
+rng = check_rng()
+X = torch.tensor(rng.normal(size=(2, 5, 4)), dtype=torch.float32)
+W_q, W_k, W_v = torch.tensor(rng.normal(size=(3, 4, 4)), dtype=torch.float32)
+keep = torch.tensor(rng.random((5, 5)) < 0.6)
+keep[:, 1] = True
+theirs = nn.MultiheadAttention(4, num_heads=1, bias=False, batch_first=True)
+with torch.no_grad():
+    theirs.in_proj_weight.copy_(torch.cat([W_q, W_k, W_v]))
+    theirs.out_proj.weight.copy_(torch.eye(4))
+for mask in (None, keep):
+    with torch.no_grad():  # torch's layer hides where its mask is True
+        hidden = None if mask is None else ~mask
+        expected_output, expected_weights = theirs(X, X, X, attn_mask=hidden)
+    both = attend(W_q, W_k, W_v, X, mask)
+    assert_equal(
+        len(both) if isinstance(both, (tuple, list)) else 1,
+        2,
+        "forward should return two things: the output and the weights.",
+        name="the number of results",
+    )
+    output, weights = both
+    message = (
+        "The weights differ from those of torch's layer. Do queries come from W_q and keys from "
+        "W_k, and is the scale the square root of d_k?"
+        if mask is None
+        else "With a mask the weights differ. True = may attend, before the softmax."
+    )
+    assert_close(weights, expected_weights, message, name="weights")
+    message = "The weights are right, the output is not. Does it average what W_v gives?"
+    assert_close(output, expected_output, message, name="output")
+checks_passed("TorchSelfAttention")
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_TorchSelfAttention_parameters", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of TorchSelfAttention: three trainable projections of its own; used when called.
+### BEGIN HIDDEN TESTS
+@probe
+def parameters_of(d_model, d_k, d_v):
+    layer = TorchSelfAttention(d_model, d_k, d_v)
+    names = [name for name, _ in layer.named_parameters(remove_duplicate=False)]
+    weights = (layer.W_q.weight, layer.W_k.weight, layer.W_v.weight)
+    return names, [w.requires_grad for w in weights], [w.detach().clone() for w in weights]
+
+
+@probe
+def before_and_after(X, changes):
+    layer = TorchSelfAttention(6, 3, 4)
+    results = []
+    for change in changes:
+        layer(X)
+        with torch.no_grad():
+            layer.W_q.weight.copy_(change[0])
+            layer.W_k.weight.copy_(change[1])
+            layer.W_v.weight.copy_(change[2])
+        results.append(layer(X))
+    return results
+
+
+def by_torch(X, W_q, W_k, W_v):
+    Q, K, V = (F.linear(X, W) for W in (W_q, W_k, W_v))
+    weights = F.scaled_dot_product_attention(Q, K, torch.eye(X.shape[-2]))
+    return weights @ V, weights
+
+
+names, trainable, weights = parameters_of(20, 15, 15)
+wanted = ["W_q.weight", "W_k.weight", "W_v.weight"]
+message = "W_q, W_k and W_v should be parts of the module, with their weights as parameters."
+assert_equal([name for name in wanted if name in names], wanted, message)
+assert_equal(trainable, [True] * 3, "All three projections should be trainable.")
+shapes = [tuple(w.shape) for w in weights]
+assert_equal(shapes, [(15, 20)] * 3, "The shapes for d_model = 20 and d_k = d_v = 15.")
+for i, j in ((0, 1), (0, 2), (1, 2)):
+    message = f"{wanted[i]} and {wanted[j]} hold the same numbers. Each needs a layer of its own."
+    assert_equal(bool((weights[i] - weights[j]).abs().max() > 1e-6), True, message)
+rng = check_rng()
+X = torch.tensor(rng.normal(size=(5, 6)), dtype=torch.float32)
+changes = [
+    [torch.tensor(rng.normal(size=s) / 2, dtype=torch.float32) for s in ((3, 6), (3, 6), (4, 6))]
+    for _ in range(2)
+]
+for change, (output, weights) in zip(changes, before_and_after(X, changes)):
+    expected_output, expected_weights = by_torch(X, *change)
+    message = "After new weights are copied into W_q, W_k and W_v, the layer should use them."
+    assert_close(weights, expected_weights, message, name="weights")
+    assert_close(output, expected_output, message, name="output")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_TorchSelfAttention_batches", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of TorchSelfAttention: no, one, two and three batch axes; float32 and float64.
+### BEGIN HIDDEN TESTS
+@probe
+def attend(W_q, W_k, W_v, X):
+    layer = TorchSelfAttention(W_q.shape[1], W_q.shape[0], W_v.shape[0]).to(X.dtype)
+    with torch.no_grad():
+        layer.W_q.weight.copy_(W_q)
+        layer.W_k.weight.copy_(W_k)
+        layer.W_v.weight.copy_(W_v)
+    return layer(X)
+
+
+def by_torch(X, W_q, W_k, W_v):
+    Q, K, V = (F.linear(X, W) for W in (W_q, W_k, W_v))
+    eye = torch.eye(X.shape[-2], dtype=X.dtype).expand(*X.shape[:-2], -1, -1)
+    weights = F.scaled_dot_product_attention(Q, K, eye)
+    return weights @ V, weights
+
+
+rng = check_rng()
+for lead, n, d_k, d_v in (
+    ((), 5, 3, 4),
+    ((7,), 5, 3, 4),
+    ((2, 7), 5, 3, 4),
+    ((2, 1, 3), 4, 8, 5),
+    ((), 1, 2, 9),
+    ((5,), 5, 2, 7),
+):
+    for dtype, tolerance in ((torch.float64, {"rtol": 1e-10, "atol": 1e-13}), (torch.float32, {})):
+        X = torch.tensor(rng.normal(size=(*lead, n, 6)), dtype=dtype)
+        matrices = [
+            torch.tensor(rng.normal(size=(d, 6)) / 2, dtype=dtype) for d in (d_k, d_k, d_v)
+        ]
+        output, weights = attend(*matrices, X)
+        expected_output, expected_weights = by_torch(X, *matrices)
+        message = (
+            f"X of shape {tuple(X.shape)}, d_k = {d_k}, d_v = {d_v}, {dtype}: each text should "
+            "attend to itself, with the scale of d_k, and keep the precision."
+        )
+        assert_close(weights, expected_weights, message, name="weights", **tolerance)
+        assert_close(output, expected_output, message, name="output", **tolerance)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_TorchSelfAttention_masks", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of TorchSelfAttention: masks that broadcast, and words that may attend to nothing.
+### BEGIN HIDDEN TESTS
+@probe
+def attend(W_q, W_k, W_v, X, mask):
+    layer = TorchSelfAttention(W_q.shape[1], W_q.shape[0], W_v.shape[0]).double()
+    with torch.no_grad():
+        layer.W_q.weight.copy_(W_q)
+        layer.W_k.weight.copy_(W_k)
+        layer.W_v.weight.copy_(W_v)
+    return layer(X, mask=mask)
+
+
+def by_torch(X, W_q, W_k, W_v, mask):
+    lead, n = X.shape[:-2], X.shape[-2]
+    Q, K, V = (F.linear(X, W) for W in (W_q, W_k, W_v))
+    eye = torch.eye(n, dtype=X.dtype).expand(*lead, n, n)
+    whole = mask.expand(*lead, n, n)
+    weights = F.scaled_dot_product_attention(Q, K, eye, attn_mask=whole)
+    return weights @ V, weights
+
+
+rng = check_rng()
+cases = [
+    ((), (5,)),
+    ((), (5, 5)),
+    ((), (5, 1)),
+    ((2,), (5, 5)),
+    ((2,), (2, 1, 5)),
+    ((2, 3), (5,)),
+    ((2, 3), (2, 1, 1, 5)),
+    ((2, 3), (3, 5, 5)),
+    ((2, 3), (2, 3, 5, 5)),
+]
+for lead, shape in cases:
+    X = torch.tensor(rng.normal(size=(*lead, 5, 6)))
+    matrices = [torch.tensor(rng.normal(size=(d, 6)) / 2) for d in (3, 3, 4)]
+    mask = rng.random(shape) < 0.5
+    mask.reshape(-1)[:3] = False, True, False
+    mask = torch.tensor(mask)
+    output, weights = attend(*matrices, X, mask)
+    expected_output, expected_weights = by_torch(X, *matrices, mask)
+    message = (
+        f"X of shape {tuple(X.shape)} with a mask of shape {shape}: weights are 0 where it is "
+        "False, and each row sums to 1 over what is left."
+    )
+    assert_close(weights, expected_weights, message, name="weights")
+    assert_close(output, expected_output, message, name="output")
+
+X = torch.tensor(rng.normal(size=(2, 5, 6)) + 1)
+matrices = [torch.tensor(rng.normal(size=(d, 6)) / 2) for d in (3, 3, 4)]
+one_row = torch.ones(5, 5, dtype=torch.bool)
+one_row[2] = False
+one_text = torch.tensor([[[True, False, True, True, False]], [[False] * 5]])
+for mask in (one_row, one_text, torch.zeros(1, 1, dtype=torch.bool)):
+    output, weights = attend(*matrices, X, mask)
+    expected_output, expected_weights = by_torch(X, *matrices, mask)
+    message = (
+        "A word that may attend to nothing has weights 0 and output 0, never NaN (mask of shape "
+        f"{tuple(mask.shape)}). The other words are as usual."
+    )
+    assert_close(weights, expected_weights, message, name="weights")
+    assert_close(output, expected_output, message, name="output")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_TorchSelfAttention_gradients", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of TorchSelfAttention: gradients through output and weights, also with empty rows.
+### BEGIN HIDDEN TESTS
+@probe
+def gradients(W_q, W_k, W_v, X, mask, of_output, of_weights):
+    layer = TorchSelfAttention(W_q.shape[1], W_q.shape[0], W_v.shape[0]).double()
+    with torch.no_grad():
+        layer.W_q.weight.copy_(W_q)
+        layer.W_k.weight.copy_(W_k)
+        layer.W_v.weight.copy_(W_v)
+    X = X.clone().requires_grad_()
+    output, weights = layer(X, mask)
+    ((output * of_output).sum() + (weights * of_weights).sum()).backward()
+    found = (layer.W_q.weight.grad, layer.W_k.weight.grad, layer.W_v.weight.grad, X.grad)
+    return [g if g is not None else torch.zeros(1) for g in found]
+
+
+def gradients_by_torch(W_q, W_k, W_v, X, mask, of_output, of_weights):
+    leaves = [x.clone().requires_grad_() for x in (W_q, W_k, W_v, X)]
+    W_q, W_k, W_v, X = leaves
+    Q, K, V = (F.linear(X, W) for W in (W_q, W_k, W_v))
+    whole = None if mask is None else mask.expand(2, 5, 5)
+    # The identity, joined to the values, makes torch's function return its weights as well.
+    joined = torch.cat([V, torch.eye(5, dtype=V.dtype).expand(2, 5, 5)], dim=-1)
+    both = F.scaled_dot_product_attention(Q, K, joined, attn_mask=whole)
+    (both * torch.cat([of_output, of_weights], dim=-1)).sum().backward()
+    return [x.grad if x.grad is not None else torch.zeros_like(x) for x in leaves]
+
+
+rng = check_rng()
+shapes = ((3, 6), (3, 6), (4, 6), (2, 5, 6), (2, 5, 4), (2, 5, 5))
+W_q, W_k, W_v, X, A, B = (torch.tensor(rng.normal(size=s)) for s in shapes)
+W_q, W_k = W_q / 2, W_k / 2
+some = torch.tensor(rng.random((5, 5)) < 0.6)
+some[:, 1] = True
+one_row = some.clone()
+one_row[2] = False
+one_text = torch.tensor([[[True, False, True, True, False]], [[False] * 5]])
+nothing = torch.zeros(5, dtype=torch.bool)
+for which, out, wei in (("the output", A, 0 * B), ("the weights", 0 * A, B), ("both", A, B)):
+    for mask in (None, some, one_row, one_text, nothing):
+        got = gradients(W_q, W_k, W_v, X, mask, out, wei)
+        wanted = gradients_by_torch(W_q, W_k, W_v, X, mask, out, wei)
+        for name, one, other in zip(("W_q", "W_k", "W_v", "X"), got, wanted):
+            took_no_part = isinstance(one, torch.Tensor) and one.shape == (1,)
+            assert_close(
+                torch.zeros_like(other) if took_no_part else one,
+                other,
+                f"The gradient of {name} through {which} is not that of torch's function, or not "
+                "finite where a word may attend to nothing. Is something detached?",
+                name=f"the gradient of {name}",
+            )
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_TorchSelfAttention_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of TorchSelfAttention: arguments and weights are not changed by a call.
+### BEGIN HIDDEN TESTS
+@probe
+def called_twice(X, mask):
+    layer = TorchSelfAttention(6, 3, 4)
+    kept = [p.detach().clone() for p in layer.parameters()]
+    first = layer(X, mask)
+    second = layer(X, mask)
+    layer(X)
+    return first, second, X, mask, kept, [p.detach().clone() for p in layer.parameters()]
+
+
+rng = check_rng()
+X = torch.tensor(rng.normal(size=(2, 5, 6)), dtype=torch.float32)
+mask = torch.tensor(rng.random((5, 5)) < 0.5)
+mask[1] = False
+result = called_twice(X.clone(), mask.clone())
+first, second, X_after, mask_after, kept, kept_after = result
+assert_equal(X_after, X, "X was changed by forward.", name="X")
+assert_equal(mask_after, mask, "The mask was changed by forward.", name="mask")
+assert_equal(kept_after, kept, "The weights of the layer were changed by forward.")
+for name, one, other in zip(("output", "weights"), first, second):
+    message = "The second call gave something else. forward should draw and change nothing."
+    assert_close(other, one.detach(), message, name=name)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# `nn.Linear(a, b)` maps `a` features to `b`, on the last axis, whatever stands before it. It has an
+# argument that switches the bias off. `forward` is as short as that of exercise 1, with the torch
+# function of lesson 3.
+#
+# </details>
+#
+# Are the two classes equal? We copy NumPy's matrices into torch. First wrongly, without `.T`. All
+# sizes are 8 here, so torch does not complain.
+
+# %% tags=["demonstration"]
+rng = np.random.default_rng(1)
+numpy_layer = SelfAttention(8, 8, 8, rng)
+X = rng.normal(size=(3, 5, 8))  # (batch, n, d_model)
+numpy_output, numpy_weights = numpy_layer.forward(X)
+torch_layer = TorchSelfAttention(8, 8, 8).double()
+for copy_name, turn in (("without .T", lambda W: W), ("with .T", lambda W: W.T)):
+    with torch.no_grad():
+        for part in ("W_q", "W_k", "W_v"):
+            getattr(torch_layer, part).weight.copy_(torch.tensor(turn(getattr(numpy_layer, part))))
+        torch_output, torch_weights = torch_layer(torch.tensor(X))
+    difference = np.abs(torch_output.numpy() - numpy_output).max()
+    print(f"{copy_name:11s} rows sum to {torch_weights.sum(-1).mean():.3f}, ", end="")
+    print(f"output std {torch_output.std():.2f}, largest difference {difference:.6f}")
+assert difference < 1e-12
+
+# %% [markdown]
+# Shapes, row sums and the size of the numbers look equally healthy in both lines. Only the
+# comparison with a second implementation shows the mistake. Choose $d_{model} \ne d_k$ in tests,
+# and torch complains by itself.
+
+# %% [markdown]
+# ## 4. Why not one projection less?
+#
+# Suppose that queries and keys **share** one projection: $W_k = W_q$. It would save a third of the
+# numbers. What can the layer no longer do?
+#
+# A task to find out. A text has five words, drawn at random from 20. They stand in a **ring**: each
+# word must name the word *before* it, and word 0 must name the last word. To make this possible,
+# the layer must know the places. So we add to each word vector a **position vector**, one for each
+# of the five places. Here both are fixed random vectors; lesson 7 is about better ones.
+#
+# ### Short answer 1: `answer_shared`
+#
+# With a shared projection the score of word $i$ with word $j$ is $x_i W_q W_q^\top x_j^\top$. The
+# layer is trained on the ring. What will happen?
+#
+# - a) It learns the task as well; it has a third fewer numbers, so only more slowly.
+# - b) It cannot learn it: it is impossible that each word gives its largest weight to the word
+#   before it.
+# - c) It cannot learn it: each word must give its largest weight to itself.
+# - d) It learns the task, because the position vectors of neighbours differ.
+
+# %% nbgrader={"grade": false, "grade_id": "answer_shared", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+### BEGIN SOLUTION
+answer_shared = "b"
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_answer_shared", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+check_answer("answer_shared", answer_shared)
+
+# %% [markdown]
+# **Predict, then run.** Three layers on the ring, three seeds each: with three projections, with
+# $W_k = W_q$, and with no projection for queries and keys at all ($Q = K = X$). The cell prints the
+# share of words whose predecessor was named correctly. Guessing gives 0.05.
+
+# %% tags=["demonstration"]
+twenty_words = (
+    "the black cat is sleeping a white dog was eating one old horse and two new birds sang in it"
+)
+VOCABULARY = twenty_words.split()
+N_WORDS, D_MODEL, D_K = 5, 32, 16
+TARGETS = {  # which word each of the five should name
+    "previous, in a ring": lambda ids: ids.roll(1, -1),
+    "itself": lambda ids: ids,
+    "the first word": lambda ids: ids[:, :1].expand_as(ids),
+}
+
+
+def wanted_words(task, ids):
+    """What each place should give, one-hot or a mean of one-hots: (batch, n, 20)."""
+    if task == "all words evenly":
+        return F.one_hot(ids, 20).float().mean(-2, keepdim=True).expand(-1, N_WORDS, -1)
+    return F.one_hot(TARGETS[task](ids), 20).float()
+
+
+def random_texts(number, generator):
+    """Texts of five different words: (number, 5)."""
+    return torch.rand(number, 20, generator=generator).argsort(-1)[:, :N_WORDS]
+
+
+def train_pattern(task, seed, share=lambda layer: None, steps=400):
+    """Train one layer on a task; returns layer, word vectors, positions, loss and accuracy."""
+    torch.manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
+    table, places = torch.randn(20, D_MODEL), torch.randn(N_WORDS, D_MODEL)
+    layer = TorchSelfAttention(D_MODEL, D_K, 20)  # d_v = 20: one feature a word
+    share(layer)
+    optimizer = torch.optim.Adam(layer.parameters(), lr=1e-2)
+    for _ in range(steps):
+        ids = random_texts(64, generator)
+        output, _ = layer(table[ids] + places)  # (64, 5, 20)
+        loss = (output - wanted_words(task, ids)).square().sum(-1).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    with torch.no_grad():
+        ids = random_texts(500, generator)
+        output, _ = layer(table[ids] + places)
+        wanted = wanted_words(task, ids)
+        accuracy = (output.argmax(-1) == wanted.argmax(-1)).float().mean().item()
+        return layer, table, places, (output - wanted).square().sum(-1).mean().item(), accuracy
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Printed numbers come from training: they may differ in the last digit on another machine.
+def one_projection(layer):
+    """Queries and keys share one projection."""
+    layer.W_k = layer.W_q
+
+
+def no_projection(layer):
+    """Queries and keys are the word vectors themselves."""
+    layer.W_q = layer.W_k = nn.Identity()
+
+
+RING = "previous, in a ring"
+changes = {"three": lambda layer: None, "W_k = W_q": one_projection, "Q = K = X": no_projection}
+ring_runs = {name: [] for name in changes}
+for run in progress(9, "nine layers on the ring"):
+    name = list(changes)[run // 3]
+    ring_runs[name].append(train_pattern(RING, run % 3, changes[name]))
+for name, trained in ring_runs.items():
+    print(f"{name:10s} accuracy", *(f"{accuracy:.2f}" for *_, accuracy in trained))
+assert min(accuracy for *_, accuracy in ring_runs["three"]) > 0.97
+assert max(accuracy for *_, accuracy in ring_runs["W_k = W_q"]) < 0.4
+assert max(accuracy for *_, accuracy in ring_runs["Q = K = X"]) < 0.2
+
+# %% [markdown]
+# Why is the accuracy of the middle line below guessing? A map tells. Here are the maps of seed 0 on
+# "the black cat is sleeping".
+
+
+# %% tags=["demonstration"]
+def map_of(trained, text=("the", "black", "cat", "is", "sleeping")):
+    """Weights of a trained layer on a text: (5, 5)."""
+    layer, table, places, *_ = trained
+    with torch.no_grad():
+        return layer(table[[VOCABULARY.index(word) for word in text]] + places)[1].numpy()
+
+
+figure, panels = plt.subplots(1, 3, figsize=(13.2, 3.9))
+ring_maps = {name: map_of(trained[0]) for name, trained in ring_runs.items()}
+for axes, (name, weights) in zip(panels, ring_maps.items()):
+    draw_heatmap(axes, weights, words, words)
+    axes.set_title({"three": "three projections"}.get(name, name))
+figure.tight_layout()
+before_me = [4, 0, 1, 2, 3]
+for seed in range(3):
+    assert map_of(ring_runs["three"][seed])[range(5), before_me].min() > 0.9
+    assert map_of(ring_runs["W_k = W_q"][seed]).max() < 0.5
+    assert np.diagonal(map_of(ring_runs["Q = K = X"][seed])).min() > 0.9
+show(
+    figure,
+    "Figure 1. Trained on the ring. Left: with three projections every word finds the word before "
+    "it, and 'the' finds 'sleeping'. Middle: with a shared projection the layer gives up and "
+    "spreads its weight, a little more of it on the word itself, so words name themselves. Right: "
+    "without projections each word sees itself. Do not conclude that sharing always fails: "
+    "without the ring (word 0 names itself) it reached accuracy 1.00 outside this notebook.",
+    "Three heat maps, five words by five words. Left: weight above 0.9 just left of the diagonal "
+    "and in the upper right corner. Middle: all weights between 0.1 and 0.3. Right: 1.00 on the "
+    "diagonal.",
+    "\n\n".join(f"{name}\n\n{text_table(w, words, words)}" for name, w in ring_maps.items()),
+)
+
+# %% [markdown]
+# Why is it impossible? Call the scores $s_{ij}$. A shared projection makes them symmetric,
+# $s_{ij} = s_{ji}$. Word $i$ must prefer the word before it to the word after it:
+# $s_{i,i-1} > s_{i,i+1}$. By symmetry $s_{i,i+1} = s_{i+1,i}$. So $s_{i,i-1} > s_{i+1,i}$: the
+# score must get smaller at every step. After five steps around the ring we are back at the start,
+# and the score must be smaller than itself.
+#
+# Without the ring the scores may get smaller from left to right, and sharing is no catastrophe.
+# Say: **a shared projection makes the scores symmetric**. It does not make every task impossible.
+#
+# And the values? If $W_v$ were the key projection, a word could only *give* the features by which
+# it is *found*. A noun should be found as "an animal", and give "cat".
+
+# %% [markdown]
+# ## 5. One sentence followed through
+#
+# Back to the question of section 1. We make sentences of one frame:
+#
+# > the **A** didn't cross the **S** because it was too **J**
+#
+# There are 8 animals A, 8 places S, and 8 adjectives J: four that fit an animal (tired, scared,
+# hungry, ill) and four that fit a place (wide, steep, icy, flooded). That makes 512 sentences.
+# Nobody tells the model which noun is an animal or which adjective fits what.
+#
+# Each word has a fixed random vector. The task: in *one* row, the output must become the vector of
+# the right noun. The loss is the squared distance. A quarter of the pairs (A, S) is **held out**:
+# the model never sees them in training. There are no position vectors here.
+
+# %% tags=["demonstration"]
+ANIMALS = ["animal", "dog", "horse", "cat", "cow", "mouse", "turtle", "bee"]
+PLACES = ["bridge", "field", "path", "garden", "street", "road", "river", "square"]
+ADJECTIVES = ["tired", "scared", "hungry", "ill", "wide", "steep", "icy", "flooded"]
+FRAME = ["the", "didn't", "cross", "because", "it", "was", "too"]
+ALL_WORDS = FRAME + ANIMALS + PLACES + ADJECTIVES
+IT, LAST = 7, 10  # the rows of "it" and of the adjective
+
+
+def sentence(animal, place, adjective):
+    """The eleven words of one sentence."""
+    return f"the {animal} didn't cross the {place} because it was too {adjective}".split()
+
+
+def ids_of(text):
+    """The numbers of the words of a text: (n,)."""
+    return torch.tensor([ALL_WORDS.index(word) for word in text])
+
+
+facts = [(a, s, j) for a in range(8) for s in range(8) for j in range(8)]
+sentences = torch.stack(  # (512, 11)
+    [ids_of(sentence(ANIMALS[a], PLACES[s], ADJECTIVES[j])) for a, s, j in facts]
+)
+right_place = torch.tensor([1 if j < 4 else 5 for _, _, j in facts])  # where the right noun stands
+right_noun = sentences[torch.arange(512), right_place]  # (512,)
+held_out = torch.tensor([(a + s) % 4 == 0 for a, s, _ in facts])
+print(sentences.shape, " held out:", int(held_out.sum()))
+print(" ".join(sentence("animal", "street", "wide")))
+
+# %% [markdown]
+# The model is one layer, or two. With two layers, the second gets $X$ plus the output of the
+# first. (This sum is a *residual connection*; lesson 8 returns to it.)
+
+
+# %% tags=["demonstration"]
+def follow(layers, X):
+    """Output of the last layer and the weights of each: every layer but the last adds to X."""
+    maps = []
+    for layer in layers[:-1]:
+        change, weights = layer(X)
+        X = X + change  # (batch, n, d_model)
+        maps.append(weights)
+    output, weights = layers[-1](X)
+    return output, [*maps, weights]
+
+
+def train_reader(row, seed, depth=1, steps=400):
+    """Train `depth` layers so that one row of the output becomes the right noun's vector."""
+    torch.manual_seed(seed)
+    table = torch.randn(len(ALL_WORDS), 32)  # fixed word vectors, d_model = 32
+    layers = nn.ModuleList(TorchSelfAttention(32, 16, 32) for _ in range(depth))
+    optimizer = torch.optim.AdamW(layers.parameters(), lr=5e-3, weight_decay=0.5)
+    known = torch.nonzero(~held_out)[:, 0]
+    for _ in range(steps):
+        batch = known[torch.randint(len(known), (64,))]
+        output, _ = follow(layers, table[sentences[batch]])  # (64, 11, 32)
+        loss = (output[:, row] - table[right_noun[batch]]).square().sum(-1).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return layers, table
+
+
+def test_reader(layers, table, row):
+    """Squared error and accuracy (nearest noun) on held-out sentences, and all maps."""
+    nouns = ids_of(ANIMALS + PLACES)
+    with torch.no_grad():
+        output, maps = follow(layers, table[sentences])
+    error = (output[:, row] - table[right_noun]).square().sum(-1)[held_out].mean().item()
+    named = nouns[torch.cdist(output[:, row], table[nouns]).argmin(-1)]
+    accuracy = (named == right_noun)[held_out].float().mean().item()
+    return error, accuracy, [weights[:, row] for weights in maps]  # each (512, 11)
+
+
+# %% [markdown]
+# First, one layer, and the row of the **adjective** is trained: "tired" must find out who was
+# tired. The layer is compared with itself before training.
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Printed numbers come from training: they may differ in the last digit on another machine.
+by_adjective = []
+for seed in progress(3, "the adjective looks"):
+    by_adjective.append(train_reader(LAST, seed))
+untrained = train_reader(LAST, 0, steps=0)
+for name, (layers, table) in zip(("untrained", *["trained"] * 3), (untrained, *by_adjective)):
+    error, accuracy, (weights,) = test_reader(layers, table, LAST)
+    on_right = weights.gather(1, right_place[:, None])[held_out].mean().item()
+    print(f"{name:10s} error {error:6.2f}  accuracy {accuracy:.2f}  right noun {on_right:.2f}")
+    assert (accuracy > 0.97 and error < 1 and on_right > 0.7) == (name == "trained")
+
+# %% tags=["demonstration"]
+pair = torch.stack([ids_of(sentence("animal", "street", word)) for word in ("tired", "wide")])
+labels = [*sentence("animal", "street", "tired/wide")]
+rows, names = [], []
+for name, (layers, table) in (("untrained", untrained), ("trained", by_adjective[0])):
+    with torch.no_grad():
+        _, (weights,) = follow(layers, table[pair])  # (2, 11, 11)
+    rows += list(weights[:, LAST].numpy())
+    names += [f"tired, {name}", f"wide, {name}"]
+for layers, table in by_adjective:
+    with torch.no_grad():
+        _, (weights,) = follow(layers, table[pair])
+    assert weights[0, LAST, 1] > 0.8 and weights[1, LAST, 5] > 0.8
+heatmap(
+    np.array(rows),
+    names,
+    labels,
+    caption="Figure 2. After training, 'tired' looks at the animal and 'wide' looks at the "
+    "street, in sentences that are otherwise the same. This row was trained to find the noun; "
+    "before training its weights mean nothing. Do not conclude that the layer understands "
+    "streets: it has learned which of 8 adjectives goes with which of 16 nouns.",
+    alt="Heat map with four rows over the eleven words. Untrained tired and untrained wide: "
+    "weights scattered over many words. Trained tired: above 0.8 on animal. Trained wide: above "
+    "0.8 on street.",
+    row_label="query",
+)
+
+# %% [markdown]
+# The pair (animal, street) was held out: the layer has never seen the two nouns together. It has
+# not learned sentences by heart. It has learned what each adjective looks for.
+#
+# Is the map then the explanation? All 128 held-out sentences are answered correctly. **Predict,
+# then run:** take the noun that gets the *least* weight when it is the right one. How much does it
+# get?
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Which noun it is depends on training: it may be another one on another machine.
+nouns = ids_of(ANIMALS + PLACES)
+for layers, table in by_adjective:
+    _, _, (weights,) = test_reader(layers, table, LAST)
+    on_right = weights.gather(1, right_place[:, None])[:, 0]  # (512,)
+    by_noun = torch.stack([on_right[right_noun == noun].mean() for noun in nouns])  # (16,)
+    least, second = by_noun.sort().values[:2].tolist()
+    rows = weights[right_noun == nouns[by_noun.argmin()]]  # (32, 11)
+    instead = sentences[0, rows.mean(0).argmax()]  # the word that gets most of the weight instead
+    with torch.no_grad():
+        value = layers[0].W_v(table[instead])  # (d_model,)
+    given = nouns[torch.cdist(value[None], table[nouns]).argmin()]
+    missing = nouns[by_noun.argmin()]
+    print(f"'{ALL_WORDS[missing]}' gets {least:.2f} (the next noun {second:.2f}); most ", end="")
+    print(f"goes to '{ALL_WORDS[instead]}', and its value is near '{ALL_WORDS[given]}'")
+    assert least < 0.3 and given == missing
+
+# %% [markdown]
+# At least one noun is not looked at, and the answer is still right. A row sums to 1, so the weight
+# must go *somewhere* when no other noun is found. It goes to a word that stands in every sentence,
+# and training has made the **value** of that word the missing noun: an answer by default. The map
+# does not show it. A map is one half of the computation; the other half, $W_v$, is not in the
+# picture.
+#
+# ### The surprise: can "it" do the same?
+#
+# The famous picture of this sentence shows the row of **"it"**. So train the row of "it" instead,
+# with the same single layer. **Predict, then run:** in which of the two sentences will "it" look at
+# the animal, in which at the street? Think of the query of "it" before you run the cell: what is
+# it made from?
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Printed numbers come from training: they may differ in the last digit on another machine.
+by_it = []
+for seed in progress(3, "it looks, one layer"):
+    by_it.append(train_reader(IT, seed))
+for layers, table in by_it:
+    error, accuracy, _ = test_reader(layers, table, IT)
+    with torch.no_grad():
+        _, (weights,) = follow(layers, table[pair])
+    to_animal, to_street = weights[:, IT, 1], weights[:, IT, 5]  # (2,): tired, wide
+    ratio = (to_animal / to_street).tolist()
+    print(f"error {error:5.1f}   animal : street  tired {ratio[0]:.4f}  wide {ratio[1]:.4f}")
+    assert error > 5 and abs(ratio[0] / ratio[1] - 1) < 1e-3
+
+# %% [markdown]
+# It fails, and it must fail. The word vector of "it" is the same in both sentences, so its query is
+# the same. The keys of "animal" and "street" are the same too. So the two scores are the same, and
+#
+# $$\frac{w_{\text{it, animal}}}{w_{\text{it, street}}} =
+# e^{\,s_{\text{it, animal}} - s_{\text{it, street}}}$$
+#
+# does not depend on the adjective. The adjective can only take weight away from both. **In one
+# layer, the choice between two words depends on these two words and on the query's own word,
+# and on nothing else in the text.** (That holds for any trained numbers. It is a property of the
+# formula.)
+#
+# "it" must first learn what kind of thing was "too ...", and then look for the noun. That takes
+# **two layers**. **Predict, then run:** will two layers solve it? And will you see "it" look at the
+# right noun in the second layer?
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Printed numbers come from training: they may differ in the last digit on another machine.
+by_two = []
+for seed in progress(3, "it looks, two layers"):
+    by_two.append(train_reader(IT, seed, depth=2))
+shares = []
+for layers, table in by_two:
+    error, accuracy, (_, second) = test_reader(layers, table, IT)
+    shares.append(second.gather(1, right_place[:, None])[held_out].mean().item())
+    print(f"error {error:5.2f}   accuracy {accuracy:.2f}   on the right noun {shares[-1]:.2f}")
+    assert error < 2 and accuracy > 0.95
+assert min(shares) < 0.9  # solved in all three, but not by looking at the noun in all three
+
+# %% tags=["demonstration"]
+rows, names = [], []
+for seed, (layers, table) in enumerate(by_two):
+    with torch.no_grad():
+        _, (_, second) = follow(layers, table[pair])
+    rows += list(second[:, IT].numpy())
+    names += [f"it (tired), seed {seed}", f"it (wide), seed {seed}"]
+heatmap(
+    np.array(rows),
+    names,
+    labels,
+    caption="Figure 3. The row of 'it' in the second layer, for three models that all solve the "
+    "task. The maps differ from seed to seed, and many weights do not lie on the right noun. Do "
+    "not conclude from such a map which noun the model has found: after one layer, a place no "
+    "longer holds only its own word.",
+    alt="Heat map, six rows over the eleven words: for seeds 0, 1 and 2 the row of it in the "
+    "tired and in the wide sentence. The largest weight lies on a noun in some rows and on "
+    "another word in others.",
+)
+
+# %% [markdown]
+# All three models are right, and their maps disagree. In the first layer *every* word has looked
+# around. The adjective may already have fetched its noun. Then "it" can look at the adjective and
+# receives the noun from there. **From the second layer on, a column of a map is a place, not a
+# word.** An attention map shows from where a layer reads. It does not show what is written there.
+
+# %% [markdown]
+# ## 6. The layer does not know the order
+#
+# Nothing in the formula uses the number of a position. Exchange two words, and each word still sees
+# the same *set* of words. Two words describe what may happen when the input is **permuted** (put
+# into another order), and they are often confused:
+#
+# | property | meaning | example |
+# |---|---|---|
+# | **invariant** | permute the input: the output stays *the same* | the mean of all rows |
+# | **equivariant** | permute the input: the output is permuted *in the same way* | self-attention |
+#
+# With rows: let $P$ be a permutation matrix, so that $PX$ has the rows of $X$ in another order.
+# Invariant means $f(PX) = f(X)$. Equivariant means $f(PX) = P f(X)$. You read *"self-attention is
+# permutation invariant"* in many places. It is not, and this section shows it.
+#
+# ### Short answer 2: `answer_order`
+#
+# A layer without position vectors (and without a mask) reads "the cat sees the dog", and then "the
+# dog sees the cat". What about its output in the row of the word "cat"?
+#
+# - a) It is different: in one sentence the cat sees, in the other it is seen.
+# - b) It is the same vector, at another place in the output.
+# - c) It is the same vector, at the same place in the output.
+# - d) All rows of the output are the same vector, since the layer is invariant.
+
+# %% nbgrader={"grade": false, "grade_id": "answer_order", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+### BEGIN SOLUTION
+answer_order = "b"
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_answer_order", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+check_answer("answer_order", answer_order)
+
+# %% [markdown]
+# ### Exercise 3: `permutation_error`
+#
+# Difficulty: ●●○○○ &nbsp; Importance: ●●●○○ &nbsp; You should spend up to 10 minutes on it.
+#
+# How far is a layer from equivariant? Go two ways, "permute, then attend" and "attend, then
+# permute", and compare the two outputs.
+#
+# - `attention`: any callable; `attention(X)` returns `(output, weights)`, NumPy arrays. Only the
+#   outputs are compared.
+# - `X (..., n, d)`: any number of leading batch axes. `permutation`: a list or a 1-D integer array
+#   of length `n`. Permuting means taking the rows in the order of `permutation`:
+#   `X[..., permutation, :]`.
+# - Returns one `float`: the **largest absolute difference** between the two outputs.
+# - `X` and `permutation` are not changed, also when `attention` returns its own input.
+# - No errors are graded here.
+
+
+# %% nbgrader={"grade": false, "grade_id": "permutation_error", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def permutation_error(attention, X, permutation):
+    """How far a layer is from permutation equivariance.
+
+    Args:
+        attention: callable; attention(X) returns (output, weights).
+        X: (..., n, d) input.
+        permutation: list or 1-D integer array (n,), the new order of the rows.
+
+    Returns:
+        One float: the largest absolute difference between "permute, then attend" and
+        "attend, then permute". Only outputs are compared.
+    """
+    ### BEGIN SOLUTION
+    permuted_first = attention(X[..., permutation, :])[0]
+    permuted_last = attention(X)[0][..., permutation, :]
+    return float(abs(permuted_first - permuted_last).max())
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_permutation_error", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+@probe
+def error_of(kind, X, permutation):
+    def attention(X):
+        n = X.shape[-2]
+        weights = np.full((n, n), 1 / n)  # not compared
+        if kind == "doubles":  # equivariant
+            return 2 * X, weights
+        if kind == "adds the row number":  # 0 to the first row, 1 to the second, ...
+            return X + np.arange(n)[:, None], weights
+        return scaled_dot_product_attention(X, X, X)
+
+    return permutation_error(attention, X, permutation)
+
+
+X = check_rng().normal(size=(4, 3))
+message = (
+    "A layer that doubles every row is equivariant: its error is 0. Do you permute the output in "
+    "one way and the input in the other, with the same permutation?"
+)
+assert_close(error_of("doubles", X, [2, 0, 3, 1]), 0.0, message, atol=1e-12)
+message = (
+    "This layer adds 0, 1, 2, 3 to the rows. With the permutation [2, 0, 3, 1] the row numbers "
+    "differ by 2, 1, 1, 2: the largest absolute difference is 2."
+)
+assert_close(error_of("adds the row number", X, [2, 0, 3, 1]), 2.0, message)
+message = "The function of lesson 3 with Q = K = V = X is equivariant: its error is 0."
+assert_close(error_of("lesson 3", X, [1, 2, 3, 0]), 0.0, message, atol=1e-12)
+checks_passed("permutation_error")
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_permutation_error_values", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of permutation_error: exact values for layers that know the order; batches.
+### BEGIN HIDDEN TESTS
+@probe
+def error_of(kind, X, permutation):
+    def attention(X):
+        n = X.shape[-2]
+        steps = np.arange(n)[:, None]
+        weights = np.eye(n) * np.arange(n)  # far from equivariant, and not compared
+        if kind == "sum so far":
+            return np.cumsum(X, axis=-2), weights
+        if kind == "times row number":
+            return X * steps, weights
+        if kind == "minus row number, twice as wide":
+            return np.concatenate([X, X - 3 * steps], axis=-1), weights
+        return X - X.mean(axis=-2, keepdims=True), weights  # equivariant
+
+    return permutation_error(attention, X, permutation)
+
+
+rng = check_rng()
+for lead in ((), (6,), (2, 3)):
+    X = rng.normal(size=(*lead, 5, 4)).round(2)
+    cycle = [2, 0, 3, 4, 1]
+    drawn = rng.permutation(5)
+    for order in (cycle, drawn):
+        moved = np.stack([X[..., i, :] for i in order], axis=-2)
+        steps = np.arange(5.0)[:, None]
+        sums = [X[..., : i + 1, :].sum(axis=-2) for i in order]
+        so_far = np.abs(np.cumsum(moved, axis=-2) - np.stack(sums, axis=-2)).max()
+        times = np.abs(moved * steps - moved * np.array(order, dtype=float)[:, None]).max()
+        minus = 3.0 * np.abs(np.arange(5) - np.array(order)).max()
+        message = (
+            f"X of shape {X.shape}, order {list(map(int, order))}: the largest absolute difference "
+            "of the two outputs, over rows, features and texts. The rows are axis -2."
+        )
+        assert_close(error_of("sum so far", X, order), float(so_far), message, atol=1e-9)
+        assert_close(error_of("times row number", X, order), float(times), message, atol=1e-9)
+        kind = "minus row number, twice as wide"
+        assert_close(error_of(kind, X, order), float(minus), message, atol=1e-9)
+        message = "Subtracting the mean row is equivariant: the error is 0."
+        assert_close(error_of("equivariant", X, order), 0.0, message, atol=1e-9)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_permutation_error_result", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of permutation_error: one float; the permutation as a list and as an array.
+### BEGIN HIDDEN TESTS
+@probe
+def error_of(X, permutation):
+    def attention(X):
+        return X + 2 * np.arange(X.shape[-2])[:, None], np.eye(X.shape[-2])
+
+    error = permutation_error(attention, X, permutation)
+    return error, isinstance(error, float)
+
+
+rng = check_rng()
+X = rng.normal(size=(2, 4, 3))
+integers = rng.integers(-9, 10, (4, 3))
+for given in ([1, 2, 3, 0], np.array([1, 2, 3, 0]), np.array([1, 2, 3, 0], dtype=np.int32)):
+    for x in (X, integers):
+        error, is_float = error_of(x, given)
+        message = f"The permutation may be a {type(given).__name__}; the largest difference is 6."
+        assert_close(error, 6.0, message)
+        assert_equal(is_float, True, "The result should be one float.")
+error, _ = error_of(X, [0, 1, 2, 3])
+assert_close(error, 0.0, "If nothing moves, the error is 0.", atol=1e-12)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_permutation_error_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of permutation_error: X and permutation stay as they are.
+### BEGIN HIDDEN TESTS
+@probe
+def arguments_after(X, permutation, keeps):
+    def attention(X):
+        output = X if keeps else X * np.arange(X.shape[-2])[:, None]
+        return output, np.eye(X.shape[-2])
+
+    error = permutation_error(attention, X, permutation)
+    return float(error), X, permutation
+
+
+rng = check_rng()
+X = rng.normal(size=(2, 4, 3))
+for keeps in (True, False):
+    for order in ([2, 0, 3, 1], np.array([2, 0, 3, 1])):
+        error, X_after, order_after = arguments_after(X.copy(), order.copy(), keeps)
+        message = "The layer may return its own input: an operator like -= would write into X."
+        assert_equal(X_after, X, message, name="X")
+        assert_equal(order_after, order, "permutation was changed by the call.", name="permutation")
+        if keeps:
+            message = "A layer that returns its input is equivariant: the error is 0."
+            assert_close(error, 0.0, message, atol=1e-12)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Call the layer twice: once on the rows in their old order, once in the new one. Both results have
+# the same rows, in different orders, until you permute one of them. Which one? The absolute value
+# comes before the maximum.
+#
+# </details>
+#
+# **Predict, then run.** Which of these four have an error of 0? Your layer of section 2; the same
+# layer with position vectors added to its input; your recurrent network of lesson 1; and the layer
+# with a mask that hides the last place from everybody.
+
+# %% tags=["demonstration"]
+rng = np.random.default_rng(2)
+layer = SelfAttention(8, 6, 6, rng)
+X, places = rng.normal(size=(5, 8)), rng.normal(size=(5, 8))
+W_x, W_h = rng.normal(size=(8, 6)) / 3, rng.normal(size=(6, 6)) / 3
+not_last = np.array([True, True, True, True, False])  # True = may attend
+layers = {
+    "self-attention": layer.forward,
+    "with position vectors": lambda X: layer.forward(X + places),
+    "recurrent network": lambda X: (rnn_hidden_states(X, W_x, W_h), None),
+    "with a mask of places": lambda X: layer.forward(X, not_last),
+}
+errors = {name: permutation_error(f, X, [4, 0, 3, 1, 2]) for name, f in layers.items()}
+for name, error in errors.items():
+    print(f"{name:22s} {error:.6f}")
+assert errors["self-attention"] < 1e-12 and min(list(errors.values())[1:]) > 0.05
+means = [layer.forward(x)[0].mean(axis=-2) for x in (X, X[::-1])]  # one vector for the whole text
+change = np.abs(means[0] - means[1]).max().round(9)
+print("mean of all output rows, words reversed: changes by", change)
+
+# %% [markdown]
+# The last line is the other word: the *mean* of all output rows is **invariant**. The rows
+# themselves are equivariant.
+#
+# Position vectors break the symmetry: that is their purpose. The recurrent network reads in order,
+# so order matters. A mask of places breaks it too: it says something about *places*, and not about
+# words. (If the mask moved with the words, as a padding mask must, the symmetry would hold.)
+#
+# Now with words. The model of section 5 that solved "Who was tired?" has no position vectors. What
+# does it say when the sentence is shuffled?
+
+# %% tags=["demonstration"]
+layers, table = by_adjective[0]
+nouns = ANIMALS + PLACES
+for text in (
+    "the animal didn't cross the street because it was too tired",
+    "the street didn't cross the animal because it was too tired",
+    "tired too was it because street the cross didn't animal the",
+):
+    shuffled = text.split()
+    with torch.no_grad():
+        output, _ = follow(layers, table[ids_of(shuffled)])
+    found = output[shuffled.index("tired")]  # (d_model,): the row moves with its word
+    nearest = torch.cdist(found[None], table[ids_of(nouns)]).argmin()
+    print(f"{nouns[nearest]:7s} <- {text}")
+    assert nouns[nearest] == "animal"
+
+# %% [markdown]
+# To this model the three texts are one text. Here that helps. But who crosses and who is crossed
+# is lost. Lesson 7 gives the words their places back.
+#
+# ### Written answer: `written_equivariance`
+#
+# Prove that self-attention without a mask is permutation equivariant (5 points). Let $P$ be an $n
+# \times n$ permutation matrix, so $P^\top P = I$. Write $A(X)$ for the weights and $f(X)$ for the
+# output.
+#
+# 1. Show what happens to queries, keys and values, and to the scores, when $X$ becomes $PX$.
+# 2. Show what the softmax does to it. Say which property of the softmax you use.
+# 3. Finish: $f(PX) = P f(X)$.
+# 4. Is $f$ invariant? Say in one sentence with "cat" what the difference is. How would you make an
+#    invariant function from $f$?
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "written_equivariance", "locked": false, "points": 5, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
+# ### BEGIN SOLUTION
+# A projection works on each row by itself: $(PX)W_q = P(XW_q) = PQ$, and likewise $PK$ and $PV$.
+# The scores become $(PQ)(PK)^\top/\sqrt{d_k} = P\,(QK^\top/\sqrt{d_k})\,P^\top$: the same numbers
+# with rows and columns permuted in the same way. The softmax of a row depends only on which numbers
+# the row holds: it takes each number's exponential and divides by the sum over the row. If the
+# columns are permuted, the sum is the same and the weights are permuted with them; if the rows are
+# permuted, the results are permuted with them. So $A(PX) = P A(X) P^\top$. The output is
+# $f(PX) = P A(X) P^\top P V = P A(X) V = P f(X)$, because $P^\top P = I$. So $f$ is equivariant and
+# not invariant: when "cat" moves from place 2 to place 4, its output vector moves to place 4, and
+# is itself unchanged. The mean (or sum, or maximum) over all rows of $f(X)$ is invariant.
+#
+# **Marking scheme** (5 points). 1 point: $PQ$, $PK$, $PV$ because projections act on rows. 1 point:
+# scores $P S P^\top$. 1 point: softmax row by row, the sum does not depend on the order. 1 point:
+# $P^\top P = I$ used, and the conclusion. 1 point: not invariant, with the difference in words, and
+# a mean or another symmetric summary that makes it invariant.
+# ### END SOLUTION
+
+# %% [markdown]
+# ## 7. What one layer can learn to look at
+#
+# The weights are not programmed. They follow from the task. Here is the *same* layer, trained on
+# four tasks. The texts are five random words, and each place has a position vector, as in section
+# 4.
+#
+# | pattern | task: each word must give ... | what the scores need |
+# |---|---|---|
+# | copying | itself | a word (or place) fits itself best |
+# | uniform | the mean of all words | all scores equal |
+# | local | the word before it | place $i$ fits place $i-1$ |
+# | positional | the first word | every query fits place 0 |
+#
+# The fifth kind, by **content**, was section 5: "tired" looks for an animal wherever it stands.
+#
+# **Predict, then run.** Which of the four was there *before* training, more or less?
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Printed numbers come from training: they may differ in the last digit on another machine.
+TASKS = {
+    "copying": "itself",
+    "uniform": "all words evenly",
+    "local": RING,
+    "positional": "the first word",
+}
+pattern_runs = {name: [] for name in TASKS}
+for run in progress(12, "four patterns, three seeds"):
+    name = list(TASKS)[run // 3]
+    pattern_runs[name].append(train_pattern(TASKS[name], run % 3))
+expected_maps = {
+    "copying": np.eye(5),
+    "uniform": np.full((5, 5), 0.2),
+    "local": np.roll(np.eye(5), -1, axis=1),
+    "positional": np.eye(5)[[0] * 5],
+}
+for name, trained in pattern_runs.items():
+    worst = max(np.abs(map_of(one) - expected_maps[name]).max() for one in trained)
+    errors = " ".join(f"{error:.4f}" for *_, error, _ in trained)
+    print(f"{name:11s} squared error {errors}   largest distance from the pattern {worst:.3f}")
+    assert worst < 0.1 and max(error for *_, error, _ in trained) < 0.05
+untrained = map_of(train_pattern("itself", 0, steps=0))
+
+# %% tags=["demonstration"]
+figure, panels = plt.subplots(2, 3, figsize=(13.2, 7.8))
+pattern_maps = {"untrained (random)": untrained}
+pattern_maps |= {name: map_of(trained[0]) for name, trained in pattern_runs.items()}
+for axes, (name, weights) in zip(panels.flat, pattern_maps.items()):
+    draw_heatmap(axes, weights, words, words)
+    axes.set_title(name)
+panels[1, 2].set_axis_off()
+figure.tight_layout()
+assert untrained.max() < 0.8
+show(
+    figure,
+    "Figure 4. One layer, five maps. First: before training, random. Then the same layer trained "
+    "on four tasks: each word finds itself, all words, the word before it (in a ring), or the "
+    "first word. Do not conclude that a layer in a large model shows one clean pattern: here each "
+    "layer had one task and nothing else to do.",
+    "Five heat maps, five words by five words. Untrained: irregular weights. Copying: 1 on the "
+    "diagonal. Uniform: 0.2 everywhere. Local: 1 left of the diagonal and in the upper right "
+    "corner. Positional: 1 in the first column.",
+    "\n\n".join(f"{name}\n\n{text_table(w, words, words)}" for name, w in pattern_maps.items()),
+)
+
+# %% [markdown]
+# The uniform map was nearly there before: the default start of `nn.Linear` makes small scores.
+# **One map at a time** is what one layer gives. A word that needs the word before it *and* the
+# first word must mix both in one average. Lesson 5 solves this: several heads, one pattern each.
+
+# %% [markdown]
+# ## 8. Find the silent bug
+#
+# A colleague encodes three sentences of five words with your `TorchSelfAttention`. All have the
+# same length, so no mask is needed. The list of sentences becomes one tensor with `pad_sequence`.
+# The code runs, and every check looks good. **It has one mistake**, and nearly every output is
+# wrong.
+
+# %% nbgrader={"grade": false, "grade_id": "given_colleague", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+def encode(layer, sentences):
+    """A colleague's encoder: a list of (5, d_model) tensors; returns one output for each."""
+    batch = nn.utils.rnn.pad_sequence(sentences)  # one tensor from the list
+    output, weights = layer(batch)
+    return [output[:, number] for number in range(len(sentences))], weights
+
+
+# %% tags=["demonstration"]
+torch.manual_seed(0)
+colleague_layer = TorchSelfAttention(8, 8, 8)
+texts = ["the black cat is sleeping", "a white dog was eating", "two new birds sang loudly"]
+vectors = [torch.randn(5, 8) for _ in texts]  # each (n, d_model)
+with torch.no_grad():
+    encoded, weights = encode(colleague_layer, vectors)
+    again, _ = encode(colleague_layer, [v.flip(0) for v in vectors])
+print("one output a sentence:", [tuple(e.shape) for e in encoded])
+print("rows of weights sum to 1:", torch.allclose(weights.sum(-1), torch.tensor(1.0)))
+print("NaN:", any(bool(e.isnan().any()) for e in encoded))
+print("equivariant (words reversed):", torch.allclose(again[0], encoded[0].flip(0), atol=1e-6))
+
+# %%
+# Your experiments. For example: change one word, and see which outputs change.
+
+# %% [markdown]
+# ### Short answer 3: `answer_silent_bug`
+#
+# Look at the output of "cat" (word 2 of sentence 0). Which words can change it?
+#
+# - a) All five words of sentence 0, as it should be.
+# - b) Word 2 of each of the three sentences ("cat", "dog", "birds"), and no other word.
+# - c) All fifteen words of the three sentences.
+# - d) Only "cat" itself.
+
+# %% nbgrader={"grade": false, "grade_id": "answer_silent_bug", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+### BEGIN SOLUTION
+answer_silent_bug = "b"
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_answer_silent_bug", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+check_answer("answer_silent_bug", answer_silent_bug)
+
+# %% [markdown]
+# <details><summary>What would have found it</summary>
+#
+# Print the shape of the *weights*, and give the batch another size than the sentence. Encode one
+# sentence alone: its output must be the same as in the batch. Change a word of *another* sentence:
+# nothing of yours may change. Note that the test for equivariance passed. A test that passes says
+# only what it tests.
+#
+# </details>
+
+# %% [markdown]
+# ## 9. What it costs
+#
+# Each of the $n$ words has a score with each of the $n$ words. A **multiply-add** is one product
+# and its addition to a sum: $a \leftarrow a + b \cdot c$. A product of matrices of shapes $(a,
+# b)$ and $(b, c)$ takes $a \cdot b \cdot c$ of them.
+#
+# ### Exercise 4: `attention_cost`
+#
+# Difficulty: ●○○○○ &nbsp; Importance: ●●●○○ &nbsp; You should spend up to 5 minutes on it.
+#
+# - `n`, `d_k`, `d_v`: Python integers. One text of `n` words.
+# - Returns a dictionary with exactly two keys. `"multiply_adds"`: those of the two products
+#   $QK^\top$ and weights times $V$ together. `"score_entries"`: how many scores there are.
+# - One multiply-add counts once. Softmax, scale and projections are not counted.
+# - Both values are Python `int`, exact also for very large numbers.
+# - No errors are graded here.
+
+
+# %% nbgrader={"grade": false, "grade_id": "attention_cost", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def attention_cost(n, d_k, d_v):
+    """What attention of n words to themselves costs, without projections and softmax.
+
+    Args:
+        n: number of words.
+        d_k: length of queries and keys.
+        d_v: length of values.
+
+    Returns:
+        {"multiply_adds": int, "score_entries": int}: the multiply-adds of both matrix
+        products together, and the number of scores.
+    """
+    ### BEGIN SOLUTION
+    return {"multiply_adds": n * n * (d_k + d_v), "score_entries": n * n}
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_attention_cost", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+cost = attention_cost(2, 3, 5)
+assert_equal(
+    sorted(cost) if isinstance(cost, dict) else [],
+    ["multiply_adds", "score_entries"],
+    "Return a dictionary with these two keys.",
+    name="the keys",
+)
+# 2 words: 4 scores. Each is a sum of 3 products. The output has 2 x 5 numbers, each a sum of 2.
+message = "2 words have 2 x 2 scores."
+assert_equal(cost["score_entries"], 4, message, name="score_entries")
+message = (
+    "n = 2, d_k = 3, d_v = 5: 12 multiply-adds for the scores (4 sums of 3) and 20 for the output "
+    "(10 sums of 2). One multiply-add counts once, not as two operations."
+)
+assert_equal(cost["multiply_adds"], 32, message, name="multiply_adds")
+checks_passed("attention_cost")
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_attention_cost_sizes", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of attention_cost: other sizes, each counted one product at a time.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+for n, d_k, d_v in ((1, 1, 1), (3, 2, 7), (7, 5, 2), *rng.integers(2, 12, (3, 3)).tolist()):
+    entries = sum(1 for _ in range(n) for _ in range(n))
+    products = sum(1 for _ in range(n) for _ in range(n) for _ in range(d_k))
+    products += sum(1 for _ in range(n) for _ in range(d_v) for _ in range(n))
+    message = f"The counts for n = {n}, d_k = {d_k}, d_v = {d_v}, as Python int."
+    expected = {"multiply_adds": products, "score_entries": entries}
+    assert_equal(attention_cost(n, d_k, d_v), expected, message)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_attention_cost_exact", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of attention_cost: very long texts, counted exactly.
+### BEGIN HIDDEN TESTS
+n = 10**9 + int(check_rng().integers(1, 10**6)) * 2 + 1
+expected = {
+    "multiply_adds": int(f"{n}") ** 2 * 127 + n**2 * 66,
+    "score_entries": n**2,
+}
+message = (
+    f"With n = {n} the counts are larger than a 64-bit number can hold, and too long for a float. "
+    "Python's int has no such limit."
+)
+assert_equal(attention_cost(n, 127, 66), expected, message)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# How many numbers does the result of each product have, and how many multiply-adds does one of
+# these numbers take? Count with $n = 2$, $d_k = 3$, $d_v = 5$ on paper first.
+#
+# </details>
+#
+# ### Against a recurrent network
+#
+# Take all widths equal to $d$. Now the projections count too: three products of shape $(n, d)
+# \cdot (d, d)$. A recurrent network (lesson 1) has two products with a $d \times d$ matrix at
+# each of its $n$ steps.
+#
+# | | multiply-adds | steps that must wait for each other | from the first word to the last |
+# |---|---|---|---|
+# | self-attention | your `attention_cost(n, d, d)` $+\ 3nd^2$ | 1 | 1 step |
+# | recurrent network | $2nd^2$ | $n$ | $n$ steps |
+#
+# **Predict, then run.** With $d = 512$: at which length $n$ do the two products of attention become
+# more expensive than the three projections? And from which $n$ on does the *whole* layer take more
+# multiply-adds than the recurrent network?
+
+# %% tags=["demonstration"]
+d = 512
+print("     n     attention   projections     recurrent   scores, MiB (4 bytes)")
+for n in (16, 128, 512, 768, 2048, 8192, 65536):
+    cost = attention_cost(n, d, d)
+    mebibytes = cost["score_entries"] * 4 / 2**20
+    counts = (cost["multiply_adds"], 3 * n * d * d, 2 * n * d * d)
+    print(f"{n:6d}", *(f"{count:13.2e}" for count in counts), f"{mebibytes:14.3f}")
+assert attention_cost(768, d, d)["multiply_adds"] == 3 * 768 * d * d
+
+# %% [markdown]
+# - The two products overtake the projections at $n = 1.5\,d$, here 768. *"Attention is slow because
+#   of $n^2$"* is a sentence about **long** texts. In a short text the projections cost more.
+# - The whole layer takes more multiply-adds than the recurrent network at **every** $n$:
+#   $3nd^2 > 2nd^2$ already. So *"self-attention does less work"* is wrong, if you count its
+#   projections. What it saves is **waiting**.
+#
+# Is the count right? torch can count too: its counter adds up the operations of every product, two
+# for a multiply-add. And the weights are an array whose size can be read. **Predict, then run:**
+# with $n = 256$ and $d = 64$, which numbers will the two lines print?
+
+# %% tags=["demonstration"]
+from torch.utils.flop_counter import FlopCounterMode
+
+counted_layer, n, d = TorchSelfAttention(64, 64, 64), 256, 64
+counter = FlopCounterMode(display=False)
+with counter, torch.no_grad():
+    _, weights = counted_layer(torch.randn(n, d))
+yours = attention_cost(n, d, d)
+print("multiply-adds:", counter.get_total_flops() // 2, "=", yours["multiply_adds"] + 3 * n * d * d)
+print("bytes of the weights:", weights.untyped_storage().nbytes(), "=", 4 * yours["score_entries"])
+assert counter.get_total_flops() == 2 * (yours["multiply_adds"] + 3 * n * d * d)
+assert weights.numel() == yours["score_entries"]
+
+# %% [markdown]
+# Now measure the time. Both have $d = 64$. We take the processor time of one forward pass on one
+# core, where nothing runs side by side.
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Times depend on the machine and on its load: look at the shape of the curves, not at the numbers.
+import time
+
+
+def seconds(function, X, repeats=5):
+    """Smallest processor time of a few calls."""
+    times = []
+    for _ in range(repeats):
+        start = time.process_time()
+        with torch.no_grad():
+            function(X)
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+torch.manual_seed(0)
+attention_layer, recurrent = TorchSelfAttention(64, 64, 64), nn.RNN(64, 64, batch_first=True)
+lengths = (64, 128, 256, 512, 1024, 2048, 4096)
+measured = {"self-attention": [], "recurrent network": []}
+for n in lengths:
+    X = torch.randn(1, n, 64)  # (batch, n, d_model)
+    measured["self-attention"].append(seconds(attention_layer, X))
+    measured["recurrent network"].append(seconds(recurrent, X))
+    print(f"n {n:5d}", *(f"  {name} {1e3 * t[-1]:8.2f} ms" for name, t in measured.items()))
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.7))
+for (name, times), marker in zip(measured.items(), ("o-", "s--")):
+    left.loglog(lengths, [1e3 * t for t in times], marker, label=name)
+x = np.array(lengths[4:])
+last = 1e3 * measured["self-attention"][-1]
+left.loglog(x, last * (x / 4096) ** 2, ":", color="grey", label="grows like $n^2$")
+last = 1e3 * measured["recurrent network"][-1]
+left.loglog(x, last * x / 4096, "-.", color="grey", label="grows like $n$")
+left.set(xlabel="number of words $n$", ylabel="processor time, ms")
+right.loglog(lengths, [1] * len(lengths), "o-", label="self-attention")
+right.loglog(lengths, lengths, "s--", label="recurrent network")
+right.set(xlabel="number of words $n$", ylabel="steps that wait for each other")
+for axes in (left, right):
+    axes.set_xticks(lengths[::2], lengths[::2])
+    axes.minorticks_off()
+    axes.legend(fontsize=8)
+figure.tight_layout()
+growth = [times[-1] / times[-3] for times in measured.values()]  # from n = 1024 to 4096
+assert growth[0] > 7 and growth[1] < 8  # about 16 for n^2, about 4 for n
+show(
+    figure,
+    "Figure 5. Left, measured on one core: the time of self-attention grows like $n^2$ for long "
+    "texts, that of the recurrent network like $n$. At a few hundred words self-attention is the "
+    "faster one, because it works in a few large products. Right, counted: the recurrent network "
+    "must do its steps one after another. Do not read the crossing as a law: it moves with $d$, "
+    "the machine and the program. What many processors side by side gain is not measured here.",
+    "Two log-log plots against n from 64 to 4096. Left, time: self-attention starts lower, bends "
+    "upwards to slope 2 and crosses the recurrent network, which has slope 1. Right, steps that "
+    "wait: constantly 1 for self-attention, n for the recurrent network.",
+)
+
+# %% [markdown]
+# ## Folklore: sentences to correct
+#
+# | what one reads | what is right | where you saw it |
+# |---|---|---|
+# | "Self-attention is permutation invariant." | It is equivariant: outputs move with their words. | section 6 |
+# | "In one layer 'it' looks at the animal if the sentence says 'tired'." | The ratio of its weights on two nouns cannot depend on a third word. It takes two layers. | section 5 |
+# | "The attention map shows which word the model found." | It shows a place. From the second layer on a place holds more than its own word. | Figure 3 |
+# | "A word attends mostly to itself." | With $Q = K = X$, yes. With projections only if the task asks for it. | sections 1, 2 |
+# | "The query of a word means ..." | Only the product $W_q W_k^\top$ counts; single queries can be changed at will. | section 2 |
+# | "Queries and keys could share a matrix." | Then scores are symmetric. Some tasks survive it, the ring does not. | section 4 |
+# | "Self-attention does less work than a recurrent network." | It does more, but nothing waits. | section 9 |
+#
+# ## Summary
+#
+# | concept | formula | code | purpose |
+# |---|---|---|---|
+# | query | $Q = X W_q$ | `W_q (d_model, d_k)` | what a word looks for |
+# | key | $K = X W_k$ | `W_k (d_model, d_k)` | how a word is found |
+# | value | $V = X W_v$ | `W_v (d_model, d_v)` | what a word gives |
+# | self-attention | $\operatorname{softmax}(QK^\top/\sqrt{d_k})\,V$ | `SelfAttention`, `TorchSelfAttention` | each word reads its own text |
+# | `nn.Linear` | $x \cdot \text{weight}^\top$ | weight `(d_out, d_in)`, transposed | the same in torch |
+# | equivariance | $f(PX) = P f(X)$ | `permutation_error` | the order is not known |
+# | cost | grows like $n^2$ | `attention_cost` | quadratic, but no waiting |
+#
+# ## Check yourself
+#
+# <details><summary>1. $d_{model} = 512$, $d_k = 64$, $d_v = 128$, a text of 10 words. Which shapes
+# have $W_q$, $W_v$, the weights and the output? How many numbers does the layer learn?</summary>
+#
+# $W_q$ is `(512, 64)`, $W_v$ is `(512, 128)`, the weights are `(10, 10)`, the output is `(10,
+# 128)`. It learns $512 \cdot (64 + 64 + 128) = 131{,}072$ numbers, whatever the length of the
+# text.
+#
+# </details>
+#
+# <details><summary>2. A text contains the same word twice, and there are no position vectors. What
+# do the two rows of the output look like?</summary>
+#
+# They are equal: both have the same query, and see the same keys and values. In section 5 that
+# holds for the two "the".
+#
+# </details>
+#
+# <details><summary>3. Why can one layer solve "tired looks for its noun", but not "it looks for its
+# noun"?</summary>
+#
+# The query of "tired" is made from "tired", so it can ask for an animal. The query of "it" is made
+# from "it" alone. It must first take something from the adjective, and that takes a layer.
+#
+# </details>
+#
+# <details><summary>4. Your friend's layer gives good results for a batch with one sentence and
+# other results for the same sentence in a batch of three. What do you look at first?</summary>
+#
+# The shape of the weights. They should be `(batch, n, n)`. If they are `(n, batch, batch)`, the
+# batch stands on the axis of the words.
+#
+# </details>
+#
+# <details><summary>5. Is a layer with a padding mask still equivariant?</summary>
+#
+# If the mask moves with the words, yes. If it stays where it was while the words move, no: then it
+# hides other words.
+#
+# </details>
+#
+# ## References
+#
+# - Vaswani, Shazeer, Parmar, Uszkoreit, Jones, Gomez, Kaiser, Polosukhin (2017), *Attention Is All
+#   You Need*: self-attention in every layer; its Table 1 compares it with recurrent layers.
+# - Uszkoreit (2017), *Transformer: A Novel Neural Network Architecture for Language Understanding*,
+#   a blog post: the sentence about the animal, with a map from a deep model.
+# - Levesque, Davis, Morgenstern (2012), *The Winograd Schema Challenge*: pairs of sentences whose
+#   pronoun turns with one word.
+# - Lee, Lee, Kim, Kosiorek, Choi, Teh (2019), *Set Transformer*: attention for sets, where not
+#   knowing the order is wanted.
+# - Jain, Wallace (2019), *Attention is not Explanation*, and Wiegreffe, Pinter (2019), *Attention
+#   is not not Explanation*: what a map shows and what it does not.
+#
+# ## What comes next
+#
+# One layer gives one map: one average for each word. A word often needs several things at once,
+# such as the word before it *and* the noun it belongs to. Lesson 5 lets several attentions work
+# side by side: multi-head attention.

@@ -1,0 +1,267 @@
+"""Right implementations of lesson 5 that look different from its solutions."""
+
+import math
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from autograder.implementations import alternative
+
+
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    """Stand in, for the linter, for the function of lesson 3."""
+    raise NotImplementedError
+
+
+@alternative("split_heads", "slices_and_stack")
+def split_heads(x, num_heads):
+    d_model = x.shape[-1]
+    if d_model % num_heads != 0:
+        raise ValueError(f"num_heads = {num_heads} does not divide d_model = {d_model}")
+    width = d_model // num_heads
+    pieces = [x[..., h * width : (h + 1) * width] for h in range(num_heads)]
+    return torch.stack(pieces, -3) if isinstance(x, torch.Tensor) else np.stack(pieces, -3)
+
+
+@alternative("split_heads", "einsum")
+def split_heads(x, num_heads):
+    width, rest = divmod(x.shape[-1], num_heads)
+    if rest:
+        raise ValueError(f"{num_heads} heads do not fit d_model = {x.shape[-1]}")
+    einsum = torch.einsum if torch.is_tensor(x) else np.einsum
+    return einsum("...nhd->...hnd", x.reshape(*x.shape[:-1], num_heads, width))
+
+
+@alternative("split_heads", "two_kinds_apart")
+def split_heads(x, num_heads):
+    if x.shape[-1] % num_heads:
+        raise ValueError(f"d_model {x.shape[-1]}, num_heads {num_heads}")
+    if isinstance(x, np.ndarray):
+        return np.moveaxis(x.reshape((*x.shape[:-1], num_heads, -1)), -2, -3)
+    return x.unflatten(-1, (num_heads, -1)).transpose(-2, -3)
+
+
+@alternative("split_heads", "index_arrays")
+def split_heads(x, num_heads):
+    n, d_model = x.shape[-2:]
+    if d_model % num_heads:
+        raise ValueError(f"d_model = {d_model}, num_heads = {num_heads}")
+    features = np.arange(d_model).reshape(num_heads, 1, -1)
+    positions = np.arange(n)[:, None]
+    return x[..., positions, features]
+
+
+@alternative("combine_heads", "concatenate_slices")
+def combine_heads(x):
+    pieces = [x[..., h, :, :] for h in range(x.shape[-3])]
+    return torch.cat(pieces, -1) if isinstance(x, torch.Tensor) else np.concatenate(pieces, -1)
+
+
+@alternative("combine_heads", "einsum")
+def combine_heads(x):
+    einsum = torch.einsum if torch.is_tensor(x) else np.einsum
+    swapped = einsum("...hnd->...nhd", x)
+    return swapped.reshape(*swapped.shape[:-2], swapped.shape[-2] * swapped.shape[-1])
+
+
+@alternative("combine_heads", "two_kinds_apart")
+def combine_heads(x):
+    if isinstance(x, np.ndarray):
+        return np.moveaxis(x, -3, -2).reshape((*x.shape[:-3], x.shape[-2], -1))
+    return x.transpose(-3, -2).flatten(-2)
+
+
+@alternative("combine_heads", "index_arrays")
+def combine_heads(x):
+    num_heads, n, width = x.shape[-3:]
+    feature = np.arange(num_heads * width)
+    return x[..., feature // width, np.arange(n)[:, None], feature % width]
+
+
+@alternative("MultiHeadAttention", "torchs_function_with_an_identity")
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads != 0:
+            raise ValueError(f"d_model {d_model}, num_heads {num_heads}")
+        self.h = num_heads
+        for name in ("W_q", "W_k", "W_v", "W_o"):
+            self.add_module(name, nn.Linear(d_model, d_model))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        if key is None:
+            key = query
+        if value is None:
+            value = key
+        Q, K, V = (
+            layer(x).unflatten(-1, (self.h, -1)).transpose(-3, -2)
+            for layer, x in ((self.W_q, query), (self.W_k, key), (self.W_v, value))
+        )
+        lead = torch.broadcast_shapes(Q.shape[:-2], K.shape[:-2], V.shape[:-2])
+        eye = torch.eye(K.shape[-2], dtype=V.dtype).expand(*lead, -1, -1)
+        Q, K, V = (x.expand(*lead, -1, -1) for x in (Q, K, V))
+        if mask is not None:
+            if 1 < mask.ndim <= query.ndim:
+                mask = mask[..., None, :, :]
+            mask = mask.expand(*lead, Q.shape[-2], K.shape[-2])
+        both = F.scaled_dot_product_attention(Q, K, torch.cat([V, eye], -1), attn_mask=mask)
+        heads, weights = both.split([V.shape[-1], K.shape[-2]], dim=-1)
+        return self.W_o(heads.transpose(-3, -2).flatten(-2)), weights
+
+
+@alternative("MultiHeadAttention", "loop_over_heads")
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        if d_model % num_heads:
+            raise ValueError(f"{num_heads} heads for {d_model} features")
+        super().__init__()
+        self.d_head = d_model // num_heads
+        self.W_q = nn.Linear(d_model, d_model)
+        self.W_k = nn.Linear(d_model, d_model)
+        self.W_v = nn.Linear(d_model, d_model)
+        self.W_o = nn.Linear(d_model, d_model)
+
+    def forward(self, query, key=None, value=None, mask=None):
+        has_heads = mask is not None and mask.ndim > query.ndim
+        key = key if key is not None else query
+        value = value if value is not None else key
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        outputs, weights = [], []
+        for h, start in enumerate(range(0, Q.shape[-1], self.d_head)):
+            part = slice(start, start + self.d_head)
+            if not has_heads:
+                one = mask
+            else:
+                one = mask[..., h if mask.shape[-3] > 1 else 0, :, :]
+            output, w = torch_scaled_dot_product_attention(
+                Q[..., part], K[..., part], V[..., part], one
+            )
+            outputs.append(output)
+            weights.append(w)
+        return self.W_o(torch.cat(outputs, -1)), torch.stack(weights, -3)
+
+
+@alternative("MultiHeadAttention", "einsum_and_own_softmax")
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        self.width, rest = divmod(d_model, num_heads)
+        if rest:
+            raise ValueError(f"d_model = {d_model} does not divide by num_heads = {num_heads}")
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in "qkvo")
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        Q = self.W_q(query).unflatten(-1, (-1, self.width))
+        K = self.W_k(key).unflatten(-1, (-1, self.width))
+        V = self.W_v(value).unflatten(-1, (-1, self.width))
+        scores = torch.einsum("...qhd,...khd->...hqk", Q, K) * self.width**-0.5
+        if mask is None:
+            allowed = torch.ones_like(scores, dtype=torch.bool)
+        elif mask.ndim > query.ndim or mask.ndim == 1:
+            allowed = mask.expand(scores.shape)
+        else:
+            allowed = mask.unsqueeze(-3).expand(scores.shape)
+        top = scores.detach().masked_fill(~allowed, -1e30).amax(-1, keepdim=True)
+        e = torch.where(allowed, torch.where(allowed, scores - top, 0.0).exp(), 0.0)
+        total = e.sum(-1, keepdim=True)
+        weights = e / total.masked_fill(total == 0, 1.0)
+        heads = torch.einsum("...hqk,...khd->...qhd", weights, V)
+        return self.W_o(heads.flatten(-2)), weights
+
+
+@alternative("MultiHeadAttention", "one_large_matrix_and_w_o_in_pieces")
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"d_model = {d_model}, num_heads = {num_heads}")
+        self.num_heads, self.d_model = num_heads, d_model
+        self.W_q = nn.Linear(d_model, d_model)
+        self.W_k = nn.Linear(d_model, d_model)
+        self.W_v = nn.Linear(d_model, d_model)
+        self.W_o = nn.Linear(d_model, d_model)
+        self.register_buffer("scale", torch.tensor(math.sqrt(d_model // num_heads)))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        cut = (self.num_heads, -1)
+        Q = self.W_q(query).unflatten(-1, cut).movedim(-2, -3)
+        K = self.W_k(key).unflatten(-1, cut).movedim(-2, -3)
+        V = self.W_v(value).unflatten(-1, cut).movedim(-2, -3)
+        scores = Q @ K.mT / math.sqrt(Q.shape[-1])
+        if mask is not None:
+            if mask.ndim <= query.ndim and mask.ndim != 1:
+                mask = mask.reshape(*mask.shape[:-2], 1, *mask.shape[-2:])
+            weights = torch.where(mask, scores, -1e9).softmax(-1) * mask
+        else:
+            weights = scores.softmax(-1)
+        # Every head adds its own piece of W_o: the same as joining first.
+        pieces = self.W_o.weight.unflatten(-1, cut)  # (d_model, num_heads, d_head)
+        output = torch.einsum("...hnd,mhd->...nm", weights @ V, pieces) + self.W_o.bias
+        return output, weights
+
+
+@alternative("load_builtin_weights", "state_dict")
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_o.out_features
+    with torch.no_grad():
+        _, weights = attention(torch.zeros(1, d_model, dtype=attention.W_o.weight.dtype))
+    if builtin.embed_dim != d_model or builtin.num_heads != weights.shape[-3]:
+        raise ValueError(f"embed_dim = {builtin.embed_dim}, num_heads = {builtin.num_heads}")
+    if (builtin.kdim, builtin.vdim) != (d_model, d_model):
+        raise ValueError(f"kdim = {builtin.kdim}, vdim = {builtin.vdim}")
+    given = builtin.state_dict()
+    zeros = torch.zeros(3 * d_model)
+    state = attention.state_dict()
+    for i, name in enumerate(("W_q", "W_k", "W_v")):
+        rows = slice(i * d_model, (i + 1) * d_model)
+        state[f"{name}.weight"] = given["in_proj_weight"][rows]
+        state[f"{name}.bias"] = given.get("in_proj_bias", zeros)[rows]
+    state["W_o.weight"] = given["out_proj.weight"]
+    state["W_o.bias"] = given.get("out_proj.bias", zeros[:d_model])
+    attention.load_state_dict(state)
+
+
+@alternative("load_builtin_weights", "new_parameters")
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.weight.shape[0]
+    heads = attention(attention.W_q.weight.detach())[1].shape[-3]
+    wanted = {"embed_dim": d_model, "num_heads": heads, "kdim": d_model, "vdim": d_model}
+    for name, value in wanted.items():
+        if getattr(builtin, name) != value:
+            raise ValueError(f"builtin.{name} is {getattr(builtin, name)}, should be {value}")
+    W = torch.cat([builtin.in_proj_weight, builtin.out_proj.weight]).detach()
+    b = torch.zeros_like(W[:, 0])
+    if builtin.in_proj_bias is not None:
+        b = torch.cat([builtin.in_proj_bias, builtin.out_proj.bias]).detach()
+    parts = (attention.W_q, attention.W_k, attention.W_v, attention.W_o)
+    for part, weight, bias in zip(parts, W.chunk(4), b.chunk(4)):
+        part.weight = nn.Parameter(weight.clone())
+        part.bias = nn.Parameter(bias.clone())
+
+
+@alternative("load_builtin_weights", "through_data")
+def load_builtin_weights(attention, builtin):
+    E = builtin.embed_dim
+    if tuple(attention.W_q.weight.shape) != (E, E):
+        raise ValueError(f"embed_dim = {E} does not fit W_q {tuple(attention.W_q.weight.shape)}")
+    if builtin.in_proj_weight is None:
+        raise ValueError("kdim or vdim differ from embed_dim")
+    example = torch.zeros(2, E, dtype=attention.W_q.weight.dtype)
+    if attention(example)[1].size(-3) != builtin.num_heads:
+        raise ValueError(f"num_heads = {builtin.num_heads}")
+    for i, part in enumerate([attention.W_q, attention.W_k, attention.W_v]):
+        part.weight.data[:] = builtin.in_proj_weight.data[i * E : i * E + E]
+    attention.W_o.weight.data[:] = builtin.out_proj.weight.data
+    for part in (attention.W_q, attention.W_k, attention.W_v, attention.W_o):
+        part.bias.data.zero_()
+    if builtin.in_proj_bias is not None:
+        attention.W_q.bias.data += builtin.in_proj_bias.data[:E]
+        attention.W_k.bias.data += builtin.in_proj_bias.data[E : 2 * E]
+        attention.W_v.bias.data += builtin.in_proj_bias.data[2 * E :]
+        attention.W_o.bias.data += builtin.out_proj.bias.data

@@ -1,0 +1,3294 @@
+"""Wrong implementations of lesson 5, each with the sentence its author needs."""
+
+import math
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from autograder.implementations import choice, misconception
+
+
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    """Stand in, for the linter, for the function of lesson 3."""
+    raise NotImplementedError
+
+
+def split_heads(x, num_heads):
+    """Stand in, for the linter."""
+    raise NotImplementedError
+
+
+def combine_heads(x):
+    """Stand in, for the linter."""
+    raise NotImplementedError
+
+
+class MultiHeadAttention(nn.Module):
+    """Stand in, for the linter."""
+
+
+# --- split_heads ---------------------------------------------------------------------------
+
+
+@misconception(
+    "split_heads",
+    "split_reshape_only",
+    sentence="A single reshape gives the right shape and mixes positions: the first head gets "
+    "several pieces of the first position. A reshape never changes the order of the "
+    "numbers, so the axes must be exchanged in a second step.",
+    seen="public issues: reshape where a transpose is needed",
+)
+def split_heads(x, num_heads):
+    if x.shape[-1] % num_heads:
+        raise ValueError(f"{num_heads}")
+    *lead, n, d_model = x.shape
+    return x.reshape(*lead, num_heads, n, d_model // num_heads)
+
+
+@misconception(
+    "split_heads",
+    "split_heads_after_positions",
+    sentence="Your result has the axes (position, head, feature). The head axis belongs before the "
+    "position axis, so that the last two axes are (position, feature) and attention runs "
+    "over positions.",
+    seen="folklore",
+)
+def split_heads(x, num_heads):
+    if x.shape[-1] % num_heads:
+        raise ValueError(f"{num_heads}")
+    *lead, n, d_model = x.shape
+    return x.reshape(*lead, n, num_heads, d_model // num_heads)
+
+
+@misconception(
+    "split_heads",
+    "split_every_other_feature",
+    sentence="Your heads take every num_heads-th feature. Head h should hold neighbours, features h "
+    "* d_head to (h + 1) * d_head - 1. A model trained with the other order works, but the "
+    "weights of torch's layer do not fit it.",
+    seen="folklore",
+)
+def split_heads(x, num_heads):
+    if x.shape[-1] % num_heads:
+        raise ValueError(f"{num_heads}")
+    *lead, n, d_model = x.shape
+    return x.reshape(*lead, n, d_model // num_heads, num_heads).swapaxes(-1, -2).swapaxes(-3, -2)
+
+
+@misconception(
+    "split_heads",
+    "split_one_batch_axis",
+    sentence="Your code takes exactly one batch axis. There may be none, two or more: count axes "
+    "from the end.",
+    seen="folklore",
+)
+def split_heads(x, num_heads):
+    if x.shape[-1] % num_heads:
+        raise ValueError(f"{num_heads}")
+    batch, n, d_model = x.shape
+    return x.reshape(batch, n, num_heads, d_model // num_heads).swapaxes(1, 2)
+
+
+@misconception(
+    "split_heads",
+    "split_batch_invented",
+    sentence="Without a batch axis your result has one too many. An input (n, d_model) gives "
+    "(num_heads, n, d_head).",
+    seen="folklore",
+)
+def split_heads(x, num_heads):
+    if x.shape[-1] % num_heads:
+        raise ValueError(f"{num_heads}")
+    x = x[None] if x.ndim == 2 else x
+    *lead, n, d_model = x.shape
+    return x.reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(-3, -2)
+
+
+@misconception(
+    "split_heads",
+    "split_batches_flattened",
+    sentence="Your code merges all leading axes into one. Two batch axes should stay two.",
+    seen="folklore",
+)
+def split_heads(x, num_heads):
+    if x.shape[-1] % num_heads:
+        raise ValueError(f"{num_heads}")
+    n, d_model = x.shape[-2:]
+    heads = x.reshape(-1, n, num_heads, d_model // num_heads).swapaxes(-3, -2)
+    return heads[0] if x.ndim == 2 else heads
+
+
+@misconception(
+    "split_heads",
+    "split_heads_first",
+    sentence="Your head axis stands at the very front, before the batch. It belongs directly before "
+    "the position axis. Without a batch the two are the same.",
+    seen="folklore",
+)
+def split_heads(x, num_heads):
+    if x.shape[-1] % num_heads:
+        raise ValueError(f"{num_heads}")
+    *lead, n, d_model = x.shape
+    heads = x.reshape(*lead, n, num_heads, d_model // num_heads)
+    return (
+        heads.swapaxes(-3, -2)
+        if not lead
+        else heads.swapaxes(0, -2).swapaxes(1, -2)
+        if len(lead) == 1
+        else heads.swapaxes(0, -2)
+    )
+
+
+@misconception(
+    "split_heads",
+    "split_positions_last",
+    sentence="The last two axes of your result are (feature, position). They should be (position, "
+    "feature), as everywhere in the course.",
+    seen="folklore",
+)
+def split_heads(x, num_heads):
+    if x.shape[-1] % num_heads:
+        raise ValueError(f"{num_heads}")
+    *lead, n, d_model = x.shape
+    return x.swapaxes(-1, -2).reshape(*lead, num_heads, d_model // num_heads, n)
+
+
+@misconception(
+    "split_heads",
+    "split_heads_and_width_exchanged",
+    sentence="You read num_heads as the width of a head. It is the number of heads; the width is "
+    "d_model / num_heads.",
+    seen="folklore",
+)
+def split_heads(x, num_heads):
+    if x.shape[-1] % num_heads:
+        raise ValueError(f"{num_heads}")
+    *lead, n, d_model = x.shape
+    return x.reshape(*lead, n, d_model // num_heads, num_heads).swapaxes(-3, -2)
+
+
+@misconception(
+    "split_heads",
+    "split_reversed_order",
+    sentence="Your heads come in reversed order. Head 0 holds the first features.",
+    seen="folklore",
+)
+def split_heads(x, num_heads):
+    if x.shape[-1] % num_heads:
+        raise ValueError(f"{num_heads}")
+    *lead, n, d_model = x.shape
+    heads = x.reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(-3, -2)
+    return heads[..., list(range(num_heads - 1, -1, -1)), :, :]
+
+
+@misconception(
+    "split_heads",
+    "split_no_check_for_torch",
+    sentence="With a torch tensor that does not divide, your reshape raises torch's RuntimeError. "
+    "(NumPy happens to raise a ValueError.) Check it yourself, before the reshape, and say "
+    "which two numbers do not fit.",
+    seen="folklore",
+)
+def split_heads(x, num_heads):
+    *lead, n, d_model = x.shape
+    return x.reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(-3, -2)
+
+
+@misconception(
+    "split_heads",
+    "split_features_dropped",
+    sentence="When d_model is not a multiple of num_heads your code throws the last features away "
+    "without a word. It should raise a ValueError.",
+    seen="folklore",
+)
+def split_heads(x, num_heads):
+    *lead, n, d_model = x.shape
+    d_head = d_model // num_heads
+    x = x[..., : num_heads * d_head]
+    return x.reshape(*lead, n, num_heads, d_head).swapaxes(-3, -2)
+
+
+@misconception(
+    "split_heads",
+    "split_assert",
+    sentence="You check with assert. An AssertionError is not a ValueError, and assert disappears "
+    "when Python runs with -O.",
+    seen="folklore",
+)
+def split_heads(x, num_heads):
+    *lead, n, d_model = x.shape
+    assert d_model % num_heads == 0
+    return x.reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(-3, -2)
+
+
+@misconception(
+    "split_heads",
+    "split_checks_positions",
+    sentence="Your check looks at the number of positions. The features are cut into heads, so "
+    "d_model must be a multiple of num_heads; the number of positions may be anything.",
+    seen="folklore",
+)
+def split_heads(x, num_heads):
+    *lead, n, d_model = x.shape
+    if n % num_heads or d_model % num_heads:
+        raise ValueError(f"{n}, {num_heads}")
+    return x.reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(-3, -2)
+
+
+@misconception(
+    "split_heads",
+    "split_refuses_narrow_heads",
+    sentence="Your code refuses one head, or heads of one feature. Both are valid: d_model is a "
+    "multiple of num_heads.",
+    seen="folklore",
+)
+def split_heads(x, num_heads):
+    if x.shape[-1] % num_heads:
+        raise ValueError(f"{num_heads}")
+    *lead, n, d_model = x.shape
+    if num_heads == 1 or num_heads == d_model:
+        raise ValueError(f"{num_heads}")
+    return x.reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(-3, -2)
+
+
+@misconception(
+    "split_heads",
+    "split_torch_only",
+    sentence="Your code uses a method that only torch tensors have. It should serve NumPy arrays as "
+    "well.",
+    seen="folklore",
+)
+def split_heads(x, num_heads):
+    if x.shape[-1] % num_heads:
+        raise ValueError(f"{num_heads}")
+    *lead, n, d_model = x.shape
+    return x.view(*lead, n, num_heads, d_model // num_heads).transpose(-3, -2)
+
+
+@misconception(
+    "split_heads",
+    "split_numpy_only",
+    sentence="Your code turns torch tensors into NumPy arrays: the result has the wrong kind and its "
+    "gradient is lost. Keep the kind of x.",
+    seen="folklore",
+)
+def split_heads(x, num_heads):
+    if x.shape[-1] % num_heads:
+        raise ValueError(f"{num_heads}")
+    x = np.asarray(x)
+    *lead, n, d_model = x.shape
+    return x.reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(-3, -2)
+
+
+@misconception(
+    "split_heads",
+    "split_detached",
+    sentence="The numbers are right, but gradients no longer flow: the tensor is detached. Nothing "
+    "before the heads could learn.",
+    seen="folklore",
+)
+def split_heads(x, num_heads):
+    if x.shape[-1] % num_heads:
+        raise ValueError(f"{num_heads}")
+    *lead, n, d_model = x.shape
+    x = x.detach() if isinstance(x, torch.Tensor) else x
+    return x.reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(-3, -2)
+
+
+@misconception(
+    "split_heads",
+    "split_integers_to_floats",
+    sentence="Integers come back as floating numbers. Cutting and turning changes no number, so the "
+    "dtype should stay.",
+    seen="folklore",
+)
+def split_heads(x, num_heads):
+    if x.shape[-1] % num_heads:
+        raise ValueError(f"{num_heads}")
+    *lead, n, d_model = x.shape
+    return (x * 1.0).reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(-3, -2)
+
+
+@misconception(
+    "split_heads",
+    "split_float32",
+    sentence="Your code converts to float32. The dtype should stay: integers integers, float64 "
+    "float64.",
+    seen="folklore",
+)
+def split_heads(x, num_heads):
+    if x.shape[-1] % num_heads:
+        raise ValueError(f"{num_heads}")
+    *lead, n, d_model = x.shape
+    x = x.float() if isinstance(x, torch.Tensor) else x.astype(np.float32)
+    return x.reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(-3, -2)
+
+
+@misconception(
+    "split_heads",
+    "split_shape_in_place",
+    sentence="Your code gives x itself another shape. The caller's array must stay as it is: work on "
+    "a new array or view.",
+    seen="folklore",
+)
+def split_heads(x, num_heads):
+    if x.shape[-1] % num_heads:
+        raise ValueError(f"{num_heads}")
+    *lead, n, d_model = x.shape
+    if isinstance(x, np.ndarray) and x.flags.c_contiguous:
+        x.shape = (*lead, n, num_heads, d_model // num_heads)
+    return x.reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(-3, -2)
+
+
+# --- combine_heads -------------------------------------------------------------------------
+
+
+@misconception(
+    "combine_heads",
+    "combine_reshape_only",
+    sentence="A reshape without exchanging the axes first gives the right shape and mixes positions: "
+    "the first row gets several positions of head 0. Every row should hold what all heads "
+    "found for one position.",
+    seen="public issues: reshape where a transpose is needed",
+)
+def combine_heads(x):
+    *lead, num_heads, n, d_head = x.shape
+    return x.reshape(*lead, n, num_heads * d_head)
+
+
+@misconception(
+    "combine_heads",
+    "combine_interleaved",
+    sentence="Your features of the heads alternate: first the first feature of every head. Head 0's "
+    "features come first, all together.",
+    seen="folklore",
+)
+def combine_heads(x):
+    *lead, num_heads, n, d_head = x.shape
+    return x.swapaxes(-3, -2).swapaxes(-1, -2).reshape(*lead, n, num_heads * d_head)
+
+
+@misconception(
+    "combine_heads",
+    "combine_mean",
+    sentence="You average the heads. Their features stand side by side: d_model features come out, "
+    "and nothing is lost.",
+    seen="folklore",
+)
+def combine_heads(x):
+    *lead, num_heads, n, d_head = x.shape
+    return x.swapaxes(-3, -2).sum(-2) / num_heads
+
+
+@misconception(
+    "combine_heads",
+    "combine_sum",
+    sentence="You add the heads. Their features stand side by side: d_model features come out, and "
+    "nothing is lost.",
+    seen="folklore",
+)
+def combine_heads(x):
+    *lead, num_heads, n, d_head = x.shape
+    return x.swapaxes(-3, -2).sum(-2)
+
+
+@misconception(
+    "combine_heads",
+    "combine_along_positions",
+    sentence="You join the heads along the positions, which gives num_heads * n rows. They are "
+    "joined along the features.",
+    seen="folklore",
+)
+def combine_heads(x):
+    *lead, num_heads, n, d_head = x.shape
+    return x.reshape(*lead, num_heads * n, d_head)
+
+
+@misconception(
+    "combine_heads",
+    "combine_head_axis_left",
+    sentence="The head axis is still there. After exchanging the axes the last two are merged into "
+    "one.",
+    seen="folklore",
+)
+def combine_heads(x):
+    *lead, num_heads, n, d_head = x.shape
+    return x.swapaxes(-3, -2)
+
+
+@misconception(
+    "combine_heads",
+    "combine_axes_from_the_front",
+    sentence="You exchange axes 1 and 2, counted from the front. That is right for exactly one batch "
+    "axis. Count from the end.",
+    seen="folklore",
+)
+def combine_heads(x):
+    *lead, num_heads, n, d_head = x.shape
+    return x.swapaxes(1, 2).reshape(*lead, n, num_heads * d_head)
+
+
+@misconception(
+    "combine_heads",
+    "combine_positions_with_features",
+    sentence="You exchange positions and features. It is heads and positions that must change "
+    "places.",
+    seen="folklore",
+)
+def combine_heads(x):
+    *lead, num_heads, n, d_head = x.shape
+    return (
+        x.swapaxes(-1, -2).reshape(*lead, num_heads * d_head, n).swapaxes(-1, -2)[..., ::1, :]
+        if n == 1
+        else x.swapaxes(-1, -2).reshape(*lead, n, num_heads * d_head)
+    )
+
+
+@misconception(
+    "combine_heads",
+    "combine_reversed_order",
+    sentence="Your heads come in reversed order. Head 0's features come first.",
+    seen="folklore",
+)
+def combine_heads(x):
+    *lead, num_heads, n, d_head = x.shape
+    return (
+        x[..., list(range(num_heads - 1, -1, -1)), :, :]
+        .swapaxes(-3, -2)
+        .reshape(*lead, n, num_heads * d_head)
+    )
+
+
+@misconception(
+    "combine_heads",
+    "combine_batch_invented",
+    sentence="Without a batch axis your result has one too many. (num_heads, n, d_head) gives (n, "
+    "d_model).",
+    seen="folklore",
+)
+def combine_heads(x):
+    *lead, num_heads, n, d_head = x.shape
+    return x.swapaxes(-3, -2).reshape(*(lead or [1]), n, num_heads * d_head)
+
+
+@misconception(
+    "combine_heads",
+    "combine_batches_flattened",
+    sentence="Your code merges all leading axes into one. Two batch axes should stay two.",
+    seen="folklore",
+)
+def combine_heads(x):
+    *lead, num_heads, n, d_head = x.shape
+    merged = x.swapaxes(-3, -2).reshape(-1, n, num_heads * d_head)
+    return merged if lead else merged[0]
+
+
+@misconception(
+    "combine_heads",
+    "combine_squeezed",
+    sentence="Your code drops axes of length 1. A batch of one text, or a text of one position, "
+    "keeps its axis.",
+    seen="folklore",
+)
+def combine_heads(x):
+    *lead, num_heads, n, d_head = x.shape
+    return x.swapaxes(-3, -2).reshape(*lead, n, num_heads * d_head).squeeze()
+
+
+@misconception(
+    "combine_heads",
+    "combine_numpy_only",
+    sentence="Your code turns torch tensors into NumPy arrays: the result has the wrong kind and its "
+    "gradient is lost.",
+    seen="folklore",
+)
+def combine_heads(x):
+    *lead, num_heads, n, d_head = x.shape
+    return np.asarray(x).swapaxes(-3, -2).reshape(*lead, n, num_heads * d_head)
+
+
+@misconception(
+    "combine_heads",
+    "combine_torch_only",
+    sentence="Your code uses a method that only torch tensors have. It should serve NumPy arrays as "
+    "well.",
+    seen="folklore",
+)
+def combine_heads(x):
+    *lead, num_heads, n, d_head = x.shape
+    return x.transpose(-3, -2).contiguous().view(*lead, n, num_heads * d_head)
+
+
+@misconception(
+    "combine_heads",
+    "combine_view",
+    sentence="After the axes were exchanged, the numbers no longer lie in order, and torch's view "
+    "refuses. Make a copy in order, or use what copies when it must.",
+    seen="torch forum: view size is not compatible",
+)
+def combine_heads(x):
+    *lead, num_heads, n, d_head = x.shape
+    swapped = x.swapaxes(-3, -2)
+    if isinstance(x, torch.Tensor):
+        return swapped.view(*lead, n, num_heads * d_head)
+    return swapped.reshape(*lead, n, num_heads * d_head)
+
+
+@misconception(
+    "combine_heads",
+    "combine_detached",
+    sentence="The numbers are right, but gradients no longer flow: the tensor is detached. Nothing "
+    "before this step could learn.",
+    seen="folklore",
+)
+def combine_heads(x):
+    *lead, num_heads, n, d_head = x.shape
+    x = x.detach() if isinstance(x, torch.Tensor) else x
+    return x.swapaxes(-3, -2).reshape(*lead, n, num_heads * d_head)
+
+
+@misconception(
+    "combine_heads",
+    "combine_integers_to_floats",
+    sentence="Integers come back as floating numbers. Moving numbers changes none of them, so the "
+    "dtype should stay.",
+    seen="folklore",
+)
+def combine_heads(x):
+    *lead, num_heads, n, d_head = x.shape
+    return (x * 1.0).swapaxes(-3, -2).reshape(*lead, n, num_heads * d_head)
+
+
+@misconception(
+    "combine_heads",
+    "combine_float32",
+    sentence="Your code converts to float32. The dtype should stay: integers integers, float64 "
+    "float64.",
+    seen="folklore",
+)
+def combine_heads(x):
+    *lead, num_heads, n, d_head = x.shape
+    x = x.float() if isinstance(x, torch.Tensor) else x.astype(np.float32)
+    return x.swapaxes(-3, -2).reshape(*lead, n, num_heads * d_head)
+
+
+@misconception(
+    "combine_heads",
+    "combine_writes_into_x",
+    sentence="Your code writes the result into x. The argument must stay as it is.",
+    seen="folklore",
+)
+def combine_heads(x):
+    *lead, num_heads, n, d_head = x.shape
+    merged = x.swapaxes(-3, -2).reshape(*lead, n, num_heads * d_head)
+    x[...] = merged.reshape(x.shape)
+    return x.reshape(merged.shape)
+
+
+@misconception(
+    "combine_heads",
+    "combine_three_axes_refused",
+    sentence="Your code insists on four axes. There may be no batch axis, two or more.",
+    seen="folklore",
+)
+def combine_heads(x):
+    *lead, num_heads, n, d_head = x.shape
+    if x.ndim != 4:
+        raise ValueError("four axes")
+    return x.swapaxes(-3, -2).reshape(*lead, n, num_heads * d_head)
+
+
+# --- MultiHeadAttention --------------------------------------------------------------------
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_scale_of_d_model",
+    sentence="The scores are divided by the square root of d_model. A score of one head is a sum "
+    "over the features of that head only, so the scale is that of d_model / num_heads.",
+    seen="public issues: hidden size in place of head size",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(
+            Q / math.sqrt(self.num_heads), K, V, mask
+        )
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_no_scale",
+    sentence="The scores of the heads are not scaled.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q * math.sqrt(Q.shape[-1]), K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_merged_by_reshape",
+    sentence="The heads are merged by a reshape alone, which mixes positions: the first rows get "
+    "only head 0. Such a model trains, and even solves tasks in which every position is "
+    "known in advance.",
+    seen="public issues: reshape where a transpose is needed",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        output = heads.reshape(*heads.shape[:-3], heads.shape[-2], -1)
+        return self.W_o(output), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_split_by_reshape",
+    sentence="The heads are split by a reshape alone, and merged in the same way. Then a head "
+    "compares pieces of neighbouring positions. Splitting and merging undo each other, so a "
+    "round trip looks fine.",
+    seen="public issues: reshape where a transpose is needed",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (x.reshape(*x.shape[:-2], self.num_heads, x.shape[-2], -1) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        output = heads.reshape(*heads.shape[:-3], heads.shape[-2], -1)
+        return self.W_o(output), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_attends_over_heads",
+    sentence="Your axes are (position, head, feature), so the heads of one position attend to each "
+    "other. The position axis must be the last but one.",
+    seen="folklore: missing transpose(1, 2)",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads).swapaxes(-3, -2) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V)
+        return self.W_o(heads.flatten(-2)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_every_other_feature",
+    sentence="Your head h works on every num_heads-th feature. It should work on neighbours, h * "
+    "d_head to (h + 1) * d_head - 1. Such a layer can be trained, but the weights of "
+    "torch's layer do not fit it.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (x.unflatten(-1, (-1, self.num_heads)).movedim(-1, -3) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(heads.movedim(-3, -1).flatten(-2)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_features_interleaved_at_the_end",
+    sentence="The heads work on the right features, but at the end their features alternate. Side by "
+    "side means: all of head 0 first.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(heads.movedim(-3, -1).flatten(-2)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_one_wide_head",
+    sentence="Your layer ignores num_heads and attends once over the whole width. Every head should "
+    "have weights of its own, from its own features.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = (x.unsqueeze(-3) for x in (self.W_q(query), self.W_k(key), self.W_v(value)))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(heads.squeeze(-3)), weights.expand(
+            *weights.shape[:-3], self.num_heads, -1, -1
+        )
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_no_output_projection",
+    sentence="W_o is made and never used. Without it the results of the heads stand side by side and "
+    "are never mixed.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return combine_heads(heads), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_averaged_weights",
+    sentence="You average the weights over the heads, as torch's layer does unless it is told "
+    "otherwise. Here every head's weights are returned: the average hides what the heads "
+    "do.",
+    seen="torch: average_attn_weights=True is the default",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights.mean(-3)
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_summed_heads",
+    sentence="You add the results of the heads and repeat the sum. Their features should stand side "
+    "by side.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(heads.sum(-3).repeat(*[1] * (heads.ndim - 2), self.num_heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_weights_first",
+    sentence="You return (weights, output). The order is (output, weights).",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return weights, self.W_o(combine_heads(heads))
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_output_only",
+    sentence="You return the output alone. Attention layers of this course return (output, weights).",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads))
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_scores_for_weights",
+    sentence="Your second result is the scores, before the softmax. It should be the weights.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), Q @ K.mT / math.sqrt(Q.shape[-1])
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_residual",
+    sentence="You add the query to the output. That connection belongs to the transformer block of "
+    "lesson 8, not into this layer.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)) + query, weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_mask_inverted",
+    sentence="Your mask hides where it is True, as in nn.MultiheadAttention. In this course True "
+    "means: may attend.",
+    seen="torch issues: opposite meaning of boolean masks",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(
+            Q, K, V, None if mask is None else ~mask
+        )
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_mask_ignored",
+    sentence="The mask is accepted and never used.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V)
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_mask_without_head_axis",
+    sentence="The mask goes to the heads as it is. A mask for each text, (batch, n_q, n_k), then "
+    "meets the head axis: it raises an error, or, when there are as many texts as heads, "
+    "each head silently gets the mask of one text.",
+    seen="public issues: mask not unsqueezed",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_mask_always_new_axis",
+    sentence="Every mask gets a new axis, also one that already has a head axis (it has more axes "
+    "than query).",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and mask.ndim > 1:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_mask_axis_at_1",
+    sentence="The new axis of the mask is inserted at place 1, counted from the front. It belongs "
+    "before the last two axes: the mask may have no batch axis, or two.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(1)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_mask_axis_at_0",
+    sentence="The new axis of the mask is inserted at the front. It belongs before the last two "
+    "axes.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(0)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_mask_of_four_axes",
+    sentence="You take a mask for a mask with heads when it has four axes. How many axes that takes "
+    "depends on the query: it has a head axis when it has more axes than query.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim != 4:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_mask_of_three_axes_only",
+    sentence="You insert the head axis only into masks with three axes. It depends on the query: "
+    "without a batch three axes mean a mask for each head, and with two batch axes a mask "
+    "of four axes has no head axis yet.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and mask.ndim == 3:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_mask_compared_with_weights",
+    sentence="You compare the mask with the weights to see whether it has a head axis. The rule "
+    "looks at query: a mask with more axes than query has a head axis, also where key has "
+    "more batch axes.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= max(query.ndim, key.ndim):
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_mask_by_num_heads",
+    sentence="You guess from the length of an axis whether the mask has a head axis. A batch can "
+    "have as many texts as there are heads. The number of axes decides.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if (
+            mask is not None
+            and mask.ndim > 1
+            and (mask.ndim < 3 or mask.shape[-3] not in (1, self.num_heads))
+        ):
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_mask_one_axis_refused",
+    sentence="A mask with one axis makes your layer fail: it has no place before its last two axes. "
+    "It simply broadcasts, as it is.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_mask_one_axis_for_queries",
+    sentence="A mask with one axis belongs to the keys, as everywhere in broadcasting. You read it "
+    "as one truth value for each query.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and mask.ndim == 1:
+            mask = mask[: query.shape[-2], None] if len(mask) >= query.shape[-2] else mask
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_mask_transposed",
+    sentence="Your mask is turned around: rows are keys and columns queries. Rows are queries.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        if mask is not None and mask.ndim >= 2 and mask.shape[-1] > 1 < mask.shape[-2]:
+            mask = mask.mT[..., : query.shape[-2], : query.shape[-2]]
+            mask = F.pad(mask, (0, key.shape[-2] - mask.shape[-1]), value=True)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_mask_same_for_all_texts",
+    sentence="Only the mask of the first text is used, for all texts.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        while mask is not None and mask.ndim > 3:
+            mask = mask[0]
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_mask_after_softmax",
+    sentence="The mask sets weights to 0 after the softmax, so the others sum to less than 1.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        _, weights = torch_scaled_dot_product_attention(Q, K, V)
+        weights = weights if mask is None else weights * mask
+        heads = weights @ V
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_nan_rows",
+    sentence="A query that may attend to nothing gives NaN: its softmax is 0 / 0. Its weights should "
+    "be 0 and its output the bias of W_o.",
+    seen="torch issues: NaN from fully masked rows",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        scores = Q @ K.mT / math.sqrt(Q.shape[-1])
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -math.inf)
+        weights = scores.softmax(-1)
+        heads = weights @ V
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_minus_1e9",
+    sentence="Forbidden scores become -1e9. A query that may attend to nothing then attends evenly "
+    "to what is forbidden. Its weights should be 0.",
+    seen="The Annotated Transformer",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        scores = Q @ K.mT / math.sqrt(Q.shape[-1])
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -1e9)
+        weights = scores.softmax(-1)
+        heads = weights @ V
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_nan_gradients",
+    sentence="The result of an empty row is repaired, but its gradient is NaN: an addition of minus "
+    "infinity passes the NaN of the softmax on.",
+    seen="torch issues: NaN gradients with nan_to_num after softmax",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        scores = Q @ K.mT / math.sqrt(Q.shape[-1])
+        if mask is not None:
+            scores = scores + torch.where(mask, 0.0, -math.inf)
+        weights = scores.softmax(-1).nan_to_num(0.0)
+        heads = weights @ V
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_zero_output_rows",
+    sentence="You set the output of a query without keys to 0, after W_o. The heads give 0 there, "
+    "and W_o adds its bias, as for every row.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        output = self.W_o(combine_heads(heads))
+        if mask is not None:
+            seen = mask.expand(weights.shape).any(-1).any(-2)
+            output = output * seen.unsqueeze(-1)
+        return output, weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_softmax_over_heads",
+    sentence="Your softmax runs over the heads. Each head spreads its own weights over the keys.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        scores = Q @ K.mT / math.sqrt(Q.shape[-1])
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -1e30)
+        weights = scores.softmax(-3)
+        heads = weights @ V
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_softmax_dim_1",
+    sentence="Your softmax runs over axis 1. With a batch that is the head axis. Count from the end: "
+    "the keys are the last axis.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        scores = Q @ K.mT / math.sqrt(Q.shape[-1])
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -1e30)
+        weights = scores.softmax(1)
+        heads = weights @ V
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_softmax_over_queries",
+    sentence="Your weights sum to 1 down each column: the softmax runs over the queries.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        scores = Q @ K.mT / math.sqrt(Q.shape[-1])
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -1e30)
+        weights = scores.softmax(-2)
+        heads = weights @ V
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_key_ignored",
+    sentence="Keys and values come from query, whatever key and value are. That is self-attention "
+    "only.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = value = query
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_value_ignored",
+    sentence="Your values come from key, also when value is given.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_value_defaults_to_query",
+    sentence="When value is left out you take query. It defaults to key: keys and values describe "
+    "the same text.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = query if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_key_and_value_exchanged",
+    sentence="Key and value are exchanged: the scores come from value, and the average is of key.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(value), self.W_v(key)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_query_and_key_exchanged",
+    sentence="W_q is applied to key and W_k to query. Each projection belongs to its own input.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_k(query), self.W_q(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_values_from_w_k",
+    sentence="Your values come from W_k. W_v is never used: keys and values are different "
+    "projections.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_k(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_values_not_projected",
+    sentence="Your values are not projected: W_v is never used.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), value
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_no_bias",
+    sentence="Your projections have no bias. The exercise asks for nn.Linear(d_model, d_model), with "
+    "one.",
+    seen="folklore: lesson 4's layers have none",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (
+            nn.Linear(d_model, d_model, bias=False) for _ in range(4)
+        )
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_narrow_projections",
+    sentence="Your projections have the width of one head, so all heads share one small projection. "
+    "Each is nn.Linear(d_model, d_model): all heads in one matrix.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (
+            nn.Linear(d_model, d_model // num_heads) for _ in range(4)
+        )
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_list_of_layers",
+    sentence="You keep a layer for each head. Then the parts W_q, W_k and W_v are lists, and weights "
+    "of torch's layer cannot be copied in. One nn.Linear(d_model, d_model) holds all heads.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        width = d_model // num_heads
+        self.W_q, self.W_k, self.W_v = (
+            nn.ModuleList(nn.Linear(d_model, width) for _ in range(num_heads)) for _ in range(3)
+        )
+        self.W_o = nn.Linear(d_model, d_model)
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        given = ((self.W_q, query), (self.W_k, key), (self.W_v, value))
+        Q, K, V = (torch.stack([layer(x) for layer in layers], -3) for layers, x in given)
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_one_shared_layer",
+    sentence="W_q, W_k and W_v are one and the same layer. Queries and keys are then the same "
+    "vectors, and the scores symmetric.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q = self.W_k = self.W_v = nn.Linear(d_model, d_model)
+        self.W_o = nn.Linear(d_model, d_model)
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_no_check",
+    sentence="The constructor accepts a d_model that is not a multiple of num_heads; the failure "
+    "comes later, in forward. It should be a ValueError at once.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_assert",
+    sentence="The constructor checks with assert. An AssertionError is not a ValueError, and assert "
+    "disappears when Python runs with -O.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        assert d_model % num_heads == 0
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_refuses_too_much",
+    sentence="Your constructor refuses an odd d_model. Only one thing is wrong: a d_model that is "
+    "not a multiple of num_heads.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads or d_model % 2:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_one_batch_axis",
+    sentence="Your layer takes exactly one batch axis. There may be none, two or more, and they may "
+    "differ between query and key.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        batch, n, d_model = query.shape
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_query_length_for_keys",
+    sentence="You reshape keys and values with the length of query. They have a length of their own.",
+    seen="public issues: cross-attention with another length",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        lead, n = query.shape[:-2], query.shape[-2]
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (x.reshape(*lead, n, self.num_heads, -1).transpose(-3, -2) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_no_broadcasting",
+    sentence="Your layer gives keys and values the batch axes of query. Leading axes broadcast both "
+    "ways: key may have more of them.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        lead = query.shape[:-2]
+        key, value = (x.expand(*lead, *x.shape[-2:]) for x in (key, value))
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_detached_weights",
+    sentence="The weights are detached, so no gradient flows through the second result.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights.detach()
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_no_grad",
+    sentence="The attention runs without recording gradients, so W_q, W_k and W_v never learn.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        with torch.no_grad():
+            heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_float32_inside",
+    sentence="The attention is computed in float32 inside. Float64 should stay float64 on the whole "
+    "way.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q.float(), K.float(), V.float(), mask)
+        heads, weights = heads.to(Q.dtype), weights.to(Q.dtype)
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_dropout",
+    sentence="Your layer drops weights at random. The exercise has no dropout: the same input gives "
+    "the same output.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        weights = F.dropout(weights, 0.1)
+        heads = weights @ V
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_mask_changed",
+    sentence="Your layer turns the caller's mask around in place. Arguments must stay as they are.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        if mask is not None:
+            mask = mask.logical_not_()
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(
+            Q, K, V, None if mask is None else ~mask
+        )
+        return self.W_o(combine_heads(heads)), weights
+
+
+@misconception(
+    "MultiHeadAttention",
+    "mha_weights_over_heads_normalised",
+    sentence="Your weights are divided by the number of heads. In every head each row sums to 1.",
+    seen="folklore",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights / self.num_heads
+
+
+# --- load_builtin_weights ------------------------------------------------------------------
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_transposed",
+    sentence="Your weights are transposed. They are square, so nothing complains. Both layers use "
+    "nn.Linear's convention, (out, in): copy them as they are.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*(x.T for x in builtin.in_proj_weight.chunk(3)), builtin.out_proj.weight.T]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+            layer.bias.copy_(bias)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_out_proj_transposed",
+    sentence="The weight of W_o is transposed. It is square, so nothing complains.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight.T]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+            layer.bias.copy_(bias)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_keys_first",
+    sentence="The thirds of in_proj_weight are in the order query, key, value. You take keys for "
+    "queries.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_k, attention.W_q, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+            layer.bias.copy_(bias)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_values_first",
+    sentence="The thirds of in_proj_weight are in the order query, key, value. You take values for "
+    "keys.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_v, attention.W_k, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+            layer.bias.copy_(bias)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_biases_in_another_order",
+    sentence="The weights are right and the biases are exchanged: their thirds have the same order, "
+    "query, key, value.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3)[::-1], builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+            layer.bias.copy_(bias)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_every_third_row",
+    sentence="You take every third row of in_proj_weight. The three projections lie on top of each "
+    "other, each in one piece.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*(builtin.in_proj_weight[i::3] for i in range(3)), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*(builtin.in_proj_bias[i::3] for i in range(3)), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+            layer.bias.copy_(bias)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_no_biases",
+    sentence="The biases are not copied. torch starts its biases at 0, but training changes them, "
+    "and yours started at random numbers.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_biases_always_zero",
+    sentence="Your biases become 0 for every builtin. Only for bias=False that is right.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+            layer.bias.copy_(bias)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_out_bias_forgotten",
+    sentence="The bias of out_proj is not copied.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        attention.W_o.bias.zero_()
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+            if layer is not attention.W_o:
+                layer.bias.copy_(bias)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_out_proj_forgotten",
+    sentence="out_proj is not copied: W_o keeps its random start.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+            layer.bias.copy_(bias)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_values_bias_forgotten",
+    sentence="The bias of the values is not copied.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+            if layer is not attention.W_v:
+                layer.bias.copy_(bias)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_bias_false_keeps_random",
+    sentence="With bias=False your biases keep their random start. A layer without biases is a layer "
+    "whose biases are 0.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [None] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+            if bias is not None:
+                layer.bias.copy_(bias)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_bias_false_fails",
+    sentence="With bias=False the builtin has no bias to copy, and your code fails. Yours should "
+    "become 0.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+            layer.bias.copy_(bias)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_bias_false_without_out",
+    sentence="With bias=False the builtin's out_proj has no bias either. The bias of W_o keeps its "
+    "random start.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+            if layer is not attention.W_o or builtin.in_proj_bias is not None:
+                layer.bias.copy_(bias)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_bias_false_removes",
+    sentence="With bias=False you remove the biases from the layer. They should stay, with the value "
+    "0, so that the layer keeps its parts and can learn them.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+            if builtin.in_proj_bias is None:
+                layer.bias = None
+            else:
+                layer.bias.copy_(bias)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_shared_memory",
+    sentence="Your parameters are views of builtin's: both layers share memory, and training one "
+    "changes the other. Copy the numbers.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.data = weight.data
+            layer.bias.copy_(bias)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_shared_out_proj",
+    sentence="W_o's weight is the very parameter of builtin: both layers share it, and training one "
+    "changes the other.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+            layer.bias.copy_(bias)
+    attention.W_o.weight = builtin.out_proj.weight
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_shared_biases",
+    sentence="Your biases share memory with builtin's. Copy the numbers.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+            layer.bias.data = bias.data.to(layer.bias.dtype)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_frozen",
+    sentence="Your parameters no longer require a gradient, so the layer cannot be trained any more.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+            layer.bias.copy_(bias)
+    attention.requires_grad_(False)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_freezes_like_builtin",
+    sentence="Your parameters take over builtin's requires_grad. They stay trainable, also when "
+    "builtin is frozen.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+            layer.bias.copy_(bias)
+    attention.requires_grad_(builtin.out_proj.weight.requires_grad)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_freezes_builtin",
+    sentence="builtin's parameters no longer require a gradient afterwards. builtin is only read.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    builtin.requires_grad_(False)
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+            layer.bias.copy_(bias)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_wrong_direction",
+    sentence="You copy your weights into builtin. It goes the other way: builtin is read, attention "
+    "is changed.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            weight.copy_(layer.weight)
+            bias.copy_(layer.bias)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_moves_the_weights",
+    sentence="builtin's weights are set to 0 after they were read. builtin must not change.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+            layer.bias.copy_(bias)
+        for parameter in builtin.parameters():
+            parameter.zero_()
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_builtin_to_eval",
+    sentence="Your code switches builtin to evaluation mode. builtin is only read.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    builtin.eval()
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+            layer.bias.copy_(bias)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_returns_a_copy",
+    sentence="You load into a copy and return it. The layer you are given should be changed in "
+    "place, and nothing returned.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    attention = type(attention)(d_model, num_heads).to(builtin.out_proj.weight.dtype)
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+            layer.bias.copy_(bias)
+    return attention
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_returns_attention",
+    sentence="Your function returns the layer. It is changed in place, and nothing is returned.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+            layer.bias.copy_(bias)
+    return attention
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_no_num_heads_check",
+    sentence="Another number of heads is accepted. The matrices have the same shapes, so nothing "
+    "complains, but the outputs differ.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if builtin.embed_dim != d_model:
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+            layer.bias.copy_(bias)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_no_embed_dim_check",
+    sentence="Another embed_dim is not checked: torch raises a RuntimeError, and an embed_dim of 1 "
+    "is broadcast silently.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if builtin.num_heads != num_heads:
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != builtin.embed_dim or builtin.vdim != builtin.embed_dim:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+            layer.bias.copy_(bias)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_errors_of_torch_translated",
+    sentence="You turn torch's own errors into a ValueError. That misses what torch broadcasts: an "
+    "embed_dim of 1 fills your whole matrices with a few numbers. Compare the sizes.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if builtin.num_heads != num_heads:
+        raise ValueError("num_heads")
+    if builtin.in_proj_weight is None:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            try:
+                layer.weight.copy_(weight)
+                layer.bias.copy_(bias)
+            except RuntimeError as error:
+                raise ValueError("embed_dim") from error
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_corner_of_a_larger_layer",
+    sentence="From a larger builtin you take the upper left corner of its matrices. That computes "
+    "something else. Another embed_dim is a ValueError.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if builtin.embed_dim < d_model or builtin.num_heads != num_heads:
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != builtin.embed_dim or builtin.vdim != builtin.embed_dim:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight[:d_model, :d_model])
+            layer.bias.copy_(bias[:d_model])
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_no_kdim_check",
+    sentence="A builtin with a kdim or vdim of its own has no in_proj_weight, and your code fails "
+    "with another error. It should be a ValueError.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+            layer.bias.copy_(bias)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_vdim_forgotten",
+    sentence="Only kdim is checked. A vdim of its own also means that there is no in_proj_weight.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+            layer.bias.copy_(bias)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_kdim_forgotten",
+    sentence="Only vdim is checked. A kdim of its own also means that there is no in_proj_weight.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+            layer.bias.copy_(bias)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_refuses_batch_second",
+    sentence="Your code refuses batch_first=False. That option changes the order of the inputs' "
+    "axes, not the weights.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    if not builtin.batch_first:
+        raise ValueError("batch_first")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+            layer.bias.copy_(bias)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_refuses_no_bias",
+    sentence="Your code refuses bias=False. Its biases are simply 0.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    if builtin.in_proj_bias is None:
+        raise ValueError("bias")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+            layer.bias.copy_(bias)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_batch_second_transposes",
+    sentence="With batch_first=False you transpose the weights. That option changes the order of the "
+    "inputs' axes, not the weights.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight if builtin.batch_first else weight.T)
+            layer.bias.copy_(bias)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_assert",
+    sentence="You check with assert. An AssertionError is not a ValueError, and assert disappears "
+    "when Python runs with -O.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    assert (builtin.embed_dim, builtin.num_heads) == (d_model, num_heads)
+    assert builtin.kdim == d_model and builtin.vdim == d_model
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+            layer.bias.copy_(bias)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_float32",
+    sentence="The numbers pass through float32 and lose digits. Copy them in their own precision.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight.float())
+            layer.bias.copy_(bias)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_adds",
+    sentence="You add builtin's numbers to your own. They should replace them.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.add_(weight)
+            layer.bias.copy_(bias)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_one_third_of_the_bias",
+    sentence="The same third of in_proj_bias goes to queries, keys and values.",
+    seen="folklore",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [builtin.in_proj_bias[:d_model]] * 3 + [builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+            layer.bias.copy_(bias)
+
+
+choice(
+    "answer_cost",
+    "a",
+    reason="Every head has matrices of its own, but they are half as wide. Together they are the same "
+    "d_model x d_model matrix, cut into more pieces.",
+)
+choice(
+    "answer_cost",
+    "b",
+    reason="The parameters do stay. But every head has n x n weights, whatever its width, so twice as "
+    "many heads have twice as many weights.",
+)
+choice(
+    "answer_cost",
+    "c",
+    reason="The matrices are stored alike, but they are used differently: eight softmaxes in place of "
+    "four. The outputs differ, and so does the memory for the weights.",
+)
+choice(
+    "answer_cost",
+    "d",
+    right=True,
+    reason="The matrices are d_model x d_model for any number of heads. QK^T costs h * n * n * "
+    "(d_model / h) multiply-adds: h cancels. But there are h * n * n weights.",
+)
+
+choice(
+    "answer_silent_bug",
+    "a",
+    reason="The scale is right: a score of a head is a sum over d_head features, and lesson 3's "
+    "function divides by the square root of the width that it gets.",
+)
+choice(
+    "answer_silent_bug",
+    "b",
+    right=True,
+    reason="The head axis stands before the position axis. The reshape reads all positions of head 0 "
+    "first, so the first rows of the output hold only head 0, of several positions. combine_heads "
+    "exchanges the two axes first.",
+)
+choice(
+    "answer_silent_bug",
+    "c",
+    reason="Projecting first and splitting afterwards is right: that is how one large matrix serves "
+    "all heads. Your own layer does it in the same order.",
+)
+choice(
+    "answer_silent_bug",
+    "d",
+    reason="One W_o on the joined heads is right. It is the same as a piece of W_o for each head, "
+    "with the results added.",
+)
+
+choice(
+    "answer_mixed_row",
+    "a",
+    reason="That is what row 1 should hold. The reshape reads in the order (head, position, feature), "
+    "so head 1 comes only after all four positions of head 0.",
+)
+choice(
+    "answer_mixed_row",
+    "b",
+    reason="A row of the output holds d_model numbers: two positions of head 0. Row 0 already takes "
+    "positions 0 and 1. What is left for row 1?",
+)
+choice(
+    "answer_mixed_row",
+    "c",
+    right=True,
+    reason="Row 0 takes head 0 at positions 0 and 1, row 1 head 0 at positions 2 and 3. Head 1 fills "
+    "rows 2 and 3. Position 0 of the output knows nothing of what head 1 found.",
+)
+choice(
+    "answer_mixed_row",
+    "d",
+    reason="Head 1 comes after all of head 0. Head 0 has four positions, which fill rows 0 and 1; "
+    "head 1 begins in row 2.",
+)

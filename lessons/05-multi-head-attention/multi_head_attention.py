@@ -1,0 +1,2156 @@
+# %% [markdown]
+# ## What you will be able to do
+#
+# - **Build** multi-head attention from four linear layers and two rearrangements, for any number of
+#   batch axes and every shape of mask.
+# - **Find** the silent bug that mixes positions, and **show** on which tasks it stays hidden.
+# - **Copy** weights between your layer and `nn.MultiheadAttention`, and **prove** that both agree.
+# - **Train** heads that do visibly different work, and **measure** what each head is worth by
+#   removing it.
+# - **Choose** a number of heads, and **say** what that choice costs and what it does not.
+
+# %% tags=["setup"]
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from earlier_lessons import (
+    TorchSelfAttention,
+    permutation_error,
+    torch_scaled_dot_product_attention,
+)
+from lesson_checks import (
+    assert_close,
+    assert_equal,
+    assert_raises,
+    check_answer,
+    check_rng,
+    checks_passed,
+    probe,
+)
+from lesson_figures import draw_heatmap, show, text_table
+from lesson_progress import progress
+
+torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
+
+# %% [markdown]
+# `earlier_lessons` brings your tools of lessons 3 and 4, as the course solves them. To use your
+# own, paste them into a cell below this one.
+#
+# ## 1. Why is one attention not enough?
+#
+# Two sentences: "the cat sees the dog" and "the dog sees the cat". The word "sees" needs two things
+# from its sentence: **who** sees, and **who** is seen. One attention gives "sees" one row of
+# weights and one weighted average. Suppose that it gives half of its weight to each noun:
+
+# %%
+nouns = {"cat": np.array([1.0, 0.0]), "dog": np.array([0.0, 1.0])}  # made by hand: one feature each
+for before, after in (("cat", "dog"), ("dog", "cat")):
+    one_head = 0.5 * nouns[before] + 0.5 * nouns[after]  # (2,)
+    two_heads = np.concatenate([nouns[before], nouns[after]])  # (4,): word before, word after
+    print(f"the {before} sees the {after}:  one head {one_head}   two heads {two_heads}")
+
+# %% [markdown]
+# The average is the same for both sentences: who sees whom is lost. (Weights of 0.7 and 0.3 would
+# keep a trace of it. In section 6 you will see how far a trained head gets with that.) Two
+# attentions side by side lose nothing: one looks at the word before, the other at the word after,
+# and their results are **joined**, not averaged.
+#
+# Real sentences are full of such words. In "The animal didn't cross the street because it was too
+# tired", the word "it" needs its noun ("animal") and also what is said of it ("tired").
+#
+# Each of these attentions is called a **head**. To keep the cost the same, the $d_{model}$ features
+# are shared out: with $h$ heads (`num_heads` in the code) each head gets
+# $d_k = d_v = d_{model} / h$ features for its queries, keys and values. In this lesson all heads
+# have that width, `d_head`.
+#
+# $$\text{head}_i = \operatorname{Attention}(Q W^Q_i,\ K W^K_i,\ V W^V_i), \qquad
+# \operatorname{MultiHead}(Q, K, V) = [\text{head}_1, \dots, \text{head}_h]\, W^O$$
+#
+# That is the formula of Vaswani and others (2017). Here $Q$, $K$ and $V$ are the *inputs* of the
+# layer, three times the same text in self-attention. $[\dots]$ joins the heads' features. $W^O$
+# mixes them.
+#
+# ## 2. Splitting and combining
+#
+# Nobody loops over heads. One matrix $W^Q$ of size $d_{model} \times d_{model}$ projects for all
+# heads at once. Then the features are **split**, all heads attend in one batched matrix product,
+# and the results are **combined** again:
+#
+# ```
+# (batch, n, d_model)  --split-->  (batch, num_heads, n, d_head)  --attend in every head-->
+# (batch, num_heads, n, d_head)  --combine-->  (batch, n, d_model)
+# ```
+#
+# Our sentence "the black cat is sleeping" with six features and two heads. The numbers are chosen
+# so that you can read where they come from: 23 is word 2, feature 3.
+
+# %%
+words = ["the", "black", "cat", "is", "sleeping"]
+table = 10 * np.arange(5)[:, None] + np.arange(6)  # (n, d_model) = (5, 6)
+for word, row in zip(words, table):
+    print(f"{word:9s} head 0: {row[:3]}   head 1: {row[3:]}")
+
+# %% [markdown]
+# Head 0 should get a matrix `(5, 3)`: features 0 to 2 of **all five words**. Head 1 gets features 3
+# to 5 of all five words.
+#
+# **Predict, then run.** `table.reshape(2, 5, 3)` has exactly the shape that we want. Which words'
+# features does its "head 0" hold? Write down its first two rows before you run the cell.
+
+# %%
+print("'head 0' of table.reshape(2, 5, 3):")
+print(table.reshape(2, 5, 3)[0])
+
+# %% [markdown]
+# Only row 0 is right. Row 1 is 3, 4, 5: still the word "the". Row 2 should be "cat" and is "black".
+# A reshape never changes the order of the numbers in memory. It only says where rows end. The order
+# must change here, so some axes must be exchanged.
+
+# %% [markdown]
+# ### Exercise 1: `split_heads`
+#
+# Difficulty: ●●○○○ &nbsp; Importance: ●●●●● &nbsp; You should spend up to 10-15 minutes on it.
+#
+# - `x`: `(..., n, d_model)`, a NumPy array **or** a torch tensor, any number of leading axes (also
+#   none). `num_heads`: an integer.
+# - Returns `(..., num_heads, n, d_model / num_heads)`, of the same kind and dtype as `x`. Head `h`
+#   holds features `h * d_head` to `(h + 1) * d_head - 1`.
+# - Graded: any number of leading axes, both kinds, integers stay integers, `x` is not changed,
+#   gradients flow (torch).
+# - Graded error: `d_model` is not a multiple of `num_heads`: a `ValueError` that names both. For
+#   NumPy arrays and for torch tensors.
+
+
+# %% nbgrader={"grade": false, "grade_id": "split_heads", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def split_heads(x, num_heads):
+    """Cut the features into num_heads pieces and give the pieces an axis of their own.
+
+    Args:
+        x: (..., n, d_model), NumPy array or torch tensor.
+        num_heads: number of pieces.
+
+    Returns:
+        (..., num_heads, n, d_model / num_heads), same kind and dtype as x.
+
+    Raises:
+        ValueError: d_model is not a multiple of num_heads.
+    """
+    ### BEGIN SOLUTION
+    *lead, n, d_model = x.shape
+    if d_model % num_heads:
+        raise ValueError(f"d_model = {d_model} is not a multiple of num_heads = {num_heads}")
+    return x.reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(-3, -2)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_split_heads", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Two positions, six features, three heads: worked out by hand.
+x = np.array([[0, 1, 2, 3, 4, 5], [10, 11, 12, 13, 14, 15]])
+heads = split_heads(x, 3)
+assert_equal(
+    np.shape(heads),
+    (3, 2, 2),
+    "Two positions, six features and three heads give (num_heads, n, d_head) = (3, 2, 2).",
+    name="the shape",
+)
+assert_equal(
+    heads,
+    np.array([[[0, 1], [10, 11]], [[2, 3], [12, 13]], [[4, 5], [14, 15]]]),
+    "Head 0 should hold features 0 and 1 of BOTH positions: 0, 1 and 10, 11. If your head 0 holds "
+    "0, 1 and 2, 3: a reshape reads numbers in storage order and takes the next ones of the same "
+    "position. If it holds 0 and 3: your heads take every third feature instead of neighbours.",
+)
+batch = torch.tensor(np.stack([x, x + 100, x + 200, x + 300]))  # (4, 2, 6)
+heads = split_heads(batch, 3)
+message = "The same with a batch axis and torch: (4, 2, 6) gives (4, 3, 2, 2), text by text."
+assert_equal(tuple(np.shape(heads)), (4, 3, 2, 2), message, name="the shape")
+assert_equal(
+    heads[1],
+    torch.tensor([[[0, 1], [10, 11]], [[2, 3], [12, 13]], [[4, 5], [14, 15]]]) + 100,
+    message,
+    name="text 1",
+)
+for kind in (np.zeros, torch.zeros):
+    with assert_raises(ValueError, f"Six features do not fill four heads ({kind.__module__})."):
+        split_heads(kind((2, 6)), 4)
+checks_passed("split_heads")
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_split_heads_batches", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of split_heads: no, one, two and three leading axes, both kinds.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+for lead in ((), (7,), (1,), (2, 3), (2, 1, 3)):
+    for num_heads in (2, 3, 4):
+        x = rng.normal(size=(*lead, 5, 12))
+        expected = np.stack(np.split(x, num_heads, axis=-1), axis=-3)
+        message = (
+            f"With leading axes {lead} and {num_heads} heads: the head axis belongs directly "
+            "before the position axis, whatever stands in front. Are axes counted from the end?"
+        )
+        assert_equal(split_heads(x, num_heads), expected, message)
+        assert_equal(split_heads(torch.tensor(x), num_heads), torch.tensor(expected), message)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_split_heads_edges", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of split_heads: one head, one feature a head, one position.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+for n, d_model, num_heads in ((5, 6, 1), (5, 6, 6), (1, 6, 2), (1, 1, 1), (6, 6, 3), (3, 8, 2)):
+    x = rng.normal(size=(2, n, d_model))
+    expected = np.stack(np.split(x, num_heads, axis=-1), axis=-3)
+    message = f"{n} positions, d_model = {d_model}, {num_heads} heads: this is a valid split."
+    assert_equal(split_heads(x, num_heads), expected, message)
+    assert_equal(split_heads(torch.tensor(x), num_heads), torch.tensor(expected), message)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_split_heads_dtypes", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of split_heads: every dtype is kept, and the kind of array.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+numbers = rng.integers(-99, 100, size=(3, 4, 6))
+for dtype in (np.int64, np.int32, np.float32, np.float64):
+    x = numbers.astype(dtype)
+    expected = np.stack(np.split(x, 2, axis=-1), axis=-3)
+    message = f"{dtype.__name__} should stay {dtype.__name__}, NumPy NumPy, and torch torch."
+    assert_equal(split_heads(x, 2), expected, message)
+    assert_equal(split_heads(torch.tensor(x), 2), torch.tensor(expected), message)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_split_heads_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of split_heads: the argument keeps values and shape; gradients flow; any layout.
+### BEGIN HIDDEN TESTS
+@probe
+def argument_after(x, num_heads):
+    split_heads(x, num_heads)
+    return x
+
+
+@probe
+def gradient(x, direction):
+    x = x.clone().requires_grad_()
+    heads = split_heads(x, 3)
+    if heads.requires_grad:
+        (heads * direction).sum().backward()
+    return x.grad
+
+
+@probe
+def of_turned_around(x, num_heads):
+    return split_heads(x.swapaxes(-1, -2), num_heads)  # not contiguous in memory
+
+
+rng = check_rng()
+x = rng.normal(size=(2, 5, 6))
+for given in (x, torch.tensor(x)):
+    copy = given.copy() if isinstance(given, np.ndarray) else given.clone()
+    assert_equal(argument_after(copy, 3), given, "x was changed by the call.", name="x")
+    turned = given.swapaxes(-1, -2)
+    turned = turned.copy() if isinstance(turned, np.ndarray) else turned.contiguous()
+    expected = np.stack(np.split(x, 3, axis=-1), axis=-3)
+    expected = expected if isinstance(given, np.ndarray) else torch.tensor(expected)
+    message = "x need not lie in memory in the usual order: it may be the transpose of another."
+    assert_equal(of_turned_around(turned, 3), expected, message)
+direction = torch.tensor(rng.normal(size=(2, 3, 5, 2)))
+expected = torch.cat(direction.unbind(-3), dim=-1)
+message = "Gradients should flow through split_heads. Is something detached or copied to NumPy?"
+assert_close(gradient(torch.tensor(x), direction), expected, message, name="the gradient")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_split_heads_errors", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of split_heads: d_model that does not divide, NumPy and torch.
+### BEGIN HIDDEN TESTS
+for shape, num_heads in (((3, 7), 2), ((2, 4, 6), 4), ((4, 8), 3), ((2, 3, 4), 8), ((5, 12), 5)):
+    for x in (np.ones(shape), torch.ones(shape)):
+        message = f"x of shape {shape} and num_heads = {num_heads}: a ValueError, for both kinds."
+        with assert_raises(ValueError, message):
+            split_heads(x, num_heads)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Two steps. First cut the last axis in two, `(..., n, num_heads, d_head)`: this keeps the order of
+# the numbers, so a reshape is right. Then exchange two axes, counted from the end. Look for a
+# method that NumPy arrays and torch tensors both have under one name. Reshape alone cannot do the
+# second step: it never changes the order of the numbers.
+#
+# </details>
+
+
+# %% [markdown]
+# ### Exercise 2: `combine_heads`
+#
+# Difficulty: ●●○○○ &nbsp; Importance: ●●●●● &nbsp; You should spend up to 10 minutes on it.
+#
+# The way back: the results of all heads for one position stand side by side again.
+#
+# - `x`: `(..., num_heads, n, d_head)`, NumPy array or torch tensor, any number of leading axes.
+# - Returns `(..., n, num_heads * d_head)`, same kind and dtype: head 0's features first.
+# - Graded: as in exercise 1. It is the exact inverse of `split_heads`. No errors are graded here.
+
+
+# %% nbgrader={"grade": false, "grade_id": "combine_heads", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def combine_heads(x):
+    """Put the heads' features side by side again: the inverse of split_heads.
+
+    Args:
+        x: (..., num_heads, n, d_head), NumPy array or torch tensor.
+
+    Returns:
+        (..., n, num_heads * d_head), same kind and dtype as x.
+    """
+    ### BEGIN SOLUTION
+    *lead, num_heads, n, d_head = x.shape
+    return x.swapaxes(-3, -2).reshape(*lead, n, num_heads * d_head)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_combine_heads", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Three heads, two positions, two features a head: worked out by hand.
+heads = np.array([[[0, 1], [10, 11]], [[2, 3], [12, 13]], [[4, 5], [14, 15]]])
+x = combine_heads(heads)
+assert_equal(
+    np.shape(x), (2, 6), "Three heads of (2, 2) give (n, d_model) = (2, 6).", name="the shape"
+)
+assert_equal(
+    x,
+    np.array([[0, 1, 2, 3, 4, 5], [10, 11, 12, 13, 14, 15]]),
+    "Row 0 should hold what the three heads found for position 0: 0, 1, 2, 3, 4, 5. If your row 0 "
+    "begins 0, 1, 10, 11: it mixes positions. A reshape alone reads the numbers in storage order.",
+)
+batch = torch.tensor(np.stack([heads, heads + 100, heads + 200, heads + 300]))  # (4, 3, 2, 2)
+x = combine_heads(batch)
+message = "The same with a batch axis and torch: (4, 3, 2, 2) gives (4, 2, 6), text by text."
+assert_equal(tuple(np.shape(x)), (4, 2, 6), message, name="the shape")
+assert_equal(
+    x[1],
+    torch.tensor([[0, 1, 2, 3, 4, 5], [10, 11, 12, 13, 14, 15]]) + 100,
+    message,
+    name="text 1",
+)
+checks_passed("combine_heads")
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_combine_heads_batches", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of combine_heads: no, one, two and three leading axes, both kinds.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+for lead in ((), (7,), (1,), (2, 3), (2, 1, 3)):
+    for num_heads in (2, 3, 4):
+        x = rng.normal(size=(*lead, num_heads, 5, 6))
+        expected = np.concatenate([x[..., h, :, :] for h in range(num_heads)], axis=-1)
+        message = (
+            f"With leading axes {lead} and {num_heads} heads: only the heads and the features are "
+            "merged. Are axes counted from the end?"
+        )
+        assert_equal(combine_heads(x), expected, message)
+        assert_equal(combine_heads(torch.tensor(x)), torch.tensor(expected), message)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_combine_heads_edges", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of combine_heads: one head, one feature a head, one position, equal sizes.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+for num_heads, n, d_head in ((1, 5, 6), (6, 5, 1), (2, 1, 3), (1, 1, 1), (3, 3, 2), (4, 4, 4)):
+    x = rng.normal(size=(2, num_heads, n, d_head))
+    expected = np.concatenate([x[:, h] for h in range(num_heads)], axis=-1)
+    message = f"{num_heads} heads, {n} positions, {d_head} features a head: a valid shape."
+    assert_equal(combine_heads(x), expected, message)
+    assert_equal(combine_heads(torch.tensor(x)), torch.tensor(expected), message)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_combine_heads_dtypes", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of combine_heads: every dtype is kept, and the kind of array.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+numbers = rng.integers(-99, 100, size=(3, 2, 4, 5))
+for dtype in (np.int64, np.int32, np.float32, np.float64):
+    x = numbers.astype(dtype)
+    expected = np.concatenate([x[:, 0], x[:, 1]], axis=-1)
+    message = f"{dtype.__name__} should stay {dtype.__name__}, NumPy NumPy, and torch torch."
+    assert_equal(combine_heads(x), expected, message)
+    assert_equal(combine_heads(torch.tensor(x)), torch.tensor(expected), message)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_combine_heads_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of combine_heads: the argument keeps values and shape; gradients flow; any layout.
+### BEGIN HIDDEN TESTS
+@probe
+def argument_after(x):
+    combine_heads(x)
+    return x
+
+
+@probe
+def gradient(x, direction):
+    x = x.clone().requires_grad_()
+    combined = combine_heads(x)
+    if combined.requires_grad:
+        (combined * direction).sum().backward()
+    return x.grad
+
+
+@probe
+def of_turned_around(x):
+    return combine_heads(x.swapaxes(-1, -3))  # not contiguous in memory
+
+
+rng = check_rng()
+x = rng.normal(size=(2, 3, 5, 4))
+expected = np.concatenate([x[:, h] for h in range(3)], axis=-1)
+for given in (x, torch.tensor(x)):
+    copy = given.copy() if isinstance(given, np.ndarray) else given.clone()
+    assert_equal(argument_after(copy), given, "x was changed by the call.", name="x")
+    turned = given.swapaxes(-1, -3)
+    turned = turned.copy() if isinstance(turned, np.ndarray) else turned.contiguous()
+    want = expected if isinstance(given, np.ndarray) else torch.tensor(expected)
+    message = "x need not lie in memory in the usual order: it may be the transpose of another."
+    assert_equal(of_turned_around(turned), want, message)
+direction = torch.tensor(rng.normal(size=(2, 5, 12)))
+message = "Gradients should flow through combine_heads. Is something detached or copied to NumPy?"
+got = gradient(torch.tensor(x), direction)
+assert_close(got, torch.stack(direction.chunk(3, -1), 1), message, name="the gradient")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Do the two steps of `split_heads` backwards, in the other order. (If torch refuses a `.view` here:
+# after axes were exchanged the numbers no longer lie in order. `.reshape` copies when it must.)
+#
+# </details>
+
+# %% [markdown]
+# Before you go on, one warning about testing. The obvious test of a pair "split, combine" is the
+# round trip: combine what you have split, and compare. **Predict, then run:** the pair below is
+# wrong in both halves. Does the round trip find it?
+
+# %%
+wrong_split = table.reshape(2, 5, 3)  # (num_heads, n, d_head), with mixed positions
+round_trip = wrong_split.reshape(5, 6)
+print("round trip gives the table back:", np.array_equal(round_trip, table))
+
+# %% [markdown]
+# It does not: the two errors cancel. A round trip shows that nothing was lost. It does not show
+# that anything is at its place. Your test of exercise 1 therefore compares with numbers made by
+# hand.
+
+# %% [markdown]
+# ## 3. The layer
+#
+# Now the whole layer. In torch, a projection is an `nn.Linear`: it holds a weight `(out, in)` and a
+# bias, and works on the last axis, whatever stands in front.
+#
+# 1. Project: `W_q(query)`, `W_k(key)`, `W_v(value)`.
+# 2. Split each into heads.
+# 3. Attend, with lesson 3's `torch_scaled_dot_product_attention`. It takes any number of leading
+#    axes, so it does not notice that one of them counts heads. It scales by the width of the
+#    vectors it gets: $\sqrt{d_{head}}$, and not $\sqrt{d_{model}}$.
+# 4. Combine.
+# 5. Project with `W_o`.
+#
+# Only the mask needs thought. The weights have a head axis that `query` does not have. A mask for
+# each text has shape `(batch, n_q, n_k)`, and the weights `(batch, num_heads, n_q, n_k)`.
+# Broadcasting compares axes from the right: `batch` of the mask would meet `num_heads`. With other
+# sizes this is an error. With as many texts as heads it is silent: head 0 of *every* text gets the
+# mask of text 0.
+
+# %% [markdown]
+# ### Exercise 3: `MultiHeadAttention`
+#
+# Difficulty: ●●●●○ &nbsp; Importance: ●●●●● &nbsp; You should spend up to 30-40 minutes on it.
+#
+# The layer of the paper. Lessons 6, 8 and 9 are built from yours.
+#
+# - `MultiHeadAttention(d_model, num_heads)`; `W_q`, `W_k`, `W_v`, `W_o` are
+#   `nn.Linear(d_model, d_model)`, with bias.
+# - `forward(query, key=None, value=None, mask=None)`; `key` defaults to `query`, `value` to `key`.
+#   `query (..., n_q, d_model)`, `key` and `value` `(..., n_k, d_model)`; leading axes broadcast.
+# - Returns `(output (..., n_q, d_model), weights (..., num_heads, n_q, n_k))`. Head `h` works on
+#   features `h * d_head` to `(h + 1) * d_head - 1` of the projections. Nothing is averaged.
+# - `mask`: `None` or a boolean tensor; `True` = may attend. It has a head axis exactly when it has
+#   **more axes than `query`**. Otherwise it serves every head: give it an axis of length 1 before
+#   its last two. A mask with one axis, `(n_k,)`, simply broadcasts. With `num_heads = 8`:
+#
+# | `query` | `mask` | meaning |
+# |---|---|---|
+# | `(n_q, d_model)` | `(n_q, n_k)` | one mask for all heads |
+# | `(n_q, d_model)` | `(8, n_q, n_k)` | a mask for each head |
+# | `(batch, n_q, d_model)` | `(n_k,)` or `(n_q, n_k)` | one mask for all texts and heads |
+# | `(batch, n_q, d_model)` | `(batch, n_q, n_k)` or `(batch, 1, n_k)` | a mask for each text |
+# | `(batch, n_q, d_model)` | `(batch, 8, n_q, n_k)` | a mask for each text and head |
+#
+# - A query that may attend to nothing: weights 0, and the output row is the bias of `W_o`. No NaN,
+#   and all gradients finite.
+# - Gradients flow through both results, to the inputs and to all parameters. Float64 stays float64
+#   (after `layer.double()`). The arguments are not changed.
+# - Graded error: `d_model` is not a multiple of `num_heads`: a `ValueError` from the constructor.
+
+
+# %% nbgrader={"grade": false, "grade_id": "MultiHeadAttention", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+class MultiHeadAttention(nn.Module):
+    """Multi-head attention: num_heads attentions side by side, then one projection.
+
+    Parts W_q, W_k, W_v, W_o: nn.Linear(d_model, d_model).
+
+    Raises:
+        ValueError: d_model is not a multiple of num_heads.
+    """
+
+    def __init__(self, d_model, num_heads):
+        ### BEGIN SOLUTION
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"d_model = {d_model} is not a multiple of num_heads = {num_heads}")
+        self.num_heads = num_heads
+        self.W_q = nn.Linear(d_model, d_model)
+        self.W_k = nn.Linear(d_model, d_model)
+        self.W_v = nn.Linear(d_model, d_model)
+        self.W_o = nn.Linear(d_model, d_model)
+        ### END SOLUTION
+
+    def forward(self, query, key=None, value=None, mask=None):
+        """Attend in every head.
+
+        Args:
+            query: (..., n_q, d_model).
+            key: (..., n_k, d_model); None means query.
+            value: (..., n_k, d_model); None means key.
+            mask: boolean, True = may attend; with a head axis exactly when it has more axes
+                than query, otherwise it serves every head.
+
+        Returns:
+            output (..., n_q, d_model) and weights (..., num_heads, n_q, n_k).
+        """
+        ### BEGIN SOLUTION
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)  # (..., 1, n_q, n_k): the same for every head
+        Q = split_heads(self.W_q(query), self.num_heads)  # (..., num_heads, n_q, d_head)
+        K = split_heads(self.W_k(key), self.num_heads)  # (..., num_heads, n_k, d_head)
+        V = split_heads(self.W_v(value), self.num_heads)  # (..., num_heads, n_k, d_head)
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+        ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Twelve features, three heads, four queries, five keys; compared with torch's own function.
+@probe
+def attend(parts, num_heads, query, key, value, mask):
+    layer = MultiHeadAttention(query.shape[-1], num_heads)
+    with torch.no_grad():
+        for name, (weight, bias) in parts.items():
+            getattr(layer, name).weight.copy_(weight)
+            getattr(layer, name).bias.copy_(bias)
+        return layer(query, key, value, mask)
+
+
+rng = check_rng()
+shapes = {"weight": (12, 12), "bias": (12,)}
+W_q, W_k, W_v, W_o = (
+    tuple(torch.tensor(0.4 * rng.normal(size=s), dtype=torch.float32) for s in shapes.values())
+    for _ in range(4)
+)
+parts = {"W_q": W_q, "W_k": W_k, "W_v": W_v, "W_o": W_o}
+query, key, value = (
+    torch.tensor(rng.normal(size=(2, n, 12)), dtype=torch.float32) for n in (4, 5, 5)
+)
+T, N = True, False
+mask = torch.tensor([[T, N, N, T, N], [N, T, T, N, T], [T, T, T, T, T], [N, N, N, N, T]])
+for given in (None, mask):
+    both = attend(parts, 3, query, key, value, given)
+    assert_equal(
+        len(both) if isinstance(both, (tuple, list)) else 1,
+        2,
+        "forward should return two things: the output and the weights.",
+        name="the number of results",
+    )
+    output, weights = both
+    assert_equal(
+        tuple(np.shape(weights)),
+        (2, 3, 4, 5),
+        "The second result should be the weights of every head, (batch, num_heads, n_q, n_k): not "
+        "averaged over the heads.",
+        name="the shape of the second result",
+    )
+    assert_close(
+        weights.sum(dim=-1),
+        torch.ones(2, 3, 4),
+        "In every head each row of the weights should sum to 1. Is the softmax over the keys?",
+        name="the sum of each row",
+    )
+    expected, expected_weights = F.multi_head_attention_forward(
+        *(x.transpose(0, 1) for x in (query, key, value)),  # this function wants (n, batch, d)
+        12,
+        3,
+        None,
+        torch.cat([W_q[1], W_k[1], W_v[1]]),
+        None,
+        None,
+        False,
+        0.0,
+        *W_o,
+        attn_mask=None if given is None else ~given,  # ... and a mask that is True = hidden
+        use_separate_proj_weight=True,
+        q_proj_weight=W_q[0],
+        k_proj_weight=W_k[0],
+        v_proj_weight=W_v[0],
+        average_attn_weights=False,
+    )
+    message = (
+        "The weights of the heads differ from torch's. Is each head scaled by the square root of "
+        "its own width, d_model / num_heads? Do the keys come from `key`?"
+        if given is None
+        else "With a mask the weights differ from torch's. True means: may attend."
+    )
+    assert_close(weights, expected_weights, message, name="weights")
+    message = (
+        "The weights are right and the output is not. Do the values come from `value`? Are the "
+        "heads combined position by position? Is W_o applied last?"
+    )
+    assert_close(output, expected.transpose(0, 1), message, name="output")
+
+
+@probe
+def make(d_model, num_heads):
+    MultiHeadAttention(d_model, num_heads)
+
+
+with assert_raises(ValueError, "MultiHeadAttention(12, 5): twelve features do not fill 5 heads."):
+    make(12, 5)
+checks_passed("MultiHeadAttention")
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention_parts", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of MultiHeadAttention: the four nn.Linear and their shapes.
+### BEGIN HIDDEN TESTS
+@probe
+def describe(d_model, num_heads):
+    layer = MultiHeadAttention(d_model, num_heads)
+    described = {}
+    for name in ("W_q", "W_k", "W_v", "W_o"):
+        part = getattr(layer, name)
+        kinds = [one.__name__ for one in type(part).__mro__]
+        bias = None if part.bias is None else list(part.bias.shape)
+        described[name] = kinds, list(part.weight.shape), bias
+    return described, [name for name, _ in layer.named_parameters()]
+
+
+for d_model, num_heads in ((12, 3), (8, 8), (6, 1)):
+    described, names = describe(d_model, num_heads)
+    for name in ("W_q", "W_k", "W_v", "W_o"):
+        kinds, weight, bias = described[name]
+        message = f"{name} should be nn.Linear({d_model}, {d_model}), with a bias."
+        assert_equal("Linear" in kinds, True, message)
+        assert_equal(weight, [d_model, d_model], message, name=f"the shape of {name}.weight")
+        assert_equal(bias, [d_model], message, name=f"the shape of {name}.bias")
+        for what in ("weight", "bias"):
+            assert_equal(f"{name}.{what}" in names, True, f"{name}.{what} should be a parameter.")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention_batches", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of MultiHeadAttention: leading axes, equal and different; several numbers of heads.
+### BEGIN HIDDEN TESTS
+@probe
+def attend(parts, num_heads, query, key, value):
+    layer = MultiHeadAttention(query.shape[-1], num_heads).double()
+    with torch.no_grad():
+        for name, (weight, bias) in parts.items():
+            getattr(layer, name).weight.copy_(weight)
+            getattr(layer, name).bias.copy_(bias)
+        return layer(query, key, value)
+
+
+def by_torch(parts, num_heads, query, key, value):
+    given = (("W_q", query), ("W_k", key), ("W_v", value))
+    Q, K, V = (torch.stack(F.linear(x, *parts[p]).chunk(num_heads, -1), -3) for p, x in given)
+    V = torch.cat([V, torch.eye(V.shape[-2], dtype=V.dtype).expand(*V.shape[:-1], -1)], -1)
+    lead = torch.broadcast_shapes(Q.shape[:-2], K.shape[:-2], V.shape[:-2])
+    Q, K, V = (x.expand(*lead, *x.shape[-2:]) for x in (Q, K, V))
+    both = F.scaled_dot_product_attention(Q, K, V)
+    heads, weights = both[..., : Q.shape[-1]], both[..., Q.shape[-1] :]
+    return F.linear(torch.cat(heads.unbind(-3), -1), *parts["W_o"]), weights
+
+
+rng = check_rng()
+cases = [
+    ((), (), (), 3),
+    ((6,), (6,), (6,), 3),
+    ((1,), (1,), (1,), 4),
+    ((2, 3), (2, 3), (2, 3), 2),
+    ((5,), (5,), (5,), 1),
+    ((5,), (5,), (5,), 12),
+    ((2, 1), (3,), (3,), 2),
+    ((6,), (), (), 3),
+    ((), (6,), (6,), 3),
+    ((2, 3), (3,), (2, 1), 4),
+]
+for lead_q, lead_k, lead_v, num_heads in cases:
+    parts = {
+        name: (torch.tensor(0.4 * rng.normal(size=(12, 12))), torch.tensor(rng.normal(size=12)))
+        for name in ("W_q", "W_k", "W_v", "W_o")
+    }
+    query = torch.tensor(rng.normal(size=(*lead_q, 4, 12)))
+    key = torch.tensor(rng.normal(size=(*lead_k, 5, 12)))
+    value = torch.tensor(rng.normal(size=(*lead_v, 5, 12)))
+    output, weights = attend(parts, num_heads, query, key, value)
+    expected, expected_weights = by_torch(parts, num_heads, query, key, value)
+    message = (
+        f"Leading axes {lead_q} of query, {lead_k} of key, {lead_v} of value, {num_heads} heads: "
+        "any number of leading axes is allowed, and they broadcast."
+    )
+    assert_close(weights, expected_weights, message, name="weights")
+    assert_close(output, expected, message, name="output")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention_defaults", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of MultiHeadAttention: what key and value are when they are left out.
+### BEGIN HIDDEN TESTS
+@probe
+def attend(parts, given):
+    layer = MultiHeadAttention(12, 3).double()
+    with torch.no_grad():
+        for name, (weight, bias) in parts.items():
+            getattr(layer, name).weight.copy_(weight)
+            getattr(layer, name).bias.copy_(bias)
+        return layer(**given)
+
+
+def by_torch(parts, query, key, value):
+    given = (("W_q", query), ("W_k", key), ("W_v", value))
+    Q, K, V = (torch.stack(F.linear(x, *parts[p]).chunk(3, -1), -3) for p, x in given)
+    heads = F.scaled_dot_product_attention(Q, K, V)
+    return F.linear(torch.cat(heads.unbind(-3), -1), *parts["W_o"])
+
+
+rng = check_rng()
+parts = {
+    name: (torch.tensor(0.4 * rng.normal(size=(12, 12))), torch.tensor(rng.normal(size=12)))
+    for name in ("W_q", "W_k", "W_v", "W_o")
+}
+query, key, value, other = (torch.tensor(rng.normal(size=(2, n, 12))) for n in (4, 5, 5, 4))
+cases = [
+    ({"query": query}, (query, query, query)),
+    ({"query": query, "key": key}, (query, key, key)),
+    ({"query": query, "key": other}, (query, other, other)),
+    ({"query": query, "value": other}, (query, query, other)),
+    ({"query": query, "key": key, "value": value}, (query, key, value)),
+]
+for given, (q, k, v) in cases:
+    message = (
+        f"Called with {', '.join(given)}: key should default to query, and value to key (not to "
+        "query)."
+    )
+    output, weights = attend(parts, given)
+    assert_close(output, by_torch(parts, q, k, v), message, name="output")
+    assert_equal(tuple(weights.shape), (2, 3, 4, k.shape[-2]), message, name="weights' shape")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention_masks", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of MultiHeadAttention: masks without a head axis serve every head.
+### BEGIN HIDDEN TESTS
+@probe
+def attend(parts, num_heads, query, key, mask):
+    layer = MultiHeadAttention(query.shape[-1], num_heads).double()
+    with torch.no_grad():
+        for name, (weight, bias) in parts.items():
+            getattr(layer, name).weight.copy_(weight)
+            getattr(layer, name).bias.copy_(bias)
+        return layer(query, key, mask=mask)
+
+
+def by_torch(parts, num_heads, query, key, mask):
+    given = (("W_q", query), ("W_k", key), ("W_v", key))
+    Q, K, V = (torch.stack(F.linear(x, *parts[p]).chunk(num_heads, -1), -3) for p, x in given)
+    V = torch.cat([V, torch.eye(V.shape[-2], dtype=V.dtype).expand(*V.shape[:-1], -1)], -1)
+    lead = torch.broadcast_shapes(Q.shape[:-2], K.shape[:-2], V.shape[:-2])
+    Q, K, V = (x.expand(*lead, *x.shape[-2:]) for x in (Q, K, V))
+    mask = mask.expand(*lead, Q.shape[-2], K.shape[-2])
+    both = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask)
+    heads, weights = both[..., : Q.shape[-1]], both[..., Q.shape[-1] :]
+    return F.linear(torch.cat(heads.unbind(-3), -1), *parts["W_o"]), weights
+
+
+rng = check_rng()
+cases = [  # leading axes of query and of key, number of heads, shape of the mask
+    ((), (), 3, (5,)),
+    ((), (), 3, (4, 5)),
+    ((), (), 3, (1, 5)),
+    ((6,), (6,), 3, (5,)),
+    ((6,), (6,), 3, (4, 5)),
+    ((6,), (6,), 3, (6, 4, 5)),
+    ((6,), (6,), 3, (6, 1, 5)),
+    ((6,), (6,), 3, (1, 4, 5)),
+    ((3,), (3,), 3, (3, 4, 5)),  # as many texts as heads: a mask for each text all the same
+    ((4,), (4,), 2, (4, 5)),  # as many texts as queries
+    ((2, 3), (2, 3), 3, (5,)),
+    ((2, 3), (2, 3), 3, (4, 5)),
+    ((2, 3), (2, 3), 3, (3, 4, 5)),
+    ((2, 3), (2, 3), 3, (2, 3, 4, 5)),
+    ((2, 3), (2, 3), 4, (2, 3, 1, 5)),
+    ((2, 3), (2, 3), 4, (2, 1, 1, 5)),
+    ((6,), (), 3, (6, 4, 5)),
+    ((), (6,), 3, (4, 5)),
+    ((3,), (2, 3), 3, (3, 4, 5)),
+]
+for lead_q, lead_k, num_heads, shape in cases:
+    parts = {
+        name: (torch.tensor(0.4 * rng.normal(size=(12, 12))), torch.tensor(rng.normal(size=12)))
+        for name in ("W_q", "W_k", "W_v", "W_o")
+    }
+    query = torch.tensor(rng.normal(size=(*lead_q, 4, 12)))
+    key = torch.tensor(rng.normal(size=(*lead_k, 5, 12)))
+    mask = torch.tensor(rng.random(shape) < 0.5)
+    mask[..., 1], mask[..., 3] = True, False
+    with_heads = mask if mask.ndim < 2 else mask.unsqueeze(-3)
+    expected, expected_weights = by_torch(parts, num_heads, query, key, with_heads)
+    output, weights = attend(parts, num_heads, query, key, mask)
+    message = (
+        f"query of shape {tuple(query.shape)}, {num_heads} heads, mask of shape {shape}: this mask "
+        "has no head axis and serves every head. Where is the new axis inserted, and when?"
+    )
+    assert_close(weights, expected_weights, message, name="weights")
+    assert_close(output, expected, message, name="output")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention_head_masks", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of MultiHeadAttention: masks with a head axis, which have more axes than query.
+### BEGIN HIDDEN TESTS
+@probe
+def attend(parts, num_heads, query, key, mask):
+    layer = MultiHeadAttention(query.shape[-1], num_heads).double()
+    with torch.no_grad():
+        for name, (weight, bias) in parts.items():
+            getattr(layer, name).weight.copy_(weight)
+            getattr(layer, name).bias.copy_(bias)
+        return layer(query, key, mask=mask)
+
+
+def by_torch(parts, num_heads, query, key, mask):
+    given = (("W_q", query), ("W_k", key), ("W_v", key))
+    Q, K, V = (torch.stack(F.linear(x, *parts[p]).chunk(num_heads, -1), -3) for p, x in given)
+    V = torch.cat([V, torch.eye(V.shape[-2], dtype=V.dtype).expand(*V.shape[:-1], -1)], -1)
+    lead = torch.broadcast_shapes(Q.shape[:-2], K.shape[:-2], V.shape[:-2])
+    Q, K, V = (x.expand(*lead, *x.shape[-2:]) for x in (Q, K, V))
+    mask = mask.expand(*lead, Q.shape[-2], K.shape[-2])
+    both = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask)
+    heads, weights = both[..., : Q.shape[-1]], both[..., Q.shape[-1] :]
+    return F.linear(torch.cat(heads.unbind(-3), -1), *parts["W_o"]), weights
+
+
+rng = check_rng()
+cases = [  # leading axes of query and of key, shape of the mask; three heads
+    ((), (), (3, 4, 5)),
+    ((), (), (1, 4, 5)),
+    ((), (), (3, 1, 5)),
+    ((6,), (6,), (6, 3, 4, 5)),
+    ((6,), (6,), (6, 1, 1, 5)),
+    ((6,), (6,), (1, 3, 4, 5)),
+    ((3,), (3,), (3, 3, 4, 5)),
+    ((2, 3), (2, 3), (2, 3, 3, 4, 5)),
+    ((2, 3), (2, 3), (1, 1, 3, 4, 5)),
+    ((6,), (), (6, 3, 4, 5)),
+    ((), (6,), (3, 4, 5)),  # more axes than query, whatever key has
+    ((3,), (2, 3), (3, 3, 1, 5)),
+]
+for lead_q, lead_k, shape in cases:
+    parts = {
+        name: (torch.tensor(0.4 * rng.normal(size=(12, 12))), torch.tensor(rng.normal(size=12)))
+        for name in ("W_q", "W_k", "W_v", "W_o")
+    }
+    query = torch.tensor(rng.normal(size=(*lead_q, 4, 12)))
+    key = torch.tensor(rng.normal(size=(*lead_k, 5, 12)))
+    mask = torch.tensor(rng.random(shape) < 0.5)
+    mask[..., 1], mask[..., 3] = True, False
+    expected, expected_weights = by_torch(parts, 3, query, key, mask)
+    output, weights = attend(parts, 3, query, key, mask)
+    message = (
+        f"query of shape {tuple(query.shape)}, 3 heads, mask of shape {shape}: it has more axes "
+        "than query, so its third axis from the end is the head axis, and it is used as it is."
+    )
+    assert_close(weights, expected_weights, message, name="weights")
+    assert_close(output, expected, message, name="output")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention_nothing", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of MultiHeadAttention: queries that may attend to nothing.
+### BEGIN HIDDEN TESTS
+@probe
+def attend(parts, query, key, mask):
+    layer = MultiHeadAttention(12, 3).double()
+    with torch.no_grad():
+        for name, (weight, bias) in parts.items():
+            getattr(layer, name).weight.copy_(weight)
+            getattr(layer, name).bias.copy_(bias)
+        return layer(query, key, mask=mask)
+
+
+def by_torch(parts, query, key, mask):
+    given = (("W_q", query), ("W_k", key), ("W_v", key))
+    Q, K, V = (torch.stack(F.linear(x, *parts[p]).chunk(3, -1), -3) for p, x in given)
+    V = torch.cat([V, torch.eye(5, dtype=V.dtype).expand(*V.shape[:-1], -1)], -1)
+    both = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask.expand(2, 3, 4, 5))
+    return F.linear(torch.cat(both[..., :4].unbind(-3), -1), *parts["W_o"]), both[..., 4:]
+
+
+rng = check_rng()
+parts = {
+    name: (torch.tensor(0.4 * rng.normal(size=(12, 12))), torch.tensor(3 + rng.normal(size=12)))
+    for name in ("W_q", "W_k", "W_v", "W_o")
+}
+query, key = (torch.tensor(rng.normal(size=(2, n, 12))) for n in (4, 5))
+some_queries = torch.tensor(rng.random((4, 5)) < 0.6)
+some_queries[:, 0], some_queries[2] = True, False
+one_text = torch.tensor([[[True, True, False, True, False]], [[False] * 5]])
+one_head = torch.ones(2, 3, 4, 5, dtype=torch.bool)
+one_head[0, 1, 2] = one_head[1, 0] = False
+by_query = torch.tensor([[True], [False], [True], [False]])
+for mask in (some_queries, one_text, one_head, by_query, torch.zeros(5, dtype=torch.bool)):
+    with_heads = mask.unsqueeze(-3) if 2 <= mask.ndim <= 3 else mask
+    output, weights = attend(parts, query, key, mask)
+    expected, expected_weights = by_torch(parts, query, key, with_heads)
+    message = (
+        "A query that may attend to nothing should have weights 0, no NaN and no even average. "
+        f"Its heads give 0, so its output is the bias of W_o (mask of shape {tuple(mask.shape)})."
+    )
+    blocked = ~with_heads.expand(2, 3, 4, 5).any(dim=-1)
+    assert_equal(weights[blocked], torch.zeros_like(expected_weights[blocked]), message)
+    assert_close(weights, expected_weights, message, name="weights")
+    assert_close(output, expected, message, name="output")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention_gradients", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of MultiHeadAttention: gradients through output and weights, also where a row of
+# the mask is empty; to the inputs and to all parameters.
+### BEGIN HIDDEN TESTS
+@probe
+def gradients(parts, inputs, mask, of_output, of_weights):
+    layer = MultiHeadAttention(12, 3).double()
+    with torch.no_grad():
+        for name, (weight, bias) in parts.items():
+            getattr(layer, name).weight.copy_(weight)
+            getattr(layer, name).bias.copy_(bias)
+    leaves = [x.clone().requires_grad_() for x in inputs]
+    output, weights = layer(*leaves, mask)
+    ((output * of_output).sum() + (weights * of_weights).sum()).backward()
+    found = [x.grad for x in leaves]
+    for name in parts:
+        found += [getattr(layer, name).weight.grad, getattr(layer, name).bias.grad]
+    return found
+
+
+def gradients_by_torch(parts, inputs, mask, of_output, of_weights):
+    leaves = [x.clone().requires_grad_() for x in inputs]
+    parts = {name: [x.clone().requires_grad_() for x in pair] for name, pair in parts.items()}
+    given = zip(("W_q", "W_k", "W_v"), leaves)
+    Q, K, V = (torch.stack(F.linear(x, *parts[p]).chunk(3, -1), -3) for p, x in given)
+    V = torch.cat([V, torch.eye(5, dtype=V.dtype).expand(*V.shape[:-1], -1)], -1)
+    whole = None if mask is None else mask.expand(2, 3, 4, 5)
+    both = F.scaled_dot_product_attention(Q, K, V, attn_mask=whole)
+    output = F.linear(torch.cat(both[..., :4].unbind(-3), -1), *parts["W_o"])
+    ((output * of_output).sum() + (both[..., 4:] * of_weights).sum()).backward()
+    tensors = leaves + [x for pair in parts.values() for x in pair]
+    return [torch.zeros_like(x) if x.grad is None else x.grad for x in tensors]
+
+
+rng = check_rng()
+parts = {
+    name: (torch.tensor(0.4 * rng.normal(size=(12, 12))), torch.tensor(rng.normal(size=12)))
+    for name in ("W_q", "W_k", "W_v", "W_o")
+}
+inputs = [torch.tensor(rng.normal(size=(2, n, 12))) for n in (4, 5, 5)]
+A, B = (torch.tensor(rng.normal(size=shape)) for shape in ((2, 4, 12), (2, 3, 4, 5)))
+mask = torch.tensor(rng.random((2, 3, 4, 5)) < 0.6)
+mask[..., 2] = True
+empty = mask.clone()
+empty[0, :, 1] = empty[1, 2] = False
+names = ["query", "key", "value"]
+names += [f"{part}.{what}" for part in parts for what in ("weight", "bias")]
+cases = [("both results", None, A, B), ("both results", mask, A, B), ("the output", mask, A, 0 * B)]
+cases += [("the weights", mask, 0 * A, B), ("both results, with empty rows,", empty, A, B)]
+for which, given, out, wei in cases:
+    expected = gradients_by_torch(parts, inputs, given, out, wei)
+    for name, one, other in zip(names, gradients(parts, inputs, given, out, wei), expected):
+        if one is None and not other.any():
+            continue  # a parameter that takes no part may have no gradient at all
+        assert_close(
+            one,
+            other,
+            f"The gradient of {name} through {which} is not what it should be. Is something "
+            "detached? With empty rows every gradient should be finite.",
+            name=f"the gradient of {name}",
+        )
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of MultiHeadAttention: arguments unchanged, the same result twice, float64 precise.
+### BEGIN HIDDEN TESTS
+@probe
+def attend_twice(parts, query, key, value, mask):
+    layer = MultiHeadAttention(12, 3).double()
+    with torch.no_grad():
+        for name, (weight, bias) in parts.items():
+            getattr(layer, name).weight.copy_(weight)
+            getattr(layer, name).bias.copy_(bias)
+        first = layer(query, key, value, mask)
+        second = layer(query, key, value, mask)
+    return first, second, (query, key, value, mask)
+
+
+def by_torch(parts, query, key, value, mask):
+    given = (("W_q", query), ("W_k", key), ("W_v", value))
+    Q, K, V = (torch.stack(F.linear(x, *parts[p]).chunk(3, -1), -3) for p, x in given)
+    heads = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask)
+    return F.linear(torch.cat(heads.unbind(-3), -1), *parts["W_o"])
+
+
+rng = check_rng()
+parts = {
+    name: (torch.tensor(0.4 * rng.normal(size=(12, 12))), torch.tensor(rng.normal(size=12)))
+    for name in ("W_q", "W_k", "W_v", "W_o")
+}
+given = [torch.tensor(rng.normal(size=(2, n, 12))) for n in (4, 5, 5)]
+given.append(torch.tensor(rng.random((4, 5)) < 0.6))
+given[-1][1] = False
+first, second, after = attend_twice(parts, *(x.clone() for x in given))
+for name, now, before in zip(("query", "key", "value", "mask"), after, given):
+    assert_equal(now, before, f"{name} was changed by the call.", name=name)
+message = "The same call twice should give the same result. Is there dropout, or a stored state?"
+assert_equal(second[0], first[0], message, name="output")
+assert_equal(second[1], first[1], message, name="weights")
+message = "Float64 should stay float64, also on the way: is something computed in float32?"
+expected = by_torch(parts, *given)
+assert_close(first[0], expected, message, name="output", rtol=1e-10, atol=1e-12)
+assert_equal(first[1].dtype == torch.float64, True, message, name="weights are float64")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention_errors", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of MultiHeadAttention: the constructor refuses what does not divide, and only that.
+### BEGIN HIDDEN TESTS
+@probe
+def make(d_model, num_heads):
+    MultiHeadAttention(d_model, num_heads)
+    return "made"
+
+
+for d_model, num_heads in ((12, 5), (7, 2), (4, 8), (10, 3), (9, 6), (8, 3)):
+    message = f"MultiHeadAttention({d_model}, {num_heads}) should be refused with a ValueError."
+    with assert_raises(ValueError, message):
+        make(d_model, num_heads)
+for d_model, num_heads in ((7, 7), (7, 1), (9, 3), (1, 1), (10, 5)):
+    message = f"MultiHeadAttention({d_model}, {num_heads}) is valid."
+    assert_equal(make(d_model, num_heads), "made", message)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# You have all the parts: four linear layers, `split_heads`, the attention of lesson 3 (it takes any
+# number of leading axes, so the head axis is just one more), `combine_heads`. Nothing needs a loop.
+# For the mask, compare its number of axes with that of `query` **before** you split anything. What
+# happens to a mask with one axis if nothing is inserted?
+#
+# </details>
+
+# %% [markdown]
+# ### Side by side, literally
+#
+# Is it really several self-attentions side by side? Lesson 4's `TorchSelfAttention` can tell. We
+# cut our three large matrices into one small layer for each head, run the small layers one by one,
+# and join their results.
+#
+# **Predict, then run.** By how much will the results differ? And will one *fused* projection, with
+# all three large matrices stacked into one of $3\,d_{model}$ rows, differ from three separate ones?
+
+# %% tags=["demonstration"]
+torch.manual_seed(0)
+layer = MultiHeadAttention(6, 2)
+for part in (layer.W_q, layer.W_k, layer.W_v, layer.W_o):
+    nn.init.zeros_(part.bias)  # lesson 4's layer has no bias
+text = torch.randn(5, 6)  # five random vectors, in place of the five words
+
+small_results = []
+for h in range(2):
+    rows = slice(3 * h, 3 * h + 3)  # nn.Linear holds (out, in): a head's features are rows
+    small = TorchSelfAttention(6, 3, 3)
+    for part in ("W_q", "W_k", "W_v"):
+        getattr(small, part).weight.data = getattr(layer, part).weight.data[rows]
+    small_results.append(small(text)[0])  # (5, 3)
+one_by_one = layer.W_o(torch.cat(small_results, dim=-1))
+together, _ = layer(text)
+
+stacked = torch.cat([layer.W_q.weight, layer.W_k.weight, layer.W_v.weight])  # (18, 6)
+fused = text @ stacked.T  # (5, 18): one matrix product
+separate = torch.cat([layer.W_q(text), layer.W_k(text), layer.W_v(text)], dim=-1)
+small_error = (one_by_one - together).abs().max().item()
+fused_error = (fused - separate).abs().max().item()
+print(f"largest differences below 1e-6: heads {small_error < 1e-6}, fused {fused_error < 1e-6}")
+assert small_error < 1e-6 and fused_error < 1e-6
+
+# %% [markdown]
+# No difference beyond rounding. Separate or fused, small or large: it is the same layer, stored
+# differently. Published code uses all of these forms. Fused is often a little faster, since one
+# large matrix product uses the processor better than three small ones.
+#
+# There is one more way to read $W^O$. Joining the heads and multiplying by $W^O$ is the same as
+# this: each head has its own piece of $W^O$, and the results are **added**, $\sum_i \text{head}_i
+# W^O_i$. So every head writes its own sum term into the output. We will use that to remove a head:
+# set its piece of $W^O$ to 0.
+#
+# ### Short answer 1: `answer_cost`
+#
+# You change `num_heads` from 4 to 8 and leave $d_{model} = 64$ as it is. What changes?
+#
+# - a) The number of parameters doubles, because every head has its own matrices.
+# - b) The parameters stay as they are, and the weights need as much memory as before, because every
+#   head is half as wide.
+# - c) Nothing at all: the number of heads is only a way to store the matrices.
+# - d) The parameters and the multiplications of $QK^\top$ stay as they are; the weights
+#   `(num_heads, n, n)` need twice the memory.
+
+# %% nbgrader={"grade": false, "grade_id": "answer_cost", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+### BEGIN SOLUTION
+answer_cost = "d"
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_answer_cost", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+check_answer("answer_cost", answer_cost)
+
+# %% tags=["demonstration"]
+print("d_model = 64, a text of 10 words")
+for num_heads in (1, 4, 8):
+    layer = MultiHeadAttention(64, num_heads)
+    parameters = sum(p.numel() for p in layer.parameters())
+    num_weights = layer(torch.zeros(10, 64))[1].numel()
+    multiply_adds = num_heads * 10 * 10 * (64 // num_heads)  # of the scores: d_head for each one
+    print(f"{num_heads} heads: {parameters} parameters, {multiply_adds} multiply-adds", end="")
+    print(f" in the scores, {num_weights} weights")
+
+# %% [markdown]
+# ## 4. The same weights in PyTorch's layer
+#
+# PyTorch has this layer: `nn.MultiheadAttention`. If yours is right, both must give the same output
+# for the same weights. To see it, copy the weights. Look at what there is first.
+
+# %%
+builtin = nn.MultiheadAttention(12, num_heads=3, batch_first=True)
+for name, parameter in builtin.named_parameters():
+    print(f"{name:16s} {tuple(parameter.shape)}")
+
+# %% [markdown]
+# - `in_proj_weight` is the fused projection: the rows of $W_q$, then those of $W_k$, then those of
+#   $W_v$. `in_proj_bias` likewise. `out_proj` is $W_o$.
+# - With `bias=False` there are no biases at all, also none in `out_proj`.
+# - With `batch_first=False`, the default, the layer wants `(n, batch, d_model)`.
+# - With `kdim` or `vdim` (keys or values of another width) there is no `in_proj_weight`. Our layer
+#   does not have that option.
+# - It returns weights **averaged over the heads**, unless you say `average_attn_weights=False`.
+# - In its `attn_mask`, `True` means **is hidden**: the opposite of ours.
+# - A query that may attend to nothing gives NaN there, and the bias of `W_o` here.
+
+# %% [markdown]
+# ### Exercise 4: `load_builtin_weights`
+#
+# Difficulty: ●●●○○ &nbsp; Importance: ●●●○○ &nbsp; You should spend up to 20-25 minutes on it.
+#
+# Copy the weights of an `nn.MultiheadAttention` into your `MultiHeadAttention`, so that both give
+# the same output.
+#
+# - `attention`: a `MultiHeadAttention`, changed in place. `builtin`: an `nn.MultiheadAttention`
+#   without extra options. Returns nothing.
+# - A builtin made with `bias=False` has no biases: yours become 0. One made with
+#   `batch_first=False` expects its inputs in another order, but its weights are the same.
+# - `builtin` is not changed, no memory is shared afterwards, and your parameters stay trainable.
+# - Graded errors, each a `ValueError`: another `embed_dim` than your `d_model` (also where torch
+#   would broadcast it silently); another `num_heads`; a `kdim` or `vdim` of its own, different from
+#   `embed_dim`.
+
+
+# %% nbgrader={"grade": false, "grade_id": "load_builtin_weights", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def load_builtin_weights(attention, builtin):
+    """Copy the weights of torch's layer, so that both give the same output.
+
+    Args:
+        attention: MultiHeadAttention, changed in place.
+        builtin: nn.MultiheadAttention; not changed, shares no memory afterwards.
+
+    Raises:
+        ValueError: embed_dim or num_heads differ, or builtin has a kdim or vdim of its own.
+    """
+
+    ### BEGIN SOLUTION
+    def number_of_heads(layer: MultiHeadAttention):
+        """Read off the weights, whatever the layer calls it inside."""
+        return layer(torch.zeros_like(layer.W_q.weight))[1].shape[-3]
+
+    d_model, num_heads = attention.W_q.in_features, number_of_heads(attention)
+    if builtin.embed_dim != d_model:
+        raise ValueError(f"builtin has embed_dim = {builtin.embed_dim}, attention {d_model}")
+    if builtin.num_heads != num_heads:
+        raise ValueError(f"builtin has num_heads = {builtin.num_heads}, attention {num_heads}")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError(f"builtin has kdim = {builtin.kdim} and vdim = {builtin.vdim}")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+            layer.bias.copy_(bias)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_load_builtin_weights", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+@probe
+def attend_with_builtin_weights(state, settings, query, key, value, mask):
+    builtin = nn.MultiheadAttention(**settings)
+    builtin.load_state_dict(state)
+    attention = MultiHeadAttention(settings["embed_dim"], settings["num_heads"])
+    load_builtin_weights(attention, builtin)
+    with torch.no_grad():
+        return attention(query, key, value, mask)
+
+
+rng = check_rng()
+settings = {"embed_dim": 12, "num_heads": 3, "batch_first": True}
+builtin = nn.MultiheadAttention(**settings)
+with torch.no_grad():
+    for parameter in builtin.parameters():  # torch starts its biases at 0: that hides mistakes
+        parameter.copy_(torch.tensor(0.4 * rng.normal(size=tuple(parameter.shape))))
+query, key, value = (
+    torch.tensor(rng.normal(size=(2, n, 12)), dtype=torch.float32) for n in (4, 5, 5)
+)
+mask = torch.tensor(rng.random((4, 5)) < 0.6)
+mask[:, 2] = True
+state = dict(builtin.state_dict())
+for given in (None, mask):
+    output, weights = attend_with_builtin_weights(state, settings, query, key, value, given)
+    hidden = None if given is None else ~given  # in torch's layer True means: is hidden
+    with torch.no_grad():
+        expected, expected_weights = builtin(
+            query, key, value, attn_mask=hidden, average_attn_weights=False
+        )
+    precise = {"rtol": 1e-5, "atol": 1e-5}
+    message = (
+        "After copying, the weights of the heads differ. Which third of in_proj_weight belongs to "
+        "the queries, and which to the keys? Were the biases copied?"
+    )
+    assert_close(weights, expected_weights, message, name="weights", **precise)
+    message = (
+        "The weights agree and the output does not. Were the values' third, its bias, and both "
+        "parts of out_proj copied?"
+    )
+    assert_close(output, expected, message, name="output", **precise)
+checks_passed("load_builtin_weights")
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_load_builtin_weights_no_bias", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of load_builtin_weights: a builtin without biases.
+### BEGIN HIDDEN TESTS
+@probe
+def loaded(state, settings, query, key):
+    builtin = nn.MultiheadAttention(**settings).double()
+    builtin.load_state_dict(state)
+    attention = MultiHeadAttention(settings["embed_dim"], settings["num_heads"]).double()
+    load_builtin_weights(attention, builtin)
+    names = ("W_q", "W_k", "W_v", "W_o")
+    biases = [getattr(attention, name).bias.detach().clone() for name in names]
+    with torch.no_grad():
+        return attention(query, key), biases
+
+
+rng = check_rng()
+for num_heads in (1, 2, 4):
+    settings = {"embed_dim": 8, "num_heads": num_heads, "bias": False, "batch_first": True}
+    builtin = nn.MultiheadAttention(**settings).double()
+    with torch.no_grad():
+        for parameter in builtin.parameters():
+            parameter.copy_(torch.tensor(0.4 * rng.normal(size=tuple(parameter.shape))))
+        query, key = (torch.tensor(rng.normal(size=(2, n, 8))) for n in (4, 5))
+        expected, _ = builtin(query, key, key)
+    (output, _), biases = loaded(dict(builtin.state_dict()), settings, query, key)
+    message = "A builtin with bias=False has no biases: all four of yours should become 0."
+    for name, bias in zip(("W_q", "W_k", "W_v", "W_o"), biases):
+        assert_equal(bias, torch.zeros(8, dtype=torch.float64), message, name=f"{name}.bias")
+    assert_close(output, expected, message, name="output")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_load_builtin_weights_settings", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of load_builtin_weights: batch_first=False, kdim and vdim equal to embed_dim,
+# several numbers of heads, float64, frozen weights, a layer loaded twice.
+### BEGIN HIDDEN TESTS
+@probe
+def loaded(states, settings, frozen, query, key):
+    attention = MultiHeadAttention(settings["embed_dim"], settings["num_heads"]).double()
+    for state in states:
+        builtin = nn.MultiheadAttention(**settings).double()
+        builtin.load_state_dict(state)
+        builtin.requires_grad_(not frozen)
+        load_builtin_weights(attention, builtin)
+    with torch.no_grad():
+        return attention(query, key)
+
+
+rng = check_rng()
+cases = [
+    {"embed_dim": 12, "num_heads": 3, "batch_first": False},
+    {"embed_dim": 12, "num_heads": 3, "batch_first": False, "bias": False},
+    {"embed_dim": 12, "num_heads": 1},
+    {"embed_dim": 12, "num_heads": 12, "batch_first": True},
+    {"embed_dim": 12, "num_heads": 2, "kdim": 12, "vdim": 12, "batch_first": True},
+]
+for settings in cases:
+    states = []
+    for _ in range(2):
+        builtin = nn.MultiheadAttention(**settings).double()
+        with torch.no_grad():
+            for parameter in builtin.parameters():
+                parameter.copy_(torch.tensor(0.4 * rng.normal(size=tuple(parameter.shape))))
+        states.append(dict(builtin.state_dict()))
+    query, key = (torch.tensor(rng.normal(size=(2, n, 12))) for n in (4, 5))
+    order = (0, 1, 2) if settings.get("batch_first") else (1, 0, 2)  # where the texts stand
+    with torch.no_grad():
+        expected, expected_weights = builtin(
+            query.permute(order),
+            key.permute(order),
+            key.permute(order),
+            average_attn_weights=False,
+        )
+    expected = expected.permute(order)
+    for frozen in (False, True):
+        output, weights = loaded(states, settings, frozen, query, key)
+        message = (
+            f"nn.MultiheadAttention with {settings}{', frozen' if frozen else ''}: both layers "
+            "should give the same. (batch_first changes the order of the inputs' axes, not the "
+            "weights.)"
+        )
+        assert_close(weights, expected_weights, message, name="weights")
+        assert_close(output, expected, message, name="output", rtol=1e-10, atol=1e-11)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_load_builtin_weights_memory", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of load_builtin_weights: builtin unchanged, no memory shared, nothing returned.
+### BEGIN HIDDEN TESTS
+@probe
+def builtin_after(state, settings, training):
+    builtin = nn.MultiheadAttention(**settings).double().train(training)
+    builtin.load_state_dict(state)
+    attention = MultiHeadAttention(settings["embed_dim"], settings["num_heads"]).double()
+    result = load_builtin_weights(attention, builtin)
+    after = {name: tensor.clone() for name, tensor in builtin.state_dict().items()}
+    learns = [p.requires_grad for p in builtin.parameters()]
+    return result is None, after, learns, builtin.training
+
+
+@probe
+def after_changing_the_other(state, settings, query):
+    builtin = nn.MultiheadAttention(**settings).double()
+    builtin.load_state_dict(state)
+    attention = MultiHeadAttention(settings["embed_dim"], settings["num_heads"]).double()
+    load_builtin_weights(attention, builtin)
+    with torch.no_grad():
+        for parameter in builtin.parameters():
+            parameter.zero_()
+        output, _ = attention(query)
+        builtin.load_state_dict(state)
+        for parameter in attention.parameters():
+            parameter.zero_()
+    return output, {name: tensor.clone() for name, tensor in builtin.state_dict().items()}
+
+
+rng = check_rng()
+for bias in (True, False):
+    settings = {"embed_dim": 12, "num_heads": 3, "batch_first": True, "bias": bias}
+    builtin = nn.MultiheadAttention(**settings).double()
+    with torch.no_grad():
+        for parameter in builtin.parameters():
+            parameter.copy_(torch.tensor(0.4 * rng.normal(size=tuple(parameter.shape))))
+        query = torch.tensor(rng.normal(size=(2, 4, 12)))
+        expected, _ = builtin(query, query, query)
+    state = dict(builtin.state_dict())
+    for training in (True, False):
+        nothing, after, learns, mode = builtin_after(state, settings, training)
+        message = "builtin was changed. Its weights are read, not written; its mode stays as it is."
+        assert_equal(after, state, message, name="builtin's weights")
+        assert_equal(learns, [True] * len(state), message, name="its requires_grad")
+        assert_equal(mode, training, message, name="builtin.training")
+        assert_equal(nothing, True, "Change attention in place and return nothing.")
+    output, after = after_changing_the_other(state, settings, query)
+    message = "Changing builtin afterwards also changes your layer: they share memory. Copy."
+    assert_close(output, expected, message, name="output")
+    message = "Changing your layer afterwards also changes builtin: they share memory. Copy."
+    assert_equal(after, state, message, name="builtin's weights")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_load_builtin_weights_trainable", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of load_builtin_weights: the parameters can still be trained.
+### BEGIN HIDDEN TESTS
+@probe
+def train_once(state, settings, frozen, query, direction):
+    builtin = nn.MultiheadAttention(**settings).double()
+    builtin.load_state_dict(state)
+    builtin.requires_grad_(not frozen)
+    attention = MultiHeadAttention(settings["embed_dim"], settings["num_heads"]).double()
+    load_builtin_weights(attention, builtin)
+    known = [name for name, _ in attention.named_parameters()]
+    parts = ("W_q", "W_k", "W_v", "W_o")
+    names = [f"{part}.{what}" for part in parts for what in ("weight", "bias")]
+    tensors = [attention.get_parameter(name) for name in names]
+    trainable = [(t.requires_grad, t.is_leaf, n in known) for t, n in zip(tensors, names)]
+    (attention(query)[0] * direction).sum().backward()
+    gradients = [t.grad for t in tensors]
+    torch.optim.SGD(attention.parameters(), lr=0.01).step()
+    with torch.no_grad():
+        return trainable, gradients, attention(query)[0]
+
+
+rng = check_rng()
+settings = {"embed_dim": 12, "num_heads": 3, "batch_first": True}
+builtin = nn.MultiheadAttention(**settings).double()
+with torch.no_grad():
+    for parameter in builtin.parameters():
+        parameter.copy_(torch.tensor(0.4 * rng.normal(size=tuple(parameter.shape))))
+query, direction = (torch.tensor(rng.normal(size=(2, 4, 12))) for _ in range(2))
+state = {name: tensor.clone() for name, tensor in builtin.state_dict().items()}
+(builtin(query, query, query)[0] * direction).sum().backward()
+expected = []
+for weight, bias in zip(builtin.in_proj_weight.grad.chunk(3), builtin.in_proj_bias.grad.chunk(3)):
+    expected += [weight, bias]
+expected += [builtin.out_proj.weight.grad, builtin.out_proj.bias.grad]
+torch.optim.SGD(builtin.parameters(), lr=0.01).step()
+with torch.no_grad():
+    after_step, _ = builtin(query, query, query)
+message = (
+    "After loading, all eight parameters should still be trainable: they require a gradient, "
+    "belong to the layer, and get the same gradient as the builtin's."
+)
+for frozen in (False, True):
+    trainable, gradients, output = train_once(state, settings, frozen, query, direction)
+    assert_equal(trainable, [(True, True, True)] * 8, message, name="what the parameters are")
+    for one, other in zip(gradients, expected):
+        assert_close(one, other, message, name="a gradient")
+    assert_close(output, after_step, message, name="the output after one step")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_load_builtin_weights_errors", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of load_builtin_weights: layers that do not fit.
+### BEGIN HIDDEN TESTS
+@probe
+def load(d_model, num_heads, settings):
+    load_builtin_weights(MultiHeadAttention(d_model, num_heads), nn.MultiheadAttention(**settings))
+
+
+cases = [
+    (12, 3, {"embed_dim": 24, "num_heads": 3}, "another embed_dim"),
+    (12, 3, {"embed_dim": 6, "num_heads": 3}, "another embed_dim"),
+    (12, 3, {"embed_dim": 6, "num_heads": 3, "bias": False}, "another embed_dim"),
+    (12, 3, {"embed_dim": 36, "num_heads": 3}, "another embed_dim"),
+    (12, 1, {"embed_dim": 1, "num_heads": 1}, "an embed_dim of 1, which would broadcast"),
+    (12, 3, {"embed_dim": 12, "num_heads": 2}, "another num_heads"),
+    (12, 3, {"embed_dim": 12, "num_heads": 1}, "another num_heads"),
+    (12, 1, {"embed_dim": 12, "num_heads": 12}, "another num_heads"),
+    (12, 3, {"embed_dim": 12, "num_heads": 6, "bias": False}, "another num_heads"),
+    (12, 3, {"embed_dim": 12, "num_heads": 3, "kdim": 8}, "a kdim of its own"),
+    (12, 3, {"embed_dim": 12, "num_heads": 3, "vdim": 8}, "a vdim of its own"),
+    (12, 3, {"embed_dim": 12, "num_heads": 3, "kdim": 8, "vdim": 10}, "kdim and vdim of its own"),
+    (12, 3, {"embed_dim": 12, "num_heads": 3, "kdim": 1, "bias": False}, "a kdim of its own"),
+]
+for d_model, num_heads, settings, what in cases:
+    message = (
+        f"MultiHeadAttention({d_model}, {num_heads}) and nn.MultiheadAttention with {settings}: "
+        f"{what}. This should be a ValueError."
+    )
+    with assert_raises(ValueError, message):
+        load(d_model, num_heads, settings)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Print the names and shapes in `builtin.named_parameters()`, for `bias=True` and for `bias=False`.
+# Three projections lie on top of each other in one matrix; the section above says in which order.
+# To write into a parameter without recording a gradient, work under `torch.no_grad()`. To write
+# into it, and not replace it by a view of the other layer, use an in-place copy. How many heads
+# your layer has, its weights tell you, if it has no attribute for it.
+#
+# </details>
+
+# %% [markdown]
+# **Predict, then run.** Both layers now have the same weights, and a mask hides the future. First
+# the builtin gets `~keep`, then `keep` by mistake. What happens in each case?
+
+# %% tags=["demonstration"]
+torch.manual_seed(1)
+builtin = nn.MultiheadAttention(12, num_heads=3, batch_first=True)
+ours = MultiHeadAttention(12, 3)
+load_builtin_weights(ours, builtin)
+text = torch.randn(2, 5, 12)  # two random texts of five words
+order = torch.arange(5)
+keep = order <= order[:, None]  # (n_q, n_k): a word sees itself and the words before it
+with torch.no_grad():
+    our_output, our_weights = ours(text, mask=keep)
+    for name, mask in (("~keep", ~keep), ("keep", keep)):
+        output, weights = builtin(text, text, text, attn_mask=mask, average_attn_weights=False)
+        same = (output - our_output).abs().max().item() < 1e-6  # False for NaN, too
+        print(f"attn_mask={name:5s} equal to 1e-6: {same!s:5s}  NaN: {output.isnan().any().item()}")
+    output, _ = builtin(text, text, text, attn_mask=~keep)
+    assert (output - our_output).abs().max() < 1e-6
+
+# %% [markdown]
+# The other direction, from your layer into torch's, needs the same knowledge. It lets you train
+# with your layer and then use torch's faster one.
+
+# %% tags=["demonstration"]
+torch.manual_seed(2)
+ours, builtin = MultiHeadAttention(12, 3), nn.MultiheadAttention(12, 3, batch_first=True)
+parts = (ours.W_q, ours.W_k, ours.W_v)
+builtin.load_state_dict(
+    {
+        "in_proj_weight": torch.cat([part.weight for part in parts]),  # (36, 12)
+        "in_proj_bias": torch.cat([part.bias for part in parts]),  # (36,)
+        "out_proj.weight": ours.W_o.weight,
+        "out_proj.bias": ours.W_o.bias,
+    }
+)
+with torch.no_grad():
+    difference = (builtin(text, text, text)[0] - ours(text)[0]).abs().max().item()
+print("largest difference below 1e-6:", difference < 1e-6)
+assert difference < 1e-6
+
+# %% [markdown]
+# ## 5. Find the silent bug
+#
+# A colleague has written this layer. It runs, its shapes are right, its weights are right, and it
+# can be trained. Read it. What is wrong?
+
+
+# %% tags=["demonstration"] nbgrader={"grade": false, "grade_id": "given_suspicious", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+class Suspicious(MultiHeadAttention):
+    """Given: self-attention with heads. Something in it is wrong."""
+
+    def __init__(self, d_model, num_heads):
+        super().__init__(d_model, num_heads)
+        self.heads = num_heads
+
+    def forward(self, x):
+        batch, n, d_model = x.shape
+        Q, K, V = (split_heads(part(x), self.heads) for part in (self.W_q, self.W_k, self.W_v))
+        result, weights = torch_scaled_dot_product_attention(Q, K, V)
+        result = result.reshape(batch, n, d_model)
+        return self.W_o(result), weights
+
+
+# %% [markdown]
+# ### Short answer 2: `answer_silent_bug`
+#
+# - a) The scores are scaled by the wrong width: $d_{head}$ in place of $d_{model}$.
+# - b) `result` has the axes (batch, head, position, feature). The reshape reads them in this order,
+#   so a row of the output holds results of other positions.
+# - c) `split_heads` must come before the projections. As it is, each head sees features of other
+#   heads.
+# - d) `W_o` is applied to all heads together. Each head needs its own output projection.
+
+# %% nbgrader={"grade": false, "grade_id": "answer_silent_bug", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+### BEGIN SOLUTION
+answer_silent_bug = "b"
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_answer_silent_bug", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+check_answer("answer_silent_bug", answer_silent_bug)
+
+# %% [markdown]
+# ### Short answer 3: `answer_mixed_row`
+#
+# Be exact. With 2 heads and 4 positions, counted from 0: what does **row 1** of its `result` hold,
+# before `W_o`?
+#
+# - a) What head 0 and head 1 found for position 1.
+# - b) What head 0 found for positions 1 and 2.
+# - c) What head 0 found for positions 2 and 3.
+# - d) What head 1 found for positions 0 and 1.
+
+# %% nbgrader={"grade": false, "grade_id": "answer_mixed_row", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+### BEGIN SOLUTION
+answer_mixed_row = "c"
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_answer_mixed_row", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+check_answer("answer_mixed_row", answer_mixed_row)
+
+# %% [markdown]
+# Now train both layers, the right one and the suspicious one, on two tasks. All texts have 12
+# words.
+#
+# - **Neighbours.** The text is 12 random words. At each position, name three words: the previous
+#   one, the next one and the first one of the text. (The text is a circle: before the first word
+#   comes the last one.) *Where* to look depends on the position only.
+# - **Partners.** The text holds 6 pairs of words, such as "black"/"noir", in random order. At each
+#   position, say where the partner of this word stands. *Where* to look depends on the word.
+#
+# The model is as small as can be: word vectors plus learned position vectors, one attention layer,
+# one linear layer that reads the answer. (Lesson 7 is about positions. Here we only add them.)
+#
+# **Predict, then run.** On which task will the bug show?
+
+# %% tags=["demonstration"]
+POSITIONS, D_MODEL = 12, 48  # words in a text; features
+
+
+class OneLayer(nn.Module):
+    """Word and position vectors, one attention layer, one linear layer to read the answers."""
+
+    def __init__(self, vocabulary, num_answers, num_classes, num_heads, kind):
+        super().__init__()
+        self.words = nn.Embedding(vocabulary, D_MODEL)
+        self.positions = nn.Embedding(POSITIONS, D_MODEL)  # standard normal: as large as the words
+        self.attention = kind(D_MODEL, num_heads)
+        self.read = nn.Linear(D_MODEL, num_answers * num_classes)
+        self.num_answers = num_answers
+
+    def forward(self, ids):  # ids (batch, n)
+        x = self.words(ids) + self.positions.weight[: ids.shape[-1]]  # (batch, n, d_model)
+        output, weights = self.attention(x)
+        answers = self.read(output)  # (batch, n, num_answers * num_classes)
+        return answers.unflatten(-1, (self.num_answers, -1)), weights
+
+
+def neighbours(batch, generator, n=POSITIONS, vocabulary=12):
+    """Random words (batch, n); previous, next and first word (batch, n, 3)."""
+    ids = torch.randint(vocabulary, (batch, n), generator=generator)
+    first = ids[:, :1].expand_as(ids)
+    return ids, torch.stack([ids.roll(1, -1), ids.roll(-1, -1), first], dim=-1)
+
+
+def partners(batch, generator):
+    """Six pairs of 18, shuffled (batch, 12); where the partner stands (batch, 12, 1)."""
+    pairs = torch.rand(batch, 18, generator=generator).argsort(-1)[:, : POSITIONS // 2]
+    ids = torch.cat([2 * pairs, 2 * pairs + 1], dim=-1)  # words 2k and 2k + 1 are partners
+    ids = ids.gather(1, torch.rand(batch, POSITIONS, generator=generator).argsort(-1))
+    is_partner = ids[:, None, :] == (ids ^ 1)[:, :, None]  # (batch, query, key)
+    return ids, is_partner.float().argmax(-1, keepdim=True)
+
+
+TASKS = {  # texts; vocabulary, answers for a word, classes of an answer; steps and learning rate
+    "neighbours": (neighbours, (12, 3, 12), (600, 3e-3)),
+    "partners": (partners, (36, 1, POSITIONS), (300, 5e-3)),
+}
+
+
+def train(task, num_heads, seed, kind=MultiHeadAttention):
+    """A model of one attention layer, trained on batches of 64 new texts."""
+    make, sizes, (steps, lr) = TASKS[task]
+    torch.manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
+    model = OneLayer(*sizes, num_heads, kind)
+    optimizer = torch.optim.Adam(model.parameters(), lr=lr)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, lr, total_steps=steps)
+    for _ in progress(steps, f"{task}, {kind.__name__}, {num_heads} heads"):
+        ids, wanted = make(64, generator)
+        answers, _ = model(ids)
+        loss = F.cross_entropy(answers.flatten(0, 2), wanted.flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+    return model
+
+
+def accuracy(model, task, **options):
+    """Share of right answers on 500 new texts, one number for each question."""
+    ids, wanted = TASKS[task][0](500, torch.Generator().manual_seed(99), **options)
+    with torch.no_grad():
+        right = model(ids)[0].argmax(-1) == wanted  # (batch, n, num_answers)
+    return right[:, 1:-1].float().mean((0, 1)).numpy()  # inner positions: no circle at other n
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they may differ in the last digits on another machine.
+trained = {
+    (task, kind.__name__): train(task, 3, seed=1, kind=kind)
+    for task in TASKS
+    for kind in (MultiHeadAttention, Suspicious)
+}
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they may differ in the last digits on another machine.
+scores = {}
+print("                         trained at 12 words            shorter text: 9 words")
+print("                         previous  next  first          previous  next  first")
+for kind in ("MultiHeadAttention", "Suspicious"):
+    at_12 = accuracy(trained["neighbours", kind], "neighbours")
+    at_9 = accuracy(trained["neighbours", kind], "neighbours", n=9)
+    scores[kind] = at_12, at_9, accuracy(trained["partners", kind], "partners")[0]
+    left, right = ("  ".join(f"{v:6.2f}" for v in row) for row in (at_12, at_9))
+    print(f"neighbours {kind:19s} {left}          {right}")
+for kind, (_, _, found) in scores.items():
+    print(f"partners   {kind:19s} {found:6.2f}   (guessing: {1 / 11:.2f})")
+right_12, right_9, right_partner = scores["MultiHeadAttention"]
+wrong_12, wrong_9, wrong_partner = scores["Suspicious"]
+assert right_12.min() > 0.99 and right_9.min() > 0.95 and right_partner > 0.98
+assert wrong_12.min() > 0.9 and wrong_9[:2].max() < 0.7 and wrong_partner < 0.6
+
+# %% [markdown]
+# On "neighbours" with 12 words the bug does not show. The model has **learned around it**: all it
+# needs is the position, so position $p$ of head 0 simply fetches the word that row $p'$ of the
+# output will need. The loss falls, the accuracy is near 1, nothing warns you. Two things break it.
+#
+# - **Another length.** With 9 words the rows are mixed in another way, and what was learned no
+#   longer fits. (Only "first" survives: every row needs the same word, so mixing rows does no
+#   harm.)
+# - **Content.** For "partners", row $p'$ needs what *its own word* asks for. Its query was made at
+#   another position, from another word.
+#
+# With a mask that hides the future (lesson 6), rows would also get results of later positions. How
+# do you find the bug without training? Lesson 4 has the tool: attention without positions must not
+# care about the order of the words. **Predict, then run:** which of the two has a large
+# `permutation_error`?
+
+# %% tags=["demonstration"]
+text = torch.randn(4, 6, 12, generator=torch.Generator().manual_seed(0))
+permutation = [2, 0, 1, 5, 3, 4]
+for kind in (MultiHeadAttention, Suspicious):
+    torch.manual_seed(0)
+    with torch.no_grad():
+        error = permutation_error(kind(12, 3), text, permutation)
+    print(f"{kind.__name__:19s} permutation error below 1e-5: {error < 1e-5}")
+    assert (error < 1e-5) == (kind is MultiHeadAttention)
+
+# %% [markdown]
+# One line of test, no training. Keep it for every attention layer that you write, and use more than
+# one head: with one head the two layers are the same.
+#
+# ## 6. Three relations, three heads
+#
+# "Neighbours" asks for three words at once. One head can give one average. Train it with one, two
+# and three heads. (The three-headed model you already have.) For the figure, the 12 numbers of the
+# vocabulary get the names of 12 words. The model only ever sees the numbers.
+#
+# **Predict, then run.** Which accuracy do you expect with one head, on each of the three questions?
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they may differ in the last digits on another machine.
+by_heads = {3: trained["neighbours", "MultiHeadAttention"]}
+for num_heads in (1, 2):
+    by_heads[num_heads] = train("neighbours", num_heads, seed=1)
+print("heads   previous  next  first")
+for num_heads in (1, 2, 3):
+    found = accuracy(by_heads[num_heads], "neighbours")
+    print(f"{num_heads:5d}   " + "  ".join(f"{v:6.2f}" for v in found))
+    assert (found.min() > 0.99) == (num_heads == 3)
+
+# %% [markdown]
+# One head puts part of its weight on each of the three words. From the mixture the last layer
+# guesses better than chance (0.08), but it is never right about all three. Two heads still leave
+# one relation bad. With three heads everything is right. What do the three heads look at?
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they may differ in the last digits on another machine.
+labels = ["the", "black", "cat", "is", "sleeping", "a", "white", "dog", "was", "running"]
+labels += ["here", "now"]
+ids = torch.arange(12)[None]  # (1, 12): every word of the vocabulary once, as a text
+with torch.no_grad():
+    three_maps = by_heads[3](ids)[1][0].numpy()  # (num_heads, n, n)
+here = np.arange(POSITIONS)
+keys_of = {"previous": (here - 1) % POSITIONS, "next": (here + 1) % POSITIONS, "first": 0 * here}
+share = np.array([[m[here, k].mean() for k in keys_of.values()] for m in three_maps])
+figure, panels = plt.subplots(1, 3, figsize=(16.5, 5.8))
+for h, axes in enumerate(panels):
+    draw_heatmap(axes, three_maps[h], labels, labels)
+    for number in axes.texts:  # print only the numbers that matter
+        number.set_visible(float(number.get_text()) >= 0.1)
+    axes.set_title(f"head {h}")
+figure.tight_layout()
+print("mean weight on     " + "  ".join(f"{name:>8s}" for name in keys_of))
+for h, row in enumerate(share):
+    print(f"head {h}             " + "  ".join(f"{v:8.2f}" for v in row))
+assert sorted(share.argmax(1)) == [0, 1, 2] and share.max(1).min() > 0.45  # a relation each
+show(
+    figure,
+    "Figure 1. Trained on three relations, each of the three heads took one of them: a diagonal "
+    "before, a diagonal after, a column on the first word. Do not conclude that heads always "
+    "divide the work so neatly: here there are exactly as many relations as heads.",
+    "Three heat maps of 12 by 12 words. One head has its weight on the previous word, one on the "
+    "next word, one on the first word of the text.",
+    "\n\n".join(f"head {h}\n\n{text_table(m, labels, labels)}" for h, m in enumerate(three_maps)),
+)
+
+# %% [markdown]
+# Not every training run is as tidy. We ran this with four seeds, each with an accuracy of 1.00. In
+# two of them the "previous" head put about 0.4 of its weight on the **next** word. The answers stay
+# right: another head knows the next word exactly, so the last layer can subtract it. A blurred map
+# is no sign of a bad model.
+#
+# A map shows where a head *looks*. It does not show what that is *good for*. To know this, take the
+# head away and measure. We set the head's piece of `W_o` to zero, in a copy of the model.
+#
+# **Predict, then run.** You remove the head that looks at the first word. What happens to the three
+# accuracies?
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they may differ in the last digits on another machine.
+import copy
+
+
+def without_head(model, layer_name, h, num_heads):
+    """A copy of the model in which one head no longer writes anything into the output."""
+    changed = copy.deepcopy(model)
+    W_o = changed.get_submodule(layer_name).W_o
+    width = W_o.in_features // num_heads
+    with torch.no_grad():
+        W_o.weight[:, h * width : (h + 1) * width] = 0.0  # columns: what this head contributes
+    return changed
+
+
+rows, lines = ["all three heads"], [accuracy(by_heads[3], "neighbours")]
+for h in range(3):
+    rows.append(f"without head {h} ({list(keys_of)[share[h].argmax()]})")
+    lines.append(accuracy(without_head(by_heads[3], "attention", h, 3), "neighbours"))
+figure, axes = plt.subplots(figsize=(5.4, 3.2))
+draw_heatmap(axes, np.array(lines), rows, list(keys_of), row_label="", column_label="accuracy on")
+for h in range(3):
+    own = share[h].argmax()
+    assert lines[h + 1][own] < 0.6 and lines[h + 1][own] == lines[h + 1].min()
+    if own == 2:
+        assert np.delete(lines[h + 1], own).min() > 0.9
+show(
+    figure,
+    "Figure 2. Removing a head destroys the answer to its own relation and, mostly, leaves the "
+    "others alone. That is evidence for what a head is for. The map alone is not.",
+    "Table of accuracies as a heat map: four rows (all heads, and each head removed) by three "
+    "relations. With all heads 1.00 everywhere; without a head its own relation falls near chance.",
+    text_table(np.array(lines), rows, list(keys_of), corner="model \\ relation"),
+)
+
+# %% [markdown]
+# ## 7. Many narrow heads or few wide ones?
+#
+# With $d_{model} = 48$ fixed, more heads are narrower heads. "Neighbours" needs at least three
+# heads. What does "partners" need? A head must pick one word out of 12 by its content. How few
+# features are enough for that? We train "partners" with 1 head of 48 features, with 16 heads of 3,
+# and with 48 heads of **one** feature. (The model with 3 heads of 16 is there already.)
+#
+# **Predict, then run.** Where will the accuracy fall?
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they may differ in the last digits on another machine.
+found = {3: accuracy(trained["partners", "MultiHeadAttention"], "partners")[0]}
+for num_heads in (1, 16, 48):
+    found[num_heads] = accuracy(train("partners", num_heads, seed=1), "partners")[0]
+print("heads  d_head   partners   neighbours (mean)")
+for num_heads in (1, 3, 16, 48):
+    others = ""
+    if num_heads in by_heads:
+        others = f"{accuracy(by_heads[num_heads], 'neighbours').mean():12.2f}"
+    print(f"{num_heads:5d}{48 // num_heads:8d}{found[num_heads]:11.2f}{others}")
+assert min(found[1], found[3]) > 0.98 and found[48] < found[16] - 0.05
+
+# %% [markdown]
+# - Too **few** heads: several relations cannot be kept apart (section 6).
+# - Too **narrow** heads: with $d_{head} = 1$ a score is a product of two numbers. Such a query can
+#   only prefer the largest key or the smallest one. Bhojanapalli and others (2020) call this the
+#   low-rank bottleneck of multi-head attention.
+# - Between the two it hardly matters here: 1, 3 and 16 heads all find the partner. Do not expect
+#   "more heads are better". The usual choice, $d_{head}$ of 64 or 128, is a habit that works.
+#
+# ## 8. Heads that work together: induction
+#
+# The most famous division of labour needs **two layers**. Take a text that repeats itself:
+# "the black cat is sleeping the black cat is ...". What comes next? Look where the same word stood
+# before, and take the word after it. One attention layer cannot do this for any period: the word
+# after "is" does not know, at its own position, that "is" stood before it. Two layers can:
+#
+# 1. In layer 1 a **previous-token head** looks one position back. Now the vector of "sleeping" also
+#    says: "before me stood *is*".
+# 2. In layer 2 an **induction head** asks with the present word "is": who says that *is* stood
+#    before them? It finds "sleeping", and that is the answer.
+#
+# Elhage and others (2021) and Olsson and others (2022) found such pairs in trained language models.
+# We train a model of two attention layers, one head each, from nothing. A word may look only at
+# itself and at what stands before it: that mask is the topic of lesson 6. The texts have 32 words
+# out of 26, a random piece of 4 to 20 different words repeated to the end. It matters that the
+# periods are long and varied: when we tried periods of 5 to 12 only, outside this notebook, every
+# run found another way, and no induction head appeared.
+
+
+# %% tags=["demonstration"]
+LENGTH, NUM_WORDS = 32, 26
+
+
+class TwoLayers(nn.Module):
+    """Attention only: vectors, attention layers with residual connections, one read-out."""
+
+    def __init__(self, num_layers, num_heads=1, d_model=64):
+        super().__init__()
+        self.words = nn.Embedding(NUM_WORDS, d_model)
+        self.positions = nn.Embedding(LENGTH, d_model)
+        layers = [MultiHeadAttention(d_model, num_heads) for _ in range(num_layers)]
+        self.layers = nn.ModuleList(layers)
+        self.read = nn.Linear(d_model, NUM_WORDS)
+
+    def forward(self, ids):  # ids (batch, n)
+        n = ids.shape[-1]
+        keep = torch.arange(n) <= torch.arange(n)[:, None]  # (n, n): no look at the future
+        x = self.words(ids) + self.positions.weight[:n]
+        maps = []
+        for layer in self.layers:
+            output, weights = layer(x, mask=keep)
+            x = x + output  # each layer adds to what is there (more in lesson 8)
+            maps.append(weights)
+        return self.read(x), maps  # next-word scores (batch, n, NUM_WORDS)
+
+
+def repeated_texts(batch, generator):
+    """Texts (batch, LENGTH) of a repeated piece; True where the next word can be known."""
+    period = torch.randint(4, 21, (batch, 1), generator=generator)
+    piece = torch.rand(batch, NUM_WORDS, generator=generator).argsort(-1)  # different words
+    ids = piece.gather(1, torch.arange(LENGTH) % period)
+    return ids, torch.arange(LENGTH - 1) >= period  # the present word has been there before
+
+
+def train_repeats(num_layers, seed, steps=400, lr=6e-3):
+    torch.manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
+    model = TwoLayers(num_layers)
+    optimizer = torch.optim.Adam(model.parameters(), lr=lr)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, lr, total_steps=steps)
+    for _ in progress(steps, f"repeated texts, {num_layers} layers"):
+        ids, known = repeated_texts(48, generator)
+        answers, _ = model(ids)
+        loss = F.cross_entropy(answers[:, :-1][known], ids[:, 1:][known])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+    return model
+
+
+def loss_and_accuracy(model):
+    """On 400 new texts, at the places where the next word can be known."""
+    ids, known = repeated_texts(400, torch.Generator().manual_seed(7))
+    with torch.no_grad():
+        answers, wanted = model(ids)[0][:, :-1][known], ids[:, 1:][known]
+    right = (answers.argmax(-1) == wanted).float().mean().item()
+    return F.cross_entropy(answers, wanted).item(), right
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they may differ in the last digits on another machine.
+one_layer, two_layers = (train_repeats(num_layers, seed=0) for num_layers in (1, 2))
+
+# %% [markdown]
+# **Predict, then run.** Four lines follow: one layer, two layers, and the two-layer model without
+# its first or its second head.
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they may differ in the last digits on another machine.
+cases = {
+    "one layer": one_layer,
+    "two layers": two_layers,
+    "without the head of layer 1": without_head(two_layers, "layers.0", 0, 1),
+    "without the head of layer 2": without_head(two_layers, "layers.1", 0, 1),
+}
+measured = {name: loss_and_accuracy(model) for name, model in cases.items()}
+print(f"guessing among 26 words:     loss {math.log(26):5.2f}   accuracy {1 / 26:.2f}")
+for name, (loss, right) in measured.items():
+    print(f"{name:28s} loss {loss:5.2f}   accuracy {right:.2f}")
+assert measured["one layer"][1] < 0.5 and measured["two layers"][1] > 0.97
+for layer in (1, 2):
+    assert measured[f"without the head of layer {layer}"][1] < 0.4
+assert measured["without the head of layer 1"][0] > math.log(26)
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they may differ in the last digits on another machine.
+ids = torch.tensor([[0, 1, 2, 3, 4] * 2 + [0, 1]])  # the black cat is sleeping, again and again
+labels = ["the", "black", "cat", "is", "sleeping"] * 2 + ["the", "black"]
+with torch.no_grad():
+    answers, maps = two_layers(ids)
+maps = [m[0, 0].numpy() for m in maps]  # (12, 12) each
+figure, panels = plt.subplots(1, 2, figsize=(12.5, 6.2))
+for layer, axes in enumerate(panels):
+    draw_heatmap(axes, maps[layer], labels, labels)
+    for number in axes.texts:
+        number.set_visible(float(number.get_text()) >= 0.1)
+    axes.set_title(f"layer {layer + 1}")
+figure.tight_layout()
+guessed = [labels[i] if i < 5 else "?" for i in answers[0, 5:].argmax(-1).tolist()]
+print("said after each word from the second 'the' on:", " ".join(guessed))
+assert guessed == [*labels[6:11], "black", "cat"]
+
+ids, known = repeated_texts(400, torch.Generator().manual_seed(7))
+with torch.no_grad():
+    _, (first_map, second_map) = two_layers(ids)
+before = ids.roll(1, -1)
+is_key = torch.arange(LENGTH)[None, :] <= torch.arange(LENGTH)[:, None]
+follows = (before[:, None, :] == ids[:, :, None]) & is_key & (torch.arange(LENGTH) > 0)
+induction = (second_map[:, 0] * follows).sum(-1)[:, :-1][known].mean().item()
+new = torch.arange(1, LENGTH) < known.int().argmax(-1, keepdim=True)  # inside the first piece
+one_back = first_map[:, 0].diagonal(-1, -2, -1)[new].mean().item()
+print(f"layer 1, weight on the previous word, first time through: {one_back:.2f}")
+print(f"layer 2, weight on words that follow an earlier copy:     {induction:.2f}")
+assert one_back > 0.85 and induction > 0.9
+show(
+    figure,
+    "Figure 3. Left: the head of layer 1 looks one word back. Right: in the second round the head "
+    "of layer 2 looks at the word *after* the earlier copy: from 'the' to 'black', from 'black' "
+    "to 'cat'. Rows of the first round mean nothing: there is nothing to find yet, and weights "
+    "must go somewhere. In the third round either earlier copy will do.",
+    "Two lower triangular heat maps for 'the black cat is sleeping' repeated. Layer 1: weight "
+    "just below the diagonal. Layer 2: from the second round on, weight four places back, on the "
+    "word that followed the same word in the first round.",
+    "\n\n".join(f"layer {i + 1}\n\n{text_table(m, labels, labels)}" for i, m in enumerate(maps)),
+)
+
+# %% [markdown]
+# Both heads are needed: without either of them the model is far below its own level. And it works
+# on our sentence, which it has never seen in training: what it has learned is not a list of words
+# but a procedure.
+#
+# Without the head of layer 1 the loss is even larger than that of guessing. The model is not
+# undecided then, it is **sure and wrong**: its second layer was trained for an input that it no
+# longer gets. So a large loss after a removal shows that later parts rely on a head. It does not
+# show that no other head could learn the job.
+#
+# ### What is often said, and what is right
+#
+# | often said | what is right | where shown |
+# |---|---|---|
+# | "More heads are more parameters." | The same number; only the weights grow. | section 3 |
+# | "Each head has its own small matrices." | The same as rows of one large matrix. | section 3 |
+# | "If it trains, the reshape is right." | It can learn around it, for one length. | section 5 |
+# | "A round trip test finds the bug." | Two wrong halves cancel. | section 2 |
+# | "More heads are better." | Enough for the relations, and not too narrow. | sections 6, 7 |
+# | "Every head has a clear meaning." | Here, since the task was built so. See below. | section 6 |
+# | "The map says what a head does." | Where it looks. Remove it and measure. | sections 6, 8 |
+#
+# In large trained models many heads can be removed with little loss, and a few cannot (Michel and
+# others, 2019; Voita and others, 2019).
+#
+# ### Written answer: `written_heads`
+#
+# In 5 to 8 sentences, for a friend who knows lesson 4 (4 points):
+#
+# 1. Why can one head not do what three heads did in section 6, although its vectors are wider?
+# 2. Explain why the suspicious layer of section 5 solves "neighbours" with 12 words, and why it
+#    fails for "partners".
+# 3. A friend shows you an attention map and says: "This head finds the subject of the verb." What
+#    would you measure before you believe it?
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "written_heads", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
+# ### BEGIN SOLUTION
+# A head has one row of weights for each query, and these weights sum to 1. So it returns one
+# average of the values, and if three words are needed, they are mixed with fixed shares; a wider
+# vector does not say which word came from which place. Three heads have three rows of weights, and
+# their results are joined, so they stay apart. The suspicious layer reads the axes (head, position)
+# in storage order, so a row of its output holds results that were computed for other positions. In
+# "neighbours" with 12 words this rearrangement is always the same, and where to look depends on the
+# position only: position $p$ can learn to fetch what another row needs. In "partners" where to look
+# depends on the word itself, and the query that fills the row was made from another word. Before I
+# believe in a subject head I would remove it (set its piece of $W^O$ to zero) and measure whether
+# sentences that need the subject get worse, and others do not; and measure its weights on many new
+# sentences, against a simple rule such as "the previous word".
+#
+# **Marking scheme** (4 points). 1 point: one row of weights gives one average, results of several
+# heads are joined. 1 point: the bug moves results to other positions. 1 point: fixed rearrangement
+# can be learned if the place to look depends on the position only, not if it depends on the
+# content. 1 point: remove the head and measure the loss on cases that need it (or: many sentences
+# and a simple rule to compare with); no point for "look at more maps" alone.
+# ### END SOLUTION
+
+# %% [markdown]
+# ## Summary
+#
+# | concept | formula | code | purpose |
+# |---|---|---|---|
+# | head | $\text{head}_i$: attention on its own features | one place of the head axis | one look |
+# | split | $(n, d_{model}) \to (h, n, d_{model}/h)$ | `split_heads` | all heads in one product |
+# | combine | the inverse | `combine_heads` | results side by side, by position |
+# | scale | $1/\sqrt{d_{model}/h}$ | the width of one head | scores of order 1 |
+# | output | $[\dots]\,W^O = \sum_i \text{head}_i W^O_i$ | `W_o` | mixes heads; each adds its part |
+# | mask | head axis if more axes than `query` | `True` = may attend | serves all heads or each |
+# | removal | $W^O_i = 0$ | `without_head` | what is a head worth? |
+#
+# ## Check yourself
+#
+# <details><summary>1. d_model = 512 and 8 heads, 10 queries, 20 keys, batch of 4. Which shapes have
+# Q after the split, the weights, the combined result? What is the divisor?</summary>
+#
+# `(4, 8, 10, 64)`, `(4, 8, 10, 20)`, `(4, 10, 512)`. The divisor is $\sqrt{64} = 8$.
+#
+# </details>
+#
+# <details><summary>2. A mask has shape (4, 10, 20) for the query above. Which axis is missing, and
+# what would happen without it if there were 8 texts?</summary>
+#
+# The head axis: it becomes `(4, 1, 10, 20)`. With 8 texts and 8 heads `(8, 10, 20)` would broadcast
+# silently, and head $i$ of every text would get the mask of text $i$.
+#
+# </details>
+#
+# <details><summary>3. With one head, is combine_heads after split_heads still needed?</summary>
+#
+# They only add and remove an axis of length 1. The reshape bug cannot show with one head: test with
+# several.
+#
+# </details>
+#
+# <details><summary>4. Your copy of torch's weights agrees before training, and not afterwards, when
+# only torch's layer was trained. What did you forget?</summary>
+#
+# Nothing: that is right. If yours had changed as well, both would share memory.
+#
+# </details>
+#
+# <details><summary>5. Why must the previous-token head be in the first layer and the induction
+# head in the second?</summary>
+#
+# The induction head searches with its keys for "before me stood *is*". That is not in the word
+# vectors. A layer below must have written it there.
+#
+# </details>
+#
+# ## References
+#
+# - Vaswani, Shazeer, Parmar, Uszkoreit, Jones, Gomez, Kaiser, Polosukhin (2017), *Attention Is All
+#   You Need*: section 3.2.2.
+# - Michel, Levy, Neubig (2019), *Are Sixteen Heads Really Better than One?*
+# - Voita, Talbot, Moiseev, Sennrich, Titov (2019), *Analyzing Multi-Head Self-Attention:
+#   Specialized Heads Do the Heavy Lifting, the Rest Can Be Pruned*.
+# - Bhojanapalli, Yun, Rawat, Reddi, Kumar (2020), *Low-Rank Bottleneck in Multi-head Attention
+#   Models*.
+# - Elhage and others (2021), *A Mathematical Framework for Transformer Circuits*.
+# - Olsson and others (2022), *In-context Learning and Induction Heads*.
+#
+# ## What comes next
+#
+# Section 8 used a mask that hides the future, and did not explain it. Lesson 6 does. It also shows
+# what a language model learns when the mask is missing.

@@ -1,0 +1,1775 @@
+# %% [markdown]
+# ## What you will be able to do
+#
+# - **Hide** the future from a text with a mask, and **combine** that mask with padding.
+# - **Choose** what a forbidden score becomes ($-\infty$, $-10^9$, ...), also in half precision.
+# - **Write** a detector that finds out whether any layer looks ahead, and **find** leaks that no
+#   one sees in the code.
+# - **Train** a small language model with and without the mask, and **recognise** the one that
+#   cheats, although its loss is better.
+# - **Explain** why one training pass gives $n$ predictions, and what generation computes again and
+#   again.
+
+# %% tags=["setup"]
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from earlier_lessons import MultiHeadAttention, padding_mask, scaled_dot_product_attention
+from lesson_checks import (
+    assert_close,
+    assert_equal,
+    check_answer,
+    check_rng,
+    checks_passed,
+    probe,
+)
+from lesson_figures import draw_heatmap, show, text_table
+from lesson_progress import progress
+
+torch.set_num_threads(1)  # small models: one thread is faster than two
+
+# %% [markdown]
+# Three parts come from earlier lessons: `padding_mask` and `scaled_dot_product_attention` from
+# lesson 3, `MultiHeadAttention` from lesson 5. You may use your own versions: paste them into a new
+# cell here, below the imports.
+#
+# ## 1. Which of these two models would you rather have?
+#
+# In section 6 we train two models. Both read a text and guess, at every character, which one comes
+# next. They have the same size, the same data and the same training. Only one line differs. This
+# is what they do after training (the loss is explained below; smaller is better):
+#
+# | | loss on texts it has never read | what it writes |
+# |---|---|---|
+# | model A | 0.22 | `the old dog is tired` |
+# | model B | **0.004** | `the old dogslslepeepeepird` |
+#
+# By the number that everyone looks at, B is fifty times better. And it cannot write a sentence.
+# The line that differs is the **causal mask**. Without it, B sees the characters that it is asked
+# to guess.
+#
+# ### The smallest example
+#
+# A **language model** guesses the next word. One sentence gives several tasks at once:
+
+# %%
+words = ["the", "black", "cat", "is", "sleeping"]
+for i in range(1, len(words)):
+    print(f"{' '.join(words[:i]):18} -> {words[i]}")
+
+# %% [markdown]
+# Now let a "model" look at the whole sentence while it guesses. It needs no knowledge at all: at
+# position $i$ it looks at position $i + 1$ and reads the answer.
+
+
+# %%
+def cheat(text):
+    """At each position the word that comes next: read, not guessed."""
+    return [text[i + 1] if i + 1 < len(text) else "(no idea)" for i in range(len(text))]
+
+
+print("training:", cheat(words))  # four of four are right
+print("writing: ", cheat(["the", "black", "cat"]))  # the next word is not there yet
+
+# %% [markdown]
+# While it is trained, the next word is always there. When it writes, the next word does not exist
+# yet. Self-attention (lesson 4) does exactly this, if nothing stops it: each word sees all words,
+# and training finds the shortest way to a small loss.
+#
+# ## 2. The triangle
+#
+# The remedy: the word at position $i$ may attend to the positions $0, 1, \ldots, i$ and to no
+# later one. A layer is **causal** if its output at position $i$ depends on the inputs up to $i$
+# only. In the scores of lesson 3,
+#
+# $$s_{ij} = \begin{cases} q_i \cdot k_j / \sqrt{d_k} & \text{if } j \le i \\
+# -\infty & \text{if } j > i, \end{cases} \qquad
+# \text{weights}_i = \operatorname{softmax}(s_i) .$$
+#
+# | query at position | word | may see |
+# |---|---|---|
+# | 0 | the | the |
+# | 1 | black | the, black |
+# | 2 | cat | the, black, cat |
+# | 3 | is | the, black, cat, is |
+#
+# Read the table twice. *A word sees itself*: at "cat" the model already knows "cat"; it has to
+# guess "is". And the allowed places form a triangle: the lower left half of the matrix, with its
+# diagonal.
+
+# %% [markdown]
+# ### Exercise 1: `causal_mask`
+#
+# Difficulty: ●○○○○ &nbsp; Importance: ●●●●● &nbsp; You should spend up to 5-10 minutes on it.
+#
+# Return the mask of the table for a text of `n` words.
+#
+# - `n`: an integer, at least 1.
+# - Returns `(n, n)`, a NumPy array of bool: row = query, column = key, `True` = may attend.
+# - A new array each call: somebody may write into it.
+# - No errors are graded.
+
+
+# %% nbgrader={"grade": false, "grade_id": "causal_mask", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def causal_mask(n):
+    """Which positions each position may attend to when the future is hidden.
+
+    Args:
+        n: length of the text, an integer of at least 1.
+
+    Returns:
+        (n, n) NumPy array of bool, a new one each call: one row a query, one column a key;
+        True = may attend.
+    """
+    ### BEGIN SOLUTION
+    return np.tri(n, dtype=bool)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_causal_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+yes, no = True, False
+expected = np.array(
+    [  # the  black  cat  is
+        [yes, no, no, no],  # the
+        [yes, yes, no, no],  # black
+        [yes, yes, yes, no],  # cat
+        [yes, yes, yes, yes],  # is
+    ]
+)
+mask = causal_mask(4)
+assert_equal(
+    np.shape(mask),
+    (4, 4),
+    "The mask of a text of 4 words has one row for each query and one column for each key.",
+    name="the shape of the mask",
+)
+assert_close(
+    mask,
+    expected,
+    "The mask of 'the black cat is' comes out differently. Is True 'may attend', does a word see "
+    "itself, does it not see the next word, and is each row a query (not each column)?",
+    name="the mask",
+)
+checks_passed("causal_mask")
+
+# %% nbgrader={"grade": true, "grade_id": "test_causal_mask_lengths", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of causal_mask: other lengths, one word, the kind of the result.
+### BEGIN HIDDEN TESTS
+assert_equal(
+    causal_mask(1),
+    np.array([[True]]),
+    "A text of one word: the word sees itself. The mask is a NumPy array of bool.",
+)
+for n in (2, int(check_rng().integers(5, 20)), 65):
+    expected = torch.ones(n, n).tril().bool().numpy()
+    assert_equal(
+        causal_mask(n),
+        expected,
+        f"The mask for n = {n} should be a NumPy array of bool, (n, n), True on and below the "
+        "diagonal.",
+    )
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_causal_mask_new_array", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of causal_mask: a new array each call.
+### BEGIN HIDDEN TESTS
+@probe
+def addresses(n):
+    first, second = causal_mask(n), causal_mask(n)  # both alive: equal addresses mean one array
+    return [mask.__array_interface__["data"][0] for mask in (first, second)]
+
+
+first, second = addresses(6)
+assert_equal(
+    first == second,
+    False,
+    "Two calls give the same memory. Somebody who changes one mask would change all of them: make "
+    "a new array each call.",
+    name="'two masks share their memory'",
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Number the rows and the columns. For which pairs (row, column) is the answer True? Compare a
+# column of numbers with a row of numbers, and let them broadcast. (NumPy also has functions for
+# triangles; if you use one, check its diagonal on paper.)
+#
+# </details>
+#
+# **Predict, then run.** Below, queries, keys and values are **random**. Left: no mask. Right: your
+# causal mask, the same scores. One weight on the right, apart from the zeros, can be known without
+# any calculation. Which? And do the numbers of the last row change?
+
+# %% tags=["demonstration"]
+rng = np.random.default_rng(5)
+Q, K, V = rng.normal(size=(3, 5, 4))  # each (n, d_k): random, nothing is trained here
+free = scaled_dot_product_attention(Q, K, V)[1]  # (n, n)
+causal = scaled_dot_product_attention(Q, K, V, causal_mask(5))[1]  # (n, n)
+maps = {"random scores, no mask": free, "the same scores, causal mask": causal}
+figure, panels = plt.subplots(1, 2, figsize=(9.6, 3.9))
+for axes, (title, weights) in zip(panels, maps.items()):
+    draw_heatmap(axes, weights, words, words)
+    axes.set_title(title)
+figure.tight_layout()
+assert causal[0, 0] == 1 and np.allclose(causal[-1], free[-1])
+assert (causal[np.arange(5)[:, None] < np.arange(5)] == 0).all()
+assert np.allclose(causal.sum(-1), 1)
+show(
+    figure,
+    "Figure 1. The mask empties the upper right triangle and shares the weight among the words "
+    "that are left: each row still sums to 1. The first row is 1.00 on itself, whatever the "
+    "scores; the last row does not change. The map is random: do not read English into it.",
+    "Two heat maps, five words by five words. Left all cells have weights. Right the cells above "
+    "the diagonal are 0, the first row is 1 on 'the', the last row is as on the left.",
+    "\n\n".join(f"{title}\n\n{text_table(w, words, words)}" for title, w in maps.items()),
+)
+
+# %% [markdown]
+# What does the mask cost? Think of "The animal didn't cross the street because it was too tired"
+# from lesson 4. What tells you that "it" is the animal, and not the street? The last word. A causal
+# layer cannot use it for its output at "it": there, "tired" is still the future. Only at "tired"
+# itself can both words come together. A text that is complete, and in which nothing is to be
+# guessed, is read better without the mask. A text that is being written has no choice.
+#
+# The triangle goes wrong in few ways, and none of them raises an error:
+#
+# | mistake | what a word sees | what happens |
+# |---|---|---|
+# | one diagonal too many | also the next word | perfect in training, rubbish when it writes |
+# | one diagonal too few | the past without itself | the first word sees nothing; the rest is harder than needed |
+# | upper triangle | itself and the future | as without a mask |
+# | `True` and `False` exchanged | only the future | the last word sees nothing; else as without a mask |
+#
+# The last one is common, because libraries disagree. In this course, and in
+# `F.scaled_dot_product_attention`, `True` means *may attend*. In `nn.MultiheadAttention`, `True`
+# in `attn_mask` means *must not*. Say it aloud once before you pass a mask to a library.
+#
+# ## 3. Two reasons to hide a key
+#
+# Texts in a batch have different lengths. The short ones are filled up with **padding**, and
+# `padding_mask` of lesson 3 hides it. A language model with batches has both reasons: the key is in
+# the future, or it is padding. A key may be attended if **both** masks allow it:
+#
+# $$\text{may attend}_{bij} = \text{causal}_{ij} \wedge \text{word}_{bj},
+# \qquad (n, n) \text{ and } (\text{batch}, 1, n) \to (\text{batch}, n, n) .$$
+
+# %% [markdown]
+# ### Exercise 2: `combine_masks`
+#
+# Difficulty: ●●○○○ &nbsp; Importance: ●●●●○ &nbsp; You should spend up to 10-15 minutes on it.
+#
+# Combine any number of masks: a key is attended only where **every** mask allows it.
+#
+# - `*masks`: NumPy arrays of bool or torch tensors of bool, all of one kind. Their shapes
+#   broadcast.
+# - `None` stands for "no mask", as in the attention functions. Entries that are `None` are ignored.
+# - Returns a bool array of that kind, of the broadcast shape. No mask at all gives `None`.
+# - The masks that are given are not changed.
+# - No errors are graded.
+
+
+# %% nbgrader={"grade": false, "grade_id": "combine_masks", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def combine_masks(*masks):
+    """One mask that allows a key only where every mask allows it.
+
+    Args:
+        *masks: bool, True = may attend; NumPy arrays or torch tensors, all of one kind, of
+            shapes that broadcast; None stands for "no mask" and is ignored.
+
+    Returns:
+        A bool array (or tensor) of the broadcast shape; None if there is no mask at all.
+    """
+    ### BEGIN SOLUTION
+    combined = None
+    for mask in masks:
+        if mask is not None:
+            combined = mask if combined is None else combined & mask
+    return combined
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_combine_masks", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+yes, no = True, False
+triangle = np.array([[yes, no, no], [yes, yes, no], [yes, yes, yes]])  # (3, 3)
+words = np.array([[[yes, yes, yes]], [[yes, yes, no]]])  # (2, 1, 3): the second text has 2 words
+expected = np.array(
+    [
+        [[yes, no, no], [yes, yes, no], [yes, yes, yes]],
+        [[yes, no, no], [yes, yes, no], [yes, yes, no]],
+    ]
+)
+message = (
+    "A key may be attended only where EVERY mask says True. The shapes (3, 3) and (2, 1, 3) "
+    "broadcast to (2, 3, 3)."
+)
+assert_close(combine_masks(triangle, words), expected, message, name="the combined mask")
+assert_close(
+    combine_masks(torch.tensor(triangle), torch.tensor(words)),
+    torch.tensor(expected),
+    "Torch tensors should be combined to a torch tensor.",
+    name="the combined mask",
+)
+assert_close(
+    combine_masks(None, triangle, None),
+    triangle,
+    "None means 'no mask here': ignore it.",
+    name="the combined mask",
+)
+assert_equal(combine_masks(None, None), None, "With no mask at all the result is None.")
+checks_passed("combine_masks")
+
+# %% nbgrader={"grade": true, "grade_id": "test_combine_masks_any_number", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of combine_masks: one mask, three and more, of shapes that broadcast.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+cases = [
+    [(4, 5)],
+    [(3, 1, 5), (4, 5)],
+    [(4, 5), (3, 1, 5)],
+    [(4, 5), (4, 5), (4, 5)],
+    [(5,), (4, 5), (3, 1, 5), (2, 1, 4, 5)],
+    [(2, 3, 4, 5), (4, 1), (3, 1, 1)],
+    [(4, 1), (1, 5)],
+]
+for shapes in cases:
+    masks = [rng.random(shape) < 0.75 for shape in shapes]
+    for mask in masks:
+        mask.flat[0] = False  # each mask hides something
+        mask.flat[-1] = True
+    expected = torch.ones((), dtype=torch.bool)
+    for mask in masks:
+        expected = torch.logical_and(expected, torch.tensor(mask))
+    message = (
+        f"With masks of the shapes {shapes} a key should be attended only where all of them allow "
+        "it. Does every mask count, in any order?"
+    )
+    assert_equal(combine_masks(*masks), expected.numpy(), message, name="the combined mask")
+    assert_equal(
+        combine_masks(*[torch.tensor(mask) for mask in masks]),
+        expected,
+        message + " (Torch tensors.)",
+        name="the combined mask",
+    )
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "test_combine_masks_none", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of combine_masks: None at every place, and nothing at all.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+a, b = rng.random((4, 5)) < 0.6, rng.random((3, 1, 5)) < 0.6
+a[0, 0], a[-1, -1], b[:, :, 0], b[:, :, -1] = False, True, True, True
+expected = np.stack([np.logical_and(a, row) for row in b])
+for masks in ((a, b, None), (None, a, b), (a, None, b), (None, a, None, None, b, None)):
+    message = (
+        "None should be ignored wherever it stands: "
+        + ", ".join("None" if mask is None else "mask" for mask in masks)
+        + "."
+    )
+    assert_equal(combine_masks(*masks), expected, message, name="the combined mask")
+    tensors = [None if mask is None else torch.tensor(mask) for mask in masks]
+    assert_equal(combine_masks(*tensors), torch.tensor(expected), message, name="the combined mask")
+message = "No mask at all should give None."
+assert_equal(combine_masks(), None, message)
+assert_equal(combine_masks(None), None, message)
+assert_equal(combine_masks(None, None, None), None, message)
+message = "A mask that hides everything is a mask: it is not the same as None."
+nothing = np.zeros((2, 3), dtype=bool)
+assert_equal(combine_masks(nothing), nothing, message)
+assert_equal(combine_masks(None, torch.tensor(nothing)), torch.tensor(nothing), message)
+one = np.array([[False]])
+assert_equal(combine_masks(one), one, message)
+assert_equal(combine_masks(torch.tensor(one), None), torch.tensor(one), message)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_combine_masks_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of combine_masks: the masks it was given are not changed.
+### BEGIN HIDDEN TESTS
+@probe
+def masks_after(*masks):
+    combine_masks(*masks)
+    return list(masks)
+
+
+rng = check_rng()
+for shapes in ([(4, 5), (4, 5)], [(3, 4, 5), (4, 5), (5,)], [(4, 5), (3, 4, 5), (3, 1, 5)]):
+    masks = [rng.random(shape) < 0.5 for shape in shapes]
+    for mask in masks:
+        mask[..., 0], mask[..., -1] = True, True
+    masks[0][..., -1], masks[-1][..., 0] = False, False
+    message = "One of the masks was changed. Make a new array, do not write into an argument."
+    tensors = [torch.tensor(mask) for mask in masks]
+    for kind in (masks, tensors):
+        after = masks_after(*[mask.copy() if kind is masks else mask.clone() for mask in kind])
+        assert_equal(after, kind, message, name="the list of masks")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Throw the `None` entries away first. Then begin with the first mask that is left, and bring in one
+# after another. Arrays and tensors share an operator for "and" of booleans that broadcasts and
+# makes a new array. Its form that writes into its left side is the wrong one here, for two reasons.
+#
+# </details>
+#
+# ### Short answer 1: `answer_padding`
+#
+# A batch of texts, filled up with padding **on the right**: "the black cat (pad) (pad)". The causal
+# mask is on. Now you add the padding mask with `combine_masks`. What changes in
+# the outputs at the **real words**?
+#
+# - a) Their weights get larger, because the padding no longer takes a share.
+# - b) Nothing at all.
+# - c) Only the last real word changes, since it stands next to the padding.
+# - d) The rows of the real words become zero.
+
+# %% nbgrader={"grade": false, "grade_id": "answer_padding", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+### BEGIN SOLUTION
+answer_padding = "b"
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_answer_padding", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+check_answer("answer_padding", answer_padding)
+
+# %% [markdown]
+# Two texts, of 3 and of 5 words, padded on the right and padded on the left. **Predict, then run:**
+# which rows will be empty?
+
+# %% tags=["demonstration"]
+on_the_right = padding_mask([3, 5], 5)  # (batch, 1, n)
+on_the_left = on_the_right[..., ::-1]  # the same counts, padding first
+masks = {
+    "padding on the right": combine_masks(causal_mask(5), on_the_right),  # (batch, n, n)
+    "padding on the left": combine_masks(causal_mask(5), on_the_left),
+}
+maps = {
+    title: scaled_dot_product_attention(Q, K, V, mask)[1][0]  # the short text
+    for title, mask in masks.items()
+}
+labels = {
+    "padding on the right": ["the", "black", "cat", "(pad 1)", "(pad 2)"],
+    "padding on the left": ["(pad 1)", "(pad 2)", "the", "black", "cat"],
+}
+figure, panels = plt.subplots(1, 2, figsize=(9.6, 3.9))
+for axes, (title, weights) in zip(panels, maps.items()):
+    draw_heatmap(axes, weights, labels[title], labels[title])
+    axes.set_title(title)
+figure.tight_layout()
+assert (maps["padding on the left"][:2] == 0).all()
+assert np.allclose(maps["padding on the left"][2:].sum(-1), 1)
+assert np.allclose(maps["padding on the right"].sum(-1), 1)
+assert np.allclose(maps["padding on the right"][:3], causal[:3])
+show(
+    figure,
+    "Figure 2. The short text of a batch, random scores. Right padding: no row is empty, and the "
+    "rows of the real words are those of Figure 1. Left padding: the padding's own rows may see "
+    "nothing, and are 0 throughout. Do not look for meaning in single weights: they are random.",
+    "Two heat maps, five positions by five. Left panel: 'the black cat' then two padding "
+    "positions; the padding columns are 0, every row sums to 1. Right panel: padding first; the "
+    "first two rows are all 0, the others see real words only.",
+    "\n\n".join(
+        f"{title}\n\n{text_table(w, labels[title], labels[title])}" for title, w in maps.items()
+    ),
+)
+
+# %% [markdown]
+# So why would anyone pad on the left? Because a batch of prompts must end in the same column to be
+# continued together: that is what text generation does. Left padding with a causal mask is where
+# **empty rows** come from. A row that may attend to nothing needs care.
+#
+# ## 4. $-\infty$, $-10^9$ and half precision
+#
+# "Set forbidden scores to minus infinity" is the formula. Much code writes `-1e9` instead. Is it
+# the same? In a row with at least one allowed key it is: $e^{-10^9}$ is 0 in every floating type.
+# In an **empty row** it is not. Large models run in **half precision** (float16: largest
+# number 65504), and there $-10^9$ is not a number that exists.
+
+# %% [markdown]
+# ### Short answer 2: `answer_half`
+#
+# The scores are float16, a row is empty (left padding), and the code is
+#
+# ```python
+# weights = torch.softmax(torch.where(mask, scores, -1e9), dim=-1)
+# ```
+#
+# In float32 the empty row gets equal weights on all keys, 1/3 each for three keys. What does it
+# get in float16?
+#
+# - a) Equal weights, as in float32.
+# - b) NaN.
+# - c) Nothing: torch raises an error, since $-10^9$ does not fit into float16.
+# - d) Zeros.
+
+# %% nbgrader={"grade": false, "grade_id": "answer_half", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+### BEGIN SOLUTION
+answer_half = "b"
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_answer_half", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+check_answer("answer_half", answer_half)
+
+# %% tags=["demonstration"]
+three_scores = [0.5, 1.0, 2.0]
+types = (torch.float64, torch.float32, torch.float16)
+
+
+def empty_row(dtype, minus, way):
+    """Weights of a row of three scores in which every key is forbidden."""
+    scores = torch.tensor(three_scores, dtype=dtype)
+    minus = torch.tensor(minus, dtype=torch.float64).to(dtype)
+    hidden = minus.expand(3) if way == "put" else scores + minus
+    if way == "added twice":
+        hidden = hidden + minus
+    return " ".join(f"{weight:.2f}" for weight in torch.softmax(hidden, dim=-1).tolist())
+
+
+rows = [("-inf", "put"), ("-1e9", "put"), ("-1e9", "added")]
+rows += [("lowest", "put"), ("lowest", "added twice")]
+print(f"{'an empty row gets':24}" + "".join(f"{str(d)[6:]:>17}" for d in types))
+for name, way in rows:
+    cells = [
+        empty_row(d, torch.finfo(d).min if name == "lowest" else float(name), way) for d in types
+    ]
+    print(f"{name:11}{way:13}" + "".join(f"{cell:>17}" for cell in cells))
+no_mask = torch.softmax(torch.tensor(three_scores), dim=-1).tolist()
+ours = scaled_dot_product_attention(np.eye(3), np.eye(3), np.eye(3), np.zeros(3, dtype=bool))[1][0]
+for name, weights in (("no mask at all", no_mask), ("lesson 3's function", ours)):
+    print(f"{name:24}" + " ".join(f"{weight:.2f}" for weight in weights).rjust(17))
+
+# %% [markdown]
+# Read it row by row.
+#
+# - $-\infty$ gives NaN everywhere: $0/0$. It is the honest answer, and it spreads through the whole
+#   model. Lesson 3 catches the case and gives zeros.
+# - $-10^9$ **put** into the scores hides the problem: the empty row averages all the padding, as if
+#   that meant something. In float16 the number silently becomes $-\infty$, and NaN is back.
+# - $-10^9$ **added** to the scores in float64 is the strangest: all three scores are shifted by the
+#   same amount, and softmax does not see a shift. The empty row attends as if there were **no
+#   mask at all**. In float32 the spacing of numbers near $10^9$ is 64, so that the scores are lost
+#   and the weights are equal.
+# - The **lowest** number of a type (`torch.finfo(dtype).min`) is finite, and works as $-10^9$ does.
+#   But **two** such masks added together, causal and padding, overflow to $-\infty$. That is one
+#   more reason to combine masks as booleans, and to touch the scores once.
+#
+# (`masked_fill(mask, -1e9)` does raise an error for float16. `torch.where`, and `.half()` on a
+# ready-made mask, do not.)
+#
+# ## 5. A detector for leaks
+#
+# Is a layer causal? Reading its code is not enough. A triangle can be right, and the future comes
+# in by another path: a norm over time, an average over the positions, a convolution with
+# padding on both sides. We want to **test** it, from outside, without reading it.
+#
+# The definition tells us how. Causal means: the output at position $i$ depends on the inputs up to
+# $i$ only. So change the input at a **later** position, and compare:
+#
+# $$\text{if } X'_j = X_j \text{ for all } j \ne t, \quad \text{then} \quad
+# \text{layer}(X')_i = \text{layer}(X)_i \ \text{ for all } i < t .$$
+#
+# The layer **leaks** if this fails for any $t$.
+
+# %% [markdown]
+# ### Exercise 3: `leaks_future`
+#
+# Difficulty: ●●●●○ &nbsp; Importance: ●●●●● &nbsp; You should spend up to 25-30 minutes on it.
+#
+# Return `True` if the layer lets an earlier output depend on a later input, else `False`.
+#
+# - `layer`: a callable, `layer(X (n, d_model)) -> (n, d_out)`, NumPy float64 arrays both. It gives
+#   the same output for the same input. It may refuse any other length, shape or dtype. It may
+#   return a **view** of its input.
+# - `n`, `d_model`: integers, at least 1. With `n = 1` there is no future: never a leak.
+# - `rng`: an `np.random.Generator`. The global random state is neither used nor changed.
+# - Returns a Python `bool`.
+# - Changes below $10^{-10}$ are rounding noise, and no leak. The leaks that are graded change some
+#   earlier output by more than $10^{-4}$, for inputs of order 1.
+# - Graded on many layers, correct and broken: attention with masks that are nearly right, leaks
+#   through a norm, through the values, from one single position to one other, very small ones...
+# - No errors are graded.
+
+
+# %% nbgrader={"grade": false, "grade_id": "leaks_future", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def leaks_future(layer, n, d_model, rng):
+    """Whether a layer lets an earlier output depend on a later input.
+
+    Args:
+        layer: callable, layer(X (n, d_model)) -> (n, d_out), NumPy float64 both. It may refuse
+            any other shape or dtype, and it may return a view of its input.
+        n: length of the texts, an integer of at least 1.
+        d_model: features of a position.
+        rng: np.random.Generator; the global random state is neither used nor changed.
+
+    Returns:
+        A Python bool. Changes below 1e-10 are rounding noise and no leak.
+    """
+    ### BEGIN SOLUTION
+    X = rng.normal(size=(n, d_model))
+    before = np.array(layer(X.copy()))
+    for t in range(1, n):
+        changed = X.copy()
+        changed[t] = rng.normal(size=d_model)
+        if np.abs(layer(changed) - before)[:t].max() > 1e-8:
+            return True
+    return False
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_leaks_future", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+@probe
+def verdicts(seed):
+    n, d_model = 6, 8
+    count = np.arange(1, n + 1)[:, None]
+    layers = {
+        "itself": lambda X: 2 * X,  # each position alone
+        "the position before": lambda X: np.concatenate([0 * X[:1], X[:-1]]),
+        "the mean of the text so far": lambda X: np.cumsum(X, axis=0) / count,
+        "the mean of the whole text": lambda X: X + X.mean(axis=0),
+        "the next position": lambda X: np.concatenate([X[1:], X[-1:]]),
+        "the last position": lambda X: X + X[-1],
+    }
+    rng = np.random.default_rng(seed)
+    return {name: leaks_future(layer, n, d_model, rng) for name, layer in layers.items()}
+
+
+assert_equal(
+    verdicts(int(check_rng().integers(2**31))),
+    {
+        "itself": False,
+        "the position before": False,
+        "the mean of the text so far": False,
+        "the mean of the whole text": True,
+        "the next position": True,
+        "the last position": True,
+    },
+    "Six layers, named after what a position sees. True means: it leaks, an EARLIER output changes "
+    "when a LATER input changes. The position that you change may change itself, and all that come "
+    "after it.",
+    name="your verdicts",
+)
+checks_passed("leaks_future")
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_leaks_future_attention", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of leaks_future: attention layers, correct and subtly broken.
+### BEGIN HIDDEN TESTS
+@probe
+def verdicts(n, d_model, seed):
+    draw = np.random.default_rng(seed)
+    W_q, W_k, W_v = draw.normal(size=(3, d_model, d_model)) / math.sqrt(d_model)
+    W_v = W_v[:, : d_model - 1]  # d_out differs from d_model
+
+    def parts(X):
+        return (X @ W_q) @ (X @ W_k).T / math.sqrt(d_model), X @ W_v
+
+    def soft(scores, axis=-1):
+        e = np.exp(scores - scores.max(axis=axis, keepdims=True))
+        return e / e.sum(axis=axis, keepdims=True)
+
+    def masked(X, mask, minus=-np.inf):
+        scores, V = parts(X)
+        return soft(np.where(mask, scores, minus)) @ V
+
+    def renormalised(X):
+        weights = soft(parts(X)[0]) * np.tri(n)
+        return weights / weights.sum(axis=-1, keepdims=True) @ parts(X)[1]
+
+    def mask_after_softmax(X):
+        scores, V = parts(X)
+        return (soft(scores) * np.tri(n)) @ V
+
+    def softmax_over_queries(X):
+        scores, V = parts(X)
+        return soft(np.where(np.tri(n) > 0, scores, -np.inf), axis=0) @ V
+
+    def value_path(X):
+        scores, V = parts(X)
+        return soft(np.where(np.tri(n) > 0, scores, -np.inf)) @ (V - V.mean(axis=0))
+
+    def zeros_for_minus_infinity(X):
+        scores, V = parts(X)
+        return soft(np.where(np.tri(n) > 0, scores, 0.0)) @ V
+
+    def only_one_head(X):
+        return np.concatenate([masked(X, np.tri(n) > 0), masked(X, np.tri(n) >= 0)], axis=-1)
+
+    layers = {
+        "causal": lambda X: masked(X, np.tri(n) > 0),
+        "causal, -1e9": lambda X: masked(X, np.tri(n) > 0, -1e9),
+        "causal, after the softmax with new sums": renormalised,
+        "causal, without the word itself": lambda X: masked(
+            X, (np.tri(n, k=-1) > 0) | (np.arange(n) == 0)
+        ),
+        "causal twice": lambda X: masked(
+            np.pad(masked(X, np.tri(n) > 0), ((0, 0), (0, 1))), np.tri(n) > 0
+        ),
+        "no mask": lambda X: masked(X, np.ones((n, n)) > 0),
+        "off-by-one triangle": lambda X: masked(X, np.tri(n, k=1) > 0),
+        "triangle on its head": lambda X: masked(X, np.tri(n).T > 0),
+        "mask after the softmax": mask_after_softmax,
+        "softmax over the queries": softmax_over_queries,
+        "value path": value_path,
+        "0 instead of -inf": zeros_for_minus_infinity,
+        "mask for one head of two": only_one_head,
+    }
+    rng = np.random.default_rng(seed + 1)
+    return {name: leaks_future(layer, n, d_model, rng) for name, layer in layers.items()}
+
+
+seed = int(check_rng().integers(2**31))
+expected = {
+    "causal": False,
+    "causal, -1e9": False,
+    "causal, after the softmax with new sums": False,
+    "causal, without the word itself": False,
+    "causal twice": False,
+    "no mask": True,
+    "off-by-one triangle": True,
+    "triangle on its head": True,
+    "mask after the softmax": True,
+    "softmax over the queries": True,
+    "value path": True,
+    "0 instead of -inf": True,
+    "mask for one head of two": True,
+}
+for n, d_model in ((5, 8), (9, 6)):
+    assert_equal(
+        verdicts(n, d_model, seed),
+        expected,
+        f"Attention layers, n = {n}: those whose name begins with 'causal' do not leak, the others "
+        "do.",
+        name="your verdicts",
+    )
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_leaks_future_statistics", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of leaks_future: leaks through a norm, and leaks that a weak change cannot see.
+### BEGIN HIDDEN TESTS
+@probe
+def verdicts(n, d_model, seed):
+    def norm(X, axis):
+        variance = X.var(axis=axis, keepdims=True)
+        return (X - X.mean(axis=axis, keepdims=True)) / np.sqrt(variance + 1e-5)
+
+    def neighbours(X):  # the next position minus the one after it
+        padded = np.concatenate([X, X[-1:], X[-1:]])
+        return X + padded[1:-1] - padded[2:]
+
+    layers = {
+        "layer norm over the features": lambda X: norm(X, -1),
+        "layer norm, then the mean so far": lambda X: np.cumsum(norm(X, -1), axis=0) / n,
+        "norm over time": lambda X: norm(X, 0),
+        "norm over the whole text": lambda X: norm(X, (0, 1)),
+        "division by the size of the whole text": lambda X: X / np.sqrt((X**2).mean()),
+        "layer norm, then the mean of the whole text": lambda X: X + norm(X, -1).mean(axis=0),
+        "centred features, then the mean of the whole text": lambda X: (
+            X + (X - X.mean(axis=-1, keepdims=True)).mean(axis=0)
+        ),
+        "the sum of the whole text": lambda X: X - X.sum(axis=0),
+        "the difference of the next two": neighbours,
+        "a product with the next position": lambda X: X * np.concatenate([X[1:], X[-1:]]),
+    }
+    rng = np.random.default_rng(seed)
+    return {name: leaks_future(layer, n, d_model, rng) for name, layer in layers.items()}
+
+
+seed = int(check_rng().integers(2**31))
+expected = {
+    "layer norm over the features": False,
+    "layer norm, then the mean so far": False,
+    "norm over time": True,
+    "norm over the whole text": True,
+    "division by the size of the whole text": True,
+    "layer norm, then the mean of the whole text": True,
+    "centred features, then the mean of the whole text": True,
+    "the sum of the whole text": True,
+    "the difference of the next two": True,
+    "a product with the next position": True,
+}
+for n, d_model in ((6, 9), (8, 7)):
+    assert_equal(
+        verdicts(n, d_model, seed),
+        expected,
+        f"Layers with a norm, a mean or a difference (n = {n}). Does your change survive whatever "
+        "the layer does to a position by itself, and is no part of it cancelled?",
+        name="your verdicts",
+    )
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_leaks_future_one_pair", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of leaks_future: one position sees one other, for every pair of positions.
+### BEGIN HIDDEN TESTS
+@probe
+def verdicts(n, d_model, seed, part):
+    def one_sees_another(i, j):
+        def layer(X):
+            Y = X.copy()
+            Y[i] = 0.0
+            Y[i, part[0] : part[1]] = X[j, part[0] : part[1]]
+            return Y
+
+        return layer
+
+    rng = np.random.default_rng(seed)
+    pairs = [(i, j) for i in range(n) for j in range(n)]
+    return {
+        f"{i} sees {j}": leaks_future(one_sees_another(i, j), n, d_model, rng) for i, j in pairs
+    }
+
+
+seed = int(check_rng().integers(2**31))
+for n, d_model, part in ((5, 4, (0, 4)), (4, 10, (0, 5)), (4, 10, (5, 10))):
+    assert_equal(
+        verdicts(n, d_model, seed, part),
+        {f"{i} sees {j}": j > i for i in range(n) for j in range(n)},
+        f"In each of these layers one position reads one other (its features {part[0]} to "
+        f"{part[1] - 1}), and all others read themselves; n = {n}. Is every later position "
+        "changed, in all its features, and every earlier output compared?",
+        name="your verdicts",
+    )
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_leaks_future_tolerance", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of leaks_future: small leaks, and rounding noise.
+### BEGIN HIDDEN TESTS
+@probe
+def verdicts(n, d_model, seed):
+    def later(X):  # for each position the sum of all later ones
+        return X.sum(axis=0) - np.cumsum(X, axis=0)
+
+    def so_far_by_subtraction(X):  # right up to rounding: total minus what comes later
+        after = np.concatenate([np.cumsum(X[::-1], axis=0)[::-1][1:], np.zeros((1, d_model))])
+        return X.sum(axis=0) - after
+
+    layers = {
+        "a leak of a few 1e-4": lambda X: X + 4e-4 * np.tanh(later(X)),
+        "a leak of a few 1e-3": lambda X: X + 4e-3 * np.tanh(later(X)),
+        "rounding noise of 1e-15": so_far_by_subtraction,
+        "noise below 1e-10": lambda X: X + 3e-11 * np.tanh(later(X)),
+    }
+    rng = np.random.default_rng(seed)
+    return {name: leaks_future(layer, n, d_model, rng) for name, layer in layers.items()}
+
+
+seed = int(check_rng().integers(2**31))
+for n, d_model in ((4, 40), (7, 60)):
+    assert_equal(
+        verdicts(n, d_model, seed),
+        {
+            "a leak of a few 1e-4": True,
+            "a leak of a few 1e-3": True,
+            "rounding noise of 1e-15": False,
+            "noise below 1e-10": False,
+        },
+        f"Small leaks and rounding noise, n = {n}. Where is your tolerance, and is it large next "
+        "to rounding and small next to a leak?",
+        name="your verdicts",
+    )
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_leaks_future_contract", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of leaks_future: strict layers, views, one position, one feature.
+### BEGIN HIDDEN TESTS
+@probe
+def strict(n, d_model, seed):
+    def check(X):
+        if not isinstance(X, np.ndarray) or X.shape != (n, d_model) or X.dtype != np.float64:
+            raise TypeError("this layer takes NumPy float64 of shape (n, d_model) and nothing else")
+        return X
+
+    layers = [
+        lambda X: check(X) * 3,
+        lambda X: check(X) - X.mean(axis=0),
+        lambda X: check(X).cumsum(axis=0).sum(axis=-1, keepdims=True),
+        lambda X: check(X)[::-1].cumsum(axis=0)[::-1] @ np.ones((d_model, 3)),
+        lambda X: check(X) * (np.arange(n) == n - 1)[:, None],  # only the last position speaks
+    ]
+    rng = np.random.default_rng(seed)
+    return [leaks_future(layer, n, d_model, rng) for layer in layers]
+
+
+@probe
+def views(n, d_model, seed):
+    layers = [
+        lambda X: X,
+        lambda X: X[:, ::-1],
+        lambda X: X[::-1],
+        lambda X: np.flip(X)[:, 1:],
+    ]
+    rng = np.random.default_rng(seed)
+    return [leaks_future(layer, n, d_model, rng) for layer in layers]
+
+
+@probe
+def smallest(seed):
+    rng = np.random.default_rng(seed)
+    return [
+        leaks_future(lambda X: X - X.mean(axis=0) + X[::-1], 1, 5, rng),
+        leaks_future(lambda X: X + X.mean(axis=1, keepdims=True), 1, 1, rng),
+        leaks_future(lambda X: np.cumsum(X, axis=0), 2, 6, rng),
+        leaks_future(lambda X: np.cumsum(X[::-1], axis=0)[::-1], 2, 6, rng),
+        leaks_future(lambda X: np.cumsum(X, axis=0), 5, 1, rng),
+    ]
+
+
+seed = int(check_rng().integers(2**31))
+assert_equal(
+    strict(6, 7, seed),
+    [False, True, False, True, False],
+    "A layer may insist on float64 arrays of shape (n, d_model): no other length, no batch axis, "
+    "no float32.",
+    name="your verdicts",
+)
+assert_equal(
+    views(5, 8, seed),
+    [False, False, True, True],
+    "A layer may return a view of its input: when you write into the array that you gave it, the "
+    "result that you kept changes as well.",
+    name="your verdicts",
+)
+assert_equal(
+    smallest(seed),
+    [False, False, False, True, False],
+    "A text of one position has no future (n = 1, twice False); two positions (False, True); and "
+    "one feature a position (False).",
+    name="your verdicts",
+)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_leaks_future_random_state", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of leaks_future: the global random state is left alone.
+### BEGIN HIDDEN TESTS
+@probe
+def global_states(n, d_model):
+    before = np.random.get_state()[1:3], torch.get_rng_state()
+    leaks_future(lambda X: X, n, d_model, np.random.default_rng(1))
+    return before, (np.random.get_state()[1:3], torch.get_rng_state())
+
+
+before, after = global_states(5, 6)
+assert_equal(
+    after,
+    before,
+    "The global random state was changed. Draw with rng's own methods, not with np.random or torch "
+    "functions.",
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# One random text, one output to compare with. Then one round for each position from 1 on: a copy
+# of the text in which only that position is new. Which rows of the two outputs must agree? What
+# must be a copy, so that a layer that returns a view of its input cannot fool you?
+#
+# How you change a position matters. Think of a layer that first takes away the mean of the
+# features, or divides by their size: does your change survive it? And choose a tolerance between
+# the two numbers of the card.
+#
+# </details>
+#
+# Now put real layers to the test. **Predict, then run:** write down which of these eight leak.
+
+# %%
+d_model, rng = 8, np.random.default_rng(1)
+W_q, W_k, W_v = rng.normal(size=(3, d_model, d_model)) / math.sqrt(d_model)
+
+
+def attend(X, mask):
+    return scaled_dot_product_attention(X @ W_q, X @ W_k, X @ W_v, mask)  # (output, weights)
+
+
+def mask_after_softmax(X):
+    return (attend(X, None)[1] * causal_mask(len(X))) @ (X @ W_v)
+
+
+def mask_after_softmax_new_sums(X):
+    weights = attend(X, None)[1] * causal_mask(len(X))
+    return weights / weights.sum(axis=-1, keepdims=True) @ (X @ W_v)
+
+
+def in_torch(module):
+    """A module for (batch, features, n), as a layer for NumPy (n, features)."""
+    return lambda X: module.double()(torch.tensor(X.T)[None])[0].T.detach().numpy()
+
+
+torch.manual_seed(0)
+candidates = {
+    "1 causal attention": lambda X: attend(X, causal_mask(len(X)))[0],
+    "2 mask after the softmax": mask_after_softmax,
+    "3 the same, rows divided by their sums": mask_after_softmax_new_sums,
+    "4 causal attention, transposed mask": lambda X: attend(X, causal_mask(len(X)).T)[0],
+    "5 layer norm (over the features)": lambda X: F.layer_norm(torch.tensor(X), (8,)).numpy(),
+    "6 batch norm (over the positions)": in_torch(nn.BatchNorm1d(8)),
+    "7 convolution, 3 wide, padding=1": in_torch(nn.Conv1d(8, 8, 3, padding=1)),
+    "8 causal attention of centred values": lambda X: (
+        attend(X, causal_mask(len(X)))[1] @ (X - X.mean(axis=0))
+    ),
+}
+
+# %% tags=["demonstration"]
+verdicts = {
+    name: leaks_future(layer, 10, d_model, np.random.default_rng(0))
+    for name, layer in candidates.items()
+}
+for name, verdict in verdicts.items():
+    print(f"{name:42}{'LEAKS' if verdict else 'causal'}")
+assert [name[0] for name, verdict in verdicts.items() if verdict] == ["2", "4", "6", "7", "8"]
+
+# %% [markdown]
+# - Layer 2 sets the forbidden weights to 0, but they have already been in the sum of the softmax:
+#   how much is left for the past depends on the future. Layer 3 divides that sum away again, and is
+#   the same as layer 1. (Only on paper: if the future has a score of 1000, all past weights are
+#   rounded to 0, and $0/0$ is NaN. Mask before the softmax.)
+# - Layers 6 and 8 have a perfect triangle, or no attention at all. The future comes in through a
+#   **mean over the positions**. Layer norm averages over the features of one position: no leak.
+# - A convolution of width 3 with `padding=1` sees one position ahead. Padding on the left only
+#   makes it causal.
+#
+# A leak of $10^{-3}$ looks harmless. It is not: training looks for whatever makes the loss smaller,
+# and can make the leak larger.
+
+# %% [markdown]
+# ## 6. A small language model, with and without the mask
+#
+# ### The text
+#
+# Our language has 160 sentences: an adjective or none, a noun, one or several, a verb. All are
+# equally likely. A text is one sentence after the other, each begins on a new line. The
+# model reads **characters**: 20 letters and signs, and the line break.
+
+# %%
+adjectives = ["black ", "white ", "old ", "small ", ""]
+nouns = ["cat", "dog", "bird", "animal"]
+verbs = ["sleeping", "running", "singing", "tired"]
+sentences = [
+    f"the {adjective}{noun}{ending} {verb}"
+    for adjective in adjectives
+    for noun in nouns
+    for ending in (" is", "s are")  # one or several: the verb must agree with the noun
+    for verb in verbs
+]
+characters = sorted(set("\n".join(sentences)))
+number_of = {character: i for i, character in enumerate(characters)}
+print(len(sentences), "sentences,", len(characters), "characters; the first:", sentences[0])
+
+# %%
+n = 48  # characters that the model reads at once
+
+
+def draw_texts(rng, batch):
+    """Texts of n + 1 characters that begin with a line break, as numbers: (batch, n + 1)."""
+    texts = ["\n" + "\n".join(rng.choice(sentences, size=4)) for _ in range(batch)]
+    return torch.tensor([[number_of[c] for c in text[: n + 1]] for text in texts])
+
+
+def as_text(ids):
+    return "".join(characters[i] for i in ids)
+
+
+print(as_text(draw_texts(np.random.default_rng(0), 1)[0].tolist()))
+
+# %% [markdown]
+# ### What is the best that an honest model can do?
+#
+# The **loss** is the average of $-\ln p$, where $p$ is the probability that the model gave to the
+# character that came next:
+#
+# $$\text{loss} = -\frac1n \sum_{t=1}^{n} \ln p(x_t \mid x_0, \ldots, x_{t-1}) .$$
+#
+# For most texts nobody knows the best value. For ours we do, because we made it. The
+# probabilities of a sentence's characters multiply to the probability of the sentence, $1/160$. So
+# a sentence costs at least $\ln 160 = 5.08$ on average, however clever the model is. It costs
+# this much at a few places: after "the black c" the rest of "cat" is certain, but after "the
+# black " four nouns are equally likely.
+
+# %%
+per_line = np.mean([len(sentence) + 1 for sentence in sentences])  # characters, with line break
+about = math.log(160) / per_line
+print(f"{math.log(160):.2f} / {per_line:.1f} characters = {about:.3f} a character")
+
+# %% [markdown]
+# Our texts are cut off after 48 characters, so that some sentences are not complete. To be exact we
+# count: how many sentences begin with "the black ", and how many of those go on with "c"? That
+# fraction is the probability of the next character, and nobody can know a better one.
+
+# %%
+beginnings = {}  # how many of the sentences begin so
+for sentence in sentences:
+    line = sentence + "\n"
+    for k in range(len(line) + 1):
+        beginnings[line[:k]] = beginnings.get(line[:k], 0) + 1
+
+
+def smallest_losses(text):
+    """-ln of the true probability of each character after the first: (n,)."""
+    losses, so_far = [], ""
+    for character in text[1:]:
+        losses.append(math.log(beginnings[so_far] / beginnings[so_far + character]))
+        so_far = "" if character == "\n" else so_far + character
+    return np.array(losses)
+
+
+fresh_texts = draw_texts(np.random.default_rng(999), 200)  # (200, n + 1): kept for testing
+floors = np.mean([smallest_losses(as_text(ids)) for ids in fresh_texts.tolist()], axis=0)  # (n,)
+floor = floors.mean()
+print(f"the floor: {floor:.3f} a character")
+
+# %% [markdown]
+# Call it the **floor**. A model below the floor does not understand more. It **cheats**: it has
+# information that it cannot have.
+#
+# ### $n$ tasks in one pass
+#
+# A text of $n + 1$ characters holds $n$ tasks: guess the 2nd from the 1st, the 3rd from the first
+# two, and so on. The inputs are the characters 0 to $n - 1$. The targets are the same text, **one
+# step further**: 1 to $n$.
+#
+# ```
+# input     t  h  e     c  a  t
+# target    h  e     c  a  t
+# ```
+#
+# The output at position $i$ is the guess for the character at position $i + 1$. The causal mask
+# makes all these guesses honest **at the same time**: position $i$ computes exactly what it would
+# compute if the text ended there. Without the mask an honest training would need $n$ passes, one
+# for each beginning of the text.
+#
+# The model has two layers of your `MultiHeadAttention`. A vector for each position tells it the
+# order (lesson 7). Norm and feed-forward are parts that work on each position alone (lesson 8).
+
+
+# %% tags=["demonstration"]
+class CharacterModel(nn.Module):
+    """Two layers of attention; with causal=True it uses your causal_mask."""
+
+    def __init__(self, causal, d_model=64, num_heads=4, layers=2):
+        super().__init__()
+        self.causal = causal
+        self.character = nn.Embedding(len(characters), d_model)
+        self.position = nn.Embedding(n, d_model)
+        self.norms = nn.ModuleList(nn.LayerNorm(d_model) for _ in range(layers))
+        self.attentions = nn.ModuleList(
+            MultiHeadAttention(d_model, num_heads) for _ in range(layers)
+        )
+        self.feed_forwards = nn.ModuleList(
+            nn.Sequential(
+                nn.LayerNorm(d_model), nn.Linear(d_model, 128), nn.ReLU(), nn.Linear(128, d_model)
+            )
+            for _ in range(layers)
+        )
+        self.to_logits = nn.Linear(d_model, len(characters))
+
+    def read(self, x):
+        """(..., n, d_model) -> the same shape, and the weights of each layer."""
+        mask = torch.from_numpy(causal_mask(x.shape[-2])) if self.causal else None  # the one line
+        maps = []
+        for norm, attention, feed_forward in zip(self.norms, self.attentions, self.feed_forwards):
+            seen, weights = attention(norm(x), mask=mask)
+            x = x + seen
+            x = x + feed_forward(x)
+            maps.append(weights)  # (..., num_heads, n, n)
+        return x, maps
+
+    def embed(self, ids):
+        return self.character(ids) + self.position(torch.arange(ids.shape[-1]))
+
+    def forward(self, ids):
+        return self.to_logits(self.read(self.embed(ids))[0])  # (batch, n) -> (batch, n, characters)
+
+
+# %% [markdown]
+# First the claim: one pass gives the same $n$ guesses as $n$ passes. **Predict, then run:** does it
+# hold for a model that is not trained? And without the mask?
+
+# %% tags=["demonstration"]
+ids = draw_texts(np.random.default_rng(1), 1)[:, :-1]  # (1, n)
+for causal in (True, False):
+    torch.manual_seed(0)
+    model = CharacterModel(causal)
+    with torch.no_grad():
+        at_once = model(ids)[0]  # (n, characters): one pass
+        one_by_one = torch.stack([model(ids[:, : i + 1])[0, -1] for i in range(n)])  # n passes
+    difference = (at_once - one_by_one).abs().max().item()
+    print(f"{'with' if causal else 'without'} the mask: largest difference below 1e-4: "
+          f"{difference < 1e-4}")
+    assert difference < 1e-4 if causal else difference > 0.1
+
+# %% [markdown]
+# ### Training
+#
+# The two models have the same start, see the same texts in the same order, and differ in one line.
+# After training both are tested on fresh texts.
+
+
+# %% tags=["demonstration"]
+def next_character(texts):
+    """Inputs and targets (batch, n): the target is the character that comes next."""
+    return texts[:, :-1], texts[:, 1:]
+
+
+def train(model, label, tasks=next_character, steps=400, seed=0):
+    rng = np.random.default_rng(seed)
+    optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
+    losses = []
+    for _ in progress(steps, label):
+        inputs, targets = tasks(draw_texts(rng, 32))  # (32, n) each
+        loss = F.cross_entropy(model(inputs).flatten(0, 1), targets.flatten())
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+    return losses
+
+
+@torch.no_grad()
+def losses_by_position(model):
+    """Loss on fresh texts for each position: (n,)."""
+    inputs, targets = next_character(fresh_texts)
+    logits = model(inputs).transpose(1, 2)  # (batch, characters, n)
+    return F.cross_entropy(logits, targets, reduction="none").mean(dim=0).numpy()
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# The losses depend a little on the machine: training rounds differently elsewhere.
+model_seed = 0
+models, curves = {}, {}
+torch.manual_seed(model_seed)
+models["with the mask"] = CharacterModel(causal=True)
+curves["with the mask"] = train(models["with the mask"], "with the mask", seed=model_seed)
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# As above.
+torch.manual_seed(model_seed)
+models["without the mask"] = CharacterModel(causal=False)
+curves["without the mask"] = train(models["without the mask"], "without the mask", seed=model_seed)
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# As above.
+by_position = {name: losses_by_position(model) for name, model in models.items()}
+for name, losses in by_position.items():
+    print(f"{name:17} loss in training {np.mean(curves[name][-20:]):.3f}, "
+          f"on fresh texts {losses.mean():.3f}   (floor {floor:.3f})")
+honest, cheating = by_position["with the mask"], by_position["without the mask"]
+assert floor - 0.005 < honest.mean() < floor + 0.05
+assert np.abs(honest - floors).max() < 0.3
+assert cheating.mean() < 0.03
+
+# %% [markdown]
+# The model with the mask comes near the floor and stays above it. The one without is far below:
+# it cheats, and **fresh texts do not reveal it**. In a fresh text the answer stands at the same
+# place. A validation loss finds a model that has learned its texts by heart; it does not find one
+# that reads the answer.
+#
+# Is there a position that cannot cheat? **Predict, then run:** where in the text is the loss of the
+# cheating model large?
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained on this machine: the curves differ a little elsewhere.
+figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 3.7))
+for name, colour in (("with the mask", "tab:blue"), ("without the mask", "tab:red")):
+    left.semilogy(curves[name], color=colour, label=name)
+    right.plot(by_position[name], ".-", color=colour, label=name)
+left.axhline(floor, color="black", ls=":", label="floor of an honest model")
+left.set(xlabel="training step", ylabel="loss (logarithmic)")
+left.legend(fontsize=8)
+right.plot(floors, color="black", ls=":", label="floor of an honest model")
+right.set(xlabel="position", ylabel="loss on fresh texts")
+right.legend(fontsize=8)
+figure.tight_layout()
+assert cheating[:-1].max() < 0.1 and cheating[-1] > floors[-1] - 0.03
+assert cheating[-1] > 10 * cheating[:-1].mean()
+print(f"without the mask: {cheating[:-1].mean():.4f} on average, at the last position "
+      f"{cheating[-1]:.2f}; with the mask there: {honest[-1]:.2f}")
+show(
+    figure,
+    "Figure 3. Left: without the mask the loss falls through the floor, which no honest model can "
+    "pass. Right: its loss is near 0 everywhere but at the last position, whose next character is "
+    "not in the text: there it has to guess. The honest model lies on the floor at nearly every "
+    "position. Do not conclude that it is bad at its peaks: several characters are possible there.",
+    "Left, loss against training step on a logarithmic axis: with the mask it falls to the dotted "
+    "floor near 0.21 and stays there; without, it crosses the floor before step 150 and ends "
+    "near 0.005. Right, loss against position: with the mask the curve follows the dotted floor, "
+    "with a peak of about 1.8 at position 4; without the mask it is 0 everywhere and jumps up at "
+    "the last position.",
+)
+
+# %% [markdown]
+# ### Where does it read the answer?
+#
+# The text goes "the black ..." and then one of four nouns follows. We look at one guess: the first
+# letter of the noun, asked right after "the black ". An honest model gives 1/4 to each of c, d, b
+# and a. We show both models four texts that differ only in what comes **afterwards**.
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained on this machine: the numbers differ a little elsewhere.
+beginning = "\nthe black "
+letters = [noun[0] for noun in nouns]
+columns = [number_of[letter] for letter in letters]
+guesses = {}
+for name, model in models.items():
+    texts = [f"{beginning}{noun}s are singing" for noun in nouns]
+    rows = []
+    for text in texts:
+        with torch.no_grad():
+            logits = model(torch.tensor([[number_of[c] for c in text]]))[0, len(beginning) - 1]
+        rows.append(torch.softmax(logits, dim=-1)[columns].numpy())
+    guesses[name] = np.array(rows)  # (which noun follows, which letter is guessed)
+figure, panels = plt.subplots(1, 2, figsize=(9.0, 3.6))
+for axes, (name, probabilities) in zip(panels, guesses.items()):
+    draw_heatmap(
+        axes,
+        probabilities,
+        nouns,
+        letters,
+        row_label="what comes afterwards",
+        column_label="probability of the letter",
+    )
+    axes.set_title(name)
+figure.tight_layout()
+assert np.allclose(guesses["with the mask"], guesses["with the mask"][0], atol=1e-5)
+assert np.abs(guesses["with the mask"] - 0.25).max() < 0.2
+assert np.diag(guesses["without the mask"]).min() > 0.8
+show(
+    figure,
+    "Figure 4. Left: with the mask the four rows are equal, whatever follows: near 1/4 for each "
+    "letter. Right: without it the guess is whatever follows. Do not conclude that the right model "
+    "knows which noun fits: it copies.",
+    "Two heat maps, four nouns that follow by four letters. With the mask all rows are the same, "
+    "values near 0.25. Without the mask the diagonal is near 1 and the rest near 0.",
+    "\n\n".join(
+        f"{name}\n\n{text_table(p, nouns, letters, corner='follows')}"
+        for name, p in guesses.items()
+    ),
+)
+
+# %% [markdown]
+# Now the attention maps of one sentence, from both trained models. The line break is written as ↵,
+# the blank as ␣. Without the mask we pick the head with the most weight on the **next** character.
+# With the mask there is no such head; we take the one with the most weight on the character
+# **before**.
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained on this machine: the maps differ a little elsewhere.
+sentence = "\nthe cat is tired"
+labels = [{"\n": "↵", " ": "␣"}.get(c, c) for c in sentence]
+ids = torch.tensor([[number_of[c] for c in sentence]])
+chosen = {}
+for name, offset in (("without the mask", 1), ("with the mask", -1)):
+    with torch.no_grad():
+        heads = torch.cat(models[name].read(models[name].embed(ids))[1], dim=1)[0]  # (8, n, n)
+    share = heads.diagonal(offset, -2, -1).mean(-1)  # mean weight on that neighbour, each head
+    chosen[name] = heads[share.argmax()].numpy()
+    print(f"{name:17} head {share.argmax() % 4} of layer {share.argmax() // 4 + 1}: "
+          f"{share.max():.2f} on the character {'after' if offset == 1 else 'before'}")
+figure, panels = plt.subplots(1, 2, figsize=(11.5, 5.2))
+for axes, (name, weights) in zip(panels, chosen.items()):
+    draw_heatmap(axes, weights, labels, labels)
+    axes.set_title(f"trained {name}")
+figure.tight_layout()
+bidirectional, causal = chosen["without the mask"], chosen["with the mask"]
+assert np.triu(causal, k=1).max() == 0
+assert np.diagonal(bidirectional, 1).mean() > 0.2  # evenly spread it would be 0.06
+assert bidirectional[4, 5] > 0.4
+print("weight of the blank before 'cat' on 'c':", bidirectional[4, 5].round(2))
+show(
+    figure,
+    "Figure 5. Two trained maps. Left, no mask: dark cells one place right of the diagonal, which "
+    "is the next character, the answer. It looks there where it could not guess: "
+    "the blank before 'cat' looks at 'c'. Right, causal: nothing lies above the diagonal. Do not "
+    "conclude that all heads look like these two: they were picked.",
+    "Two heat maps, 17 characters by 17. Left: several rows have most of their weight one place "
+    "right of the diagonal, such as the blank before 'cat', on 'c'. Right: the upper right "
+    "triangle is empty, the weight lies on the diagonal and left of it.",
+    "\n\n".join(f"trained {name}\n\n{text_table(w, labels, labels)}" for name, w in chosen.items()),
+)
+
+# %% [markdown]
+# Your detector can be put to a trained model as well. The layer is everything between the vectors
+# of the characters and the last vectors.
+
+
+# %% tags=["demonstration"]
+def as_layer(model):
+    """The model's layers, for NumPy float64 (n, d_model)."""
+    copy = CharacterModel(model.causal).double()
+    copy.load_state_dict(model.state_dict())
+    return lambda X: copy.read(torch.tensor(X))[0].detach().numpy()
+
+
+for name, model in models.items():
+    verdict = leaks_future(as_layer(model), 12, 64, np.random.default_rng(0))
+    print(f"{name:17}", "LEAKS" if verdict else "causal")
+    assert verdict == (name == "without the mask")
+
+# %% [markdown]
+# ## 7. It speaks, one character at a time
+#
+# To write, the model guesses a character, puts it at the end, and reads the whole text again. That
+# is called **autoregressive** generation. Only the guess at the **last** position is used.
+
+
+# %% tags=["demonstration"]
+@torch.no_grad()
+def write(model, count, seed=0):
+    """Let a model write texts of n characters; it begins with a line break."""
+    generator = torch.Generator().manual_seed(seed)
+    ids = torch.full((count, 1), number_of["\n"])
+    while ids.shape[1] < n:
+        probabilities = torch.softmax(model(ids)[:, -1], dim=-1)  # (count, characters)
+        drawn = torch.multinomial(probabilities, 1, generator=generator)
+        ids = torch.cat([ids, drawn], dim=1)
+    return [as_text(row)[1:] for row in ids.tolist()]
+
+
+def share_of_sentences(texts):
+    """Finished lines that are sentences of the language, in per cent, of all finished lines."""
+    lines = [line for text in texts for line in text.split("\n")[:-1]]
+    return 100 * np.mean([line in sentences for line in lines]) if lines else 0.0
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained on this machine: the texts differ elsewhere.
+written = {name: write(model, 40, seed=model_seed) for name, model in models.items()}
+for name, texts in written.items():
+    print(f"--- {name}: {share_of_sentences(texts):.0f} % of its lines are sentences")
+    print("\n\n".join(texts[:2]), "\n")
+assert share_of_sentences(written["with the mask"]) > 70
+assert share_of_sentences(written["without the mask"]) < 10
+
+# %% [markdown]
+# There they stand, side by side: the loss of 0.22 and the loss of 0.004. The honest model also gets
+# the agreement right: "the cat **is**", "the cats **are**". (It has read all 160 sentences in
+# training, so this is no proof of invention. It is a proof that what it learned can be used.)
+#
+# ### What is computed again, each time
+#
+# To write the 30th character the model reads 29 characters. To write the 31st it reads 30, and 29
+# of them were there before. Is that work needed? **Predict, then run:** how much does the vector of
+# each old position change when one more character is read, in the model with the mask, and in the
+# one without?
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained on this machine: the sizes differ a little elsewhere.
+changes = {}
+for name, model in models.items():
+    moved = np.full((len(sentence) - 1, len(sentence) - 1), np.nan)  # (step, old position)
+    with torch.no_grad():
+        for step in range(1, len(sentence)):
+            old = model.read(model.embed(ids[:, :step]))[0][0]  # (step, d_model)
+            new = model.read(model.embed(ids[:, : step + 1]))[0][0, :step]
+            moved[step - 1, :step] = ((new - old).norm(dim=-1) / old.norm(dim=-1)).numpy()
+    changes[name] = moved
+figure, panels = plt.subplots(1, 2, figsize=(11.5, 5.0))
+for axes, (name, moved) in zip(panels, changes.items()):
+    draw_heatmap(
+        axes,
+        moved,
+        labels[1:],
+        labels[:-1],
+        row_label="character that is read next",
+        column_label="old position",
+        colour_bar=True,
+    )
+    axes.set_title(f"{name}: change of old vectors")
+figure.tight_layout()
+there = ~np.isnan(changes["with the mask"])
+assert changes["with the mask"][there].max() < 1e-4
+assert changes["without the mask"][there].mean() > 0.05
+computed, needed = sum(range(1, n)), n - 1
+print(f"to write {n - 1} characters: {computed} vectors computed in each layer, {needed} are new")
+print(f"mean change of an old vector: with the mask {changes['with the mask'][there].mean():.3f}, "
+      f"without {changes['without the mask'][there].mean():.3f}")
+show(
+    figure,
+    "Figure 6. Relative change of the vector at each old position when one more character is read. "
+    "With the mask: none, all this work is done in vain. Without the mask everything moves, and "
+    "nothing could be kept. Do not conclude that generation has to be slow: the next text says how "
+    "it is made fast.",
+    "Two triangles of cells, steps by old positions. With the mask all cells are 0. Without the "
+    "mask most cells are clearly above 0, often the newest positions the most.",
+    "\n\n".join(
+        f"{name}\n\n{text_table(moved, labels[1:], labels[:-1], corner='next')}".replace("nan", "")
+        for name, moved in changes.items()
+    ),
+)
+
+# %% [markdown]
+# With the causal mask the past is **finished**: its keys and values in each layer never change.
+# So they can be kept. That is the **KV cache** of lesson 11: the new character computes its own
+# query, key and value, and attends to the kept keys and values. The work for $n$ characters falls
+# from $1 + 2 + \cdots + n$ positions to $n$. The mask that makes training honest is also the mask
+# that makes writing cheap.
+#
+# A trap on the way. torch's own function draws the triangle for you: `is_causal=True`. With a cache
+# there is **one** new query and $n$ keys. **Predict, then run:** which keys does that query see?
+# The values are one-hot, so that the output shows the weights.
+
+# %% tags=["demonstration"]
+new_query = torch.zeros(1, 1, 1, 5)  # (batch, heads, n_q, d_k): all scores are 0
+kept = torch.eye(5)[None, None]  # (batch, heads, n_k, d_k): five keys, and values
+for is_causal in (True, False):
+    weights = F.scaled_dot_product_attention(new_query, kept, kept, is_causal=is_causal)
+    print(f"is_causal={is_causal}:", weights[0, 0, 0].numpy().round(2))
+assert F.scaled_dot_product_attention(new_query, kept, kept, is_causal=True)[..., 0] == 1
+
+# %% [markdown]
+# The triangle begins in the upper left corner. It takes the only query for position 0, and shows it
+# the first key alone. The query stands at the **last** position and may see all keys: the right
+# mask is the last row of `causal_mask(5)`, which is no mask at all.
+#
+# | | training | writing |
+# |---|---|---|
+# | the text | known | grows by one character each time |
+# | passes for $n$ guesses | 1 | $n$ |
+# | positions computed in each layer | $n$ | $1 + 2 + \cdots + n$, with a cache $n$ |
+# | what the mask is for | no guess sees its answer | the past stays what it was in training |
+#
+# ### Short answer 3: `answer_parallel`
+#
+# A batch of 32 texts of 49 characters each, one training pass with the causal mask on 48 inputs a
+# text. From how many guesses does the loss learn, and how many of them have seen their own answer?
+#
+# - a) 32 guesses, one for each text; none has seen its answer.
+# - b) 32 · 48 = 1536 guesses; none has seen its answer.
+# - c) 32 · 48 = 1536 guesses; all but the last of each text have seen it, since the whole text is
+#   in the batch.
+# - d) 48 guesses, one for each position, averaged over the texts; none has seen its answer.
+
+# %% nbgrader={"grade": false, "grade_id": "answer_parallel", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+### BEGIN SOLUTION
+answer_parallel = "b"
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_answer_parallel", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+check_answer("answer_parallel", answer_parallel)
+
+# %% [markdown]
+# ## 8. Find the silent bug
+#
+# A friend trains the same model **with** the causal mask. The mask is right, no error is raised,
+# and the loss is wonderful. The friend has written this (the cell is read-only):
+
+
+# %% tags=["demonstration"] nbgrader={"grade": false, "grade_id": "given_friends_tasks", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+def friends_tasks(texts):
+    """Inputs and targets (batch, n): the target is the character next to each input."""
+    inputs = texts[:, :-1]  # (batch, n)
+    targets = torch.roll(inputs, 1, dims=-1)  # (batch, n)
+    return inputs, targets
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained on this machine: the loss differs a little elsewhere.
+torch.manual_seed(model_seed)
+friends_model = CharacterModel(causal=True)
+friends_curve = train(friends_model, "the friend's model", friends_tasks, 300, model_seed)
+friends_texts = write(friends_model, 40, seed=model_seed)
+verdict = leaks_future(as_layer(friends_model), 12, 64, np.random.default_rng(0))
+print(f"loss in training {np.mean(friends_curve[-20:]):.3f} (floor {floor:.3f})")
+print("the layers:", "LEAK" if verdict else "causal")
+print(f"{share_of_sentences(friends_texts):.0f} % of its lines are sentences; it writes:")
+print("\n".join(repr(text) for text in friends_texts[:3]))
+assert np.mean(friends_curve[-20:]) < 0.12 and not verdict
+assert share_of_sentences(friends_texts) < 10
+
+# %% [markdown]
+# ### Short answer 4: `answer_silent_bug`
+#
+# The loss is below the floor, so somebody cheats. Your detector says that the layers are causal.
+# What is wrong?
+#
+# - a) `causal_mask` is one diagonal too large, and each character sees the next one.
+# - b) `torch.roll` is a circle: one target of each text comes from its other end.
+# - c) The targets are rolled in the wrong direction.
+# - d) Nothing: there are only 160 sentences, and the model knows them by heart.
+#
+# Try `friends_tasks` on one text and print inputs and targets below each other.
+
+# %% nbgrader={"grade": false, "grade_id": "answer_silent_bug", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+### BEGIN SOLUTION
+answer_silent_bug = "c"
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_answer_silent_bug", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+check_answer("answer_silent_bug", answer_silent_bug)
+
+# %% [markdown]
+# A leak is not only in the layers. It can be anywhere between the text and the loss. So use more
+# than one test: compare the loss with a **floor** if you know one, put the **detector** to the
+# layers, and **let the model write**.
+#
+# ## 9. What one often reads
+#
+# One model more, before the table: without the mask, as model B, but its position vectors are ten
+# times smaller at the start, and it is trained for 250 steps. **Predict, then run:** will its loss
+# be below the floor? And can it write? And the honest model once more, now **writing without its
+# mask**.
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained on this machine: the numbers differ a little elsewhere.
+torch.manual_seed(model_seed)
+harmless = CharacterModel(causal=False)
+with torch.no_grad():
+    harmless.position.weight.mul_(0.1)
+train(harmless, "without the mask, small positions", steps=250, seed=model_seed)
+harmless_loss = losses_by_position(harmless).mean()
+harmless_share = share_of_sentences(write(harmless, 40, seed=model_seed))
+print(f"no mask, small positions: loss {harmless_loss:.3f} (floor {floor:.3f}), "
+      f"{harmless_share:.0f} % sentences")
+
+unmasked_twin = CharacterModel(causal=False)
+unmasked_twin.load_state_dict(models["with the mask"].state_dict())
+twin_share = share_of_sentences(write(unmasked_twin, 40, seed=model_seed))
+print(f"trained with the mask, writes without it: {twin_share:.0f} % sentences "
+      f"({share_of_sentences(written['with the mask']):.0f} % with it)")
+assert floor - 0.1 < harmless_loss < floor + 0.2 and harmless_share < 10
+assert twin_share < share_of_sentences(written["with the mask"]) - 20
+
+# %% [markdown]
+# And a small calculation, without any training. No positions, all scores equal to 0; the value of
+# "the" is 1, that of all other words is 0:
+
+# %% tags=["demonstration"]
+is_first = np.array([[1.0], [0.0], [0.0], [0.0], [0.0]])  # (n, 1): one value a word
+zeros = np.zeros((5, 3))  # queries and keys: nothing to tell words apart
+print("no mask:    ", scaled_dot_product_attention(zeros, zeros, is_first)[0][:, 0].round(2))
+print(
+    "causal mask:",
+    scaled_dot_product_attention(zeros, zeros, is_first, causal_mask(5))[0][:, 0].round(2),
+)
+
+# %% [markdown]
+# The output $1/(i+1)$ is the position, written down by the mask alone.
+#
+# | one often reads | what is right | shown in |
+# |---|---|---|
+# | "Without the mask the loss goes to 0." | Not always: with small position vectors it is still near the floor after 250 steps, and looks innocent. The model cannot write all the same. | the cell above |
+# | "The validation loss will show it." | It falls as well: the answer stands in the validation text too. | Figure 3 |
+# | "The loss goes to exactly 0." | The last position cannot cheat; it alone keeps the loss above 0. | Figure 3 |
+# | "The mask is only needed in training." | A model of two layers that writes without it reads a past that looks different from training, and makes mistakes. | the cell above |
+# | "Attention knows no order without positions." | Without a mask. A causal mask treats positions differently: the first word sees one word, the last sees all. Causal language models trained without positions learn where they are (Haviv and others, 2022). | $1/(i+1)$ above |
+# | "The mask halves the work." | Not in the plain formula: all $n^2$ scores are computed, half of them are thrown away. Special kernels skip whole blocks. | not here |
+# | "-1e9 is minus infinity." | For rows with an allowed key. Not for empty rows, and not in float16. | section 4 |
+# | "Zero weights after the softmax do the same." | Only if the rows are divided by their new sums; else the future is in the denominator. | section 5 |
+
+# %% [markdown]
+# ### Written answer: `written_cheating`
+#
+# A colleague shows you a character model: "Validation loss 0.01, far better than everybody's. We
+# only have to build the part that writes." In 6 to 9 sentences (5 points):
+#
+# 1. Why does a validation set not reveal a leak, although it reveals learning by heart?
+# 2. Name two different tests that would reveal it, and say what each one compares.
+# 3. Why does a causal model learn from $n$ guesses in one pass, but need $n$ passes to write $n$
+#    characters?
+# 4. What is computed again in these passes, and why may it be kept in a causal model only?
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "written_cheating", "locked": false, "points": 5, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
+# ### BEGIN SOLUTION
+# Learning by heart works only for texts that were in the training set, so that the loss on other
+# texts stays high. A leak works on every text: in the validation text too, the next character
+# stands one place further on, and the model reads it. One test is to let the model write: there the
+# next character does not exist yet, so that a cheating model produces rubbish. Another is a leak
+# detector: change the input at one position and compare the outputs at all earlier positions, which
+# must not change. (A third: compare the loss with a floor, the entropy of the text; a loss below it
+# proves cheating.) In training the whole text is known. The mask lets each position see only its
+# past, so that all $n$ positions make an honest guess in the same pass. When the model writes, the
+# input of the next guess is the result of the last one, so that the guesses have to come one after
+# another. Each pass computes the vectors, keys and values of all old positions again. In a causal
+# model they depend on the past only and come out the same, so that they can be kept; without the
+# mask they change with each new character.
+#
+# **Marking scheme** (5 points). 1 point: the answer stands in the validation text too (as opposed
+# to learning by heart). 1 point for each of two different tests, with what is compared (writing;
+# perturbing a later input and comparing earlier outputs; floor; a text of random characters that
+# nobody can guess). 1 point: $n$ guesses at once because the text is known and each position sees
+# only its past, one at a time because each guess is the next input. 1 point: keys and values (or
+# vectors) of old positions are computed again; they may be kept because they do not depend on later
+# positions.
+# ### END SOLUTION
+
+# %% [markdown]
+# ## Summary
+#
+# | concept | formula | code | purpose |
+# |---|---|---|---|
+# | causal mask | $j \le i$ | `causal_mask(n)`, `(n, n)`, `True` = may attend | no position sees the future |
+# | masked scores | $s_{ij} = -\infty$ for $j > i$ | before the softmax | each row still sums to 1 |
+# | several masks | and | `combine_masks(...)`, booleans | padding and future at once |
+# | empty row | weights 0, output 0 | `-inf`, then caught; not `-1e9` | no NaN, no average of padding |
+# | leak | output $i$ moves with input $t > i$ | `leaks_future(layer, ...)` | tests any layer from outside |
+# | next-character task | target at $i$ is $x_{i+1}$ | `texts[:, :-1]`, `texts[:, 1:]` | $n$ guesses in one pass |
+# | floor | entropy of the text | $\ln 160$ a sentence | a loss below it proves cheating |
+# | writing | one guess a pass | last position only | the past can be kept (lesson 11) |
+#
+# ## Check yourself
+#
+# <details><summary>1. Why does the first row of a causal map say nothing about the
+# model?</summary>
+#
+# The first word can see itself only, so its weight is 1 whatever the scores are.
+#
+# </details>
+#
+# <details><summary>2. You see <code>scores = scores * mask</code> before the softmax, with the
+# triangle of ones and zeros. What happens?</summary>
+#
+# Forbidden scores become 0, not $-\infty$, and $e^0 = 1$: the future keeps a share of the weight,
+# sometimes a large one. No error, and a leak.
+#
+# </details>
+#
+# <details><summary>3. Must a model that classifies whole texts (happy or sad review) be
+# causal?</summary>
+#
+# No. The text is complete when the question is asked, and nothing in it is to be guessed. Encoders
+# such as BERT attend in both directions. The mask is for models that predict the next position.
+#
+# </details>
+#
+# <details><summary>4. A layer passes the detector with n = 10. Can it leak at n = 500?</summary>
+#
+# Yes, if its code treats lengths differently: a mask that was built for 256 positions, for example.
+# Test the lengths that you use.
+#
+# </details>
+#
+# <details><summary>5. A causal language model is trained on batches padded on the right. Its
+# padding mask is forgotten. What is wrong, and where?</summary>
+#
+# The outputs at real words are right: padding is in their future. What is wrong is the loss, if it
+# also counts the guesses at padding positions. They are easy, and make the loss look better.
+#
+# </details>
+#
+# ## References
+#
+# - Vaswani, Shazeer, Parmar, Uszkoreit, Jones, Gomez, Kaiser, Polosukhin (2017), *Attention Is All
+#   You Need*: masking in the decoder, by $-\infty$ before the softmax.
+# - Radford, Narasimhan, Salimans, Sutskever (2018), *Improving Language Understanding by Generative
+#   Pre-Training*: a language model of causal blocks only.
+# - Devlin, Chang, Lee, Toutanova (2019), *BERT: Pre-training of Deep Bidirectional Transformers for
+#   Language Understanding*: no causal mask, and therefore another task.
+# - Haviv, Ram, Press, Izsak, Levy (2022), *Transformer Language Models without Positional Encodings
+#   Still Learn Positional Information*.
+# - Shannon (1951), *Prediction and Entropy of Printed English*: the floor for real English.
+#
+# ## What comes next
+#
+# We gave each position a vector of its own and did not say why. Lesson 7 asks what attention knows
+# about order without it, and compares three ways to tell it.

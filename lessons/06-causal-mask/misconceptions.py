@@ -1,0 +1,1232 @@
+"""Wrong implementations of lesson 6, each with the sentence its author needs."""
+
+import numpy as np
+import torch
+
+from autograder.implementations import choice, misconception
+
+# --- causal_mask --------------------------------------------------------------------------
+
+
+@misconception(
+    "causal_mask",
+    "mask_upper",
+    sentence="Your triangle stands on its head: each word sees itself and the words after "
+    "it. Row i is the query at position i, and it may see the keys up to i. Text "
+    "is read from the past.",
+    seen="folklore",
+)
+def causal_mask(n):
+    return np.triu(np.ones((n, n), dtype=bool))
+
+
+@misconception(
+    "causal_mask",
+    "mask_true_means_hidden",
+    sentence="Your True means 'hidden', as in nn.MultiheadAttention. In this course True "
+    "means 'may attend': everything would be reversed without an error.",
+    seen="the attn_mask of torch's nn.MultiheadAttention",
+)
+def causal_mask(n):
+    return np.triu(np.ones((n, n), dtype=bool), k=1)
+
+
+@misconception(
+    "causal_mask",
+    "mask_without_self",
+    sentence="Your diagonal is False: a word may not see itself, and the first word sees "
+    "nothing at all. The word at position i is already known when the next one is"
+    " predicted.",
+    seen="folklore",
+)
+def causal_mask(n):
+    return np.tri(n, k=-1, dtype=bool)
+
+
+@misconception(
+    "causal_mask",
+    "mask_sees_next",
+    sentence="Your triangle is one diagonal too large: each word sees the next one, which "
+    "is exactly what it has to predict.",
+    seen="folklore",
+)
+def causal_mask(n):
+    return np.tri(n, k=1, dtype=bool)
+
+
+@misconception(
+    "causal_mask",
+    "mask_of_floats",
+    sentence="Your mask holds the floats 0 and 1. A mask of the course is boolean: ~mask "
+    "and np.where(mask, ...) mean something else, or fail, for floats.",
+    seen="folklore",
+)
+def causal_mask(n):
+    return np.tril(np.ones((n, n)))
+
+
+@misconception(
+    "causal_mask",
+    "mask_of_integers",
+    sentence="Your mask holds the integers 0 and 1. A mask of the course is boolean: ~1 is"
+    " -2, which is as true as 1.",
+    seen="folklore",
+)
+def causal_mask(n):
+    return np.tri(n, dtype=int)
+
+
+@misconception(
+    "causal_mask",
+    "mask_additive",
+    sentence="You return what is added to the scores, 0 and -inf. The exercise asks for "
+    "the boolean mask, True = may attend; the attention function makes -inf of "
+    "it.",
+    seen="additive masks of many implementations",
+)
+def causal_mask(n):
+    return np.where(np.tri(n) > 0, 0.0, -np.inf)
+
+
+@misconception(
+    "causal_mask",
+    "mask_torch",
+    sentence="You return a torch tensor. This function gives a NumPy array; "
+    "torch.from_numpy makes a tensor of it where one is needed.",
+    seen="folklore",
+)
+def causal_mask(n):
+    return torch.ones(n, n).tril().bool()
+
+
+@misconception(
+    "causal_mask",
+    "mask_with_batch_axis",
+    sentence="Your mask has a batch axis in front. The exercise asks for (n, n): it "
+    "broadcasts over batches and heads by itself.",
+    seen="folklore",
+)
+def causal_mask(n):
+    return np.tri(n, dtype=bool)[None]
+
+
+@misconception(
+    "causal_mask",
+    "mask_cached",
+    sentence="You keep the mask and hand out the same array again. Whoever writes into it "
+    "changes the mask for everybody. Make a new array each call.",
+    seen="folklore",
+)
+def causal_mask(n, kept={}):
+    if n not in kept:
+        kept[n] = np.tri(n, dtype=bool)
+    return kept[n]
+
+
+@misconception(
+    "causal_mask",
+    "mask_cut_from_one",
+    sentence="You cut every mask out of one big array: fast, but all of them share its "
+    "memory, so that a change to one changes all. And a text longer than the big "
+    "array has no mask.",
+    seen="buffers of published GPT code",
+)
+def causal_mask(n, big=np.tri(64, dtype=bool)):
+    return big[:n, :n]
+
+
+@misconception(
+    "causal_mask",
+    "mask_diagonal",
+    sentence="Each word sees only itself in your mask. It may see all words before it as well.",
+    seen="folklore",
+)
+def causal_mask(n):
+    return np.eye(n, dtype=bool)
+
+
+@misconception(
+    "causal_mask",
+    "mask_window",
+    sentence="Your words see themselves and one word before, no further back. A causal "
+    "mask hides the future and nothing of the past.",
+    seen="folklore",
+)
+def causal_mask(n):
+    return np.tri(n, dtype=bool) & ~np.tri(n, k=-2, dtype=bool)
+
+
+@misconception(
+    "causal_mask",
+    "mask_one_row",
+    sentence="You return one row. Every query needs a row of its own, because each has "
+    "another future.",
+    seen="folklore",
+)
+def causal_mask(n):
+    return np.arange(n) <= n
+
+
+@misconception(
+    "causal_mask",
+    "mask_everything",
+    sentence="Your mask hides nothing.",
+    seen="folklore",
+)
+def causal_mask(n):
+    return np.ones((n, n), dtype=bool)
+
+
+@misconception(
+    "causal_mask",
+    "mask_flipped_columns",
+    sentence="Your triangle is mirrored left to right: the first row sees the last word. "
+    "Row i should see the columns 0 to i.",
+    seen="folklore",
+)
+def causal_mask(n):
+    return np.fliplr(np.tri(n, dtype=bool))
+
+
+@misconception(
+    "causal_mask",
+    "mask_size",
+    sentence="Your mask is one row and one column too large. A text of n words has n "
+    "queries and n keys.",
+    seen="folklore",
+)
+def causal_mask(n):
+    return np.tri(n + 1, dtype=bool)
+
+
+# --- combine_masks ------------------------------------------------------------------------
+
+
+@misconception(
+    "combine_masks",
+    "combine_or",
+    sentence="Your result allows a key where ANY mask allows it. A key must be allowed by "
+    "every mask: with 'any', padding of the past becomes visible again, and the "
+    "future of real words too.",
+    seen="folklore",
+)
+def combine_masks(*masks):
+    result = None
+    for mask in masks:
+        if mask is not None:
+            result = mask if result is None else result | mask
+    return result
+
+
+@misconception(
+    "combine_masks",
+    "combine_in_place",
+    sentence="You write the result into the first mask. The caller's mask is changed, and "
+    "it stays changed for the next batch.",
+    seen="folklore",
+)
+def combine_masks(*masks):
+    there = [mask for mask in masks if mask is not None]
+    if not there:
+        return None
+    result = there.pop(0)
+    for mask in there:
+        if np.broadcast_shapes(result.shape, mask.shape) == tuple(result.shape):
+            result &= mask
+        else:
+            result = result & mask
+    return result
+
+
+@misconception(
+    "combine_masks",
+    "combine_fixed_shape",
+    sentence="You write into a copy of the first mask, so the result keeps its shape. A "
+    "mask (n, n) and one (batch, 1, n) combine to (batch, n, n), whatever their "
+    "order.",
+    seen="folklore",
+)
+def combine_masks(*masks):
+    masks = [mask for mask in masks if mask is not None]
+    if not masks:
+        return None
+    result = masks[0] & True
+    for mask in masks[1:]:
+        result &= mask
+    return result
+
+
+@misconception(
+    "combine_masks",
+    "combine_first_two",
+    sentence="You combine only the first two masks. The function takes any number.",
+    seen="folklore",
+)
+def combine_masks(*masks):
+    masks = [mask for mask in masks if mask is not None]
+    if len(masks) > 1:
+        return masks[0] & masks[1]
+    return masks[0] if masks else None
+
+
+@misconception(
+    "combine_masks",
+    "combine_none_crashes",
+    sentence="A None among the masks is an error in your code. None means 'no mask here': "
+    "leave it out.",
+    seen="folklore",
+)
+def combine_masks(*masks):
+    if not masks:
+        return None
+    result = masks[0]
+    for mask in masks[1:]:
+        result = result & mask
+    return result
+
+
+@misconception(
+    "combine_masks",
+    "combine_stops_at_none",
+    sentence="You stop at the first None, and the masks after it are forgotten.",
+    seen="folklore",
+)
+def combine_masks(*masks):
+    result = None
+    for mask in masks:
+        if mask is None:
+            break
+        result = mask if result is None else result & mask
+    return result
+
+
+@misconception(
+    "combine_masks",
+    "combine_any_none_is_none",
+    sentence="As soon as one mask is None, you return None, and nothing is hidden any "
+    "more. None says only that THIS mask hides nothing.",
+    seen="folklore",
+)
+def combine_masks(*masks):
+    if any(mask is None for mask in masks):
+        return None
+    result = None
+    for mask in masks:
+        result = mask if result is None else result & mask
+    return result
+
+
+@misconception(
+    "combine_masks",
+    "combine_last_wins",
+    sentence="You return the last mask. All of them must allow a key.",
+    seen="folklore",
+)
+def combine_masks(*masks):
+    result = None
+    for mask in masks:
+        if mask is not None:
+            result = mask
+    return result
+
+
+@misconception(
+    "combine_masks",
+    "combine_integers",
+    sentence="Your result holds integers. A mask is boolean, True = may attend.",
+    seen="folklore",
+)
+def combine_masks(*masks):
+    result = None
+    for mask in masks:
+        if mask is not None:
+            result = 1 * mask if result is None else result * mask
+    return result
+
+
+@misconception(
+    "combine_masks",
+    "combine_always_numpy",
+    sentence="Torch tensors come out as NumPy arrays. The result is of the kind of the masks.",
+    seen="folklore",
+)
+def combine_masks(*masks):
+    result = None
+    for mask in masks:
+        if mask is not None:
+            mask = np.asarray(mask)
+            result = mask if result is None else result & mask
+    return result
+
+
+@misconception(
+    "combine_masks",
+    "combine_always_torch",
+    sentence="NumPy arrays come out as torch tensors. The result is of the kind of the masks.",
+    seen="folklore",
+)
+def combine_masks(*masks):
+    result = None
+    for mask in masks:
+        if mask is not None:
+            mask = torch.as_tensor(mask)
+            result = mask if result is None else result & mask
+    return result
+
+
+@misconception(
+    "combine_masks",
+    "combine_starts_from_true",
+    sentence="With no mask at all you return True and not None.",
+    seen="folklore",
+)
+def combine_masks(*masks):
+    result = True
+    for mask in masks:
+        if mask is not None:
+            result = result & mask
+    return result
+
+
+@misconception(
+    "combine_masks",
+    "combine_stack",
+    sentence="You stack the masks, which works only when all have one shape. (n, n) and "
+    "(batch, 1, n) have to broadcast.",
+    seen="folklore",
+)
+def combine_masks(*masks):
+    masks = [mask for mask in masks if mask is not None]
+    if not masks:
+        return None
+    if isinstance(masks[0], torch.Tensor):
+        return torch.stack(masks).all(0)
+    return np.stack(masks).all(0)
+
+
+@misconception(
+    "combine_masks",
+    "combine_truth_of_a_mask",
+    sentence="You ask 'if mask' instead of 'if there is a mask'. An array of several "
+    "values has no truth value, and a mask of one False would be taken for no "
+    "mask.",
+    seen="folklore",
+)
+def combine_masks(*masks):
+    result = None
+    for mask in masks:
+        if mask is not None and mask.any():
+            result = mask if result is None else result & mask
+    return result
+
+
+@misconception(
+    "combine_masks",
+    "combine_xor",
+    sentence="Your result is True where an odd number of masks allow a key. All of them "
+    "must allow it.",
+    seen="folklore",
+)
+def combine_masks(*masks):
+    result = None
+    for mask in masks:
+        if mask is not None:
+            result = mask if result is None else result ^ mask
+    return result
+
+
+@misconception(
+    "combine_masks",
+    "combine_none_allows_nothing",
+    sentence="You take None for a mask that hides everything. It is no mask, so it hides nothing.",
+    seen="folklore",
+)
+def combine_masks(*masks):
+    if all(mask is None for mask in masks):
+        return None
+    result = None
+    for mask in masks:
+        if mask is None:
+            mask = next(one for one in masks if one is not None) & False
+        result = mask if result is None else result & mask
+    return result
+
+
+@misconception(
+    "combine_masks",
+    "combine_inverted",
+    sentence="Your result is True where a key is hidden. In this course True means 'may "
+    "attend', in the masks and in their combination.",
+    seen="folklore",
+)
+def combine_masks(*masks):
+    result = None
+    for mask in masks:
+        if mask is not None:
+            result = ~mask if result is None else result | ~mask
+    return result
+
+
+# --- leaks_future -------------------------------------------------------------------------
+
+
+@misconception(
+    "leaks_future",
+    "leak_last_position_only",
+    sentence="You change only the last input. A position in the middle that sees the one "
+    "after it stays unseen: every position has to be changed once.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(n, d_model))
+    before = np.array(layer(X.copy()))
+    if n == 1:
+        return False
+    X[-1] = rng.normal(size=d_model)
+    return bool(np.abs(layer(X) - before)[:-1].max() > 1e-8)
+
+
+@misconception(
+    "leaks_future",
+    "leak_second_position_only",
+    sentence="Your loop ends in its first round: it returns whatever the first comparison "
+    "says. Only 'this one leaks' may end it early.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(n, d_model))
+    before = np.array(layer(X.copy()))
+    for t in range(1, n):
+        other = X.copy()
+        other[t] = rng.normal(size=d_model)
+        return bool(np.abs(layer(other) - before)[:t].max() > 1e-8)
+    return False
+
+
+@misconception(
+    "leaks_future",
+    "leak_first_output_only",
+    sentence="You compare only the first output. Every output before the changed position "
+    "has to stay the same.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(n, d_model))
+    before = np.array(layer(X.copy()))
+    for t in range(1, n):
+        other = X.copy()
+        other[t] = rng.normal(size=d_model)
+        if np.abs(layer(other) - before)[0].max() > 1e-8:
+            return True
+    return False
+
+
+@misconception(
+    "leaks_future",
+    "leak_neighbour_only",
+    sentence="You compare only the output just before the changed position. A position can"
+    " see two steps ahead and not one.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(n, d_model))
+    before = np.array(layer(X.copy()))
+    for t in range(1, n):
+        other = X.copy()
+        other[t] = rng.normal(size=d_model)
+        if np.abs(layer(other) - before)[t - 1].max() > 1e-8:
+            return True
+    return False
+
+
+@misconception(
+    "leaks_future",
+    "leak_last_output",
+    sentence="You look at the last output. It has no future; it may change with every "
+    "input. The outputs BEFORE the changed position are the ones that must not "
+    "move.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(n, d_model))
+    before = np.array(layer(X.copy()))
+    X[:-1] = rng.normal(size=(n - 1, d_model))
+    return n > 1 and bool(np.abs(layer(X) - before)[-1].max() > 1e-8)
+
+
+@misconception(
+    "leaks_future",
+    "leak_other_direction",
+    sentence="You test whether an earlier input changes a later output. That is allowed: "
+    "it is how the past is read. The question is whether a later input changes an"
+    " earlier output.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(n, d_model))
+    before = np.array(layer(X.copy()))
+    for t in range(1, n):
+        other = X.copy()
+        other[t - 1] = rng.normal(size=d_model)
+        if np.abs(layer(other) - before)[t:].max() > 1e-8:
+            return True
+    return False
+
+
+@misconception(
+    "leaks_future",
+    "leak_counts_itself",
+    sentence="You also compare the output at the position that you changed. It may change:"
+    " a position sees itself.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(n, d_model))
+    before = np.array(layer(X.copy()))
+    for t in range(1, n):
+        other = X.copy()
+        other[t] = rng.normal(size=d_model)
+        if np.abs(layer(other) - before)[: t + 1].max() > 1e-8:
+            return True
+    return False
+
+
+@misconception(
+    "leaks_future",
+    "leak_misses_neighbour",
+    sentence="You leave out the output just before the changed position. That is where a "
+    "triangle that is off by one shows.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(n, d_model))
+    before = np.array(layer(X.copy()))
+    for t in range(1, n):
+        other = X.copy()
+        other[t] = rng.normal(size=d_model)
+        if t > 1 and np.abs(layer(other) - before)[: t - 1].max() > 1e-8:
+            return True
+    return False
+
+
+@misconception(
+    "leaks_future",
+    "leak_everything_compared",
+    sentence="You compare all outputs. Those at and after the changed position may change,"
+    " in every layer.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(n, d_model))
+    before = np.array(layer(X.copy()))
+    for t in range(1, n):
+        other = X.copy()
+        other[t] = rng.normal(size=d_model)
+        if np.abs(layer(other) - before).max() > 1e-8:
+            return True
+    return False
+
+
+@misconception(
+    "leaks_future",
+    "leak_coarse_tolerance",
+    sentence="Your tolerance is too large: a leak of a few 1e-4 passes. In float64 "
+    "rounding is near 1e-16, so that there is much room below.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(n, d_model))
+    before = np.array(layer(X.copy()))
+    for t in range(1, n):
+        other = X.copy()
+        other[t] = rng.normal(size=d_model)
+        if np.abs(layer(other) - before)[:t].max() > 1e-3:
+            return True
+    return False
+
+
+@misconception(
+    "leaks_future",
+    "leak_very_coarse_tolerance",
+    sentence="Your tolerance is far too large: leaks of a hundredth pass. In float64 "
+    "rounding is near 1e-16, so that there is much room below.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(n, d_model))
+    before = np.array(layer(X.copy()))
+    for t in range(1, n):
+        other = X.copy()
+        other[t] = rng.normal(size=d_model)
+        if np.abs(layer(other) - before)[:t].max() > 1e-2:
+            return True
+    return False
+
+
+@misconception(
+    "leaks_future",
+    "leak_exact",
+    sentence="You ask for outputs that are exactly equal. A correct layer may add its "
+    "numbers in another order, and rounding noise is no leak.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(n, d_model))
+    before = np.array(layer(X.copy()))
+    for t in range(1, n):
+        other = X.copy()
+        other[t] = rng.normal(size=d_model)
+        if np.abs(layer(other) - before)[:t].max() > 0:
+            return True
+    return False
+
+
+@misconception(
+    "leaks_future",
+    "leak_strict_tolerance",
+    sentence="Your tolerance is too small: noise below 1e-10 is taken for a leak. Leaks "
+    "that matter are above 1e-4; take something well between.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(n, d_model))
+    before = np.array(layer(X.copy()))
+    for t in range(1, n):
+        other = X.copy()
+        other[t] = rng.normal(size=d_model)
+        if np.abs(layer(other) - before)[:t].max() > 1e-12:
+            return True
+    return False
+
+
+@misconception(
+    "leaks_future",
+    "leak_adds_a_constant",
+    sentence="You add one constant to all features of a position. A layer norm takes the "
+    "mean away, and your change with it: what leaks after it stays unseen. Change"
+    " the features differently.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(n, d_model))
+    before = np.array(layer(X.copy()))
+    for t in range(1, n):
+        other = X.copy()
+        other[t] += 1
+        if np.abs(layer(other) - before)[:t].max() > 1e-8:
+            return True
+    return False
+
+
+@misconception(
+    "leaks_future",
+    "leak_scales_a_position",
+    sentence="You scale a position. A layer norm divides by the size, and your change is "
+    "gone (up to its epsilon): what leaks after it stays unseen. Change the "
+    "features differently.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(n, d_model))
+    before = np.array(layer(X.copy()))
+    for t in range(1, n):
+        other = X.copy()
+        other[t] *= 2
+        if np.abs(layer(other) - before)[:t].max() > 1e-4:
+            return True
+    return False
+
+
+@misconception(
+    "leaks_future",
+    "leak_shuffles_the_future",
+    sentence="You put the later positions into another order. Their sum and their mean "
+    "stay the same, so that a mean over the whole text passes. Put new vectors "
+    "there.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(n, d_model))
+    before = np.array(layer(X.copy()))
+    for t in range(1, n):
+        other = X.copy()
+        other[t:] = other[t:][::-1]
+        if np.abs(layer(other) - before)[:t].max() > 1e-8:
+            return True
+    return False
+
+
+@misconception(
+    "leaks_future",
+    "leak_same_change_everywhere",
+    sentence="You add one and the same vector to all later positions, and compare only the output "
+    "just before them. If it reads the difference of the next two positions, your change cancels.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(n, d_model))
+    before = np.array(layer(X.copy()))
+    for t in range(1, n):
+        other = X.copy()
+        other[t:] += rng.normal(size=d_model)
+        if np.abs(layer(other) - before)[t - 1].max() > 1e-8:
+            return True
+    return False
+
+
+@misconception(
+    "leaks_future",
+    "leak_future_of_first_half",
+    sentence="You change the second half and compare the first. A leak inside one half "
+    "stays unseen: every position needs its turn.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(n, d_model))
+    before = np.array(layer(X.copy()))
+    half = n // 2
+    X[half:] = rng.normal(size=(n - half, d_model))
+    return bool(np.abs(layer(X) - before)[:half].max(initial=0) > 1e-8)
+
+
+@misconception(
+    "leaks_future",
+    "leak_shorter_text",
+    sentence="You compare with the output for a shorter text. A layer may refuse other "
+    "lengths: keep n positions and change what stands there.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(n, d_model))
+    before = np.array(layer(X.copy()))
+    for t in range(1, n):
+        if np.abs(layer(X[:t].copy()) - before[:t]).max() > 1e-8:
+            return True
+    return False
+
+
+@misconception(
+    "leaks_future",
+    "leak_nan_poison",
+    sentence="You put NaN into the future and look where it comes out. A masked layer "
+    "multiplies it by a weight of 0, and 0 times NaN is NaN: correct layers look "
+    "leaky. Put other numbers there.",
+    seen="a well-known trick for convolutions",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(n, d_model))
+    for t in range(1, n):
+        other = X.copy()
+        other[t] = np.nan
+        with np.errstate(invalid="ignore"):
+            if np.isnan(layer(other)[:t]).any():
+                return True
+    return False
+
+
+@misconception(
+    "leaks_future",
+    "leak_huge_change",
+    sentence="You put a huge number into the future. Rounding noise grows with it, and a "
+    "softmax is driven out of the range where it works. Changes of order 1 are "
+    "enough.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(n, d_model))
+    before = np.array(layer(X.copy()))
+    for t in range(1, n):
+        other = X.copy()
+        other[t] = 1e12
+        if np.abs(layer(other) - before)[:t].max() > 1e-8:
+            return True
+    return False
+
+
+@misconception(
+    "leaks_future",
+    "leak_keeps_a_view",
+    sentence="The array that you keep for the comparison can be a view of the input. You "
+    "then write into that input, and both sides of the comparison change "
+    "together. Keep a copy.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(n, d_model))
+    for t in range(1, n):
+        before = layer(X)
+        X[t] = rng.normal(size=d_model)
+        if np.abs(layer(X) - before)[:t].max() > 1e-8:
+            return True
+    return False
+
+
+@misconception(
+    "leaks_future",
+    "leak_float32",
+    sentence="You give the layer float32. It is promised float64; and with float32 "
+    "rounding noise is near 1e-7.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(n, d_model)).astype(np.float32)
+    before = np.array(layer(X.copy()))
+    for t in range(1, n):
+        other = X.copy()
+        other[t] = rng.normal(size=d_model)
+        if np.abs(layer(other) - before)[:t].max() > 1e-5:
+            return True
+    return False
+
+
+@misconception(
+    "leaks_future",
+    "leak_torch_tensor",
+    sentence="You give the layer torch tensors. It is promised NumPy arrays.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = torch.tensor(rng.normal(size=(n, d_model)))
+    before = torch.as_tensor(layer(X.clone())).clone()
+    for t in range(1, n):
+        other = X.clone()
+        other[t] = torch.tensor(rng.normal(size=d_model))
+        if (torch.as_tensor(layer(other)) - before)[:t].abs().max() > 1e-8:
+            return True
+    return False
+
+
+@misconception(
+    "leaks_future",
+    "leak_numpy_bool",
+    sentence="You return NumPy's bool. The exercise asks for Python's: 'is True' and JSON "
+    "know only that one.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    found = np.bool_(False)
+    X = rng.normal(size=(n, d_model))
+    before = np.array(layer(X.copy()))
+    for t in range(1, n):
+        other = X.copy()
+        other[t] = rng.normal(size=d_model)
+        found = found | (np.abs(layer(other) - before)[:t].max() > 1e-8)
+    return found
+
+
+@misconception(
+    "leaks_future",
+    "leak_returns_size",
+    sentence="You return the size of the change. The exercise asks for a verdict: True or False.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(n, d_model))
+    before = np.array(layer(X.copy()))
+    worst = 0.0
+    for t in range(1, n):
+        other = X.copy()
+        other[t] = rng.normal(size=d_model)
+        worst = max(worst, float(np.abs(layer(other) - before)[:t].max()))
+    return worst
+
+
+@misconception(
+    "leaks_future",
+    "leak_inverted",
+    sentence="Your True means 'causal'. The exercise asks the opposite question: does it leak?",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(n, d_model))
+    before = np.array(layer(X.copy()))
+    for t in range(1, n):
+        other = X.copy()
+        other[t] = rng.normal(size=d_model)
+        if np.abs(layer(other) - before)[:t].max() > 1e-8:
+            return False
+    return True
+
+
+@misconception(
+    "leaks_future",
+    "leak_global_random",
+    sentence="You draw from NumPy's global random state. Other people's random numbers "
+    "change. Draw from rng.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(n, d_model))
+    before = np.array(layer(X.copy()))
+    for t in range(1, n):
+        other = X.copy()
+        other[t] = np.random.normal(size=d_model)
+        if np.abs(layer(other) - before)[:t].max() > 1e-8:
+            return True
+    return False
+
+
+@misconception(
+    "leaks_future",
+    "leak_one_feature",
+    sentence="You change only the first feature. A layer can leak through another one: "
+    "change all features of a position.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(n, d_model))
+    before = np.array(layer(X.copy()))
+    for t in range(1, n):
+        other = X.copy()
+        other[t, 0] = rng.normal()
+        if np.abs(layer(other) - before)[:t].max() > 1e-8:
+            return True
+    return False
+
+
+@misconception(
+    "leaks_future",
+    "leak_tiny_change",
+    sentence="Your change is tiny, and so is what comes through: it is lost in the "
+    "tolerance. Inputs of order 1 take changes of order 1.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(n, d_model))
+    before = np.array(layer(X.copy()))
+    for t in range(1, n):
+        other = X.copy()
+        other[t] += 1e-6 * rng.normal(size=d_model)
+        if not np.allclose(layer(other)[:t], before[:t]):
+            return True
+    return False
+
+
+@misconception(
+    "leaks_future",
+    "leak_batch_axis",
+    sentence="You add a batch axis. The layer takes exactly (n, d_model).",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(1, n, d_model))
+    before = np.array(layer(X.copy()))
+    for t in range(1, n):
+        other = X.copy()
+        other[:, t] = rng.normal(size=d_model)
+        if np.abs(layer(other) - before)[:, :t].max() > 1e-8:
+            return True
+    return False
+
+
+@misconception(
+    "leaks_future",
+    "leak_from_zeros",
+    sentence="You start from inputs of zero. Where a layer multiplies, 0 times the future "
+    "is 0, and the leak does not show. Start from random inputs.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = np.zeros((n, d_model))
+    before = np.array(layer(X.copy()))
+    for t in range(1, n):
+        other = X.copy()
+        other[t] = rng.normal(size=d_model)
+        if np.abs(layer(other) - before)[:t].max() > 1e-8:
+            return True
+    return False
+
+
+@misconception(
+    "leaks_future",
+    "leak_not_restored",
+    sentence="You never restore a position after its turn. In the next round the outputs "
+    "change because of earlier inputs, and correct layers look leaky. Start each "
+    "round from the same input.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(n, d_model))
+    before = np.array(layer(X.copy()))
+    for t in range(1, n):
+        X[t] = rng.normal(size=d_model)
+        if np.abs(layer(X.copy()) - before)[:t].max() > 1e-8:
+            return True
+    return False
+
+
+@misconception(
+    "leaks_future",
+    "leak_one_position_crashes",
+    sentence="A text of one position has no later input, and your code takes the largest "
+    "of no numbers. The answer for n = 1 is False.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(n, d_model))
+    before = np.array(layer(X.copy()))
+    changes = []
+    for t in range(1, n):
+        other = X.copy()
+        other[t] = rng.normal(size=d_model)
+        changes.append(np.abs(layer(other) - before)[:t].max())
+    return bool(max(changes) > 1e-8)
+
+
+@misconception(
+    "leaks_future",
+    "leak_compares_with_itself",
+    sentence="Both sides of your comparison come from the same input, so that they are "
+    "always equal. Change something in between.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(n, d_model))
+    before = np.array(layer(X.copy()))
+    for t in range(1, n):
+        other = X.copy()
+        if np.abs(layer(other) - before)[:t].max() > 1e-8:
+            return True
+    return False
+
+
+@misconception(
+    "leaks_future",
+    "leak_signed_mean",
+    sentence="You average the signed changes. Positive and negative ones cancel, and many "
+    "small numbers hide one large one. Take the largest size of a change.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(n, d_model))
+    before = np.array(layer(X.copy()))
+    for t in range(1, n):
+        other = X.copy()
+        other[t] = rng.normal(size=d_model)
+        if np.mean(layer(other)[:t] - before[:t]) > 1e-2:
+            return True
+    return False
+
+
+@misconception(
+    "leaks_future",
+    "leak_too_wide",
+    sentence="You change n features whatever d_model is. A position has d_model features.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(n, n))
+    before = np.array(layer(X.copy()))
+    for t in range(1, n):
+        other = X.copy()
+        other[t] = rng.normal(size=n)
+        if np.abs(layer(other) - before)[:t].max() > 1e-8:
+            return True
+    return False
+
+
+# --- short answers ------------------------------------------------------------------------
+
+choice(
+    "answer_padding",
+    "a",
+    reason="The padding takes no share to begin with: it lies to the right of every real word, so "
+    "the causal mask has already hidden it.",
+)
+choice(
+    "answer_padding",
+    "b",
+    right=True,
+    reason="Padding on the right lies in the future of every real word, and the causal mask hides "
+    "the future. Only the padding's own rows change, and nobody uses them.",
+)
+choice(
+    "answer_padding",
+    "c",
+    reason="The last real word sees itself and the words before it. Its neighbour on the right is "
+    "its future, hidden as for all others.",
+)
+choice(
+    "answer_padding",
+    "d",
+    reason="A row is empty only if every key is hidden. Each real word may still see itself.",
+)
+
+choice(
+    "answer_half",
+    "a",
+    reason="That is float32. In float16 the largest number is 65504, and -1e9 does not exist: look "
+    "at what it becomes when it is rounded.",
+)
+choice(
+    "answer_half",
+    "b",
+    right=True,
+    reason="In float16 -1e9 is rounded to -inf without a word. The row is all -inf, and softmax "
+    "computes 0/0. The number was chosen to avoid exactly that.",
+)
+choice(
+    "answer_half",
+    "c",
+    reason="scores.masked_fill(..., -1e9) does raise an error for float16. torch.where does not: "
+    "it rounds the number to the type of the scores.",
+)
+choice(
+    "answer_half",
+    "d",
+    reason="Zeros would be right, and need care: torch.softmax does not give them for a row in "
+    "which everything is forbidden. Only torch's complete attention function does, and yours.",
+)
+
+choice(
+    "answer_parallel",
+    "a",
+    reason="That would be a model that guesses only the last character of each text. Here every "
+    "position makes a guess, and the loss averages over all of them.",
+)
+choice(
+    "answer_parallel",
+    "b",
+    right=True,
+    reason="Every position of every text guesses its next character, and the mask keeps each from "
+    "seeing it, although it stands in the same batch.",
+)
+choice(
+    "answer_parallel",
+    "c",
+    reason="The whole text is in the batch, but the weights on all later positions are 0. What "
+    "stands in the memory is not what a position sees.",
+)
+choice(
+    "answer_parallel",
+    "d",
+    reason="The texts are not averaged before the guess: each text has its own 48 guesses. Only "
+    "their losses are averaged.",
+)
+
+choice(
+    "answer_silent_bug",
+    "a",
+    reason="Then the layers would leak, and the detector says that they do not. They use the same "
+    "causal_mask as the honest model of section 6.",
+)
+choice(
+    "answer_silent_bug",
+    "b",
+    reason="True, and one target of 48 is wrong. But that one cannot be seen by its position: it "
+    "makes the loss larger, not smaller. The other 47 are the problem.",
+)
+choice(
+    "answer_silent_bug",
+    "c",
+    right=True,
+    reason="roll by +1 moves each character to the right: the target at position i is the "
+    "character at i - 1, which the model may see. It learns to repeat the past. 'Next to each "
+    "input' is true of both neighbours. roll by -1 would be the next character.",
+)
+choice(
+    "answer_silent_bug",
+    "d",
+    reason="Which sentence comes next is drawn at random, so that even a model that knows all 160 "
+    "by heart cannot get below the floor: ln 160 for each sentence.",
+)

@@ -1,0 +1,1360 @@
+"""Wrong implementations of lesson 7, each with the sentence its author needs."""
+
+import math
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from autograder.implementations import choice, misconception
+
+# --- sinusoidal_positional_encoding -------------------------------------------------------
+
+
+@misconception(
+    "sinusoidal_positional_encoding",
+    "encoding_doubled_exponent",
+    sentence="Your exponent is doubled: the loop variable already steps by 2 and is multiplied by "
+    "2 once more. The frequencies then fall twice as fast, and most columns hardly change along a "
+    "text. Heat map, training and the rotation look fine all the same; only values show it.",
+    seen="many public implementations: range(0, d_model, 2) together with 2 * i / d_model",
+)
+def sinusoidal_positional_encoding(seq_len, d_model):
+    even = np.arange(0, d_model, 2)
+    angles = np.arange(seq_len)[:, None] / 10000 ** (2 * even / d_model)
+    PE = np.zeros((seq_len, d_model))
+    PE[:, 0::2], PE[:, 1::2] = np.sin(angles), np.cos(angles)[:, : d_model // 2]
+    return PE
+
+
+@misconception(
+    "sinusoidal_positional_encoding",
+    "encoding_halved_exponent",
+    sentence="Your exponent is half of what it should be: it counts pairs, i / d_model, where the "
+    "formula has 2i / d_model. With d_model = 64 the slowest wave then repeats after about "
+    "550 positions and not after about 47,000.",
+    seen="folklore",
+)
+def sinusoidal_positional_encoding(seq_len, d_model):
+    pair = np.arange((d_model + 1) // 2)
+    angles = np.arange(seq_len)[:, None] / 10000 ** (pair / d_model)
+    PE = np.zeros((seq_len, d_model))
+    PE[:, 0::2], PE[:, 1::2] = np.sin(angles), np.cos(angles)[:, : d_model // 2]
+    return PE
+
+
+@misconception(
+    "sinusoidal_positional_encoding",
+    "encoding_frequency_for_every_column",
+    sentence="Every column has a frequency of its own. Sine and cosine of one pair must share "
+    "their frequency: otherwise the pair is no point on a circle, and a shift is no rotation.",
+    seen="public implementations that loop over all columns with the exponent column / d_model",
+)
+def sinusoidal_positional_encoding(seq_len, d_model):
+    column = np.arange(d_model)
+    angles = np.arange(seq_len)[:, None] / 10000 ** (column / d_model)
+    return np.where(column % 2 == 0, np.sin(angles), np.cos(angles))
+
+
+@misconception(
+    "sinusoidal_positional_encoding",
+    "encoding_doubled_for_every_column",
+    sentence="Your exponent uses twice the column number, with another frequency for each column. "
+    "The 2i of the formula is the even column of a pair, and both columns of a pair share it.",
+    seen="public implementations that loop over all columns with 2 * column / d_model",
+)
+def sinusoidal_positional_encoding(seq_len, d_model):
+    column = np.arange(d_model)
+    angles = np.arange(seq_len)[:, None] / 10000 ** (2 * column / d_model)
+    return np.where(column % 2 == 0, np.sin(angles), np.cos(angles))
+
+
+@misconception(
+    "sinusoidal_positional_encoding",
+    "encoding_halves",
+    sentence="Your sines stand in the left half and your cosines in the right half. Some libraries "
+    "do that; the formula of the paper, and of this course, lets them take turns.",
+    seen="tensor2tensor, and code that follows it",
+)
+def sinusoidal_positional_encoding(seq_len, d_model):
+    even = np.arange(0, d_model, 2)
+    angles = np.arange(seq_len)[:, None] / 10000 ** (even / d_model)
+    return np.concatenate([np.sin(angles), np.cos(angles)], axis=1)[:, :d_model]
+
+
+@misconception(
+    "sinusoidal_positional_encoding",
+    "encoding_halves_end_to_end",
+    sentence="Your sines and cosines stand in halves, and your frequencies end at exactly 1/10000, "
+    "because you divide by the number of pairs minus 1. That is the code of an old library. The "
+    "formula divides by d_model, and its columns take turns.",
+    seen="tensor2tensor",
+)
+def sinusoidal_positional_encoding(seq_len, d_model):
+    pairs = (d_model + 1) // 2
+    w = np.exp(-math.log(10000) * np.arange(pairs) / max(pairs - 1, 1))
+    angles = np.arange(seq_len)[:, None] * w
+    return np.concatenate([np.sin(angles), np.cos(angles)], axis=1)[:, :d_model]
+
+
+@misconception(
+    "sinusoidal_positional_encoding",
+    "encoding_sin_cos_swapped",
+    sentence="Your even columns hold cosines and your odd ones sines. It is the other way round: "
+    "column 0 is a sine.",
+    seen="folklore",
+)
+def sinusoidal_positional_encoding(seq_len, d_model):
+    column = np.arange(d_model)
+    angles = np.arange(seq_len)[:, None] / 10000 ** ((column - column % 2) / d_model)
+    return np.where(column % 2 == 0, np.cos(angles), np.sin(angles))
+
+
+@misconception(
+    "sinusoidal_positional_encoding",
+    "encoding_sines_only",
+    sentence="All your columns are sines. Without the cosine beside it, a sine cannot tell a "
+    "rising wave from a falling one, and a shift is no rotation.",
+    seen="folklore",
+)
+def sinusoidal_positional_encoding(seq_len, d_model):
+    column = np.arange(d_model)
+    return np.sin(np.arange(seq_len)[:, None] / 10000 ** ((column - column % 2) / d_model))
+
+
+@misconception(
+    "sinusoidal_positional_encoding",
+    "encoding_base_1000",
+    sentence="Your base is 1000. The formula has 10000: a zero is missing.",
+    seen="folklore",
+)
+def sinusoidal_positional_encoding(seq_len, d_model):
+    column = np.arange(d_model)
+    angles = np.arange(seq_len)[:, None] / 1000 ** ((column - column % 2) / d_model)
+    return np.where(column % 2 == 0, np.sin(angles), np.cos(angles))
+
+
+@misconception(
+    "sinusoidal_positional_encoding",
+    "encoding_base_e",
+    sentence="Your frequencies are exp(-2i / d_model): the base is e and not 10000. When the power "
+    "is written with exp, the logarithm of 10000 belongs into the exponent.",
+    seen="folklore",
+)
+def sinusoidal_positional_encoding(seq_len, d_model):
+    column = np.arange(d_model)
+    angles = np.arange(seq_len)[:, None] * np.exp(-(column - column % 2) / d_model)
+    return np.where(column % 2 == 0, np.sin(angles), np.cos(angles))
+
+
+@misconception(
+    "sinusoidal_positional_encoding",
+    "encoding_floor_division",
+    sentence="Your exponent is an integer division, so it is 0 for every column, and every pair "
+    "turns with the same speed.",
+    seen="folklore",
+)
+def sinusoidal_positional_encoding(seq_len, d_model):
+    column = np.arange(d_model)
+    angles = np.arange(seq_len)[:, None] / 10000 ** ((column - column % 2) // d_model)
+    return np.where(column % 2 == 0, np.sin(angles), np.cos(angles))
+
+
+@misconception(
+    "sinusoidal_positional_encoding",
+    "encoding_multiplies",
+    sentence="You multiply the position by the power of 10000 and should divide. Your waves get "
+    "faster from column to column; the formula's get slower.",
+    seen="folklore",
+)
+def sinusoidal_positional_encoding(seq_len, d_model):
+    column = np.arange(d_model)
+    angles = np.arange(seq_len)[:, None] * 10000 ** ((column - column % 2) / d_model)
+    return np.where(column % 2 == 0, np.sin(angles), np.cos(angles))
+
+
+@misconception(
+    "sinusoidal_positional_encoding",
+    "encoding_positions_from_1",
+    sentence="Your first row is position 1. Positions count from 0 here.",
+    seen="folklore",
+)
+def sinusoidal_positional_encoding(seq_len, d_model):
+    column = np.arange(d_model)
+    angles = np.arange(1, seq_len + 1)[:, None] / 10000 ** ((column - column % 2) / d_model)
+    return np.where(column % 2 == 0, np.sin(angles), np.cos(angles))
+
+
+@misconception(
+    "sinusoidal_positional_encoding",
+    "encoding_position_and_dimension_exchanged",
+    sentence="Your rows and columns have changed roles: the sine or cosine, and the frequency, "
+    "depend on the row. One row is one position; the columns of a row have the frequencies.",
+    seen="folklore",
+)
+def sinusoidal_positional_encoding(seq_len, d_model):
+    row = np.arange(seq_len)[:, None]
+    angles = np.arange(d_model) / 10000 ** ((row - row % 2) / seq_len)
+    return np.where(row % 2 == 0, np.sin(angles), np.cos(angles))
+
+
+@misconception(
+    "sinusoidal_positional_encoding",
+    "encoding_transposed",
+    sentence="Your matrix is transposed: (d_model, seq_len). One row is one position.",
+    seen="folklore",
+)
+def sinusoidal_positional_encoding(seq_len, d_model):
+    column = np.arange(d_model)
+    angles = np.arange(seq_len)[:, None] / 10000 ** ((column - column % 2) / d_model)
+    return np.where(column % 2 == 0, np.sin(angles), np.cos(angles)).T
+
+
+@misconception(
+    "sinusoidal_positional_encoding",
+    "encoding_odd_crashes",
+    sentence="It fails for an odd d_model: there are then fewer cosine columns than sine columns, "
+    "and the two halves no longer fit.",
+    seen="public issues about odd embedding sizes",
+)
+def sinusoidal_positional_encoding(seq_len, d_model):
+    angles = np.arange(seq_len)[:, None] / 10000 ** (np.arange(0, d_model, 2) / d_model)
+    PE = np.zeros((seq_len, d_model))
+    PE[:, 0::2] = np.sin(angles)
+    PE[:, 1::2] = np.cos(angles)
+    return PE
+
+
+@misconception(
+    "sinusoidal_positional_encoding",
+    "encoding_odd_loses_a_column",
+    sentence="With an odd d_model your result has one column too few: the last sine, which has no "
+    "cosine beside it, is missing.",
+    seen="folklore",
+)
+def sinusoidal_positional_encoding(seq_len, d_model):
+    angles = np.arange(seq_len)[:, None] / 10000 ** (2 * np.arange(d_model // 2) / d_model)
+    return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(seq_len, -1)
+
+
+@misconception(
+    "sinusoidal_positional_encoding",
+    "encoding_odd_last_column_zero",
+    sentence="With an odd d_model your last column is left at 0. It is a sine like the other even "
+    "columns.",
+    seen="libraries that fill an odd last column with zeros",
+)
+def sinusoidal_positional_encoding(seq_len, d_model):
+    angles = np.arange(seq_len)[:, None] / 10000 ** (2 * np.arange(d_model // 2) / d_model)
+    PE = np.zeros((seq_len, d_model))
+    PE[:, 0 : d_model - d_model % 2 : 2], PE[:, 1::2] = np.sin(angles), np.cos(angles)
+    return PE
+
+
+@misconception(
+    "sinusoidal_positional_encoding",
+    "encoding_odd_rounded_up",
+    sentence="With an odd d_model you build the encoding of d_model + 1 and cut a column off. The "
+    "exponents then have the wrong denominator: it is d_model, odd or not.",
+    seen="folklore",
+)
+def sinusoidal_positional_encoding(seq_len, d_model):
+    even = d_model + d_model % 2
+    angles = np.arange(seq_len)[:, None] / 10000 ** (np.arange(0, even, 2) / even)
+    return np.stack([np.sin(angles), np.cos(angles)], -1).reshape(seq_len, even)[:, :d_model]
+
+
+@misconception(
+    "sinusoidal_positional_encoding",
+    "encoding_float32",
+    sentence="You compute in float32 and so lose half of the digits; for late positions the error "
+    "reaches the fourth one. The course asks for float64.",
+    seen="torch's default dtype",
+)
+def sinusoidal_positional_encoding(seq_len, d_model):
+    column = torch.arange(d_model)
+    angles = torch.arange(seq_len)[:, None] / 10000 ** ((column - column % 2) / d_model)
+    return torch.where(column % 2 == 0, torch.sin(angles), torch.cos(angles)).numpy()
+
+
+@misconception(
+    "sinusoidal_positional_encoding",
+    "encoding_float32_on_the_way",
+    sentence="The result is float64, but it was computed in float32: the missing digits do not "
+    "come back by a conversion at the end.",
+    seen="folklore",
+)
+def sinusoidal_positional_encoding(seq_len, d_model):
+    column = torch.arange(d_model)
+    angles = torch.arange(seq_len)[:, None] / 10000 ** ((column - column % 2) / d_model)
+    return torch.where(column % 2 == 0, torch.sin(angles), torch.cos(angles)).double().numpy()
+
+
+@misconception(
+    "sinusoidal_positional_encoding",
+    "encoding_torch_tensor",
+    sentence="You return a torch tensor. This function is NumPy.",
+    seen="folklore",
+)
+def sinusoidal_positional_encoding(seq_len, d_model):
+    column = torch.arange(d_model)
+    power = 10000.0 ** ((column - column % 2).double() / d_model)
+    angles = torch.arange(seq_len).double()[:, None] / power
+    return torch.where(column % 2 == 0, torch.sin(angles), torch.cos(angles))
+
+
+@misconception(
+    "sinusoidal_positional_encoding",
+    "encoding_batch_axis",
+    sentence="Your result has an axis of length 1 in front. The matrix is (seq_len, d_model); "
+    "broadcasting takes care of batches later.",
+    seen="the PyTorch tutorial's buffer (1, max_len, d_model)",
+)
+def sinusoidal_positional_encoding(seq_len, d_model):
+    column = np.arange(d_model)
+    angles = np.arange(seq_len)[:, None] / 10000 ** ((column - column % 2) / d_model)
+    return np.where(column % 2 == 0, np.sin(angles), np.cos(angles))[None]
+
+
+@misconception(
+    "sinusoidal_positional_encoding",
+    "encoding_scaled_positions",
+    sentence="You divide the positions by the length of the text. Then the same position has "
+    "another code in every text length; it must depend on the position alone.",
+    seen="folklore",
+)
+def sinusoidal_positional_encoding(seq_len, d_model):
+    column = np.arange(d_model)
+    angles = np.arange(seq_len)[:, None] / seq_len / 10000 ** ((column - column % 2) / d_model)
+    return np.where(column % 2 == 0, np.sin(angles), np.cos(angles))
+
+
+# --- shift_matrix -------------------------------------------------------------------------
+
+
+@misconception(
+    "shift_matrix",
+    "shift_transposed",
+    sentence="Your matrix is transposed, so it moves every position back by offset and not "
+    "forward. M stands left of the encoding as a column vector: PE[pos + offset] = M @ PE[pos].",
+    seen="folklore: signs of the sine, or rows times matrix",
+)
+def shift_matrix(offset, d_model):
+    if d_model % 2:
+        raise ValueError(f"d_model {d_model} is odd")
+    M = np.zeros((d_model, d_model))
+    for i in range(0, d_model, 2):
+        c, s = np.cos(offset / 10000 ** (i / d_model)), np.sin(offset / 10000 ** (i / d_model))
+        M[i : i + 2, i : i + 2] = [[c, -s], [s, c]]
+    return M
+
+
+@misconception(
+    "shift_matrix",
+    "shift_one_frequency_only",
+    sentence="Only the first pair of columns is turned; the others stay where they are. Every pair "
+    "turns, each by its own angle.",
+    seen="folklore",
+)
+def shift_matrix(offset, d_model):
+    if d_model % 2:
+        raise ValueError(f"d_model {d_model} is odd")
+    M = np.eye(d_model)
+    c, s = math.cos(offset), math.sin(offset)
+    M[:2, :2] = [[c, s], [-s, c]]
+    return M
+
+
+@misconception(
+    "shift_matrix",
+    "shift_same_turn_everywhere",
+    sentence="Every pair turns by the same angle. Slow pairs turn less: the angle is the offset "
+    "times the frequency of the pair.",
+    seen="folklore",
+)
+def shift_matrix(offset, d_model):
+    if d_model % 2:
+        raise ValueError(f"d_model {d_model} is odd")
+    c, s = math.cos(offset), math.sin(offset)
+    return np.kron(np.eye(d_model // 2), np.array([[c, s], [-s, c]]))
+
+
+@misconception(
+    "shift_matrix",
+    "shift_doubled_exponent",
+    sentence="Your exponents are doubled, so the slower pairs turn too little. The matrix fits an "
+    "encoding with the same slip, and so it can look right; it does not fit the formula.",
+    seen="many public implementations of the encoding",
+)
+def shift_matrix(offset, d_model):
+    if d_model % 2:
+        raise ValueError(f"d_model {d_model} is odd")
+    M = np.zeros((d_model, d_model))
+    for i in range(0, d_model, 2):
+        w = 10000 ** (-2 * i / d_model)
+        c, s = math.cos(offset * w), math.sin(offset * w)
+        M[i : i + 2, i : i + 2] = [[c, s], [-s, c]]
+    return M
+
+
+@misconception(
+    "shift_matrix",
+    "shift_halves",
+    sentence="Your matrix is for an encoding whose sines stand in the left half and whose cosines "
+    "stand in the right half. Here sine and cosine of a pair are neighbours.",
+    seen="code for the split layout",
+)
+def shift_matrix(offset, d_model):
+    if d_model % 2:
+        raise ValueError(f"d_model {d_model} is odd")
+    turn = offset / 10000 ** (np.arange(0, d_model, 2) / d_model)
+    C, S = np.diag(np.cos(turn)), np.diag(np.sin(turn))
+    return np.block([[C, S], [-S, C]])
+
+
+@misconception(
+    "shift_matrix",
+    "shift_no_minus",
+    sentence="A minus sign is missing: your blocks stretch and squeeze. The cosine of a sum has a "
+    "minus: cos(a + b) = cos a cos b - sin a sin b.",
+    seen="folklore",
+)
+def shift_matrix(offset, d_model):
+    if d_model % 2:
+        raise ValueError(f"d_model {d_model} is odd")
+    M = np.zeros((d_model, d_model))
+    for i in range(0, d_model, 2):
+        c, s = np.cos(offset / 10000 ** (i / d_model)), np.sin(offset / 10000 ** (i / d_model))
+        M[i : i + 2, i : i + 2] = [[c, s], [s, c]]
+    return M
+
+
+@misconception(
+    "shift_matrix",
+    "shift_reflection",
+    sentence="Your blocks are reflections, not rotations: the minus stands at the wrong one of the "
+    "four entries. An offset of 0 should give the identity.",
+    seen="folklore",
+)
+def shift_matrix(offset, d_model):
+    if d_model % 2:
+        raise ValueError(f"d_model {d_model} is odd")
+    M = np.zeros((d_model, d_model))
+    for i in range(0, d_model, 2):
+        c, s = np.cos(offset / 10000 ** (i / d_model)), np.sin(offset / 10000 ** (i / d_model))
+        M[i : i + 2, i : i + 2] = [[c, s], [s, -c]]
+    return M
+
+
+@misconception(
+    "shift_matrix",
+    "shift_fitted_on_few_positions",
+    sentence="You fit the matrix by least squares on a few positions. It is right there and wrong "
+    "elsewhere: fewer positions than dimensions do not determine it, and the slow pairs hardly "
+    "change over a few words. The matrix can be written down exactly.",
+    seen="folklore",
+)
+def shift_matrix(offset, d_model):
+    if d_model % 2:
+        raise ValueError(f"d_model {d_model} is odd")
+    column, few = np.arange(d_model), np.arange(max(1, d_model // 2))[:, None]
+    w = 10000.0 ** -((column - column % 2) / d_model)
+    here, there = (
+        np.where(column % 2 == 0, np.sin(p * w), np.cos(p * w)) for p in (few, few + offset)
+    )
+    return np.linalg.lstsq(here, there, rcond=None)[0].T
+
+
+@misconception(
+    "shift_matrix",
+    "shift_fitted_with_cut_off",
+    sentence="You fit the matrix to the first 50 positions by least squares. The slow pairs hardly "
+    "change over 50 words, so the fit drops or distorts them, and late positions go wrong.",
+    seen="folklore",
+)
+def shift_matrix(offset, d_model):
+    if d_model % 2:
+        raise ValueError(f"d_model {d_model} is odd")
+    column, first = np.arange(d_model), np.arange(50)[:, None]
+    w = 10000.0 ** -((column - column % 2) / d_model)
+    here, there = (
+        np.where(column % 2 == 0, np.sin(p * w), np.cos(p * w)) for p in (first, first + offset)
+    )
+    return (np.linalg.pinv(here, rcond=1e-6) @ there).T
+
+
+@misconception(
+    "shift_matrix",
+    "shift_from_position_0_only",
+    sentence="Your matrix moves position 0 to the right place, and no other position. One matrix "
+    "must serve every position.",
+    seen="folklore",
+)
+def shift_matrix(offset, d_model):
+    if d_model % 2:
+        raise ValueError(f"d_model {d_model} is odd")
+    column = np.arange(d_model)
+    turn = offset / 10000 ** ((column - column % 2) / d_model)
+    there, start = np.where(column % 2 == 0, np.sin(turn), np.cos(turn)), column % 2
+    return np.outer(there, start) / start.sum()
+
+
+@misconception(
+    "shift_matrix",
+    "shift_moves_dimensions",
+    sentence="Your matrix moves the entries of a vector to other dimensions. A shift of the "
+    "position turns each pair of dimensions and leaves it in its place.",
+    seen="folklore",
+)
+def shift_matrix(offset, d_model):
+    if d_model % 2:
+        raise ValueError(f"d_model {d_model} is odd")
+    return np.roll(np.eye(d_model), offset, axis=0)
+
+
+@misconception(
+    "shift_matrix",
+    "shift_ignores_the_sign",
+    sentence="A negative offset moves forward in your matrix, as the positive one does. It should "
+    "turn the other way.",
+    seen="folklore",
+)
+def shift_matrix(offset, d_model):
+    if d_model % 2:
+        raise ValueError(f"d_model {d_model} is odd")
+    M = np.zeros((d_model, d_model))
+    for i in range(0, d_model, 2):
+        turn = abs(offset) / 10000 ** (i / d_model)
+        c, s = math.cos(turn), math.sin(turn)
+        M[i : i + 2, i : i + 2] = [[c, s], [-s, c]]
+    return M
+
+
+@misconception(
+    "shift_matrix",
+    "shift_refuses_negative",
+    sentence="You refuse negative offsets. They are allowed: they move to earlier positions.",
+    seen="folklore",
+)
+def shift_matrix(offset, d_model):
+    if d_model % 2 or offset < 0:
+        raise ValueError(f"offset {offset}, d_model {d_model}")
+    M = np.zeros((d_model, d_model))
+    for i in range(0, d_model, 2):
+        c, s = np.cos(offset / 10000 ** (i / d_model)), np.sin(offset / 10000 ** (i / d_model))
+        M[i : i + 2, i : i + 2] = [[c, s], [-s, c]]
+    return M
+
+
+@misconception(
+    "shift_matrix",
+    "shift_accepts_odd",
+    sentence="An odd d_model is not refused: your last sine stays where it is, and the equation "
+    "does not hold for it. It should be a ValueError.",
+    seen="folklore",
+)
+def shift_matrix(offset, d_model):
+    M = np.eye(d_model)
+    for i in range(0, d_model - 1, 2):
+        c, s = np.cos(offset / 10000 ** (i / d_model)), np.sin(offset / 10000 ** (i / d_model))
+        M[i : i + 2, i : i + 2] = [[c, s], [-s, c]]
+    return M
+
+
+@misconception(
+    "shift_matrix",
+    "shift_odd_other_error",
+    sentence="An odd d_model ends in an IndexError somewhere inside. Look at d_model first and "
+    "raise a ValueError that names it.",
+    seen="folklore",
+)
+def shift_matrix(offset, d_model):
+    M = np.zeros((d_model, d_model))
+    for i in range(0, d_model, 2):
+        turn = offset / 10000 ** (i / d_model)
+        M[i, i] = M[i + 1, i + 1] = math.cos(turn)
+        M[i, i + 1], M[i + 1, i] = math.sin(turn), -math.sin(turn)
+    return M
+
+
+@misconception(
+    "shift_matrix",
+    "shift_float32",
+    sentence="Your matrix is float32: it keeps 7 digits. The course asks for float64.",
+    seen="torch's default dtype",
+)
+def shift_matrix(offset, d_model):
+    if d_model % 2:
+        raise ValueError(f"d_model {d_model} is odd")
+    M = np.zeros((d_model, d_model), dtype=np.float32)
+    for i in range(0, d_model, 2):
+        c, s = np.cos(offset / 10000 ** (i / d_model)), np.sin(offset / 10000 ** (i / d_model))
+        M[i : i + 2, i : i + 2] = [[c, s], [-s, c]]
+    return M
+
+
+@misconception(
+    "shift_matrix",
+    "shift_off_by_one",
+    sentence="Your matrix moves by one position too many. An offset of 0 should give the identity.",
+    seen="folklore",
+)
+def shift_matrix(offset, d_model):
+    if d_model % 2:
+        raise ValueError(f"d_model {d_model} is odd")
+    M = np.zeros((d_model, d_model))
+    for i in range(0, d_model, 2):
+        turn = (offset + 1) / 10000 ** (i / d_model)
+        c, s = math.cos(turn), math.sin(turn)
+        M[i : i + 2, i : i + 2] = [[c, s], [-s, c]]
+    return M
+
+
+@misconception(
+    "shift_matrix",
+    "shift_base_1000",
+    sentence="Your frequencies have the base 1000. The encoding has 10000.",
+    seen="folklore",
+)
+def shift_matrix(offset, d_model):
+    if d_model % 2:
+        raise ValueError(f"d_model {d_model} is odd")
+    M = np.zeros((d_model, d_model))
+    for i in range(0, d_model, 2):
+        c, s = np.cos(offset / 1000 ** (i / d_model)), np.sin(offset / 1000 ** (i / d_model))
+        M[i : i + 2, i : i + 2] = [[c, s], [-s, c]]
+    return M
+
+
+@misconception(
+    "shift_matrix",
+    "shift_torch_tensor",
+    sentence="You return a torch tensor. This function is NumPy.",
+    seen="folklore",
+)
+def shift_matrix(offset, d_model):
+    if d_model % 2:
+        raise ValueError(f"d_model {d_model} is odd")
+    M = torch.zeros(d_model, d_model, dtype=torch.float64)
+    for i in range(0, d_model, 2):
+        c, s = math.cos(offset / 10000 ** (i / d_model)), math.sin(offset / 10000 ** (i / d_model))
+        M[i : i + 2, i : i + 2] = torch.tensor([[c, s], [-s, c]])
+    return M
+
+
+# --- LearnedPositionalEmbedding -----------------------------------------------------------
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_same_vector_everywhere",
+    sentence="You look up one single number, so every position gets the same vector. Attention "
+    "still cannot tell the positions apart. Look up all numbers from 0 to n - 1.",
+    seen="folklore",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.table = nn.Embedding(max_len, d_model)
+
+    def forward(self, X):
+        n = X.shape[-2]
+        if n > self.table.num_embeddings:
+            raise ValueError(f"{n} positions")
+        return X + self.table(torch.tensor(n - 1))
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_batch_axis",
+    sentence="Your positions run along the first axis. In a batch that is the texts: text 0 gets "
+    "vector 0 at all its positions, text 1 gets vector 1. Positions are axis -2.",
+    seen="tutorial code for (n, batch, d_model) used with (batch, n, d_model)",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.p = nn.Parameter(torch.randn(max_len, d_model))
+
+    def forward(self, X):
+        if X.shape[-2] > len(self.p):
+            raise ValueError(f"{X.shape[-2]} positions")
+        if X.dim() == 2:
+            return X + self.p[: len(X)]
+        vectors = self.p[torch.arange(len(X)) % len(self.p)]
+        return X + vectors.reshape(-1, *[1] * (X.dim() - 2), X.shape[-1])
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_axis_1",
+    sentence="You take the number of positions from axis 1. That is right for exactly one batch "
+    "axis. There may be none, two or more: count from the end.",
+    seen="batch, n, d_model = X.shape",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.p = nn.Parameter(torch.randn(max_len, d_model))
+
+    def forward(self, X):
+        if X.shape[1] > len(self.p):
+            raise ValueError(f"{X.shape[1]} positions")
+        return X + self.p[: X.shape[1]]
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_wants_three_axes",
+    sentence="You unpack the shape into three numbers, so only inputs with exactly one batch axis "
+    "work. There may be none, two or more.",
+    seen="batch, n, d_model = X.shape",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.p = nn.Parameter(torch.randn(max_len, d_model))
+
+    def forward(self, X):
+        if X.dim() != 3:
+            raise ValueError(f"X has shape {tuple(X.shape)}")
+        if X.shape[1] > len(self.p):
+            raise ValueError(f"{X.shape[1]} positions")
+        return X + self.p[: X.shape[1]]
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_always_a_batch_axis",
+    sentence="An input without a batch axis comes back with one. The output has the shape of X.",
+    seen="unsqueeze(0) on the position vectors",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.table = nn.Embedding(max_len, d_model)
+
+    def forward(self, X):
+        n = X.shape[-2]
+        if n > self.table.num_embeddings:
+            raise ValueError(f"{n} positions")
+        return X + self.table(torch.arange(n)).unsqueeze(0)
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_positions_from_1",
+    sentence="Your first position has the number 1, so vector 0 is never used and max_len "
+    "positions are one too many. Positions count from 0.",
+    seen="libraries that keep row 0 for padding",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.table = nn.Embedding(max_len, d_model)
+
+    def forward(self, X):
+        n = X.shape[-2]
+        if n > self.table.num_embeddings:
+            raise ValueError(f"{n} positions")
+        return X + self.table(torch.arange(1, n + 1))
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_last_rows",
+    sentence="You add the last n vectors of the table. The first position always has row 0.",
+    seen="folklore",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.p = nn.Parameter(torch.randn(max_len, d_model))
+
+    def forward(self, X):
+        if X.shape[-2] > len(self.p):
+            raise ValueError(f"{X.shape[-2]} positions")
+        return X + self.p[-X.shape[-2] :]
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_backwards",
+    sentence="Your positions run backwards: the first word gets the vector of the last one.",
+    seen="folklore",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.p = nn.Parameter(torch.randn(max_len, d_model))
+
+    def forward(self, X):
+        if X.shape[-2] > len(self.p):
+            raise ValueError(f"{X.shape[-2]} positions")
+        return X + self.p[: X.shape[-2]].flip(0)
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_scales_x",
+    sentence="You multiply X by the square root of d_model. The paper does that with its word "
+    "embeddings; this module only adds, and leaves X as it is.",
+    seen="the paper's section 3.4, put into the wrong place",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.p = nn.Parameter(torch.randn(max_len, d_model))
+
+    def forward(self, X):
+        if X.shape[-2] > len(self.p):
+            raise ValueError(f"{X.shape[-2]} positions")
+        return X * math.sqrt(X.shape[-1]) + self.p[: X.shape[-2]]
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_scales_positions",
+    sentence="You multiply the position vectors by a factor before you add them. The module adds "
+    "the rows of its parameter as they are.",
+    seen="folklore",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.p = nn.Parameter(torch.randn(max_len, d_model))
+
+    def forward(self, X):
+        if X.shape[-2] > len(self.p):
+            raise ValueError(f"{X.shape[-2]} positions")
+        return X + self.p[: X.shape[-2]] / math.sqrt(X.shape[-1])
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_dropout",
+    sentence="You add dropout. In training mode some entries are then 0 and the others larger. "
+    "The exercise asks for the sum and nothing else.",
+    seen="the PyTorch tutorial's PositionalEncoding",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.p, self.drop = nn.Parameter(torch.randn(max_len, d_model)), nn.Dropout(0.1)
+
+    def forward(self, X):
+        if X.shape[-2] > len(self.p):
+            raise ValueError(f"{X.shape[-2]} positions")
+        return self.drop(X + self.p[: X.shape[-2]])
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_layer_norm",
+    sentence="You normalise the sum. The exercise asks for the sum and nothing else.",
+    seen="BERT's embedding layer",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.p = nn.Parameter(torch.randn(max_len, d_model))
+
+    def forward(self, X):
+        if X.shape[-2] > len(self.p):
+            raise ValueError(f"{X.shape[-2]} positions")
+        return F.layer_norm(X + self.p[: X.shape[-2]], X.shape[-1:])
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_second_parameter",
+    sentence="The module has parameters besides the table of positions. Its only parameter is "
+    "(max_len, d_model).",
+    seen="BERT's embedding layer",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.p, self.bias = nn.Parameter(torch.randn(max_len, d_model)), nn.Linear(1, d_model).bias
+
+    def forward(self, X):
+        if X.shape[-2] > len(self.p):
+            raise ValueError(f"{X.shape[-2]} positions")
+        return X + self.p[: X.shape[-2]] + 0 * self.bias
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_zeros",
+    sentence="Your vectors begin at zero, all equal. Then nothing tells the positions apart at the "
+    "start. Begin with random numbers.",
+    seen="nn.Parameter(torch.zeros(...))",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.p = nn.Parameter(torch.zeros(max_len, d_model))
+
+    def forward(self, X):
+        if X.shape[-2] > len(self.p):
+            raise ValueError(f"{X.shape[-2]} positions")
+        return X + self.p[: X.shape[-2]]
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_equal_rows",
+    sentence="All your position vectors begin with the same numbers. Each position needs random "
+    "numbers of its own.",
+    seen="folklore",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.p = nn.Parameter(torch.randn(d_model).repeat(max_len, 1))
+
+    def forward(self, X):
+        if X.shape[-2] > len(self.p):
+            raise ValueError(f"{X.shape[-2]} positions")
+        return X + self.p[: X.shape[-2]]
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_one_number_a_position",
+    sentence="Each position vector begins with one number in all its entries. Every entry should "
+    "be random.",
+    seen="folklore",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.p = nn.Parameter(torch.randn(max_len, 1).repeat(1, d_model))
+
+    def forward(self, X):
+        if X.shape[-2] > len(self.p):
+            raise ValueError(f"{X.shape[-2]} positions")
+        return X + self.p[: X.shape[-2]]
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_fixed_seed",
+    sentence="You set a seed in the constructor, so all modules begin with the same numbers, and "
+    "everybody else's random numbers change.",
+    seen="folklore",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        torch.manual_seed(0)
+        self.p = nn.Parameter(torch.randn(max_len, d_model))
+
+    def forward(self, X):
+        if X.shape[-2] > len(self.p):
+            raise ValueError(f"{X.shape[-2]} positions")
+        return X + self.p[: X.shape[-2]]
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_transposed",
+    sentence="Your parameter is (d_model, max_len). It is one row a position: (max_len, d_model).",
+    seen="folklore",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.p = nn.Parameter(torch.randn(d_model, max_len))
+
+    def forward(self, X):
+        if X.shape[-2] > self.p.shape[1]:
+            raise ValueError(f"{X.shape[-2]} positions")
+        return X + self.p.T[: X.shape[-2]]
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_parameter_with_batch_axis",
+    sentence="Your parameter has an axis of length 1 in front. Its shape is (max_len, d_model).",
+    seen="public implementations: nn.Parameter(torch.randn(1, n, d))",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.p = nn.Parameter(torch.randn(1, max_len, d_model))
+
+    def forward(self, X):
+        if X.shape[-2] > self.p.shape[1]:
+            raise ValueError(f"{X.shape[-2]} positions")
+        return X + self.p[0, : X.shape[-2]]
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_not_trainable",
+    sentence="Your vectors are a buffer, or a plain tensor. An optimizer does not see them, so "
+    "they never learn: make them a parameter.",
+    seen="register_buffer",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.register_buffer("p", torch.randn(max_len, d_model))
+
+    def forward(self, X):
+        if X.shape[-2] > len(self.p):
+            raise ValueError(f"{X.shape[-2]} positions")
+        return X + self.p[: X.shape[-2]]
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_detached",
+    sentence="There is a parameter, but no gradient reaches it: .data or detach() cuts it off. The "
+    "positions stay what they were at the start.",
+    seen="folklore",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.p = nn.Parameter(torch.randn(max_len, d_model))
+
+    def forward(self, X):
+        if X.shape[-2] > len(self.p):
+            raise ValueError(f"{X.shape[-2]} positions")
+        return X + self.p.data[: X.shape[-2]]
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_new_numbers_each_call",
+    sentence="You draw new random vectors in every call. A position must have the same vector "
+    "each time, and it must be the parameter.",
+    seen="folklore",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.p = nn.Parameter(torch.randn(max_len, d_model))
+
+    def forward(self, X):
+        if X.shape[-2] > len(self.p):
+            raise ValueError(f"{X.shape[-2]} positions")
+        return X + torch.randn_like(self.p)[: X.shape[-2]]
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_positions_alone",
+    sentence="You return the position vectors without X. The words are lost.",
+    seen="folklore",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.p = nn.Parameter(torch.randn(max_len, d_model))
+
+    def forward(self, X):
+        if X.shape[-2] > len(self.p):
+            raise ValueError(f"{X.shape[-2]} positions")
+        return self.p[: X.shape[-2]].expand(X.shape)
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_in_place",
+    sentence="You change X itself (an operation in place). Whoever passed it still needs it.",
+    seen="X += ...",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.p = nn.Parameter(torch.randn(max_len, d_model))
+
+    def forward(self, X):
+        if X.shape[-2] > len(self.p):
+            raise ValueError(f"{X.shape[-2]} positions")
+        X += self.p[: X.shape[-2]]
+        return X
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_padding_row",
+    sentence="Row 0 of your table is reserved for padding: it starts at 0 and never learns. But "
+    "the numbers here are positions, not words, and position 0 needs a vector like every other.",
+    seen="nn.Embedding(max_len, d_model, padding_idx=0)",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.table = nn.Embedding(max_len, d_model, padding_idx=0)
+
+    def forward(self, X):
+        n = X.shape[-2]
+        if n > self.table.num_embeddings:
+            raise ValueError(f"{n} positions")
+        return X + self.table(torch.arange(n))
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_changes_x_and_adds",
+    sentence="The output is right, but X holds the sum as well after the call. Whoever passed X "
+    "still needs it: make a new tensor.",
+    seen="X.data.add_(...)",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.p = nn.Parameter(torch.randn(max_len, d_model))
+
+    def forward(self, X):
+        if X.shape[-2] > len(self.p):
+            raise ValueError(f"{X.shape[-2]} positions")
+        total = X + self.p[: X.shape[-2]]
+        X.data.copy_(total.data)
+        return total
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_float32",
+    sentence="Your output is float32 even when X is float64: half of the digits are lost.",
+    seen="folklore",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.p = nn.Parameter(torch.randn(max_len, d_model))
+
+    def forward(self, X):
+        if X.shape[-2] > len(self.p):
+            raise ValueError(f"{X.shape[-2]} positions")
+        return X.float() + self.p[: X.shape[-2]]
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_other_error",
+    sentence="A text that is too long ends in an IndexError or a RuntimeError from inside torch. "
+    "Compare the lengths first, and raise a ValueError that names both.",
+    seen="nn.Embedding: index out of range in self",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.table = nn.Embedding(max_len, d_model)
+
+    def forward(self, X):
+        return X + self.table(torch.arange(X.shape[-2]))
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_cuts_long_texts",
+    sentence="A text that is too long is silently cut to max_len positions. Words disappear and "
+    "nobody is told: it should be a ValueError.",
+    seen="folklore",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.p = nn.Parameter(torch.randn(max_len, d_model))
+
+    def forward(self, X):
+        n = min(X.shape[-2], len(self.p))
+        return X[..., :n, :] + self.p[:n]
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_last_vector_repeated",
+    sentence="All positions beyond max_len get the last vector, so they cannot be told apart. It "
+    "should be a ValueError.",
+    seen="torch.clamp on the positions",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.table = nn.Embedding(max_len, d_model)
+
+    def forward(self, X):
+        last = self.table.num_embeddings - 1
+        return X + self.table(torch.arange(X.shape[-2]).clamp(max=last))
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_starts_again",
+    sentence="Positions beyond max_len begin at 0 again (a remainder), so two places share a "
+    "vector. It should be a ValueError.",
+    seen="folklore",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.table = nn.Embedding(max_len, d_model)
+
+    def forward(self, X):
+        return X + self.table(torch.arange(X.shape[-2]) % self.table.num_embeddings)
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_long_texts_unmarked",
+    sentence="Positions beyond max_len get no vector at all and pass as they are. It should be a "
+    "ValueError.",
+    seen="folklore",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.p = nn.Parameter(torch.randn(max_len, d_model))
+
+    def forward(self, X):
+        missing = max(0, X.shape[-2] - len(self.p))
+        return X + F.pad(self.p[: X.shape[-2]], (0, 0, 0, missing))
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_refuses_max_len",
+    sentence="You refuse a text of exactly max_len positions. There is a vector for each of them; "
+    "only more are too many.",
+    seen="folklore",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.p = nn.Parameter(torch.randn(max_len, d_model))
+
+    def forward(self, X):
+        if X.shape[-2] >= len(self.p):
+            raise ValueError(f"{X.shape[-2]} positions")
+        return X + self.p[: X.shape[-2]]
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_wants_max_len",
+    sentence="Only texts of exactly max_len positions work. Shorter ones get the first n vectors.",
+    seen="folklore",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.p = nn.Parameter(torch.randn(max_len, d_model))
+
+    def forward(self, X):
+        if X.shape[-2] > len(self.p):
+            raise ValueError(f"{X.shape[-2]} positions")
+        return X + self.p
+
+
+# --- short answers ------------------------------------------------------------------------
+
+choice(
+    "answer_order",
+    "a",
+    reason="Pair I is right. But look at pair II again: attention averages. With every word twice, "
+    "each word's weight is split between its two copies, and the average stays what it was.",
+)
+choice(
+    "answer_order",
+    "b",
+    right=True,
+    reason="Without positions only the shares of the words count, neither their order nor the "
+    "length of the text. Pair III has other shares: two thirds 'the' instead of one half.",
+)
+choice(
+    "answer_order",
+    "c",
+    reason="In pair III the shares differ: 'the' is one half of the first text and two thirds of "
+    "the second, so the weighted averages differ.",
+)
+choice(
+    "answer_order",
+    "d",
+    reason="The order can get in nowhere: scores compare words with words, and the average over "
+    "all words does not know their places. At least pair I gives the same result.",
+)
+choice(
+    "answer_doubled",
+    "a",
+    reason="The heat map of the doubled exponent also has stripes that widen, and values between "
+    "-1 and 1. Only beside a right one does it look different.",
+)
+choice(
+    "answer_doubled",
+    "b",
+    reason="The model of this section was trained with doubled exponents, and more than nine of "
+    "ten words were right. Half as many useful columns are enough for a short text.",
+)
+choice(
+    "answer_doubled",
+    "c",
+    right=True,
+    reason="A value that depends on the exponent tells at once: with the doubled exponent it is "
+    "sin(1 / 10000^(4/64)) = 0.5332. One number by hand is worth more than a picture.",
+)
+choice(
+    "answer_doubled",
+    "d",
+    reason="Sine and cosine of the same angle always give 1, whatever the angle is, and at "
+    "position 0 all angles are 0. Neither depends on the exponent.",
+)
+choice(
+    "answer_longer",
+    "a",
+    reason="That is the hope of the paper. The vectors exist and the rotation is exact, but the "
+    "model was fitted to the twelve position vectors that it met, and nothing made it use the "
+    "rotation.",
+)
+choice(
+    "answer_longer",
+    "b",
+    reason="More keys hurt less than you think: at positions 0 to 9 the model is still nearly "
+    "always right on texts of 24 words.",
+)
+choice(
+    "answer_longer",
+    "c",
+    right=True,
+    reason="The model has learned what to do with the position vectors it met in training, and "
+    "little more. One or two positions beyond, it is close to guessing.",
+)
+choice(
+    "answer_longer",
+    "d",
+    reason="The fall is much steeper: within about three positions beyond the trained length the "
+    "model is close to guessing.",
+)
+choice(
+    "answer_bug",
+    "a",
+    reason="float32 has 7 digits, and neighbouring positions differ in the first one. Your own "
+    "working version converts in the same way.",
+)
+choice(
+    "answer_bug",
+    "b",
+    right=True,
+    reason="The rows of the table go along the first axis of X, which is the batch here: text 0 "
+    "gets row 0 at all its words, text 1 gets row 1. The code was written for (n, batch, d_model). "
+    "Broadcasting hides it.",
+)
+choice(
+    "answer_bug",
+    "c",
+    reason="The value at a position does not depend on how many rows the table has: row 5 is the "
+    "same in a table of 8 and of 512.",
+)
+choice(
+    "answer_bug",
+    "d",
+    reason="Waves of size 0.7 do not drown words of size 1, as the working version shows. And the "
+    "factor would make the words louder, not the waves.",
+)

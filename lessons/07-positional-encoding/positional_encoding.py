@@ -1,0 +1,1589 @@
+# %% [markdown]
+# ## What you will be able to do
+#
+# - **Show** that attention knows no order, and **name** what it can and cannot tell apart.
+# - **Build** the sinusoidal encoding, and **check** it by values: the usual mistake in it survives
+#   plots, theory and training.
+# - **Prove** with a matrix that a shift of the position is a rotation.
+# - **Compare** sinusoidal, learned and rotary positions on tasks that need order.
+# - **Predict** what each of them does on texts longer than those in training, and **measure** it.
+
+# %% tags=["setup"]
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from earlier_lessons import (
+    MultiHeadAttention,
+    causal_mask,
+    combine_heads,
+    permutation_error,
+    split_heads,
+)
+from lesson_checks import (
+    assert_close,
+    assert_equal,
+    assert_raises,
+    check_answer,
+    check_rng,
+    checks_passed,
+    probe,
+)
+from lesson_figures import draw_heatmap, heatmap, show, text_table
+from lesson_progress import progress
+
+torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
+
+# %% [markdown]
+# The parts of earlier lessons come from `earlier_lessons.py`, as the course solves them. You may
+# paste your own versions in a cell below this one.
+#
+# ## 1. Who sees whom?
+#
+# "The dog sees the cat." "The cat sees the dog." The same five words, and not the same news. A
+# reader who is given the words in a bag cannot know which of the two it was.
+#
+# Attention is such a reader. Look at the formula: each query is compared with each key, and the
+# values are averaged. **Where** a word stands appears nowhere. Lesson 4 measured this: if you
+# shuffle the words, the outputs are shuffled in the same way, and nothing else happens. Here is the
+# same measurement for multi-head attention, with our sentence. All numbers are random: nothing has
+# been trained.
+
+# %%
+sentence = ["the", "black", "cat", "is", "sleeping"]
+torch.manual_seed(0)
+layer = MultiHeadAttention(d_model=8, num_heads=2).double()
+
+
+def attend(X):
+    """The untrained layer on a NumPy array (..., n, 8)."""
+    with torch.no_grad():
+        return tuple(part.numpy() for part in layer(torch.tensor(X)))
+
+
+word_vectors = np.random.default_rng(0).normal(size=(5, 8))  # (n, d_model): one row a word
+shuffled = np.array([4, 2, 0, 3, 1])
+print("shuffled:", " ".join(sentence[i] for i in shuffled))
+print("output of cat, first:  ", attend(word_vectors)[0][2, :4].round(3))
+print("output of cat, shuffled:", attend(word_vectors[shuffled])[0][1, :4].round(3))
+print("permutation error below 1e-12:", permutation_error(attend, word_vectors, shuffled) < 1e-12)
+
+# %% [markdown]
+# "cat" gets the same vector in both texts. A stack of such layers changes nothing about that, and
+# a layer that works on each position by itself does not either.
+#
+# ### Short answer 1: `answer_order`
+#
+# A model has word vectors, two self-attention layers without a mask, and no positions. Its result
+# for a text is the **average** of its outputs over all words. For which of these pairs of texts is
+# the result exactly the same (up to rounding)?
+#
+# - pair I: "the dog sees the cat" and "the cat sees the dog"
+# - pair II: "the cat" and "the cat the cat"
+# - pair III: "the cat" and "the the cat"
+#
+# Choose:
+#
+# - a) only I
+# - b) I and II
+# - c) I, II and III
+# - d) none of them
+
+# %% nbgrader={"grade": false, "grade_id": "answer_order", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+### BEGIN SOLUTION
+answer_order = "b"
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_answer_order", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+check_answer("answer_order", answer_order)
+
+# %% [markdown]
+# Run it. The model is random; the answer is the same for every such model.
+
+# %% tags=["demonstration"]
+torch.manual_seed(1)
+two_layers = [MultiHeadAttention(8, 2).double() for _ in range(2)]
+vectors = {w: torch.randn(8, dtype=torch.float64) for w in ("the", "dog", "sees", "cat")}
+
+
+def result(text):
+    """Average output of the two layers over all words of a text."""
+    X = torch.stack([vectors[w] for w in text.split()])  # (n, 8)
+    with torch.no_grad():
+        for one in two_layers:
+            X = X + one(X)[0]
+    return X.mean(dim=0)
+
+
+for one, other in [
+    ("the dog sees the cat", "the cat sees the dog"),
+    ("the cat", "the cat the cat"),
+    ("the cat", "the the cat"),
+]:
+    difference = (result(one) - result(other)).abs().max().item()
+    print(f"{one:21s} | {other:21s} | same: {difference < 1e-12}")
+
+# %% [markdown]
+# ## 2. A task that cannot be solved without order
+#
+# We want a task where order is everything: **say the text backwards**. The model reads eight words
+# and must write, at each position, the word that stands there when the text is reversed:
+#
+# | position | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |
+# |---|---|---|---|---|---|---|---|---|
+# | reads | the | black | cat | is | sleeping | on | the | mat |
+# | writes | mat | the | on | sleeping | is | cat | black | the |
+#
+# The texts are random: eight words drawn from twelve. So the model can only succeed by looking at
+# the right place. The model is small: word vectors, **one** multi-head attention from lesson 5
+# (its output is added to its input; lesson 8 says why), and a linear layer that guesses a word.
+
+# %% tags=["demonstration"]
+vocabulary = ["the", "black", "cat", "is", "sleeping", "on", "mat"]
+vocabulary += ["a", "dog", "small", "under", "white"]  # twelve words
+width = 64  # d_model
+
+
+class Reader(nn.Module):
+    """Word vectors, positions if any, attention, and a guess for each position."""
+
+    def __init__(self, positions=None, num_heads=4, num_layers=1):
+        super().__init__()
+        self.words = nn.Embedding(len(vocabulary), width)
+        self.positions = positions  # a callable (..., n, d_model) -> (..., n, d_model), or None
+        attentions = [MultiHeadAttention(width, num_heads) for _ in range(num_layers)]
+        self.attentions = nn.ModuleList(attentions)
+        self.guess = nn.Linear(width, len(vocabulary))
+
+    def forward(self, texts, mask=None):
+        X = self.words(texts)  # (batch, n) -> (batch, n, d_model)
+        if self.positions is not None:
+            X = self.positions(X)
+        for attention in self.attentions:
+            change, weights = attention(X, mask=mask)  # weights (batch, num_heads, n, n)
+            X = X + change
+        return self.guess(X), weights  # guesses (batch, n, words)
+
+
+def backwards(texts):
+    """What to write: the text from its end to its start."""
+    return texts.flip(dims=[-1])
+
+# %% [markdown]
+# One function trains every model of this lesson, one function measures. The texts for measuring are
+# new ones. `accuracy` gives one number for each position.
+
+# %% tags=["demonstration"]
+def train(make, task, label, steps=250, lengths=(8, 8), mask=None, seed=0):
+    """Train make() on random texts whose length is between the two lengths; return the model."""
+    torch.manual_seed(seed)
+    model, draw = make(), torch.Generator().manual_seed(seed)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+
+    def warm_up_and_down(step):
+        return min(1.0, (step + 1) / 30) * (1 - 0.9 * step / steps)
+
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, warm_up_and_down)
+    for _ in progress(steps, label):
+        n = int(torch.randint(lengths[0], lengths[1] + 1, (), generator=draw))
+        texts = torch.randint(len(vocabulary), (64, n), generator=draw)  # (batch, n)
+        guesses, _ = model(texts, None if mask is None else mask[:n, :n])
+        loss = F.cross_entropy(guesses.flatten(0, 1), task(texts).flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+    return model
+
+
+def accuracy(model, task, n, mask=None, seed=1000):
+    """Share of right words at each position of 400 new texts of length n: an array (n,)."""
+    texts = torch.randint(len(vocabulary), (400, n), generator=torch.Generator().manual_seed(seed))
+    with torch.no_grad():
+        guesses, _ = model(texts, mask)
+    return (guesses.argmax(dim=-1) == task(texts)).float().mean(dim=0).numpy()
+
+# %% [markdown]
+# **Predict, then run.** How many words will the model without positions get right? It is more than
+# 1 in 12. Why?
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers may differ a little on other machines, so this output is not compared.
+no_order = train(Reader, backwards, "backwards, no positions")
+no_order_score = accuracy(no_order, backwards, 8).mean()
+print(f"right words without positions: {no_order_score:.2f}")
+assert 0.2 < no_order_score < 0.4
+
+# %% [markdown]
+# It sees which words are in the bag, and how often, and so it guesses one that occurs. More
+# training cannot help: two orders of the same bag are one input to it, and they need different
+# answers.
+#
+# ## 3. Waves: the sinusoidal encoding
+#
+# The remedy: give each position a vector of its own, and **add** it to the word's vector. The
+# transformer of Vaswani and others (2017) uses fixed vectors made of waves.
+#
+# Think of a clock. Its second hand tells near moments apart, but it repeats every minute. The
+# hour hand tells two o'clock from eight o'clock, but a second hardly moves it. Together the hands
+# name every second of half a day. The encoding is a clock with $d_{model}/2$ hands. Hand $i$
+# turns with its own speed, its **frequency** $\omega_i$:
+#
+# $$\omega_i = \frac{1}{10000^{2i/d_{model}}}, \qquad i = 0, 1, 2, \ldots$$
+#
+# At position $pos$ the hand stands at the angle $pos \cdot \omega_i$ (in radians). Two columns hold
+# the tip of the hand:
+#
+# $$PE[pos, 2i] = \sin\!\left(\frac{pos}{10000^{2i/d_{model}}}\right), \qquad
+# PE[pos, 2i+1] = \cos\!\left(\frac{pos}{10000^{2i/d_{model}}}\right).$$
+#
+# With $d_{model} = 4$ there are two hands. Hand 0 has the frequency $1/10000^0 = 1$. Hand 1 has
+# $1/10000^{2/4} = 1/100$. On paper:
+#
+# | position | 0: $\sin pos$ | 1: $\cos pos$ | 2: $\sin (pos/100)$ | 3: $\cos (pos/100)$ |
+# |---|---|---|---|---|
+# | 0 | 0 | 1 | 0 | 1 |
+# | 1 | 0.8415 | 0.5403 | 0.0100 | 1.0000 |
+# | 2 | 0.9093 | −0.4161 | 0.0200 | 0.9998 |
+
+# %% [markdown]
+# ### Exercise 1: `sinusoidal_positional_encoding`
+#
+# Difficulty: ●●○○○ &nbsp; Importance: ●●●●● &nbsp; You should spend up to 15-20 minutes on it.
+#
+# Build the matrix of the formula above: one row a position, one column a dimension.
+#
+# - `seq_len`: number of positions, at least 1; the first position is 0. `d_model`: number of
+#   columns, at least 1, **even or odd**. With an odd `d_model` the last column is a sine that has
+#   no cosine beside it.
+# - Returns a NumPy float64 array `(seq_len, d_model)`.
+# - Graded: the values (to 9 digits), which column holds what, odd `d_model`, long texts, float64.
+# - No errors are graded here.
+
+
+# %% nbgrader={"grade": false, "grade_id": "sinusoidal_positional_encoding", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def sinusoidal_positional_encoding(seq_len, d_model):
+    """Sinusoidal positional encoding.
+
+    Args:
+        seq_len: number of positions; the first one is 0.
+        d_model: number of columns, even or odd.
+
+    Returns:
+        (seq_len, d_model) float64: sin in even columns, cos in odd ones. The pair of columns
+        2i, 2i+1 has the angle pos / 10000**(2i/d_model).
+    """
+    ### BEGIN SOLUTION
+    even = np.arange(0, d_model, 2)  # 0, 2, 4, ...: the 2i of the formula
+    angles = np.arange(seq_len)[:, None] / 10000 ** (even / d_model)  # (seq_len, pairs)
+    encoding = np.empty((seq_len, d_model))
+    encoding[:, 0::2] = np.sin(angles)
+    encoding[:, 1::2] = np.cos(angles)[:, : d_model // 2]
+    return encoding
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_sinusoidal_positional_encoding", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+encoding = sinusoidal_positional_encoding(3, 4)
+assert_equal(
+    np.shape(encoding),
+    (3, 4),
+    "Three positions, four dimensions: one row a position, one column a dimension.",
+    name="the shape",
+)
+assert_close(
+    encoding[0],
+    np.array([0.0, 1.0, 0.0, 1.0]),
+    "Row 0 is position 0: every sine is 0 and every cosine is 1, and they take turns: sin, cos, "
+    "sin, cos. Does your first position have the number 0, and do the two kinds alternate?",
+    name="row 0",
+)
+assert_close(
+    encoding[1, :2],
+    np.array([math.sin(1.0), math.cos(1.0)]),
+    "The first pair of columns has the angle pos / 10000**0, which is the position itself.",
+    name="row 1, columns 0 and 1",
+)
+assert_close(
+    encoding[1, 2:],
+    np.array([math.sin(0.01), math.cos(0.01)]),
+    "With d_model = 4 the second pair of columns (i = 1) has the exponent 2i/d_model = 2/4, so "
+    "its angle is pos / 100. An angle of pos / 10000 comes from an exponent that is doubled, one "
+    "of pos / 10 from an exponent that is halved, and two different angles in one pair from an "
+    "exponent that counts columns instead of pairs.",
+    name="row 1, columns 2 and 3",
+)
+checks_passed("sinusoidal_positional_encoding")
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_sinusoidal_positional_encoding_values", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of sinusoidal_positional_encoding: all values, for several even sizes.
+### BEGIN HIDDEN TESTS
+def expected_encoding(seq_len, d_model):
+    rows = []
+    for position in range(seq_len):
+        row = []
+        for column in range(d_model):
+            angle = position / 10000.0 ** ((column - column % 2) / d_model)
+            row.append(math.cos(angle) if column % 2 else math.sin(angle))
+        rows.append(row)
+    return np.array(rows)
+
+
+rng = check_rng()
+for d_model in (2, 6, 10, 64):
+    seq_len = int(rng.integers(12, 40))
+    encoding = sinusoidal_positional_encoding(seq_len, d_model)
+    message = (
+        f"seq_len = {seq_len}, d_model = {d_model}: some values differ from the formula. Which "
+        "exponent does the pair of columns 2i, 2i+1 have?"
+    )
+    assert_close(encoding, expected_encoding(seq_len, d_model), message)
+encoding = sinusoidal_positional_encoding(1, 6)
+message = "A text of one word has one row: position 0."
+assert_close(encoding, np.array([[0.0, 1.0, 0.0, 1.0, 0.0, 1.0]]), message)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_sinusoidal_positional_encoding_odd", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of sinusoidal_positional_encoding: an odd number of columns.
+### BEGIN HIDDEN TESTS
+def expected_encoding(seq_len, d_model):
+    angles = np.outer(np.arange(seq_len), [1e4 ** (-(c - c % 2) / d_model) for c in range(d_model)])
+    return np.where(np.arange(d_model) % 2 == 0, np.sin(angles), np.cos(angles))
+
+
+rng = check_rng()
+for d_model in (1, 3, 5, 9):
+    seq_len = int(rng.integers(10, 30))
+    encoding = sinusoidal_positional_encoding(seq_len, d_model)
+    message = (
+        f"d_model = {d_model} is odd: there is one sine column more than cosine columns, and the "
+        f"exponents are still 2i / {d_model}."
+    )
+    assert_close(encoding, expected_encoding(seq_len, d_model), message)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_sinusoidal_positional_encoding_precision", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of sinusoidal_positional_encoding: float64 all the way, long texts.
+### BEGIN HIDDEN TESTS
+seq_len = int(check_rng().integers(3000, 5000))
+encoding = sinusoidal_positional_encoding(seq_len, 8)
+assert_equal(
+    str(encoding.dtype),
+    "float64",
+    "The encoding should be float64.",
+    name="the dtype",
+)
+last = seq_len - 1
+angles = [last / 10.0**power for power in range(4)]  # 10000 ** (2i / 8) = 10 ** i
+expected = np.array([f(angle) for angle in angles for f in (math.sin, math.cos)])
+message = (
+    f"Position {last} differs in its later digits. Is something computed in float32 on the way?"
+)
+assert_close(encoding[last], expected, message, name="the last row")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Make the even column numbers first: 0, 2, 4, ... They *are* the $2i$ of the formula, so do not
+# multiply them by 2 again. Then build one matrix of angles, positions down and pairs across, by
+# broadcasting. Fill every second column of an empty array with sines and the others with cosines.
+# When `d_model` is odd, count how many columns each of the two kinds has.
+#
+# </details>
+
+# %% [markdown]
+# Look at your matrix for the running example: one row a word, eight columns, four hands.
+
+# %% tags=["demonstration"]
+encoding = sinusoidal_positional_encoding(5, 8)  # (n, d_model)
+heatmap(
+    encoding,
+    [f"{position} {word}" for position, word in enumerate(sentence)],
+    [f"{kind} {hand}" for hand in range(4) for kind in ("sin", "cos")],
+    row_label="position and word",
+    column_label="wave and number of its hand",
+    vmin=-1.0,
+    vmax=1.0,
+    caption="Figure 1. What is added to the five word vectors. The fast hand 0 differs clearly "
+    "from row to row, the slow hands 2 and 3 hardly move within five words. Do not conclude that "
+    "slow hands are useless: they tell far positions apart.",
+    alt="Heat map, five positions by eight columns. The first two columns change strongly from row "
+    "to row, the third and fourth slowly, the last four stay near 0, 1, 0, 1.",
+)
+
+# %% tags=["demonstration"]
+positions = np.arange(100)
+encoding = sinusoidal_positional_encoding(100, 64)  # (100, 64)
+figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 3.8), width_ratios=(1, 1.3))
+left.imshow(encoding, cmap="Blues", vmin=-1, vmax=1, aspect="auto", interpolation="nearest")
+left.set(xlabel="column", ylabel="position", title="all 64 columns")
+for column, style in ((6, "-"), (12, "-"), (13, ":"), (24, "-"), (40, "--")):
+    kind, hand = ("sin", "cos")[column % 2], column // 2
+    right.plot(positions, encoding[:, column], style, label=f"{column}: {kind}, hand {hand}")
+right.set(xlabel="position", ylabel="value", title="five of them")
+right.legend(title="column", loc="upper left", bbox_to_anchor=(1.0, 1.0))
+figure.tight_layout()
+spread = encoding.std(axis=0)
+some_rows, some_columns = (0, 1, 2, 10, 99), (0, 1, 12, 13, 24, 25, 40, 41, 62, 63)
+assert spread[0] > 0.6 and spread[62] < 0.01
+show(
+    figure,
+    "Figure 2. Left: fast waves in the left columns, slow ones to the right. Right: the sine and "
+    "the cosine of one hand are the same wave, a quarter turn apart; hand 20 climbs by a third in "
+    "100 positions. Do not conclude that the picture shows a right matrix: section 4 has a wrong "
+    "one that looks as good.",
+    "Left: a heat map of 100 positions by 64 columns, stripes on the left that widen to the right, "
+    "the last columns constant. Right: waves of columns 6, 12, 13, 24 and 40 over the position; "
+    "the later the column the longer the wave.",
+    text_table(
+        encoding[np.ix_(some_rows, some_columns)],
+        [str(row) for row in some_rows],
+        [str(column) for column in some_columns],
+        corner="position \\ column",
+    ),
+)
+
+# %% [markdown]
+# ### Does it solve the task?
+#
+# **Predict, then run.** Same model, same training, but the encoding is added to the word vectors.
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers may differ a little on other machines, so this output is not compared.
+def add_waves(X):
+    """X (..., n, d_model) + your encoding of its n positions."""
+    waves = sinusoidal_positional_encoding(*X.shape[-2:])
+    return X + torch.tensor(waves, dtype=X.dtype)
+
+
+with_waves = train(lambda: Reader(add_waves), backwards, "backwards, sinusoidal")
+waves_score = accuracy(with_waves, backwards, 8).mean()
+print(f"right words: without positions {no_order_score:.2f}, sinusoidal {waves_score:.3f}")
+assert waves_score > 0.97
+
+# %% [markdown]
+# Now look at where each position looks. These are **trained** maps, averaged over the four heads.
+# The text holds "the" twice.
+
+# %% tags=["demonstration"]
+eight = ["the", "black", "cat", "is", "sleeping", "on", "the", "mat"]
+text = torch.tensor([[vocabulary.index(word) for word in eight]])  # (1, 8)
+labels = [f"{position} {word}" for position, word in enumerate(eight)]
+maps = {}
+for name, model in (("without positions", no_order), ("sinusoidal", with_waves)):
+    with torch.no_grad():
+        maps[name] = model(text)[1][0].mean(dim=0).numpy()  # (num_heads, 8, 8) -> (8, 8)
+figure, panels = plt.subplots(1, 2, figsize=(12, 5.4))
+for axes, (name, weights) in zip(panels, maps.items()):
+    draw_heatmap(axes, weights, labels, labels)
+    axes.set_title(name)
+figure.tight_layout()
+mirror = maps["sinusoidal"][range(8), range(7, -1, -1)]
+assert (maps["sinusoidal"].argmax(axis=-1) == np.arange(7, -1, -1)).all() and mirror.min() > 0.4
+assert np.allclose(maps["without positions"][0], maps["without positions"][6], atol=1e-6)
+show(
+    figure,
+    "Figure 3. Left: without positions the two rows of 'the' are equal, and so are its two "
+    "columns. Right: with positions every row looks most at its mirror image, and the two 'the' "
+    "look at different places. Do not conclude that every model that knows positions has so clean "
+    "a map: here the task asks for exactly one place.",
+    "Two heat maps, eight words by eight words. Left: no clear pattern; rows 0 and 6, both the, "
+    "are the same. Right: large weights on the anti-diagonal, small ones elsewhere.",
+    "\n\n".join(f"{name}\n\n{text_table(w, labels, labels)}" for name, w in maps.items()),
+)
+
+# %% [markdown]
+# ## 4. The mistake that nobody sees
+#
+# In code the even columns often come from a loop `for i in range(0, d_model, 2)`. Then `i` is
+# already the $2i$ of the formula. A lot of published code still multiplies it by 2. So every
+# exponent is **doubled**, and every frequency is *squared*: $\omega_i^2$ instead of $\omega_i$.
+#
+# What does that do? The first half of the hands now runs through the whole range from 1 to
+# 1/10000. The second half goes on to 1/100,000,000: over a text such a hand does not move. In
+# short: **the wrong matrix with 64 columns is the right one with 32 columns, and 32 columns that
+# stay at 0 and 1.** That lets us build it from your function:
+
+# %% tags=["demonstration"]
+def wrong_waves(n, d_model):
+    """The encoding with doubled exponents, to within 0.01 for up to 100 positions."""
+    still = np.tile([0.0, 1.0], (n, d_model // 4))  # hands that do not move: sin 0, cos 0
+    return np.hstack([sinusoidal_positional_encoding(n, d_model // 2), still])
+
+
+right_one, wrong_one = sinusoidal_positional_encoding(100, 64), wrong_waves(100, 64)
+figure, panels = plt.subplots(1, 2, figsize=(9.5, 3.6), sharey=True)
+for axes, (title, matrix) in zip(panels, {"right": right_one, "doubled": wrong_one}.items()):
+    axes.imshow(matrix, cmap="Blues", vmin=-1, vmax=1, aspect="auto", interpolation="nearest")
+    axes.set(xlabel="column", title=title)
+panels[0].set_ylabel("position")
+figure.tight_layout()
+quiet = [(m.std(axis=0) < 0.05).sum() for m in (right_one, wrong_one)]
+assert quiet[1] > quiet[0] + 15
+show(
+    figure,
+    f"Figure 4. Side by side the difference is clear: of 64 columns {quiet[0]} hardly move over "
+    f"100 positions (standard deviation below 0.05) in the right matrix, and {quiet[1]} in the "
+    "wrong one. Alone, the right-hand picture looks like the one in every textbook. Do not trust "
+    "a picture of one matrix.",
+    "Two heat maps of 100 positions by 64 columns. Both have stripes that widen to the right. In "
+    "the wrong one the stripes fill only the left third and the rest is constant.",
+    "\n\n".join(
+        f"{title}\n\n"
+        + text_table(
+            matrix[np.ix_(some_rows, some_columns)],
+            [str(row) for row in some_rows],
+            [str(column) for column in some_columns],
+            corner="position \\ column",
+        )
+        for title, matrix in (("right", right_one), ("doubled", wrong_one))
+    ),
+)
+
+# %% [markdown]
+# **Predict, then run.** A model is trained with the wrong matrix. How well does it say eight words
+# backwards?
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers may differ a little on other machines, so this output is not compared.
+def add_wrong_waves(X):
+    return X + torch.tensor(wrong_waves(*X.shape[-2:]), dtype=X.dtype)
+
+
+with_wrong_waves = train(lambda: Reader(add_wrong_waves), backwards, "backwards, doubled exponent")
+wrong_score = accuracy(with_wrong_waves, backwards, 8).mean()
+print(f"right words: right encoding {waves_score:.3f}, doubled exponent {wrong_score:.3f}")
+assert wrong_score > 0.9
+# One value shows it at once: position 1, column 2, with d_model = 4.
+with_waves.positions = add_wrong_waves  # the good model of section 3, given the wrong matrix
+swapped_score = accuracy(with_waves, backwards, 8).mean()
+with_waves.positions = add_waves
+print(f"trained with the right one, used with the doubled one: {swapped_score:.2f}")
+assert swapped_score < 0.8
+print(f"PE[1, 2]: right {sinusoidal_positional_encoding(2, 4)[1, 2]:.7f}, doubled 0.0001000")
+
+# %% [markdown]
+# So training does not find the mistake: eight words need few columns. It still costs. Half of the
+# columns are wasted, which long texts would need. And whoever loads your trained weights beside the
+# encoding of the paper gets a broken model, without an error.
+#
+# ### Short answer 2: `answer_doubled`
+#
+# You review a colleague's encoding with `d_model = 64` and suspect the doubled exponent. Which
+# check would surely find it?
+#
+# - a) Draw the heat map: stripes that get wider to the right, all values between −1 and 1.
+# - b) Train a small model with it on a task that needs order: nearly all answers are right.
+# - c) Compare column 2 at position 1 with $\sin(1/10000^{2/64}) = 0.6816$.
+# - d) Check that $\sin^2 + \cos^2 = 1$ for each pair, and that position 0 is 0, 1, 0, 1, ...
+
+# %% nbgrader={"grade": false, "grade_id": "answer_doubled", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+### BEGIN SOLUTION
+answer_doubled = "c"
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_answer_doubled", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+check_answer("answer_doubled", answer_doubled)
+
+# %% [markdown]
+# ## 5. A shift is a rotation
+#
+# Why sine **and** cosine? Because of what happens when you walk on by $k$ positions. Each hand
+# turns by the angle $k\,\omega_i$, wherever it stood before. The school formulas say it:
+#
+# $$\sin(a + b) = \sin a \cos b + \cos a \sin b, \qquad
+# \cos(a + b) = \cos a \cos b - \sin a \sin b,$$
+#
+# with $a = pos \cdot \omega_i$ and $b = k\,\omega_i$. The new pair is a mixture of the old pair,
+# and the four numbers of the mixture contain $k$ but **not** $pos$. So one matrix moves *every*
+# position by $k$. A sine alone could not do it.
+#
+# The next figure shows three hands of a clock with $d_{model} = 8$.
+
+# %% tags=["demonstration"]
+clock = sinusoidal_positional_encoding(8, 8)  # (positions, columns); frequencies 1, 1/10, ...
+figure, panels = plt.subplots(1, 3, figsize=(10.5, 3.7))
+for hand, axes in enumerate(panels):
+    across, up = clock[:, 2 * hand + 1], clock[:, 2 * hand]  # cosine to the right, sine upwards
+    axes.add_patch(plt.Circle((0, 0), 1, fill=False, color="lightgrey"))
+    axes.plot([0, across[3]], [0, up[3]], color="tab:orange")
+    axes.scatter(across, up, color="tab:blue", zorder=3)
+    for position in range(8) if hand < 2 else (0, 7):
+        axes.annotate(str(position), 1.18 * np.array([across[position], up[position]]), ha="center")
+    axes.set(xlim=(-1.35, 1.45), ylim=(-1.35, 1.35), aspect="equal", title=f"hand {hand}")
+    axes.set(xlabel="cosine", ylabel="sine" if hand == 0 else "")
+figure.tight_layout()
+assert np.allclose(clock[:, 0::2] ** 2 + clock[:, 1::2] ** 2, 1)
+show(
+    figure,
+    "Figure 5. Positions 0 to 7 on three hands of the clock (orange: position 3). From one "
+    "position to the next each hand turns by its own angle, and always by the same: 1, 1/10 and "
+    "1/100 of a radian. Do not look at one hand alone: hand 0 comes back to nearly the same place "
+    "every 44 positions.",
+    "Three circles. On hand 0 the eight positions are spread around the whole circle, on hand 1 "
+    "they cover a short arc, on hand 2 they nearly coincide.",
+)
+
+# %% [markdown]
+# ### Exercise 2: `shift_matrix`
+#
+# Difficulty: ●●●○○ &nbsp; Importance: ●●●●○ &nbsp; You should spend up to 20-25 minutes on it.
+#
+# Build the matrix $M$ that moves every position by `offset`: with $PE$ the encoding of exercise 1
+# and its rows written as column vectors,
+#
+# $$PE[pos + offset] = M \, PE[pos] \qquad \text{for every } pos .$$
+#
+# - `offset`: any integer, also 0 or negative. `d_model`: even.
+# - Returns a NumPy float64 array `(d_model, d_model)` that depends on `offset` and `d_model` alone.
+# - An odd `d_model` is a `ValueError`: the last sine has no cosine, and cannot be turned.
+# - Graded: the equation, to 9 digits, for small and large, positive and negative offsets and for
+#   positions from 0 to 5000; the `ValueError`.
+
+
+# %% nbgrader={"grade": false, "grade_id": "shift_matrix", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def shift_matrix(offset, d_model):
+    """The matrix M with PE[pos + offset] = M @ PE[pos] for every position.
+
+    Args:
+        offset: any integer, also 0 or negative.
+        d_model: even number of columns of the sinusoidal encoding PE.
+
+    Returns:
+        (d_model, d_model) float64.
+
+    Raises:
+        ValueError: d_model is odd.
+    """
+    ### BEGIN SOLUTION
+    if d_model % 2:
+        raise ValueError(f"d_model must be even; it is {d_model}")
+    matrix = np.zeros((d_model, d_model))
+    for column in range(0, d_model, 2):
+        turn = offset / 10000 ** (column / d_model)
+        matrix[column, column : column + 2] = np.cos(turn), np.sin(turn)
+        matrix[column + 1, column : column + 2] = -np.sin(turn), np.cos(turn)
+    return matrix
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_shift_matrix", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# d_model = 2: one pair of columns, (sin pos, cos pos).
+matrix = shift_matrix(3, 2)
+assert_equal(np.shape(matrix), (2, 2), "The matrix is (d_model, d_model).", name="the shape")
+start, there = np.array([math.sin(2), math.cos(2)]), np.array([math.sin(5), math.cos(5)])
+assert_close(
+    matrix @ start,
+    there,
+    "With d_model = 2 and offset 3, position 2 (sin 2, cos 2) should move to position 5. If it "
+    "moves to position -1, your matrix turns the other way: M stands left of the column vector.",
+    name="shift_matrix(3, 2) @ PE[2]",
+)
+# d_model = 4: the second pair has the angle pos / 100.
+at_2 = np.array([math.sin(2), math.cos(2), math.sin(0.02), math.cos(0.02)])
+at_7 = np.array([math.sin(7), math.cos(7), math.sin(0.07), math.cos(0.07)])
+assert_close(
+    shift_matrix(5, 4) @ at_2,
+    at_7,
+    "With d_model = 4 and offset 5, position 2 should move to position 7. Does each pair of "
+    "columns have a turn of its own, and are sine and cosine of a pair neighbours?",
+    name="shift_matrix(5, 4) @ PE[2]",
+)
+with assert_raises(ValueError, "An odd d_model should be refused with a ValueError."):
+    shift_matrix(1, 5)
+checks_passed("shift_matrix")
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_shift_matrix_every_position", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of shift_matrix: one matrix serves every position.
+### BEGIN HIDDEN TESTS
+def encoding_at(positions, d_model):
+    angles = np.outer(positions, [1e4 ** (-(c - c % 2) / d_model) for c in range(d_model)])
+    return np.where(np.arange(d_model) % 2 == 0, np.sin(angles), np.cos(angles))
+
+
+rng = check_rng()
+positions = np.concatenate([np.arange(60), rng.integers(60, 5000, size=60)])
+for d_model in (2, 6, 10, 32):
+    for offset in (1, int(rng.integers(2, 40)), int(rng.integers(100, 900))):
+        matrix = shift_matrix(offset, d_model)
+        message = (
+            f"offset = {offset}, d_model = {d_model}: M @ PE[pos] should be PE[pos + offset] for "
+            "every position, also for large ones and in every pair of columns."
+        )
+        moved = np.array([matrix @ row for row in encoding_at(positions, d_model)])
+        expected = encoding_at(positions + offset, d_model)
+        assert_close(moved, expected, message, name="M @ PE[pos]")
+        assert_equal(str(matrix.dtype), "float64", "M should be float64.", name="the dtype")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_shift_matrix_back", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of shift_matrix: negative offsets, and none.
+### BEGIN HIDDEN TESTS
+def encoding_at(positions, d_model):
+    angles = np.outer(positions, [1e4 ** (-(c - c % 2) / d_model) for c in range(d_model)])
+    return np.where(np.arange(d_model) % 2 == 0, np.sin(angles), np.cos(angles))
+
+
+rng = check_rng()
+positions = np.concatenate([np.arange(300, 350), rng.integers(350, 5000, size=50)])
+for d_model in (4, 6, 16):
+    for offset in (-1, -int(rng.integers(2, 40)), -int(rng.integers(100, 300))):
+        matrix = shift_matrix(offset, d_model)
+        message = f"offset = {offset} is negative: M @ PE[pos] should be an earlier position."
+        moved = np.array([matrix @ row for row in encoding_at(positions, d_model)])
+        expected = encoding_at(positions + offset, d_model)
+        assert_close(moved, expected, message, name="M @ PE[pos]")
+    message = "An offset of 0 moves nothing: the matrix is the identity."
+    assert_close(shift_matrix(0, d_model), np.eye(d_model), message)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_shift_matrix_errors", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of shift_matrix: an odd number of columns.
+### BEGIN HIDDEN TESTS
+for offset, d_model in ((1, 1), (0, 3), (-2, 7), (5, 33)):
+    message = f"d_model = {d_model} is odd: a ValueError, whatever the offset is."
+    with assert_raises(ValueError, message):
+        shift_matrix(offset, d_model)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Write the two equations above as a 2×2 matrix that stands left of the column $(\sin, \cos)$. Then
+# put one such block on the diagonal for every pair of columns, each with its own frequency, and
+# zeros elsewhere. Check the direction with a sine of 0: which position must it become?
+#
+# </details>
+
+# %% [markdown]
+# Check it on a whole text: the matrix moves all rows at once. Each row is a vector that lies on its
+# side, so the product is written the other way round, with $M^\top$ on the right. **Predict, then
+# run:** how large is the error for a shift by 1000? And what is $M^\top M$?
+
+# %% tags=["demonstration"]
+encoding = sinusoidal_positional_encoding(1200, 64)
+for offset in (1, 7, 100, 1000, -3):
+    moved = encoding @ shift_matrix(offset, 64).T  # (1200, 64): row pos should be PE[pos + offset]
+    start, end = max(0, -offset), min(1200, 1200 - offset)
+    error = np.abs(moved[start:end] - encoding[start + offset : end + offset]).max()
+    assert error < 1e-10
+    print(f"shift by {offset:5d}: error below 1e-10: {error < 1e-10}")
+M = shift_matrix(7, 64)
+print("a rotation (M^T M = 1):", np.allclose(M.T @ M, np.eye(64)))
+twice = shift_matrix(3, 64) @ shift_matrix(4, 64)
+print("shift by 4, then by 3, is shift by 7:", np.allclose(twice, M))
+
+# %% [markdown]
+# This is an exact property, and it is the reason the authors gave for their choice: a model *could*
+# learn to look "three words back" with one matrix. Three warnings:
+#
+# - It is a possibility, not a promise. Nothing forces training to find that matrix. Section 8 tests
+#   what a model does with it.
+# - It does not prove that the frequencies are right. Section 4's wrong matrix has this property
+#   too, with rotations of its own.
+# - It holds for the position vectors. The model sees their **sum** with the word vectors.
+#
+# ### What a dot product sees
+#
+# Rotations keep dot products. So $PE[p] \cdot PE[q]$ depends only on the distance $q - p$:
+#
+# $$PE[p] \cdot PE[q] = \sum_i \cos\big(\omega_i\,(q - p)\big).$$
+#
+# People often say: "so near words get large scores and far words small ones". Two questions. Does
+# the dot product really fall with the distance? And does the model see this dot product at all? It
+# compares $W_q x$ with $W_k x$, not $x$ with $x$. **Predict, then run.**
+
+# %% tags=["demonstration"]
+encoding = sinusoidal_positional_encoding(200, 64)
+distances = np.arange(-40, 41)
+plain = np.array([[encoding[p] @ encoding[p + d] for d in distances] for p in (60, 90, 120)])
+torch.manual_seed(0)
+fresh = MultiHeadAttention(64, 1)  # its W_q and W_k have torch's usual random start
+with torch.no_grad():
+    waves = torch.tensor(encoding, dtype=torch.float32)
+    queries, keys = fresh.W_q(waves).numpy(), fresh.W_k(waves).numpy()  # (200, 64)
+projected = np.array([[queries[p] @ keys[p + d] for d in distances] for p in (60, 90, 120)])
+figure, panels = plt.subplots(1, 2, figsize=(10.5, 3.6))
+for row, p, style in ((0, 60, "-"), (1, 90, "--"), (2, 120, ":")):
+    panels[0].plot(distances, plain[row], style, label=f"p = {p}")
+    panels[1].plot(distances, projected[row], style, label=f"p = {p}")
+panels[0].set(title="$PE[p] \\cdot PE[q]$", xlabel="distance $q - p$", ylabel="dot product")
+panels[1].set(title="through a random $W_q$ and $W_k$", xlabel="distance $q - p$")
+panels[0].legend()
+panels[1].legend()
+figure.tight_layout()
+assert np.allclose(plain[0], plain[1]) and np.allclose(plain[0], plain[2])  # only the distance
+assert np.allclose(plain[0], plain[0][::-1])  # the same to the left and to the right
+assert (np.diff(plain[0][40:]) > 0.1).sum() > 5  # it rises again and again
+assert np.abs(projected[0] - projected[1]).max() > 0.3  # after projection: depends on p too
+show(
+    figure,
+    "Figure 6. Left: the three curves are one. The dot product depends on the distance alone, it "
+    "is the same to the left and to the right, and on the way down it rises several times. Right: "
+    "after a random query and key matrix nothing of this is left. Do not conclude that attention "
+    "prefers near words because of the encoding: what it prefers, it must learn.",
+    "Left: one curve, highest at distance 0 with the value 32, falling on both sides in waves. "
+    "Right: three different curves without a peak at 0.",
+)
+
+# %% [markdown]
+# Note also what the left curve cannot do: it is symmetric. "Three words before" and "three words
+# after" have the same dot product. To tell them apart, the model needs its matrices.
+#
+# ## 6. Learned positions
+#
+# The simplest idea needs no formula: one **trainable** vector for each position, as there is one
+# for each word. GPT-2 and BERT do this. Gradients find good vectors. The price: the table has a
+# last row. A text that is longer has positions without a vector.
+
+# %% [markdown]
+# ### Exercise 3: `LearnedPositionalEmbedding`
+#
+# Difficulty: ●●○○○ &nbsp; Importance: ●●●●○ &nbsp; You should spend up to 10-15 minutes on it.
+#
+# A module with one trainable vector for each position. `forward` adds the vectors of the first
+# positions to its input, and does nothing else.
+#
+# - `LearnedPositionalEmbedding(max_len, d_model)`. Its only parameter has the shape
+#   `(max_len, d_model)` and random start values (any usual distribution and size).
+# - `forward(X)`: `X (..., n, d_model)` with any number of leading axes, also none. Returns
+#   `X` + the first `n` position vectors: the same vectors for every text of a batch.
+# - "Nothing else": no scale, no dropout, no normalisation; training and evaluation mode agree.
+# - Gradients reach `X` and the position vectors. Float64 stays float64. `X` is not changed.
+# - `n = max_len` is allowed. `n > max_len` is a `ValueError` that names both numbers. (An index
+#   that is out of range raises other errors, and a slice raises none.)
+
+
+# %% nbgrader={"grade": false, "grade_id": "LearnedPositionalEmbedding", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+class LearnedPositionalEmbedding(nn.Module):
+    """One trainable vector a position, added to the input.
+
+    Args of the constructor:
+        max_len: number of positions that have a vector.
+        d_model: length of a vector.
+    """
+
+    def __init__(self, max_len, d_model):
+        """Make the parameter (max_len, d_model), with random start values."""
+        super().__init__()
+        ### BEGIN SOLUTION
+        self.positions = nn.Embedding(max_len, d_model)
+        ### END SOLUTION
+
+    def forward(self, X):
+        """Add the first n position vectors to X (..., n, d_model).
+
+        Returns:
+            (..., n, d_model).
+
+        Raises:
+            ValueError: n > max_len.
+        """
+        ### BEGIN SOLUTION
+        n, max_len = X.shape[-2], self.positions.num_embeddings
+        if n > max_len:
+            raise ValueError(f"X has {n} positions, shape {tuple(X.shape)}; max_len is {max_len}")
+        return X + self.positions.weight[:n]
+        ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_LearnedPositionalEmbedding", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+@probe
+def parameter_shapes(max_len, d_model):
+    layer = LearnedPositionalEmbedding(max_len, d_model)
+    return [tuple(p.shape) for p in layer.parameters()]
+
+
+@probe
+def vectors_and_output(max_len, d_model, X):
+    layer = LearnedPositionalEmbedding(max_len, d_model)
+    output = layer(X.clone())
+    return next(layer.parameters()).detach(), output.detach()
+
+
+@probe
+def forward_of_length(n, max_len):
+    return LearnedPositionalEmbedding(max_len, 4)(torch.zeros(2, n, 4)).detach()
+
+
+assert_equal(
+    parameter_shapes(7, 4),
+    [(7, 4)],
+    "With max_len = 7 and d_model = 4 there should be exactly one parameter, of shape (7, 4): one "
+    "row a position, no batch axis.",
+    name="the shapes of the parameters",
+)
+X = torch.tensor(check_rng().normal(size=(2, 5, 4)), dtype=torch.float32)  # (batch, n, d_model)
+vectors, output = vectors_and_output(7, 4, X)
+assert_equal(
+    tuple(output.shape), (2, 5, 4), "The output has the shape of X.", name="the output's shape"
+)
+assert_close(
+    output - X,
+    torch.stack([vectors[:5], vectors[:5]]),
+    "The output minus X should be the vectors of positions 0 to 4, the same for both texts. Is "
+    "anything scaled, dropped or normalised? Do the positions run along axis -2?",
+    name="the output minus X",
+)
+with assert_raises(ValueError, "Six positions with max_len = 5 should be a ValueError."):
+    forward_of_length(6, 5)
+assert_equal(
+    tuple(forward_of_length(5, 5).shape),
+    (2, 5, 4),
+    "Exactly max_len positions are allowed.",
+    name="the output's shape for n = max_len",
+)
+checks_passed("LearnedPositionalEmbedding")
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_LearnedPositionalEmbedding_batches", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of LearnedPositionalEmbedding: no, one, two and three leading axes; any length.
+### BEGIN HIDDEN TESTS
+@probe
+def output_with(values, X):
+    layer = LearnedPositionalEmbedding(*values.shape)
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.copy_(values)
+    return layer(X).detach()
+
+
+rng = check_rng()
+values = torch.tensor(rng.normal(size=(9, 4)), dtype=torch.float32)
+for shape in ((6, 4), (2, 6, 4), (7, 1, 4), (1, 9, 4), (3, 2, 6, 4), (2, 1, 3, 5, 4), (9, 9, 4)):
+    X = torch.tensor(rng.normal(size=shape), dtype=torch.float32)
+    expected = X + values.narrow(0, 0, shape[-2])
+    message = (
+        f"X has the shape {shape}: position t of every text gets row t of the parameter. The "
+        "positions are axis -2, whatever stands in front."
+    )
+    assert_close(output_with(values, X), expected, message, name="the output")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_LearnedPositionalEmbedding_start", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of LearnedPositionalEmbedding: random start values, one parameter.
+### BEGIN HIDDEN TESTS
+@probe
+def start_values(max_len, d_model):
+    layers = [LearnedPositionalEmbedding(max_len, d_model) for _ in range(2)]
+    return [[p.detach().clone() for p in layer.parameters()] for layer in layers]
+
+
+max_len, d_model = (int(size) for size in check_rng().permutation([5, 6, 7, 8])[:2])
+first, second = start_values(max_len, d_model)
+assert_equal(
+    [tuple(p.shape) for p in first],
+    [(max_len, d_model)],
+    "There should be one parameter of shape (max_len, d_model) and no other.",
+    name="the shapes of the parameters",
+)
+distinct = torch.unique(first[0]).numel()
+assert_equal(
+    distinct >= max_len * d_model - 1,  # two equal ones may be chance
+    True,
+    f"Of {max_len * d_model} start values only {distinct} are different. They should be random: "
+    "positions that start equal are told apart only after the gradients differ.",
+)
+assert_equal(
+    bool((first[0] == second[0]).any()),
+    False,
+    "Two modules begin with the same values. Is a seed set inside, or are the values no random "
+    "numbers?",
+)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_LearnedPositionalEmbedding_gradients", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of LearnedPositionalEmbedding: what learns, and how much.
+### BEGIN HIDDEN TESTS
+@probe
+def gradients(max_len, X, upstream):
+    layer = LearnedPositionalEmbedding(max_len, X.shape[-1])
+    X = X.clone().requires_grad_()
+    (layer(X) * upstream).sum().backward()
+    return [p.grad if p.grad is None else p.grad.to_dense() for p in layer.parameters()], X.grad
+
+
+rng = check_rng()
+X, upstream = torch.tensor(rng.normal(size=(2, 3, 5, 4)), dtype=torch.float32).repeat(2, 1, 1, 1, 1)
+of_vectors, of_X = gradients(8, X, upstream)
+assert_close(of_X, upstream, "The gradient should pass to X unchanged.", name="the gradient of X")
+expected = torch.cat([upstream.sum(dim=(0, 1)), torch.zeros(3, 4)])
+message = (
+    "Each position vector should collect the gradients of its position from all texts, and the "
+    "vectors of unused positions should get 0. Is the parameter detached, or left out?"
+)
+assert_equal(len(of_vectors), 1, "There should be one parameter.", name="the number of parameters")
+assert_close(of_vectors[0], expected, message, name="the gradient of the parameter")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_LearnedPositionalEmbedding_nothing_else", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of LearnedPositionalEmbedding: X unchanged, same result twice, float64 kept.
+### BEGIN HIDDEN TESTS
+@probe
+def outputs(values, X):
+    layer = LearnedPositionalEmbedding(*values.shape)
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.copy_(values)
+        given = X.clone()
+        return layer(given), layer.eval()(X.clone()), given
+
+
+rng = check_rng()
+for dtype in (torch.float32, torch.float64):
+    values = torch.tensor(rng.normal(size=(9, 30)), dtype=torch.float32)
+    X = torch.tensor(rng.normal(size=(2, 6, 30)), dtype=dtype)
+    training, evaluation, after = outputs(values, X)
+    expected = X + values.narrow(0, 0, 6)
+    message = f"X is {dtype}: the output should be X + the position vectors, and nothing else. "
+    name = "the output in training mode"
+    assert_close(training, expected, message + "Is there dropout?", name=name)
+    assert_close(evaluation, expected, message, name="the output in evaluation mode")
+    assert_equal(after, X, "X was changed by the call. Make a new tensor.", name="X")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_LearnedPositionalEmbedding_errors", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of LearnedPositionalEmbedding: texts that are too long, and none that is not.
+### BEGIN HIDDEN TESTS
+@probe
+def output_shape(max_len, shape):
+    return tuple(LearnedPositionalEmbedding(max_len, shape[-1])(torch.zeros(shape)).shape)
+
+
+extra = int(check_rng().integers(2, 30))
+for max_len, shape in (
+    (5, (6, 4)),
+    (5, (2, 6, 4)),
+    (4, (2, 3, 4 + extra, 8)),
+    (1, (2, 2, 8)),
+    (6, (1, 7, 9)),
+):
+    message = f"X has the shape {shape} and max_len is {max_len}: {shape[-2]} positions are too "
+    with assert_raises(ValueError, message + "many, so this is a ValueError."):
+        output_shape(max_len, shape)
+for max_len, shape in ((5, (5, 4)), (5, (9, 5, 4)), (1, (3, 1, 8)), (6, (7, 1, 6, 9))):
+    message = f"X has the shape {shape} and max_len is {max_len}: that fits."
+    assert_equal(output_shape(max_len, shape), shape, message, name="the output's shape")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# `nn.Embedding` is a table of trainable vectors, and looking up 0, 1, ..., $n-1$ in it gives its
+# first $n$ rows. How many positions has `X`? Count the axes from the end, so that batch axes do not
+# matter. Compare that number with `max_len` yourself: a slice that is too long complains nowhere.
+#
+# </details>
+
+# %% [markdown]
+# On the task: replace the waves by your module. Nothing else changes.
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers may differ a little on other machines, so this output is not compared.
+with_learned = train(
+    lambda: Reader(LearnedPositionalEmbedding(8, width)), backwards, "backwards, learned"
+)
+learned_score = accuracy(with_learned, backwards, 8).mean()
+print(f"right words: sinusoidal {waves_score:.3f}, learned {learned_score:.3f}")
+assert learned_score > 0.97
+
+# %% [markdown]
+# ### How loud is a position?
+#
+# Word and position are added, so their sizes matter. `nn.Embedding` starts with numbers of standard
+# deviation 1. The waves have about the same size (0.7). Two habits from well-known models change
+# the balance:
+#
+# - Small start values: GPT-2 starts its tables with standard deviation 0.02 or less.
+# - The paper multiplies **word vectors** by $\sqrt{d_{model}}$, here 8. There it makes sense:
+#   word vectors that start with standard deviation $1/\sqrt{d_{model}}$ are then of size 1. With
+#   `nn.Embedding`'s own start they are of size 8, and the waves are drowned.
+#
+# **Predict, then run.** Which of the two hurts, with the same 250 steps?
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers may differ a little on other machines, so this output is not compared.
+def quiet_positions():
+    """Learned positions that start small; words start with standard deviation 1."""
+    reader = Reader(LearnedPositionalEmbedding(8, width))
+    with torch.no_grad():
+        next(reader.positions.parameters()).mul_(0.02)
+    return reader
+
+
+def loud_words(X):
+    """The words times sqrt(d_model), although they have the size 1 already; then the waves."""
+    return add_waves(math.sqrt(width) * X)
+
+
+quiet_score = accuracy(train(quiet_positions, backwards, "small start"), backwards, 8).mean()
+loud_model = train(lambda: Reader(loud_words), backwards, "words times 8")
+loud_score = accuracy(loud_model, backwards, 8).mean()
+print(f"learned, start 1: {learned_score:.2f}; learned, start 0.02: {quiet_score:.2f}")
+print(f"waves: {waves_score:.2f}; waves, words times 8: {loud_score:.2f}")
+assert quiet_score > 0.9 and loud_score < no_order_score
+
+# %% [markdown]
+# The small start does no harm here: Adam moves every number by about the learning rate in each
+# step, so small vectors grow within a few steps. The factor 8 does: this model is worse than one
+# without positions. The waves are now one part in ten of the sum, and besides, scores grow with
+# the *square* of the size: the softmax is saturated from the start (lesson 3). When you take over
+# a line from a paper, take over its start values too.
+#
+# ## 7. A preview: turn, do not add
+#
+# Your `shift_matrix` can do more than prove a theorem. Do not add anything to the words. Instead
+# **turn** each query and each key by its position: with $R_t$ = `shift_matrix(t, d_k)`,
+#
+# $$(R_p\, q) \cdot (R_s\, k) = q^\top R_p^\top R_s\, k = q^\top R_{s-p}\, k .$$
+#
+# Two rotations one after the other are one rotation by the difference, so the score depends on the
+# words and on their **distance**, and on nothing else. This is **rotary** position embedding (Su
+# and others, 2021). Most large language models of today use it, and lesson 11 builds it well. Here
+# it is a preview, with your matrices, slow and clear:
+
+# %% tags=["demonstration"]
+class Turn(nn.Module):
+    """Turn the vector at position t by t steps, in each head; after W_q and after W_k."""
+
+    def __init__(self, num_heads, max_len):
+        super().__init__()
+        self.num_heads = num_heads
+        matrices = [shift_matrix(t, width // num_heads) for t in range(max_len)]
+        self.register_buffer("R", torch.tensor(np.stack(matrices), dtype=torch.float32))
+
+    def forward(self, x):
+        heads = split_heads(x, self.num_heads)  # (batch, num_heads, n, d_k)
+        R = self.R[: x.shape[-2]]  # (n, d_k, d_k)
+        return combine_heads(torch.einsum("nij,bhnj->bhni", R, heads))
+
+
+def rotary_reader(num_heads=4, max_len=24):
+    """A reader without added positions, whose queries and keys are turned."""
+    reader = Reader(num_heads=num_heads)
+    (attention,) = reader.attentions
+    attention.W_q = nn.Sequential(attention.W_q, Turn(num_heads, max_len))
+    attention.W_k = nn.Sequential(attention.W_k, Turn(num_heads, max_len))
+    return reader
+
+
+q, k = np.random.default_rng(1).normal(size=(2, 16))
+for p, s in ((2, 5), (10, 13), (500, 503)):
+    score = (shift_matrix(p, 16) @ q) @ (shift_matrix(s, 16) @ k)
+    print(f"query at {p}, key at {s}: score {score:.6f}")
+
+# %% [markdown]
+# **Predict, then run.** Does the rotary model say eight words backwards as well as the others?
+# Think of the distance between a position and its mirror image.
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers may differ a little on other machines, so this output is not compared.
+with_turns = train(rotary_reader, backwards, "backwards, rotary")
+turns = accuracy(with_turns, backwards, 8)  # one number for each position
+print(f"right words: learned {learned_score:.2f}, rotary {turns.mean():.2f}")
+print("rotary, by position:", turns.round(2))
+assert turns[[0, 7]].min() > 0.9 and turns[1:7].max() < 0.6
+
+# %% [markdown]
+# It does badly, and in a strange way: both **ends** are right, and between them it is no better
+# than the bag. For the reversed text, position 0 must look 7 to the right, position 1 must look 5
+# to the right, position 6 must look 5 to the left. A layer that knows **only distances** cannot
+# know which of these is its own. The ends are special: "7 to the right" exists for position 0 and
+# for no other, so the model can always prefer it. There is no best encoding for every task: this
+# task asks "where am I?". The next one asks "how far away?".
+#
+# ## 8. Longer than in training
+#
+# New task: at each position, write the word that stands **one place before**. (At position 0, the
+# word itself.) The texts in training have 4 to **12** words. Then we test with **24** words.
+#
+# ### Short answer 3: `answer_longer`
+#
+# Commit yourself before you run on. All three models are nearly perfect up to 12 words. On texts of
+# 24 words, where does the model with **sinusoidal** encoding give the right word?
+#
+# - a) At nearly all positions, since the waves are defined for every position and a shift is the
+#   same rotation everywhere.
+# - b) At nearly no position, since every attention row now has 24 keys.
+# - c) At most of the positions 0 to 11, and at positions 12 to 23 little better than by guessing.
+# - d) At most of the positions, slowly worse with the distance from the 12 words of training: still
+#   more than half right at position 20.
+
+# %% nbgrader={"grade": false, "grade_id": "answer_longer", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+### BEGIN SOLUTION
+answer_longer = "c"
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_answer_longer", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+check_answer("answer_longer", answer_longer)
+
+# %% [markdown]
+# We train four models. The learned table gets 24 rows here, so that the module does not refuse the
+# long texts; rows 12 to 23 are simply never trained. The fourth model has a learned table as well,
+# but each training text begins at a random place of the table (Kiyono and others, 2021): all its
+# rows are trained, with texts that are never longer than 12.
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers may differ a little on other machines, so this output is not compared.
+def one_before(texts):
+    """What to write: the word to the left; at position 0 the word itself."""
+    return torch.cat([texts[:, :1], texts[:, :-1]], dim=1)
+
+
+class AnywhereInTheTable(nn.Module):
+    """Learned positions; in training the text begins at a random row."""
+
+    def __init__(self, max_len, longest):
+        super().__init__()
+        self.table, self.latest = LearnedPositionalEmbedding(max_len, width), max_len - longest
+
+    def forward(self, X):
+        start = int(torch.randint(self.latest + 1, ())) if self.training else 0
+        later = F.pad(X, (0, 0, start, 0))  # (..., start + n, d_model): empty rows in front
+        return self.table(later)[..., start:, :]
+
+
+makers = {
+    "sinusoidal": lambda: Reader(add_waves),
+    "learned": lambda: Reader(LearnedPositionalEmbedding(24, width)),
+    "rotary": rotary_reader,
+    "learned, random start": lambda: Reader(AnywhereInTheTable(32, 12)),
+}
+short = {
+    name: train(make, one_before, f"one before, {name}", steps=400, lengths=(4, 12)).eval()
+    for name, make in makers.items()
+}
+for name, model in short.items():
+    scores = [accuracy(model, one_before, n).mean() for n in (8, 12, 13, 16, 24)]
+    print(f"{name:22s}", *(f"{n}: {score:.2f}  " for n, score in zip((8, 12, 13, 16, 24), scores)))
+
+# %% tags=["demonstration"]
+long_scores = {name: accuracy(model, one_before, 24) for name, model in short.items()}
+figure, axes = plt.subplots(figsize=(8.5, 3.8))
+for (name, scores), style in zip(long_scores.items(), ("o-", "s--", "^-", "x:")):
+    axes.plot(scores, style, label=name, markersize=5)
+axes.axvspan(-0.5, 11.5, color="grey", alpha=0.12)
+axes.text(8.5, 0.35, "trained", ha="center")
+axes.text(17.5, 0.35, "beyond", ha="center")
+axes.set(xlabel="position in a text of 24 words", ylabel="share of right words", ylim=(0, 1.05))
+axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+assert all(accuracy(model, one_before, 12).mean() > 0.97 for model in short.values())
+for name in ("sinusoidal", "learned"):
+    assert long_scores[name][:9].mean() > 0.9 and long_scores[name][14:].mean() < 0.35
+assert long_scores["rotary"][7:18].min() > 0.9 and long_scores["rotary"][1:5].mean() < 0.95
+assert long_scores["learned, random start"].mean() > 0.8
+show(
+    figure,
+    "Figure 7. Beyond 12 words the learned table breaks at once, and the waves one position later. "
+    "Rotary goes on, but is no longer perfect, and it is the two ends of the text that suffer. A "
+    "learned table whose rows were all trained has little trouble. Do not conclude that waves "
+    "never carry on: other tasks and trainings differ, but it must be measured.",
+    "Share of right words over the position 0 to 23. Sinusoidal and learned are near 1 up to "
+    "position 10 or 11 and drop to between 0.1 and 0.3 beyond. Rotary is 1 in the middle and lower "
+    "at positions 0 to 5 and from 19 on. Learned with random start stays near 1.",
+)
+
+# %% [markdown]
+# Four honest results:
+#
+# - **Learned**, as usual: rows that were never trained are random vectors. With `max_len = 12`
+#   you get your `ValueError` instead, which is the better outcome.
+# - **Sinusoidal**: the vector of position 13 exists, and the rotation from 12 to 13 is the known
+#   one. The model fails all the same. It has learned what to do with the twelve vectors
+#   it has met. It has not learned the rotation. "Sinusoids extrapolate" was a hope of the paper
+#   ("it may allow the model to extrapolate"), and it is often quoted as a fact.
+# - **Random starts** mend the learned table. So what was missing is *trained positions*, not a
+#   better formula.
+# - **Rotary** never sees a position, only distances. It carries on much further. But not for ever.
+#
+# ### Why does rotary fail just there?
+#
+# The fastest hand turns by 1 radian a word. Three full turns take $3 \cdot 2\pi = 18.85$ words. So
+# to this hand the distance $-1$ looks nearly like $-1 + 18.85 = 17.85 \approx 18$, and like
+# $-1 - 18.85 = -19.85 \approx -20$. In training, distances went up to 11, and nothing ever punished
+# the model for liking 18. **Predict, then run:** in a text of 24 words, at which distances does the
+# attention lie?
+
+# %% tags=["demonstration"]
+generator = torch.Generator().manual_seed(5)
+texts = torch.randint(len(vocabulary), (400, 24), generator=generator)
+with torch.no_grad():
+    weights = short["rotary"](texts)[1].mean(dim=(0, 1)).numpy()  # (24, 24): texts, heads averaged
+distances = np.arange(-23, 24)
+by_distance = np.array([np.diagonal(weights, offset=d).mean() for d in distances])
+figure, axes = plt.subplots(figsize=(8.5, 3.2))
+colours = ["tab:blue" if abs(d) <= 11 else "tab:orange" for d in distances]
+axes.bar(distances, by_distance, color=colours)
+axes.set(xlabel="distance: place of the key minus place of the query", ylabel="mean weight")
+axes.set_xticks([-20, -11, -1, 5, 11, 18])
+weight_at = dict(zip(distances.tolist(), by_distance))
+near = (17, 18, 19, -19, -20, -21)  # three turns away, and the neighbours
+unseen = [weight_at[d] for d in distances if abs(d) > 11 and d not in near]
+assert weight_at[-7] < 0.2  # one turn away, but training has shown it
+assert weight_at[-1] > 0.4 and min(weight_at[18], weight_at[-20]) > 3 * np.max(unseen)
+print("mean weight at", *(f"{d}: {weight_at[d]:.2f}  " for d in (-1, 18, -20)))
+show(
+    figure,
+    "Figure 8. Rotary model, texts of 24 words (orange: distances that training never showed). "
+    "The weight lies at distance -1, as it should, and around 18 and -20, three turns of the "
+    "fastest hand away. Do not conclude that rotary models in general fail at 18: how far they "
+    "carry depends on the width of a head and on the training.",
+    "Bar chart of the mean attention weight over the distance -23 to 23. A high bar at -1, and "
+    "smaller bars at 18 and at -20; nearly nothing elsewhere.",
+)
+
+# %% [markdown]
+# Positions 0 to 5 are the ones that have a key at distance 18 in a text of 24 words, and positions
+# 20 to 23 have one at distance −20. These are the positions that went wrong in figure 7. One turn
+# away lies the distance $-1 - 6.28 \approx -7$. Training did show that one, and the model has
+# learned from its slower hands not to take it: there is hardly any weight at −7.
+#
+# A head of 16 numbers has 8 hands. **Predict, then run:** what changes with *one* head of 64
+# numbers, so 32 hands, and the same training?
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers may differ a little on other machines, so this output is not compared.
+wide = train(
+    lambda: rotary_reader(num_heads=1, max_len=60),
+    one_before,
+    "one before, rotary, one wide head",
+    steps=400,
+    lengths=(4, 12),
+)
+wide_scores = [accuracy(wide, one_before, n).mean() for n in (12, 24, 40, 60)]
+scores = zip((12, 24, 40, 60), wide_scores)
+print("one head of 64 numbers:", *(f"{n} words: {score:.2f}  " for n, score in scores))
+assert wide_scores[1] > 0.97
+
+# %% [markdown]
+# Now 24 words are no problem, and more than twice as many are nearly none. More hands leave fewer
+# accidental matches. Still it falls slowly, and nobody promised that it would not. How far a
+# rotary model carries is a matter of measurement.
+#
+# ## 9. Order through the back door
+#
+# "Without positional encoding a transformer knows no order." Is that so? Train the reader of
+# section 2 **without** any encoding, but with the causal mask of lesson 6, and with two layers. The
+# task is again "one before", on eight words.
+#
+# **Predict, then run.** Chance, a little better, or nearly solved?
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers may differ a little on other machines, so this output is not compared.
+look_back = torch.tensor(causal_mask(8))  # (8, 8): True = may attend
+
+
+def two_deep():
+    return Reader(num_layers=2)
+
+
+unmasked = train(two_deep, one_before, "no positions, no mask")
+masked = train(two_deep, one_before, "no positions, causal mask", mask=look_back)
+unmasked_score = accuracy(unmasked, one_before, 8).mean()
+masked_score = accuracy(masked, one_before, 8, mask=look_back).mean()
+print(f"one before, no encoding: without mask {unmasked_score:.2f}, causal mask {masked_score:.2f}")
+assert unmasked_score < 0.45 and masked_score > 0.8
+
+# %% [markdown]
+# A causal mask breaks the symmetry. The first word sees 1 key, the second 2, the third 3. So
+# the average over the keys is made of 1, 2, 3, ... words, and a layer can find out how many there
+# are, roughly. The second layer uses it. Language models without any encoding do work (Haviv and
+# others, 2022). The exact sentence is: **without a mask and without an encoding** attention knows
+# no order. Your old instrument shows it too:
+
+# %%
+def attend_causally(X):
+    """The untrained layer of section 1, with a causal mask."""
+    with torch.no_grad():
+        output, weights = layer(torch.tensor(X), mask=torch.tensor(causal_mask(X.shape[-2])))
+    return output.numpy(), weights.numpy()
+
+
+error = permutation_error(attend, word_vectors, shuffled)
+print("permutation error, no mask:    ", round(error, 6))
+causal_error = permutation_error(attend_causally, word_vectors, shuffled)
+print("permutation error, causal mask:", round(causal_error, 3))
+
+# %% [markdown]
+# ## 10. Find the silent bug
+#
+# This cell runs without an error and returns the right shape. It follows a well-known tutorial. A
+# reader that is trained with it learns nearly nothing. Nothing is wrong with the encoding itself:
+# the cell calls yours.
+
+
+# %% nbgrader={"grade": false, "grade_id": "given_add_positions", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+def add_positions(X, max_len=512):
+    """Given, and wrong: X (batch, n, d_model) plus the sinusoidal encoding."""
+    table = sinusoidal_positional_encoding(max_len, X.shape[-1])  # (max_len, d_model)
+    table = torch.tensor(table, dtype=X.dtype).unsqueeze(1)  # (max_len, 1, d_model)
+    return X + table[: X.size(0)]
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers may differ a little on other machines, so this output is not compared.
+silent = train(lambda: Reader(add_positions), backwards, "backwards, given code")
+silent_score = accuracy(silent, backwards, 8).mean()
+print(f"right words: no positions {no_order_score:.2f}, given {silent_score:.2f}")
+assert silent_score < 0.45
+
+# %% [markdown]
+# Experiment in a cell of your own. Good instruments: a batch that holds the **same** sentence
+# twice; the difference `add_positions(X) - X`, row by row.
+#
+# ### Short answer 4: `answer_bug`
+#
+# What does the code do?
+#
+# - a) The conversion to `X.dtype` cuts the encoding to float32, and neighbouring positions become
+#   equal.
+# - b) Every word of a text gets the same vector; which one depends on the place of the text in the
+#   batch.
+# - c) The encoding has 512 rows and the texts have 8, so the waves are stretched over 512 rows.
+# - d) The words are not multiplied by $\sqrt{d_{model}}$ first, so the waves drown them.
+
+# %% nbgrader={"grade": false, "grade_id": "answer_bug", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+### BEGIN SOLUTION
+answer_bug = "b"
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_answer_bug", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+check_answer("answer_bug", answer_bug)
+
+# %% [markdown]
+# Two habits catch this kind of mistake: test a layer with a batch size that differs from every
+# other size, and check that the same sentence gives the same result anywhere in a batch. And the
+# quickest check of all is in section 1: with positions that work, the permutation error is large.
+
+# %% [markdown]
+# ### Written answer: `written_longer`
+#
+# In 6 to 8 sentences, for a colleague who says: "We trained with 512 words. We use sinusoidal
+# positions, so 2048 words at run time are no problem." (4 points)
+#
+# 1. What exactly is true about shifts of the sinusoidal encoding?
+# 2. Why does it not follow that the model works on longer texts? Use a measurement of this lesson.
+# 3. What would happen with learned positions, and with rotary ones?
+# 4. Name one thing you would do or measure before you believe the claim.
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "written_longer", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
+# ### BEGIN SOLUTION
+# For every offset there is one rotation that turns the encoding of any position into that of the
+# position offset places further, exactly, because each pair of columns is a sine and a cosine of
+# one frequency. But that is a property of the encoding, not of the model. The model's matrices were
+# fitted to the position vectors that occurred in training, added to words; nothing forces them to
+# use the rotation. In our measurement, training with up to 12 words gave nearly perfect results up
+# to 12 words and little better than guessing from position 14 on. A learned table has no rows for
+# new positions (ValueError), or rows that were never trained, which gave results near chance at
+# once. Rotary attention sees only distances, so it carried on at most positions of 24 words, but
+# distances that training never showed gave false matches. I would measure accuracy by position on
+# long texts, or train with longer texts, or with random starting positions so that every position
+# is trained.
+#
+# **Marking scheme** (4 points). 1 point: a shift is one exact linear map (rotation), the same for
+# every position. 1 point: a property of the vectors is no property of the trained model (unseen
+# vectors, only trained positions), with the numbers or figure 7. 1 point: learned (no row, or
+# untrained row) and rotary (distances; further, but not without limit), both. 1 point: a sensible
+# measure or remedy: accuracy by position, training on longer texts, random starts. No point for
+# "use rotary" alone.
+# ### END SOLUTION
+
+# %% [markdown]
+# ## What is often said
+#
+# | often said | what this lesson shows |
+# |---|---|
+# | "Sinusoids extrapolate." | The vectors do, the trained model does not (figure 7). |
+# | "Without encoding, no order." | True without a mask. A causal mask lets order in (section 9). |
+# | "It trains well, so it is right." | The doubled exponent trains well too (section 4). |
+# | "A shift is a rotation, so it is right." | So it is with the doubled exponent (section 5). |
+# | "Near words have large dot products." | Roughly; and $W_q$, $W_k$ undo it (figure 6). |
+# | "Rotary works for any length." | Further. Unseen distances can be mistaken (figure 8). |
+# | "Multiply words by $\sqrt{d_{model}}$." | Only if they start small enough (section 6). |
+#
+# ## Summary
+#
+# | concept | formula | code | purpose |
+# |---|---|---|---|
+# | no order | $f(PX) = P f(X)$, $P$ permutes | `permutation_error` | attention sees a bag |
+# | frequency | $\omega_i = 10000^{-2i/d_{model}}$ | one a pair of columns | fast and slow hands |
+# | sinusoidal | $\sin(pos\,\omega_i), \cos(pos\,\omega_i)$ | exercise 1 | fixed vectors |
+# | shift | $PE[pos + k] = M_k\, PE[pos]$ | `shift_matrix` | relative position is a rotation |
+# | learned | row $t$ of a trained table | exercise 3 | no formula, but a last row |
+# | rotary | $(R_p q) \cdot (R_s k)$ | turn queries and keys | scores see only distances |
+# | causal mask | position $t$ sees $t + 1$ keys | `causal_mask` | lets order in by itself |
+#
+# ## Check yourself
+#
+# <details><summary>1. With d_model = 8, which frequencies are there, and how many positions does
+# the slowest hand need for a full turn?</summary>
+#
+# $1, 1/10, 1/100, 1/1000$. A full turn is $2\pi$, so about 6283 positions.
+#
+# </details>
+#
+# <details><summary>2. What is `shift_matrix(5, d) @ shift_matrix(-5, d)`, and why?</summary>
+#
+# The identity: five steps forward and five back. A rotation's inverse is its transpose, so
+# `shift_matrix(-5, d)` is the transpose of `shift_matrix(5, d)`.
+#
+# </details>
+#
+# <details><summary>3. A model with learned positions, max_len = 512, was trained on texts of at
+# most 100 words. It accepts 400 words. Can you trust it?</summary>
+#
+# No. Rows 100 to 511 have never had a gradient: they are still the random start values.
+#
+# </details>
+#
+# <details><summary>4. Why did the rotary model say only the two ends of a text right when it
+# had to say it backwards?</summary>
+#
+# Its scores depend on distances, and the right distance differs from position to position. It
+# would have to know where it stands. Only at the ends does the right distance exist nowhere else.
+#
+# </details>
+#
+# <details><summary>5. Somebody adds the same vector to all positions. Which measurement of
+# this lesson finds that at once?</summary>
+#
+# The permutation error: it is still 0 (up to rounding).
+#
+# </details>
+#
+# ## References
+#
+# - Vaswani, Shazeer, Parmar, Uszkoreit, Jones, Gomez, Kaiser, Polosukhin (2017), *Attention Is All
+#   You Need*: the formula and the hope about longer texts are in section 3.5.
+# - Gehring, Auli, Grangier, Yarats, Dauphin (2017), *Convolutional Sequence to Sequence Learning*:
+#   learned positions.
+# - Yan, Deng, Li, Qiu (2019), *TENER: Adapting Transformer Encoder for Named Entity Recognition*:
+#   dot products of the encoding, before and after projection.
+# - Kiyono, Kobayashi, Suzuki, Inui (2021), *SHAPE: Shifted Absolute Position Embedding for
+#   Transformers*: random starts.
+# - Su, Lu, Pan, Murtadha, Wen, Liu (2021), *RoFormer: Enhanced Transformer with Rotary Position
+#   Embedding*.
+# - Press, Smith, Lewis (2022), *Train Short, Test Long: Attention with Linear Biases Enables Input
+#   Length Extrapolation*: measures how badly sinusoids extrapolate.
+# - Haviv, Ram, Press, Izsak, Levy (2022), *Transformer Language Models without Positional Encodings
+#   Still Learn Positional Information*.
+#
+# ## What comes next
+#
+# You have attention, heads, masks and positions. Lesson 8 puts them together with a feed-forward
+# network, residual connections and layer norm: the **transformer block**, and a stack of them.
