@@ -1,0 +1,173 @@
+"""The mistakes that authors make are found, and the course makes none of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autograder.cli import main
+from autograder.course import Course, Lesson
+from autograder.lint import lint
+
+from .conftest import COURSE
+from .tiny import LESSON, head, tiny_course
+
+CATALOGUE = """
+import numpy as np
+
+from autograder.implementations import choice, misconception
+
+choice("answer_size", "a", reason="It is larger.")
+choice("answer_size", "b", right=True, reason="It is.")
+"""
+WRONG = """
+@misconception("{0}", "{0}_{1}", sentence="You add {1}.", seen="folklore")
+def {0}(x):
+    return {2} * x + {1}
+"""
+RIGHT = """
+@alternative("{0}", "{0}_{1}")
+def {0}(x):
+    return {2} * x
+"""
+
+
+def lesson_with(folder: Path, *more: str, text: str = LESSON) -> Lesson:
+    """The tiny lesson with a full catalogue, and with more cells."""
+    tiny_course(folder)
+    lesson = folder / "lessons" / "01-tiny"
+    # For the catalogue's sake: a hidden test for the other exercise.
+    hidden = head("test_quadruple_kinds", test=True, points=1) + (
+        "# Hidden checks of quadruple: whole numbers.\n### BEGIN HIDDEN TESTS\n"
+        'assert_close(quadruple(2.0), 8.0, "Of two.")\n### END HIDDEN TESTS\n'
+    )
+    (lesson / "tiny.py").write_text("\n".join([text, hidden, *more]))
+    pairs = [(name, add, by) for name, by in (("double", 2), ("quadruple", 4)) for add in range(4)]
+    wrong = [WRONG.format(name, add + 1, by) for name, add, by in pairs]
+    right = [RIGHT.format(name, add, by) for name, add, by in pairs if add < 2]
+    (lesson / "misconceptions.py").write_text(CATALOGUE + "\n".join(wrong))
+    head_of_right = "from autograder.implementations import alternative\n"
+    (lesson / "alternatives.py").write_text(head_of_right + "\n".join(right))
+    return Course.load(folder).lesson("01")
+
+
+def test_a_lesson_without_mistakes_is_left_in_peace(tmp_path: Path) -> None:
+    assert lint(lesson_with(tmp_path)) == []
+
+
+def cell(name: str, text: str, points: int = 1) -> str:
+    return head(name, test=True, points=points) + text
+
+
+MISTAKES = {
+    "passes for the untouched stub": cell("test_double_never", "assert 1 + 1 == 2\n"),
+    "the untouched stub stops it with": cell(
+        "test_double_early", "x = double\nassert_close(x.size, 2.0, 'Size.')\n"
+    ),
+    "allclose broadcasts": cell(
+        "test_double_loose", "x = np.ones(3)\nassert np.allclose(double(x), 2)\n"
+    ),
+    "a hidden test prints": cell(
+        "test_double_print",
+        "# Hidden checks of double.\n### BEGIN HIDDEN TESTS\nx = np.ones(3)\nprint(x)\n"
+        "assert_close(double(x), 2 * x, 'Twice.')\n### END HIDDEN TESTS\n",
+    ),
+    "of other cells": "# %%\nelsewhere = 2.0\n\n"
+    + cell("test_double_borrows", "assert_close(double(elsewhere), 4.0, 'Twice.')\n"),
+    "global random state": cell(
+        "test_double_random",
+        "x = np.random.normal(size=3) ** 2\n"
+        "assert_close(double(x), 2 * x, 'Twice.')\n",
+    ),
+    "are worth 1 points, the cell 3": "# %%\nfrom lesson_checks import check\n\n"
+    + cell(
+        "test_double_named",
+        "from lesson_checks import check\ny = double(2.0)\n"
+        "with check('two', points=1):\n    assert_close(y, 4.0, 'Twice.')\n"
+        "checks_passed('double')\n",
+        points=3,
+    ),
+    "end the cell with it": cell(
+        "test_double_unreported",
+        "from lesson_checks import check\ny = double(2.0)\n"
+        "with check('two', points=1):\n    assert_close(y, 4.0, 'Twice.')\n",
+    ),
+    "the solution fails it": cell(
+        "test_double_wrong", "assert_close(double(2.0), 5.0, 'Twice.')\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("says", MISTAKES)
+def test_a_mistake_in_a_test_cell_is_found(tmp_path: Path, says: str) -> None:
+    found = lint(lesson_with(tmp_path, MISTAKES[says]))
+    assert any(says in text for text in found), found
+
+
+EXERCISES = (
+    head("mix") + 'def mix(Q, K):\n    """Softmax of Q K^T."""\n    ### BEGIN SOLUTION\n'
+    "    s = Q @ K.T\n    e = np.exp(s - s.max(-1, keepdims=True))\n"
+    "    return e / e.sum(-1, keepdims=True)\n    ### END SOLUTION\n\n"
+)
+
+
+def mixed(n_q: int, n_k: int, d: int, scale: float) -> str:
+    return EXERCISES + cell(
+        "test_mix",
+        f"rng = check_rng()\nQ = {scale} * rng.normal(size=({n_q}, {d}))\n"
+        f"K = {scale} * rng.normal(size=({n_k}, {d}))\n"
+        "expected = torch.softmax(torch.tensor(Q @ K.T), -1).numpy()\n"
+        'assert_close(mix(Q, K), expected, "Over the keys?")\n',
+    )
+
+
+@pytest.mark.parametrize(
+    ("sizes", "says"),
+    [
+        ((4, 5, 3, 20.0), "nearly one-hot"),
+        ((4, 4, 4, 0.5), "all sizes are equal"),
+        ((4, 4, 3, 0.5), "have the same length in every test"),
+    ],
+)
+def test_inputs_that_hide_a_mistake_are_found(
+    tmp_path: Path, sizes: tuple[int, int, int, float], says: str
+) -> None:
+    found = lint(lesson_with(tmp_path, mixed(*sizes)))
+    assert any(says in text for text in found), found
+
+
+def test_good_inputs_are_not_complained_about(tmp_path: Path) -> None:
+    found = lint(lesson_with(tmp_path, mixed(4, 5, 3, 0.5)))
+    assert all("catalogue" in text or "mix: " in text for text in found)
+    assert not any("one-hot" in text or "length" in text or "sizes" in text for text in found)
+
+
+def test_an_exercise_without_a_catalogue_is_found(tmp_path: Path) -> None:
+    found = lint(lesson_with(tmp_path, mixed(4, 5, 3, 0.5)))
+    assert any("mix: 0 misconceptions" in text for text in found)
+    assert any("mix: 0 alternatives" in text for text in found)
+    assert any("mix: no hidden test" in text for text in found)
+
+
+def test_mistakes_that_no_test_tells_apart_need_one_sentence(tmp_path: Path) -> None:
+    lesson = lesson_with(tmp_path)
+    path = lesson.path / "misconceptions.py"
+    twin = WRONG.format("double", 1, 2).replace("double_1", "twin").replace("You add 1", "Other")
+    path.write_text(path.read_text() + twin)
+    found = lint(lesson)
+    assert any("no test tells double_1 from twin" in text for text in found), found
+
+
+def test_the_command_says_what_it_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lesson_with(tmp_path)
+    assert main(["lint", "--course", str(tmp_path)]) == 0
+    assert "nothing to mend" in capsys.readouterr().out
+    lesson_with(tmp_path / "b", MISTAKES["passes for the untouched stub"])
+    assert main(["lint", "01", "--course", str(tmp_path / "b")]) == 1
+    assert "test_double_never" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("lesson", COURSE.lessons, ids=lambda lesson: lesson.folder)
+def test_the_course_has_nothing_to_mend(lesson: Lesson) -> None:
+    assert lint(lesson) == []
