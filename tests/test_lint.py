@@ -77,8 +77,7 @@ MISTAKES = {
     + cell("test_double_borrows", "assert_close(double(elsewhere), 4.0, 'Twice.')\n"),
     "global random state": cell(
         "test_double_random",
-        "x = np.random.normal(size=3) ** 2\n"
-        "assert_close(double(x), 2 * x, 'Twice.')\n",
+        "x = np.random.normal(size=3) ** 2\nassert_close(double(x), 2 * x, 'Twice.')\n",
     ),
     "are worth 1 points, the cell 3": "# %%\nfrom lesson_checks import check\n\n"
     + cell(
