@@ -8,6 +8,7 @@ import tomllib
 from importlib.metadata import version
 
 import pytest
+import yaml
 
 from .conftest import COURSE, ROOT
 
@@ -84,3 +85,16 @@ def test_the_readmes_picture_is_what_the_solved_lesson_shows() -> None:
 
     same = take_picture.PICTURE.read_bytes() == take_picture.last_figure()
     assert same, "run python docs/take_picture.py"
+
+
+def test_the_workflow_for_forks_runs_the_makefile_s_commands() -> None:
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text())
+    steps = workflow["jobs"]["test"]["steps"]
+    called = [word for step in steps for word in re.findall(r"make (\w+)", step.get("run", ""))]
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.M))
+    assert called == ["test"]
+    assert set(called) <= targets
+    python = next(step["with"] for step in steps if "python" in step.get("uses", ""))
+    assert PYPROJECT["project"]["requires-python"] == f">={python['python-version']}"
+    installed = " ".join(step.get("run", "") for step in steps)
+    assert "bubblewrap" in installed
