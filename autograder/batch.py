@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -19,12 +20,14 @@ from autograder.bundle import Bundle
 from autograder.class_folder import ClassError, ClassFolder, Handin
 from autograder.executors import dask, local, size
 from autograder.feedback import feedback_page, feedback_path
-from autograder.gradebook import manual_grades, open_gradebook, record
-from autograder.graded import OUR_FAULT, Graded
-from autograder.grades import Verdict, write_grades
+from autograder.gradebook import enrol, manual_grades, open_gradebook, record
+from autograder.graded import MISSING, NO_NOTEBOOK, OUR_FAULT, Graded, TestResult
+from autograder.grades import NOTHING_HANDED_IN, Verdict, write_grades
+from autograder.late import Standing
 from autograder.progress import Progress
 from autograder.results import Results
 from autograder.sandbox import NONE, choose
+from autograder.standing import settle
 from autograder.task import Task, judge, make_task
 from autograder.whole_file import write_whole
 
@@ -90,9 +93,11 @@ def grade_class(
         if (not assignments or handin.assignment in assignments)
         and (not students or handin.student in students)
     ]
+    _ = folder.due, folder.late_policy, folder.roster  # complains before anything is written
     tier = choose(sandbox)
     result = ClassResult(strangers=strangers, sandbox=tier)
-    if not wanted:
+    absent = [] if students else _absent(folder, handins, assignments)
+    if not wanted and not absent:
         return result
     bundles = {name: folder.bundle(name) for name in {handin.assignment for handin in wanted}}
     limits = {name: folder.limits(name) for name in bundles}
@@ -114,17 +119,54 @@ def grade_class(
     judged = _judged(tasks, where, workers, Results(folder.root / ".results"), again)
     progress = Progress(len(wanted), quiet=quiet)
     with progress, open_gradebook(folder.db_url) as gradebook:
+        enrol(gradebook, folder.roster)
         for handin, graded, kept in judged:
             verdict = Verdict(handin.student, graded)
             if graded.status != OUR_FAULT:
-                publish(folder.root, verdict, bundles[handin.assignment], gradebook)
+                publish(folder.root, verdict, bundles[handin.assignment], gradebook, folder)
             progress.tell(verdict, kept)
             # What the pages needed is not kept in memory for a whole class.
-            result.verdicts.append(Verdict(handin.student, replace(graded, runs=(), cells=())))
+            verdict.graded = replace(graded, runs=(), cells=())
+            result.verdicts.append(verdict)
     result.summary = progress.summary()
+    result.verdicts += absent
     judged_now = [one for one in result.verdicts if one.graded.status != OUR_FAULT]
-    write_grades(folder.root, folder.title, tier, judged_now)
+    whole = [] if students else (assignments or folder.assignments)
+    write_grades(folder.root, folder.title, tier, judged_now, whole)
     return result
+
+
+def _absent(folder: ClassFolder, handins: list[Handin], only: list[str] | None) -> list[Verdict]:
+    """A verdict for each student on the roster who handed in nothing that is due.
+
+    Something is due when its date has passed, or, where it has none, when anybody on the
+    roster has handed it in.
+    """
+    here = [one for one in folder.roster.members if not one.withdrawn]
+    there = {(one.student, one.assignment) for one in handins}
+    now = datetime.now(UTC)
+    found = []
+    for name in only or folder.assignments:
+        date = folder.due.get(name)
+        begun = any((one.id, name) in there for one in here)
+        if (date > now) if date is not None else not begun:
+            continue
+        bundle = folder.bundle(name)
+        lost = tuple(
+            TestResult(test.grade_id, test.exercise, 0.0, test.points, MISSING, NOTHING_HANDED_IN)
+            for test in bundle.tests
+        )
+        graded = Graded(
+            name,
+            bundle.notebook_name,
+            NO_NOTEBOOK,
+            NOTHING_HANDED_IN,
+            lost,
+            max_score=bundle.max_score,
+        )
+        nothing = Standing(late_minutes=None, manual=0.0, penalty=0.0, total=0.0)
+        found += [Verdict(one.id, graded, nothing) for one in here if (one.id, name) not in there]
+    return found
 
 
 Where = Callable[[], AbstractContextManager[Executor]]
@@ -186,10 +228,17 @@ def _our_fault(handin: Handin, error: Exception) -> Graded:
     return Graded(handin.assignment, "", OUR_FAULT, reason=details[-2000:])
 
 
-def publish(root: Path, verdict: Verdict, bundle: Bundle, gradebook: Gradebook) -> None:
+def publish(
+    root: Path,
+    verdict: Verdict,
+    bundle: Bundle,
+    gradebook: Gradebook,
+    folder: ClassFolder | None = None,
+) -> None:
     """Write what one verdict means: autograded notebook, gradebook, feedback page.
 
-    The notebook is replaced last: it says for which answers a person's points were given.
+    The verdict gets its standing and its notes. The notebook is replaced last: it says for
+    which answers a person's points were given.
     """
     graded = verdict.graded
     path = root / "autograded" / verdict.student / graded.assignment / f"{graded.notebook}.ipynb"
@@ -198,6 +247,11 @@ def publish(root: Path, verdict: Verdict, bundle: Bundle, gradebook: Gradebook) 
     after = written_answers(notebook)
     same = {name for name, text in after.items() if before.get(name) == text}
     record(gradebook, verdict.student, graded, same)
+    folder = folder or ClassFolder(root)
+    standing = settle(gradebook, folder, verdict.student, graded.assignment)
+    if standing.late_minutes is not None or folder.roster:
+        verdict.standing = standing
+    verdict.notes = folder.roster.notes(verdict.student)
     manual = manual_grades(gradebook, verdict.student, graded.assignment)
     write_whole(feedback_path(root, verdict), feedback_page(verdict, bundle, manual))
     write_whole(path, writes_json(notebook) + "\n")  # as nbformat.writes, unvalidated

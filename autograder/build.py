@@ -11,6 +11,7 @@ import logging
 import shutil
 import tempfile
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import nbformat
@@ -26,6 +27,9 @@ from autograder.diagnosis import to_json
 from autograder.errors import WrongUse
 from autograder.gradebook import put_alembic_on_path
 from autograder.mistakes import catalogue
+from autograder.own_work import keep_own_work
+from autograder.release_manifest import record_release
+from autograder.start_page import write_start_page
 from autograder.stubs import ClearSolutionsAndAnswers
 
 Say = Callable[[str], None]
@@ -120,6 +124,10 @@ def build(course: Course, into: Path, say: Say = print, only: str | None = None)
     lessons = [course.lesson(only)] if only else list(course.lessons)
     for lesson in lessons:
         _ = lesson.notebook  # every source is checked before anything is written
+    folder = lessons[0].folder if only else None
+    kept_in, kept_work = keep_own_work(into / "course", folder, datetime.now())
+    if kept_work:
+        say(f"course/ was worked in; a copy of that is in {kept_in}: {', '.join(kept_work)}")
     source = into / "build" / "source"
     if only is None and source.exists():
         shutil.rmtree(source)
@@ -152,6 +160,8 @@ def build(course: Course, into: Path, say: Say = print, only: str | None = None)
             shutil.copytree(plain, kept)
     if only is None:
         _remove_strangers(into, {lesson.folder for lesson in lessons})
+    write_start_page(into / "course", course.title)
+    record_release(into / "course", folder)
 
 
 def without_outputs(notebook: NotebookNode) -> NotebookNode:

@@ -7,15 +7,19 @@ grades; ``class.toml`` the settings of this engine.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass, fields
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
 from autograder.bundle import Bundle
 from autograder.errors import WrongUse
+from autograder.late import LatePolicy, due_dates
 from autograder.limits import Limits
 from autograder.plain_text import plain_line
+from autograder.roster import Roster
 
 
 class ClassError(WrongUse):
@@ -106,6 +110,70 @@ class ClassFolder:
             if not isinstance(value, (int, float)) or isinstance(value, bool) or value <= 0:
                 raise ClassError(f"{path}: limits.{key} should be a positive number")
         return Limits(**{key: float(value) for key, value in values.items()})
+
+    @cached_property
+    def due(self) -> dict[str, datetime]:
+        """When assignments are due, with an offset; not all need to be there.
+
+        Raises:
+            LateError: the table [due] of class.toml cannot be used.
+        """
+        path = self.root / "class.toml"
+        return due_dates(self._settings.get("due", {}), path, self.assignments)
+
+    @cached_property
+    def late_policy(self) -> LatePolicy:
+        """What handing in late costs.
+
+        Raises:
+            LateError: the table [late] of class.toml cannot be used.
+        """
+        return LatePolicy.from_table(self._settings.get("late", {}), self.root / "class.toml")
+
+    @cached_property
+    def roster(self) -> Roster:
+        """Who is in the class; empty where there is no list of them.
+
+        Raises:
+            RosterError, SpreadsheetError: roster.csv cannot be used.
+        """
+        return Roster.read(self.root / "roster.csv")
+
+    @property
+    def collect_pattern(self) -> re.Pattern[str] | None:
+        """The instructor's own pattern of submitted files' paths, from [collect] in class.toml.
+
+        Raises:
+            ClassError: it is no pattern, or names no student.
+        """
+        path = self.root / "class.toml"
+        table = self._settings.get("collect", {})
+        pattern = table.get("pattern") if isinstance(table, dict) else table
+        if pattern is None:
+            return None
+        try:
+            made = re.compile(str(pattern))
+        except re.error as error:
+            raise ClassError(
+                f"{path}: collect.pattern is no regular expression: {error}; write it in single "
+                "quotes, so that backslashes stay"
+            ) from None
+        if not {"student_id", "file_id"} <= set(made.groupindex):
+            raise ClassError(
+                f"{path}: collect.pattern should name (?P<student_id>...) and (?P<file_id>...)"
+            )
+        return made
+
+    @property
+    def export_columns(self) -> dict[str, str]:
+        """The column of the LMS's gradebook for each assignment, where [export] names one."""
+        table = self._settings.get("export", {})
+        if not isinstance(table, dict) or not all(isinstance(one, str) for one in table.values()):
+            raise ClassError(
+                f"{self.root / 'class.toml'}: export should be a table of columns' names, "
+                '[export] with "01-..." = "Title in the LMS"'
+            )
+        return dict(table)
 
     @property
     def assignments(self) -> list[str]:

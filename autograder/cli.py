@@ -122,6 +122,46 @@ def _report(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _check(arguments: argparse.Namespace) -> int:
+    import json
+
+    from autograder.visible_checks import as_lines, check_notebook, notebooks, summary
+
+    found = []
+    for path in notebooks(arguments.notebook, Path.cwd()):
+        found.append(check_notebook(path, arguments.seconds))
+        if not arguments.json:
+            print("\n".join(as_lines(found[-1])), flush=True)
+    passes = all(one.passes for one in found)
+    if arguments.json:
+        tree = {"passes": passes, "notebooks": [one.entry() for one in found]}
+        print(json.dumps(tree, indent=1, ensure_ascii=False))
+    else:
+        print(f"\n{summary(found)}")
+    return 0 if passes else 1
+
+
+def _update(arguments: argparse.Namespace) -> int:
+    import json
+    from datetime import datetime
+
+    from autograder.update import as_lines, plan
+
+    found = plan(arguments.folder, arguments.release, datetime.now())
+    if arguments.json:
+        if not arguments.dry_run:
+            found.carry_out()
+        print(json.dumps(found.tree(), indent=1, ensure_ascii=False))
+        return found.status
+    if arguments.dry_run:
+        for step in found.steps:
+            print("\n".join(as_lines(step)))
+    else:
+        found.carry_out(lambda step: print("\n".join(as_lines(step)), flush=True))
+    print("\n".join(found.last_lines(arguments.dry_run)))
+    return found.status
+
+
 def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
@@ -224,6 +264,52 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("lesson", nargs="*", metavar="LESSON", help="as 03 or its folder; all else")
     one.add_argument("--course", type=Path, metavar="DIR", help="the course's folder")
     one.set_defaults(run=_lint)
+
+    one = commands.add_parser(
+        "check",
+        help="say which visible checks pass in your own notebooks",
+        description="Run notebooks of the course in a fresh kernel, without their demonstrations, "
+        "and say which visible checks pass. It is your own code on your own machine: it runs "
+        "without a sandbox. No notebook is written.",
+        epilog="example: autograder check 03-scaled-dot-product-attention. "
+        "Exit status: 0 all visible checks pass, 1 some do not or a notebook cannot be read, "
+        "2 wrong use.",
+    )
+    one.add_argument(
+        "notebook",
+        nargs="*",
+        type=Path,
+        metavar="NOTEBOOK",
+        help="a notebook or a folder; else all lessons of the course folder you are in",
+    )
+    one.add_argument(
+        "--seconds", type=_positive, default=60, metavar="N", help="a cell may take (default 60)"
+    )
+    one.add_argument("--json", action="store_true", help="print the outcomes as JSON")
+    one.set_defaults(run=_check)
+
+    one = commands.add_parser(
+        "update",
+        help="take a new release of the course and keep your work",
+        description="Copy a new release of the course into your course folder. What you wrote is "
+        "carried over into the new notebooks; a file that you changed is first set aside beside "
+        "the new one. Nothing is deleted. Close the notebooks in JupyterLab before.",
+        epilog="example: autograder update course --from Downloads/course --dry-run. "
+        "Exit status: 0 the release was taken whole, 1 a file of yours had to stay as it is (it "
+        "is named), 2 wrong use.",
+    )
+    one.add_argument("folder", type=Path, metavar="COURSE_DIR", help="with your work")
+    one.add_argument(
+        "--from",
+        dest="release",
+        type=Path,
+        metavar="NEW_COURSE_DIR",
+        required=True,
+        help="the new release, untouched",
+    )
+    one.add_argument("--dry-run", action="store_true", help="say what would happen, do nothing")
+    one.add_argument("--json", action="store_true", help="print what happens as JSON")
+    one.set_defaults(run=_update)
 
     one = commands.add_parser(
         "doctor",

@@ -18,6 +18,8 @@ from autograder.formulas import with_formulas
 from autograder.gradebook import ManualGrade
 from autograder.graded import TestResult
 from autograder.grades import Verdict
+from autograder.late import Standing, how_late
+from autograder.spreadsheet import as_points
 
 _LABELS = {
     "passed": "passes",
@@ -85,8 +87,10 @@ def feedback_page(verdict: Verdict, bundle: Bundle, manual: dict[str, ManualGrad
         for run in graded.runs
         if run.error and not run.error.startswith("NotImplementedError")
     ]
+    standing = verdict.standing
     return _environment.get_template("feedback.html.j2").render(
         entry=verdict.entry(),
+        late=late_line(standing) if standing is not None else "",
         lesson=bundle.title,
         exercises=exercises,
         written=written,
@@ -95,6 +99,16 @@ def feedback_page(verdict: Verdict, bundle: Bundle, manual: dict[str, ManualGrad
         symbols={name: _SYMBOLS.get(name, "✗") for name in _LABELS},
         engine=autograder.__version__,
     )
+
+
+def late_line(standing: Standing) -> str:
+    """What a late submission cost, in one line; empty for one in time."""
+    if not standing.late_minutes:
+        return ""
+    when = f"Handed in {how_late(standing.late_minutes)}"
+    if not standing.penalty:
+        return f"{when}, which costs nothing."
+    return f"{when}, which costs {as_points(standing.penalty)} points."
 
 
 def _shown(test: TestResult, words: str) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from nbgrader.api import (
 
 from autograder.errors import WrongUse
 from autograder.graded import Graded
+from autograder.roster import Roster
 
 
 def put_alembic_on_path() -> None:
@@ -41,6 +42,21 @@ def open_gradebook(db_url: str) -> Gradebook:
     """Open nbgrader's gradebook; it is created when it does not exist."""
     put_alembic_on_path()
     return Gradebook(db_url)
+
+
+def enrol(gradebook: Gradebook, roster: Roster) -> None:
+    """Put names and addresses into nbgrader's gradebook, where they changed."""
+    known: dict[str, Any] = {one.id: one for one in gradebook.db.query(Student)}
+    for member in roster.members:
+        says = {
+            "first_name": member.first_name or None,
+            "last_name": member.last_name or None,
+            "email": member.email or None,
+            "lms_user_id": member.lms_id or None,
+        }
+        there = known.get(member.id)
+        if there is None or any(getattr(there, name) != value for name, value in says.items()):
+            gradebook.update_or_create_student(member.id, **says)
 
 
 def record(gradebook: Gradebook, student: str, graded: Graded, same_answers: set[str]) -> None:

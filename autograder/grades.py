@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,16 +11,27 @@ from typing import Any
 import autograder
 from autograder.errors import WrongUse
 from autograder.graded import Graded
+from autograder.late import Standing
 from autograder.plain_text import plain_line
+from autograder.spreadsheet import as_cell, as_csv
 from autograder.whole_file import write_whole
 
+#: Said of a student on the roster who handed in nothing.
+NOTHING_HANDED_IN = "Nothing was handed in."
 
-@dataclass(frozen=True)
+
+@dataclass
 class Verdict:
-    """A graded submission and whose it is."""
+    """A graded submission and whose it is.
+
+    ``standing`` is what it counts in the end, known once it is published; ``notes`` is what
+    the roster says of the student.
+    """
 
     student: str
     graded: Graded
+    standing: Standing | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def key(self) -> tuple[str, str]:
@@ -53,8 +62,9 @@ class Verdict:
                 }
                 for test in graded.tests
             ],
-            "flags": list(graded.flags),
+            "flags": [*graded.flags, *self.notes],
             "seconds": round(graded.seconds, 2),
+            **(self.standing.entry() if self.standing is not None else {}),
         }
 
 
@@ -79,9 +89,24 @@ def read_entries(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
         ) from None
 
 
-def write_grades(folder: Path, course: str, sandbox: str, verdicts: Iterable[Verdict]) -> None:
-    """Write both files, keeping the verdicts of submissions that were not graded now."""
-    entries = read_entries(folder / "grades.json")
+def write_grades(
+    folder: Path,
+    course: str,
+    sandbox: str,
+    verdicts: Iterable[Verdict],
+    whole: Iterable[str] = (),
+) -> None:
+    """Write both files, keeping the verdicts of submissions that were not graded now.
+
+    Of the assignments in ``whole`` everybody was looked at: who was said to have handed in
+    nothing and is not any more, such as somebody who left the roster, is taken out.
+    """
+    looked_at = set(whole)
+    entries = {
+        key: entry
+        for key, entry in read_entries(folder / "grades.json").items()
+        if entry.get("reason") != NOTHING_HANDED_IN or entry["assignment"] not in looked_at
+    }
     entries |= {verdict.key: verdict.entry() for verdict in verdicts}
     ordered = [entry for _, entry in sorted(entries.items())]
     tree = {
@@ -95,21 +120,17 @@ def write_grades(folder: Path, course: str, sandbox: str, verdicts: Iterable[Ver
 
 
 _COLUMNS = ("student", "assignment", "status", "score", "max_score", "needs_manual_grade", "reason")
+#: Only where a due date or a roster gives them a meaning.
+_STANDING = ("late_minutes", "penalty", "total")
 
 
 def _as_csv(entries: list[dict[str, Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, _COLUMNS, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: _as_cell(entry[name]) for name in _COLUMNS} for entry in entries)
-    return text.getvalue()
-
-
-def _as_cell(value: Any) -> Any:
-    """A value that a spreadsheet does not take for a formula; ``grades.json`` has it as it is."""
-    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r", "\n")):
-        return "'" + value
-    return value
+    standing = _STANDING if any("total" in entry for entry in entries) else ()
+    rows = (
+        [as_cell(entry[name]) for name in _COLUMNS] + [entry.get(name, "") for name in standing]
+        for entry in entries
+    )
+    return as_csv([*_COLUMNS, *standing], rows)
 
 
 def table(verdicts: list[Verdict]) -> str:

@@ -23,30 +23,32 @@ def catalogue(lesson: Lesson) -> tuple[Mistake, ...]:
     return tuple(mistakes(lesson, DIAGNOSIS_SEED))
 
 
-def mistakes(lesson: Lesson, seed: int) -> list[Mistake]:
+def mistakes(lesson: Lesson, seed: int, *, as_graded: bool = True) -> list[Mistake]:
     """What the tests of each exercise see of each misconception, on inputs from a seed.
 
     A wrong choice of a short answer is not among them: it has its reason already.
     """
     with PlainRun(lesson) as run:
         return [
-            mistake_of(run, one, seed)
+            mistake_of(run, one, seed, as_graded=as_graded)
             for one in misconceptions(lesson)
             if not one.exercise.startswith("answer_")
         ]
 
 
-def mistake_of(run: PlainRun, one: Implementation, seed: int) -> Mistake:
+def mistake_of(run: PlainRun, one: Implementation, seed: int, *, as_graded: bool = True) -> Mistake:
     """A wrong implementation put through the tests of its exercise."""
-    errors = run.errors({one.exercise: one.source}, seed, run.tests_of({one.exercise}))
+    tests = run.tests_of({one.exercise})
+    errors = run.errors({one.exercise: one.source}, seed, tests, as_graded=as_graded)
     return Mistake(one.exercise, one.name, one.sentence, seen(errors))
 
 
+@cache
 def released_mistakes(lesson: Lesson) -> str:
     """The text of ``lesson_mistakes.json``: for each visible check, results and what they mean."""
     visible = {name for name, cell in lesson.tests.items() if not HIDDEN.search(cell.source)}
     tree: dict[str, list[dict[str, object]]] = {}
-    for one in catalogue(lesson):
+    for one in mistakes(lesson, DIAGNOSIS_SEED, as_graded=False):
         for name, evidence in one.seen.items():
             if name not in visible:
                 continue

@@ -9,6 +9,8 @@ from pathlib import Path
 from autograder.build import generate_release, nbgrader_config, write_source
 from autograder.class_folder import ClassError, ClassFolder
 from autograder.course import Course
+from autograder.roster import Roster
+from autograder.whole_file import write_whole
 
 _NBGRADER_CONFIG = '''\
 """nbgrader's settings of this class; its commands, Formgrader and exchange read them.
@@ -38,6 +40,8 @@ c.Autograde.autograde_preprocessors = [
     "autograder.nbgrader_engine.AskEngine",
     "nbgrader.preprocessors.AssignLatePenalties",
 ]
+# What handing in late costs is said once too, in class.toml.
+c.AssignLatePenalties.plugin_class = "autograder.standing.LatePenalty"
 
 # `nbgrader generate_feedback` too: nbgrader's own pages show the hidden tests.
 c.GenerateFeedback.exporter_class = "autograder.nbgrader_engine.FeedbackExporter"
@@ -65,7 +69,7 @@ c.GenerateAssignment.preprocessors = [
 '''
 
 _CLASS_TOML = """\
-# Settings of this class for `autograder grade`.
+# Settings of this class for `autograder`.
 
 title = {title!r}
 
@@ -80,16 +84,43 @@ cell = 30
 test = 20
 notebook = 240
 memory = 2048
+
+# When assignments are due: date, time and offset from UTC, without quotes. One that is not
+# named here has no due date, and nothing is late.
+[due]
+{due}
+
+# What handing in late costs: percent of the points of the submission for each day that has
+# begun since it was due. So many minutes cost nothing; after so many days all points are lost.
+[late]
+per_day = 0
+grace_minutes = 15
+# latest_days = 7
+
+# `autograder collect` knows the paths in the zips of Moodle, Canvas and Gradescope. For others,
+# a regular expression in single quotes says where student and file stand in the path.
+[collect]
+# pattern = '(?P<student_id>[^_]+)_(?P<file_id>.+\\.ipynb)$'
+
+# The column of your LMS's gradebook for an assignment, where `autograder export` does not find it.
+[export]
+# "{first}" = "Homework 1"
 """
 
 
-def new_class(course: Course, root: Path, say: Callable[[str], None] = print) -> ClassFolder:
+def new_class(
+    course: Course,
+    root: Path,
+    say: Callable[[str], None] = print,
+    roster: Roster | None = None,
+) -> ClassFolder:
     """Make a class folder with all lessons of a course released.
 
     Args:
         course: the lessons.
         root: the folder to make; it must not exist or be empty.
         say: is told what is being done.
+        roster: who is in the class; only a heading is written otherwise.
 
     Raises:
         ClassError: the folder holds something already; nothing is touched.
@@ -102,9 +133,15 @@ def new_class(course: Course, root: Path, say: Callable[[str], None] = print) ->
     (root / "nbgrader_config.py").write_text(
         _NBGRADER_CONFIG.format(course_id=root.resolve().name), encoding="utf-8"
     )
-    (root / "class.toml").write_text(
-        _CLASS_TOML.format(title=course.title, seed=secrets.randbelow(2**31)), encoding="utf-8"
+    names = [lesson.folder for lesson in course.lessons]
+    settings = _CLASS_TOML.format(
+        title=course.title,
+        seed=secrets.randbelow(2**31),
+        due="\n".join(f'# "{name}" = 2030-12-01T23:59:00+01:00' for name in names),
+        first=names[0],
     )
+    (root / "class.toml").write_text(settings, encoding="utf-8")
+    write_whole(root / "roster.csv", (roster or Roster()).as_csv())
     made = ClassFolder.open(root)
     config = nbgrader_config(made.root, made.db_url)
     for lesson in course.lessons:

@@ -14,12 +14,13 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 import torch
 
-from autograder import check_failures, checks, short_answers
+from autograder import check_failures, checks, short_answers, wire
 from autograder.answers import sealed_answers
 from autograder.beside_notebook import MODULES
 from autograder.carried_over import EARLIER, as_module, carried_over
@@ -78,7 +79,12 @@ class PlainRun:
         return {name for name in self.names if exercise in builds_on(solved, name)}
 
     def errors(
-        self, replaced: dict[str, str], seed: int, tests: list[str] | None = None
+        self,
+        replaced: dict[str, str],
+        seed: int,
+        tests: list[str] | None = None,
+        *,
+        as_graded: bool = False,
     ) -> dict[str, BaseException | None]:
         """What ends each test cell when some answers are replaced; None where it passes.
 
@@ -86,6 +92,9 @@ class PlainRun:
             replaced: source instead of an exercise's solution, by the exercise's name.
             seed: of the inputs.
             tests: only these; all otherwise.
+            as_graded: arguments and results are copied as on their way to a box and back, so
+                that an argument changed in place shows as it does there. In a notebook
+                they are not.
         """
         namespace = dict(self._namespace)
         checks.set_seed(seed)
@@ -103,10 +112,28 @@ class PlainRun:
                 self._run(self.lesson.exercises[name], name, namespace)
         for name, watch in self._wrapped.items():
             namespace[name] = watch(namespace[name])
+        if as_graded:
+            namespace = {**namespace, **self._remote(namespace)}
         found: dict[str, BaseException | None] = {}
         for test in self.lesson.tests if tests is None else tests:
             found[test] = self._run(self.lesson.tests[test].source, test, dict(namespace))
         return found
+
+    def _remote(self, namespace: dict[str, Any]) -> dict[str, Any]:
+        """The exercises, and ``probe``, as a test cell meets them when it is graded."""
+
+        def probe(function: FunctionType) -> Callable[..., Any]:
+            beside = FunctionType(function.__code__, namespace, function.__name__)
+            beside.__defaults__ = function.__defaults__
+            beside.__kwdefaults__ = function.__kwdefaults__
+            return _remotely(beside)
+
+        found: dict[str, Any] = {
+            name: _remotely(namespace[name])
+            for name in self.names
+            if not name.startswith("answer_") and name in namespace
+        }
+        return {**found, "probe": probe}
 
     @contextlib.contextmanager
     def watched(
@@ -140,6 +167,14 @@ class PlainRun:
             except Exception as error:
                 return error
         return None
+
+
+def _remotely(function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = wire.decode(wire.encode((args, kwargs)))
+        return wire.decode(wire.encode(function(*args, **kwargs), strict=False))
+
+    return call
 
 
 def told(error: BaseException) -> str:

@@ -1,0 +1,88 @@
+"""Tables as spreadsheets and learning management systems (LMS) write and read them: CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from autograder.errors import WrongUse
+
+#: Bytes of a table. A class of a thousand has a few hundred thousand.
+MOST_BYTES = 20 * 2**20
+
+
+class SpreadsheetError(WrongUse):
+    """A table cannot be read; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with its heading, as it stands in the file."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def column(self, *names: str) -> int | None:
+        """Where the first of these names stands that the table has; case does not matter."""
+        there = [one.strip().casefold() for one in self.columns]
+        for name in names:
+            if name.casefold() in there:
+                return there.index(name.casefold())
+        return None
+
+
+def read_table(path: Path) -> Table:
+    """Read a CSV file with commas, semicolons or tabs; short rows are filled up.
+
+    Raises:
+        SpreadsheetError: there is no such file, or it is no such table.
+    """
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise SpreadsheetError(f"{path} is too large for a table of a class; name another file")
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise SpreadsheetError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise SpreadsheetError(
+            f"{path} is not UTF-8 text; save it in the spreadsheet program as “CSV UTF-8”"
+        ) from None
+    first = text.partition("\n")[0]
+    delimiter = max(",;\t", key=first.count)
+    try:
+        lines = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if any(row)]
+    except csv.Error as error:
+        raise SpreadsheetError(f"{path} is not a CSV file: {error}; export it again") from None
+    if not lines:
+        raise SpreadsheetError(f"{path} is empty; its first line should name the columns")
+    columns, *rows = lines
+    width = len(columns)
+    return Table(
+        tuple(columns),
+        tuple(tuple([*row[:width], *[""] * (width - len(row))]) for row in rows),
+    )
+
+
+def as_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A table as CSV text."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def as_cell(value: Any) -> Any:
+    """A value that a spreadsheet does not take for a formula."""
+    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r", "\n")):
+        return "'" + value
+    return value
+
+
+def as_points(points: float) -> str:
+    """Points with at most two decimals, as every LMS reads them."""
+    return f"{round(points, 2):g}"
