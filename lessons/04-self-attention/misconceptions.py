@@ -81,8 +81,9 @@ class SelfAttention:
 @misconception(
     "SelfAttention",
     "self_zeros",
-    sentence="The matrices hold only zeros. Then all scores are 0, and no training could "
-    "tell queries and keys apart. They should be random draws.",
+    sentence="All numbers of a matrix are the same, such as 0 or 1. Then all features of a "
+    "query are equal, and no training could tell them apart. The matrices should be "
+    "random draws from rng.",
     seen="folklore",
 )
 class SelfAttention:
@@ -98,8 +99,9 @@ class SelfAttention:
 @misconception(
     "SelfAttention",
     "self_constant",
-    sentence="The matrices hold the same number everywhere. All features of a query are "
-    "then equal. They should be random draws from rng.",
+    sentence="All numbers of a matrix are the same, such as 0 or 1. Then all features of a "
+    "query are equal, and no training could tell them apart. The matrices should be "
+    "random draws from rng.",
     seen="folklore",
 )
 class SelfAttention:
@@ -509,7 +511,9 @@ class SelfAttention:
 @misconception(
     "SelfAttention",
     "self_divides_by_d_k",
-    sentence="The scores are divided by d_k, not by its square root, so the weights are too even.",
+    sentence="The scores are divided by d_k, not by its square root, so the weights are too "
+    "even. Is the scale applied here and once more in the function of lesson 3, "
+    "which has it already?",
     seen="folklore",
 )
 class SelfAttention:
@@ -521,26 +525,6 @@ class SelfAttention:
     def forward(self, X, mask=None):
         Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
         return scaled_dot_product_attention(Q / math.sqrt(Q.shape[-1]), K, V, mask)
-
-
-@misconception(
-    "SelfAttention",
-    "self_scale_twice",
-    sentence="The scale is applied here and once more in the function of lesson 3, which "
-    "has it already.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        scale = self.W_q.shape[-1] ** 0.25
-        return scaled_dot_product_attention(
-            X @ self.W_q / scale, X @ self.W_k / scale, X @ self.W_v / scale, mask
-        )
 
 
 @misconception(
@@ -1001,6 +985,23 @@ class SelfAttention:
         return scaled_dot_product_attention(X @ W_q, X @ W_k, X @ W_v, mask)
 
 
+@misconception(
+    "SelfAttention",
+    "self_values_not_kept",
+    sentence="W_v is drawn but not kept: it is a local variable. Each matrix should be an "
+    "attribute of self.",
+    seen="a trial with typical wrong answers",
+)
+class SelfAttention:
+    def __init__(self, d_model, d_k, d_v, rng):
+        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
+        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
+        W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)  # noqa: F841
+
+    def forward(self, X, mask=None):
+        return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
+
+
 # --- TorchSelfAttention ----------------------------------------------------------------------
 
 
@@ -1164,10 +1165,7 @@ class TorchSelfAttention:
         self.W_v = nn.Linear(d_model, d_v, bias=False)
 
     def forward(self, X, mask=None):
-        return self(X, mask)
-
-        def __call__(self, X, mask=None):
-            return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
+        return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
 
 
 @misconception(
@@ -1374,7 +1372,9 @@ class TorchSelfAttention(nn.Module):
 @misconception(
     "TorchSelfAttention",
     "torch_self_divides_by_d_k",
-    sentence="The scores are divided by d_k, not by its square root.",
+    sentence="The scores are divided by d_k, not by its square root, so the weights are too "
+    "even. Is the scale applied here and once more in the function of lesson 3, "
+    "which has it already?",
     seen="folklore",
 )
 class TorchSelfAttention(nn.Module):
@@ -1908,6 +1908,41 @@ class TorchSelfAttention(nn.Module):
         return result
 
 
+@misconception(
+    "TorchSelfAttention",
+    "torch_self_no_super_init",
+    sentence="The constructor does not begin with super().__init__(). An nn.Module must be set "
+    "up before it can take layers.",
+    seen="a trial with typical wrong answers",
+)
+class TorchSelfAttention(nn.Module):
+    def __init__(self, d_model, d_k, d_v):
+        self.W_q = nn.Linear(d_model, d_k, bias=False)
+        self.W_k = nn.Linear(d_model, d_k, bias=False)
+        self.W_v = nn.Linear(d_model, d_v, bias=False)
+
+    def forward(self, X, mask=None):
+        return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
+
+
+@misconception(
+    "TorchSelfAttention",
+    "torch_self_values_not_kept",
+    sentence="W_v is made but not kept: it is a local variable. Each projection should be an "
+    "attribute of self.",
+    seen="a trial with typical wrong answers",
+)
+class TorchSelfAttention(nn.Module):
+    def __init__(self, d_model, d_k, d_v):
+        super().__init__()
+        self.W_q = nn.Linear(d_model, d_k, bias=False)
+        self.W_k = nn.Linear(d_model, d_k, bias=False)
+        W_v = nn.Linear(d_model, d_v, bias=False)  # noqa: F841
+
+    def forward(self, X, mask=None):
+        return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
+
+
 # --- permutation_error -----------------------------------------------------------------------
 
 
@@ -2235,6 +2270,18 @@ def permutation_error(attention, X, permutation):
     return np.abs(before - after).max(axis=-1)
 
 
+@misconception(
+    "permutation_error",
+    "permutation_columns_of_output",
+    sentence="The columns of the output are permuted, not its rows: the rows are axis -2.",
+    seen="a trial with typical wrong answers",
+)
+def permutation_error(attention, X, permutation):
+    before = attention(X[..., permutation, :])[0]
+    after = attention(X)[0][..., permutation]
+    return float(np.abs(before - after).max())
+
+
 # --- attention_cost --------------------------------------------------------------------------
 
 
@@ -2303,7 +2350,8 @@ def attention_cost(n, d_k, d_v):
 @misconception(
     "attention_cost",
     "cost_with_projections",
-    sentence="The projections are counted too. Here only the two products of attention count.",
+    sentence="The projections are counted too. Here only the two products of attention "
+    "count.",
     seen="folklore",
 )
 def attention_cost(n, d_k, d_v):
@@ -2311,6 +2359,40 @@ def attention_cost(n, d_k, d_v):
         "multiply_adds": n * n * (d_k + d_v) + n * d_k * (2 * d_k + d_v),
         "score_entries": n * n,
     }
+
+
+@misconception(
+    "attention_cost",
+    "cost_with_three_projections_of_d_k",
+    sentence="The projections are counted too. Here only the two products of attention count.",
+    seen="a trial with typical wrong answers",
+)
+def attention_cost(n, d_k, d_v):
+    return {"multiply_adds": n * n * (d_k + d_v) + 3 * n * d_k * d_k, "score_entries": n * n}
+
+
+@misconception(
+    "attention_cost",
+    "cost_with_square_projections",
+    sentence="The projections are counted too. Here only the two products of attention count.",
+    seen="a trial with typical wrong answers",
+)
+def attention_cost(n, d_k, d_v):
+    return {
+        "multiply_adds": n * n * (d_k + d_v) + n * (2 * d_k**2 + d_v**2),
+        "score_entries": n * n,
+    }
+
+
+@misconception(
+    "attention_cost",
+    "cost_d_v_squared",
+    sentence="The second product is counted as n * d_v^2. It takes weights (n, n) and values "
+    "(n, d_v): each of its n * d_v results is a sum over the n words.",
+    seen="a trial with typical wrong answers",
+)
+def attention_cost(n, d_k, d_v):
+    return {"multiply_adds": n * n * d_k + n * d_v * d_v, "score_entries": n * n}
 
 
 @misconception(
@@ -2507,6 +2589,35 @@ choice(
     reason="The position vectors do differ, and the layer can see who is a neighbour. But "
     "the score of i with j is the score of j with i: it cannot say which of the two "
     "comes before.",
+)
+
+choice(
+    "answer_it",
+    "a",
+    reason="The query of 'it' is made from 'it' alone, and the keys of 'animal' and 'street' "
+    "from these words alone. So both scores are the same in the two sentences.",
+)
+
+choice(
+    "answer_it",
+    "b",
+    right=True,
+    reason="Query and keys are the same in both sentences, so both scores are. The softmax "
+    "divides both weights by one sum, and that cancels in the ratio.",
+)
+
+choice(
+    "answer_it",
+    "c",
+    reason="The two scores are the same, but the adjective has a score too. It changes the sum "
+    "that both weights are divided by.",
+)
+
+choice(
+    "answer_it",
+    "d",
+    reason="The adjective takes part in the average: its weight and its value may differ, so "
+    "the output may. What cannot change is something about two other words.",
 )
 
 choice(

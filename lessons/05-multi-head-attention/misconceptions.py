@@ -342,6 +342,35 @@ def split_heads(x, num_heads):
     return x.reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(-3, -2)
 
 
+@misconception(
+    "split_heads",
+    "split_transpose_1_2",
+    sentence="transpose(1, 2) is torch's way to exchange two axes. NumPy's transpose wants a place "
+    "for every axis. And axes 1 and 2, counted from the front, are right for one batch axis only: "
+    "count from the end.",
+    seen="a trial with typical wrong answers",
+)
+def split_heads(x, num_heads):
+    if x.shape[-1] % num_heads:
+        raise ValueError(f"{num_heads}")
+    *lead, n, d_model = x.shape
+    return x.reshape(*lead, n, num_heads, d_model // num_heads).transpose(1, 2)
+
+
+@misconception(
+    "split_heads",
+    "split_swaps_0_and_1",
+    sentence="You exchange axes 0 and 1, counted from the front. That is right only without a batch "
+    "axis. Count from the end.",
+    seen="a trial with typical wrong answers",
+)
+def split_heads(x, num_heads):
+    if x.shape[-1] % num_heads:
+        raise ValueError(f"{num_heads}")
+    *lead, n, d_model = x.shape
+    return x.reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(0, 1)
+
+
 # --- combine_heads -------------------------------------------------------------------------
 
 
@@ -361,8 +390,8 @@ def combine_heads(x):
 @misconception(
     "combine_heads",
     "combine_interleaved",
-    sentence="Your features of the heads alternate: first the first feature of every head. Head 0's "
-    "features come first, all together.",
+    sentence="In your result the features of the heads alternate: first the first feature of every "
+    "head, then the second. Head 0's features come first, all together.",
     seen="folklore",
 )
 def combine_heads(x):
@@ -1052,8 +1081,9 @@ class MultiHeadAttention(nn.Module):
 @misconception(
     "MultiHeadAttention",
     "mha_mask_without_head_axis",
-    sentence="The mask goes to the heads as it is. A mask for each text, (batch, n_q, n_k), then "
-    "meets the head axis: it raises an error, or, when there are as many texts as heads, "
+    sentence="Your mask does not get the head axis where it is needed, before its last two axes. (A "
+    "new axis at the very front changes nothing: broadcasting adds it anyway.) A mask for each "
+    "text, (batch, n_q, n_k), then meets the head axis: an error, or, with as many texts as heads, "
     "each head silently gets the mask of one text.",
     seen="public issues: mask not unsqueezed",
 )
@@ -1129,8 +1159,10 @@ class MultiHeadAttention(nn.Module):
 @misconception(
     "MultiHeadAttention",
     "mha_mask_axis_at_0",
-    sentence="The new axis of the mask is inserted at the front. It belongs before the last two "
-    "axes.",
+    sentence="Your mask does not get the head axis where it is needed, before its last two axes. (A "
+    "new axis at the very front changes nothing: broadcasting adds it anyway.) A mask for each "
+    "text, (batch, n_q, n_k), then meets the head axis: an error, or, with as many texts as heads, "
+    "each head silently gets the mask of one text.",
     seen="folklore",
 )
 class MultiHeadAttention(nn.Module):
@@ -2212,6 +2244,34 @@ class MultiHeadAttention(nn.Module):
         return self.W_o(combine_heads(heads)), weights / self.num_heads
 
 
+@misconception(
+    "MultiHeadAttention",
+    "mha_no_super",
+    sentence="Your constructor does not call that of nn.Module: super().__init__() must come first. "
+    "It makes the place in which a module keeps its parts.",
+    seen="a trial with typical wrong answers",
+)
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q = nn.Linear(d_model, d_model)
+        self.W_k = nn.Linear(d_model, d_model)
+        self.W_v = nn.Linear(d_model, d_model)
+        self.W_o = nn.Linear(d_model, d_model)
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+
+
 # --- load_builtin_weights ------------------------------------------------------------------
 
 
@@ -2413,7 +2473,7 @@ def load_builtin_weights(attention, builtin):
 @misconception(
     "load_builtin_weights",
     "load_out_bias_forgotten",
-    sentence="The bias of out_proj is not copied.",
+    sentence="The bias of out_proj is not copied: the bias of W_o keeps its random start.",
     seen="folklore",
 )
 def load_builtin_weights(attention, builtin):
@@ -2429,7 +2489,6 @@ def load_builtin_weights(attention, builtin):
         biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
     layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
     with torch.no_grad():
-        attention.W_o.bias.zero_()
         for layer, weight, bias in zip(layers, weights, biases):
             layer.weight.copy_(weight)
             if layer is not attention.W_o:
@@ -3214,6 +3273,79 @@ def load_builtin_weights(attention, builtin):
             layer.bias.copy_(bias)
 
 
+@misconception(
+    "load_builtin_weights",
+    "load_in_proj_bias_forgotten",
+    sentence="in_proj_bias is not copied: the biases of W_q, W_k and W_v keep their random start.",
+    seen="a trial with typical wrong answers",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, weights, biases):
+            layer.weight.copy_(weight)
+            if layer is attention.W_o:
+                layer.bias.copy_(bias)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_records_a_gradient",
+    sentence="You write into a parameter while torch records gradients, and torch refuses. Copying "
+    "is no computation to be learned from: do it where no gradient is recorded.",
+    seen="a trial with typical wrong answers",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    for layer, weight, bias in zip(layers, weights, biases):
+        layer.weight.copy_(weight)
+        layer.bias.copy_(bias)
+
+
+@misconception(
+    "load_builtin_weights",
+    "load_assigns_tensors",
+    sentence="You put a plain tensor in the place of a parameter, and torch refuses. Keep the "
+    "parameter and write the numbers into it.",
+    seen="a trial with typical wrong answers",
+)
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+        raise ValueError("embed_dim or num_heads")
+    if builtin.kdim != d_model or builtin.vdim != d_model:
+        raise ValueError("kdim or vdim")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    biases = [torch.zeros(d_model)] * 4
+    if builtin.in_proj_bias is not None:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    for layer, weight, bias in zip(layers, weights, biases):
+        layer.weight = weight
+        layer.bias = bias
+
+
 choice(
     "answer_cost",
     "a",
@@ -3236,8 +3368,9 @@ choice(
     "answer_cost",
     "d",
     right=True,
-    reason="The matrices are d_model x d_model for any number of heads. QK^T costs h * n * n * "
-    "(d_model / h) multiply-adds: h cancels. But there are h * n * n weights.",
+    reason="The matrices are d_model x d_model for any number of heads. But there are num_heads * n * "
+    "n weights. (QK^T costs num_heads * n * n * (d_model / num_heads) multiply-adds: num_heads "
+    "cancels.)",
 )
 
 choice(

@@ -23,6 +23,7 @@ from earlier_lessons import MultiHeadAttention, padding_mask, scaled_dot_product
 from lesson_checks import (
     assert_close,
     assert_equal,
+    check,
     check_answer,
     check_rng,
     checks_passed,
@@ -46,10 +47,10 @@ torch.set_num_threads(1)  # small models: one thread is faster than two
 #
 # | | loss on texts it has never read | what it writes |
 # |---|---|---|
-# | model A | 0.22 | `the old dog is tired` |
-# | model B | **0.004** | `the old dogslslepeepeepird` |
+# | model A | 0.22 | `the white dogs are sleeping` |
+# | model B | **0.005** | `the old dogslslepeepeepireepislep` |
 #
-# By the number that everyone looks at, B is fifty times better. And it cannot write a sentence.
+# By the number that everyone looks at, B is forty times better. And it cannot write a sentence.
 # The line that differs is the **causal mask**. Without it, B sees the characters that it is asked
 # to guess.
 #
@@ -158,7 +159,7 @@ assert_close(
 checks_passed("causal_mask")
 
 # %% nbgrader={"grade": true, "grade_id": "test_causal_mask_lengths", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
-# Hidden checks of causal_mask: other lengths, one word, the kind of the result.
+# Hidden checks of causal_mask: other lengths, one word, the dtype of the result.
 ### BEGIN HIDDEN TESTS
 assert_equal(
     causal_mask(1),
@@ -299,7 +300,7 @@ def combine_masks(*masks):
 # %% nbgrader={"grade": true, "grade_id": "test_combine_masks", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 yes, no = True, False
 triangle = np.array([[yes, no, no], [yes, yes, no], [yes, yes, yes]])  # (3, 3)
-words = np.array([[[yes, yes, yes]], [[yes, yes, no]]])  # (2, 1, 3): the second text has 2 words
+real = np.array([[[yes, yes, yes]], [[yes, yes, no]]])  # (2, 1, 3): the second text has 2 words
 expected = np.array(
     [
         [[yes, no, no], [yes, yes, no], [yes, yes, yes]],
@@ -310,11 +311,11 @@ message = (
     "A key may be attended only where EVERY mask says True. The shapes (3, 3) and (2, 1, 3) "
     "broadcast to (2, 3, 3)."
 )
-assert_close(combine_masks(triangle, words), expected, message, name="the combined mask")
+assert_close(combine_masks(triangle, real), expected, message, name="the combined mask")
 assert_close(
-    combine_masks(torch.tensor(triangle), torch.tensor(words)),
+    combine_masks(torch.tensor(triangle), torch.tensor(real)),
     torch.tensor(expected),
-    "Torch tensors should be combined to a torch tensor.",
+    "Torch tensors should be combined to a torch tensor of bool. Does each step work for them too?",
     name="the combined mask",
 )
 assert_close(
@@ -417,7 +418,8 @@ for shapes in ([(4, 5), (4, 5)], [(3, 4, 5), (4, 5), (5,)], [(4, 5), (3, 4, 5), 
 #
 # Throw the `None` entries away first. Then begin with the first mask that is left, and bring in one
 # after another. Arrays and tensors share an operator for "and" of booleans that broadcasts and
-# makes a new array. Its form that writes into its left side is the wrong one here, for two reasons.
+# makes a new array. Its form that writes into its left side is the wrong one here: the shape of
+# that side stays, and the caller's mask is changed.
 #
 # </details>
 #
@@ -428,13 +430,13 @@ for shapes in ([(4, 5), (4, 5)], [(3, 4, 5), (4, 5), (5,)], [(4, 5), (3, 4, 5), 
 # the outputs at the **real words**?
 #
 # - a) Their weights get larger, because the padding no longer takes a share.
-# - b) Nothing at all.
-# - c) Only the last real word changes, since it stands next to the padding.
-# - d) The rows of the real words become zero.
+# - b) Only the last real word changes, since it stands next to the padding.
+# - c) The rows of the real words become zero.
+# - d) Nothing at all.
 
 # %% nbgrader={"grade": false, "grade_id": "answer_padding", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 ### BEGIN SOLUTION
-answer_padding = "b"
+answer_padding = "d"
 ### END SOLUTION
 
 # %% nbgrader={"grade": true, "grade_id": "test_answer_padding", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
@@ -490,8 +492,9 @@ show(
 #
 # "Set forbidden scores to minus infinity" is the formula. Much code writes `-1e9` instead. Is it
 # the same? In a row with at least one allowed key it is: $e^{-10^9}$ is 0 in every floating type.
-# In an **empty row** it is not. Large models run in **half precision** (float16: largest
-# number 65504), and there $-10^9$ is not a number that exists.
+# In an **empty row** it is not. And large models run in **half precision**, that is 16 bits a
+# number: **bfloat16** has the range of float32, but the largest number of **float16** is 65504, and
+# $-10^9$ does not exist there.
 
 # %% [markdown]
 # ### Short answer 2: `answer_half`
@@ -505,14 +508,14 @@ show(
 # In float32 the empty row gets equal weights on all keys, 1/3 each for three keys. What does it
 # get in float16?
 #
-# - a) Equal weights, as in float32.
-# - b) NaN.
-# - c) Nothing: torch raises an error, since $-10^9$ does not fit into float16.
-# - d) Zeros.
+# - a) NaN.
+# - b) Equal weights, as in float32.
+# - c) Zeros.
+# - d) Nothing: torch raises an error, since $-10^9$ does not fit into float16.
 
 # %% nbgrader={"grade": false, "grade_id": "answer_half", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 ### BEGIN SOLUTION
-answer_half = "b"
+answer_half = "a"
 ### END SOLUTION
 
 # %% nbgrader={"grade": true, "grade_id": "test_answer_half", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
@@ -551,8 +554,9 @@ for name, weights in (("no mask at all", no_mask), ("lesson 3's function", ours)
 #
 # - $-\infty$ gives NaN everywhere: $0/0$. It is the honest answer, and it spreads through the whole
 #   model. Lesson 3 catches the case and gives zeros.
-# - $-10^9$ **put** into the scores hides the problem: the empty row averages all the padding, as if
-#   that meant something. In float16 the number silently becomes $-\infty$, and NaN is back.
+# - $-10^9$ **put** into the scores hides the problem: the empty row gets equal weights on **all**
+#   keys, padding and real words of the future alike. In float16 the number silently becomes
+#   $-\infty$, and NaN is back.
 # - $-10^9$ **added** to the scores in float64 is the strangest: all three scores are shifted by the
 #   same amount, and softmax does not see a shift. The empty row attends as if there were **no
 #   mask at all**. In float32 the spacing of numbers near $10^9$ is 64, so that the scores are lost
@@ -576,7 +580,9 @@ for name, weights in (("no mask at all", no_mask), ("lesson 3's function", ours)
 # $$\text{if } X'_j = X_j \text{ for all } j \ne t, \quad \text{then} \quad
 # \text{layer}(X')_i = \text{layer}(X)_i \ \text{ for all } i < t .$$
 #
-# The layer **leaks** if this fails for any $t$.
+# The layer **leaks** if this fails for any $t$ and any $X$, $X'$. A test tries a few random ones.
+# What it finds is a leak for certain. What it does not find may still leak on other inputs, for
+# example behind a ReLU that happens to give 0 for all the inputs tried.
 
 # %% [markdown]
 # ### Exercise 3: `leaks_future`
@@ -624,7 +630,7 @@ def leaks_future(layer, n, d_model, rng):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_leaks_future", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% nbgrader={"grade": true, "grade_id": "test_leaks_future", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 @probe
 def verdicts(seed):
     n, d_model = 6, 8
@@ -632,30 +638,67 @@ def verdicts(seed):
     layers = {
         "itself": lambda X: 2 * X,  # each position alone
         "the position before": lambda X: np.concatenate([0 * X[:1], X[:-1]]),
-        "the mean of the text so far": lambda X: np.cumsum(X, axis=0) / count,
+        "the mean of the text so far": lambda X: np.tri(n) @ X / count,
+        "the sum so far, with rounding noise": lambda X: X.sum(0) - (X.sum(0) - X.cumsum(0)),
+        "only the last position speaks": lambda X: X * (count == n),
         "the mean of the whole text": lambda X: X + X.mean(axis=0),
+        "the mean of the centred text": lambda X: (
+            X + (X - X.mean(axis=1, keepdims=True)).mean(axis=0)
+        ),
         "the next position": lambda X: np.concatenate([X[1:], X[-1:]]),
         "the last position": lambda X: X + X[-1],
+        "position 0 sees 1": lambda X: X + (count == 1) * X[1],
+        "position 4 sees 5": lambda X: X + (count == 5) * X[5],
     }
     rng = np.random.default_rng(seed)
     return {name: leaks_future(layer, n, d_model, rng) for name, layer in layers.items()}
 
 
-assert_equal(
-    verdicts(int(check_rng().integers(2**31))),
-    {
-        "itself": False,
-        "the position before": False,
-        "the mean of the text so far": False,
-        "the mean of the whole text": True,
-        "the next position": True,
-        "the last position": True,
-    },
-    "Six layers, named after what a position sees. True means: it leaks, an EARLIER output changes "
-    "when a LATER input changes. The position that you change may change itself, and all that come "
-    "after it.",
-    name="your verdicts",
-)
+@probe
+def random_states(n, d_model):
+    before = np.random.get_state(), torch.get_rng_state()
+    np.random.seed(5)
+    torch.manual_seed(5)
+    expected = np.random.get_state()[1:3], torch.get_rng_state()
+    leaks_future(lambda X: X, n, d_model, np.random.default_rng(1))
+    after = np.random.get_state()[1:3], torch.get_rng_state()
+    np.random.set_state(before[0])
+    torch.set_rng_state(before[1])
+    return after, expected
+
+
+found = verdicts(int(check_rng().integers(2**31)))
+expected = {
+    "itself": False,
+    "the position before": False,
+    "the mean of the text so far": False,
+    "the sum so far, with rounding noise": False,
+    "only the last position speaks": False,
+    "the mean of the whole text": True,
+    "the mean of the centred text": True,
+    "the next position": True,
+    "the last position": True,
+    "position 0 sees 1": True,
+    "position 4 sees 5": True,
+}
+with check("eleven layers", points=3):
+    assert_equal(
+        found,
+        expected,
+        "Eleven layers, named after what a position sees. True means: it leaks, an EARLIER output "
+        "changes when a LATER input changes. The position that you change may change itself, and "
+        "all that come after it.",
+        name="your verdicts",
+    )
+with check("the global random state", points=1):
+    after, expected = random_states(5, 6)
+    assert_equal(
+        after,
+        expected,
+        "The global random state was changed. Draw with rng's own methods, not with np.random or "
+        "torch functions.",
+        name="the states of NumPy and torch",
+    )
 checks_passed("leaks_future")
 
 
@@ -949,26 +992,6 @@ assert_equal(
 )
 ### END HIDDEN TESTS
 
-
-# %% nbgrader={"grade": true, "grade_id": "test_leaks_future_random_state", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
-# Hidden checks of leaks_future: the global random state is left alone.
-### BEGIN HIDDEN TESTS
-@probe
-def global_states(n, d_model):
-    before = np.random.get_state()[1:3], torch.get_rng_state()
-    leaks_future(lambda X: X, n, d_model, np.random.default_rng(1))
-    return before, (np.random.get_state()[1:3], torch.get_rng_state())
-
-
-before, after = global_states(5, 6)
-assert_equal(
-    after,
-    before,
-    "The global random state was changed. Draw with rng's own methods, not with np.random or torch "
-    "functions.",
-)
-### END HIDDEN TESTS
-
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
@@ -982,7 +1005,12 @@ assert_equal(
 #
 # </details>
 #
-# Now put real layers to the test. **Predict, then run:** write down which of these eight leak.
+# Now put real layers to the test. Two kinds are not attention. A **norm** takes away a mean and
+# divides by a size: *layer norm* takes both over the features of one position, *batch norm* over
+# the positions, for each feature. A **convolution** of width 3 computes each output from a position
+# and its two neighbours; `padding=1` adds one position of zeros at each end.
+#
+# **Predict, then run:** write down which of these eight leak.
 
 # %%
 d_model, rng = 8, np.random.default_rng(1)
@@ -1037,8 +1065,8 @@ assert [name[0] for name, verdict in verdicts.items() if verdict] == ["2", "4", 
 #   rounded to 0, and $0/0$ is NaN. Mask before the softmax.)
 # - Layers 6 and 8 have a perfect triangle, or no attention at all. The future comes in through a
 #   **mean over the positions**. Layer norm averages over the features of one position: no leak.
-# - A convolution of width 3 with `padding=1` sees one position ahead. Padding on the left only
-#   makes it causal.
+# - A convolution of width 3 with `padding=1` sees one position ahead. With two zeros on the left
+#   and none on the right it would be causal.
 #
 # A leak of $10^{-3}$ looks harmless. It is not: training looks for whatever makes the loss smaller,
 # and can make the leak larger.
@@ -1048,8 +1076,8 @@ assert [name[0] for name, verdict in verdicts.items() if verdict] == ["2", "4", 
 #
 # ### The text
 #
-# Our language has 160 sentences: an adjective or none, a noun, one or several, a verb. All are
-# equally likely. A text is one sentence after the other, each begins on a new line. The
+# Our language has 160 sentences: an adjective or none, a noun in the singular or plural, a verb.
+# All are equally likely. A text is one sentence after the other, each begins on a new line. The
 # model reads **characters**: 20 letters and signs, and the line break.
 
 # %%
@@ -1060,14 +1088,13 @@ sentences = [
     f"the {adjective}{noun}{ending} {verb}"
     for adjective in adjectives
     for noun in nouns
-    for ending in (" is", "s are")  # one or several: the verb must agree with the noun
+    for ending in (" is", "s are")  # singular or plural: the verb must agree with the noun
     for verb in verbs
 ]
 characters = sorted(set("\n".join(sentences)))
 number_of = {character: i for i, character in enumerate(characters)}
-print(len(sentences), "sentences,", len(characters), "characters; the first:", sentences[0])
+print(len(sentences), "sentences,", len(characters), "characters; the beginning of a text:")
 
-# %%
 n = 48  # characters that the model reads at once
 
 
@@ -1096,16 +1123,11 @@ print(as_text(draw_texts(np.random.default_rng(0), 1)[0].tolist()))
 # a sentence costs at least $\ln 160 = 5.08$ on average, however clever the model is. It costs
 # this much at a few places: after "the black c" the rest of "cat" is certain, but after "the
 # black " four nouns are equally likely.
-
-# %%
-per_line = np.mean([len(sentence) + 1 for sentence in sentences])  # characters, with line break
-about = math.log(160) / per_line
-print(f"{math.log(160):.2f} / {per_line:.1f} characters = {about:.3f} a character")
-
-# %% [markdown]
-# Our texts are cut off after 48 characters, so that some sentences are not complete. To be exact we
-# count: how many sentences begin with "the black ", and how many of those go on with "c"? That
-# fraction is the probability of the next character, and nobody can know a better one.
+#
+# With the line break a sentence has 25 characters on average: about 0.20 a character. Our texts are
+# cut off after 48 characters. To be exact we count: how many sentences begin with "the black ", and
+# how many of those go on with "c"? That fraction is the probability of the next character, and
+# nobody can know a better one.
 
 # %%
 beginnings = {}  # how many of the sentences begin so
@@ -1130,8 +1152,9 @@ floor = floors.mean()
 print(f"the floor: {floor:.3f} a character")
 
 # %% [markdown]
-# Call it the **floor**. A model below the floor does not understand more. It **cheats**: it has
-# information that it cannot have.
+# Call it the **floor**; its name in information theory is the *entropy* of the text. (A loss on 200
+# texts is an estimate, and may lie a hair below it.) A model **clearly** below the floor does not
+# understand more. It **cheats**: it has information that it cannot have.
 #
 # ### $n$ tasks in one pass
 #
@@ -1172,11 +1195,11 @@ class CharacterModel(nn.Module):
             )
             for _ in range(layers)
         )
-        self.to_logits = nn.Linear(d_model, len(characters))
+        self.to_logits = nn.Linear(d_model, len(characters))  # scores, before the softmax
 
     def read(self, x):
         """(..., n, d_model) -> the same shape, and the weights of each layer."""
-        mask = torch.from_numpy(causal_mask(x.shape[-2])) if self.causal else None  # the one line
+        mask = torch.tensor(causal_mask(x.shape[-2]).copy()) if self.causal else None  # THE line
         maps = []
         for norm, attention, feed_forward in zip(self.norms, self.attentions, self.feed_forwards):
             seen, weights = attention(norm(x), mask=mask)
@@ -1198,22 +1221,22 @@ class CharacterModel(nn.Module):
 
 # %% tags=["demonstration"]
 ids = draw_texts(np.random.default_rng(1), 1)[:, :-1]  # (1, n)
-for causal in (True, False):
+for with_mask in (True, False):
     torch.manual_seed(0)
-    model = CharacterModel(causal)
+    model = CharacterModel(causal=with_mask)
     with torch.no_grad():
         at_once = model(ids)[0]  # (n, characters): one pass
         one_by_one = torch.stack([model(ids[:, : i + 1])[0, -1] for i in range(n)])  # n passes
     difference = (at_once - one_by_one).abs().max().item()
-    print(f"{'with' if causal else 'without'} the mask: largest difference below 1e-4: "
+    print(f"{'with' if with_mask else 'without'} the mask: largest difference below 1e-4: "
           f"{difference < 1e-4}")
-    assert difference < 1e-4 if causal else difference > 0.1
+    assert difference < 1e-4 if with_mask else difference > 0.1
 
 # %% [markdown]
 # ### Training
 #
 # The two models have the same start, see the same texts in the same order, and differ in one line.
-# After training both are tested on fresh texts.
+# After training both are tested on fresh texts. Each training of this lesson takes 10 to 20 s.
 
 
 # %% tags=["demonstration"]
@@ -1222,7 +1245,7 @@ def next_character(texts):
     return texts[:, :-1], texts[:, 1:]
 
 
-def train(model, label, tasks=next_character, steps=400, seed=0):
+def train(model, label, tasks=next_character, steps=300, seed=0):
     rng = np.random.default_rng(seed)
     optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
     losses = []
@@ -1288,10 +1311,14 @@ left.axhline(floor, color="black", ls=":", label="floor of an honest model")
 left.set(xlabel="training step", ylabel="loss (logarithmic)")
 left.legend(fontsize=8)
 right.plot(floors, color="black", ls=":", label="floor of an honest model")
+right.annotate(
+    f"{cheating[-1]:.2f}", (n - 1, cheating[-1]), (n - 8, 0.8), color="tab:red",
+    arrowprops={"arrowstyle": "->", "color": "tab:red"},
+)
 right.set(xlabel="position", ylabel="loss on fresh texts")
 right.legend(fontsize=8)
 figure.tight_layout()
-assert cheating[:-1].max() < 0.1 and cheating[-1] > floors[-1] - 0.03
+assert cheating[:-1].max() < 0.1 and cheating[-1] > max(honest[-1], floors[-1] - 0.03)
 assert cheating[-1] > 10 * cheating[:-1].mean()
 print(f"without the mask: {cheating[:-1].mean():.4f} on average, at the last position "
       f"{cheating[-1]:.2f}; with the mask there: {honest[-1]:.2f}")
@@ -1299,13 +1326,14 @@ show(
     figure,
     "Figure 3. Left: without the mask the loss falls through the floor, which no honest model can "
     "pass. Right: its loss is near 0 everywhere but at the last position, whose next character is "
-    "not in the text: there it has to guess. The honest model lies on the floor at nearly every "
-    "position. Do not conclude that it is bad at its peaks: several characters are possible there.",
+    "not in the text: there it has to guess, and does so worse than the honest model, which has "
+    "practised. The honest model lies on the floor at nearly every position. Do not conclude that "
+    "it is bad at its peaks: several characters are possible there.",
     "Left, loss against training step on a logarithmic axis: with the mask it falls to the dotted "
     "floor near 0.21 and stays there; without, it crosses the floor before step 150 and ends "
     "near 0.005. Right, loss against position: with the mask the curve follows the dotted floor, "
-    "with a peak of about 1.8 at position 4; without the mask it is 0 everywhere and jumps up at "
-    "the last position.",
+    "with a peak of about 1.8 at position 4; without the mask it is 0 everywhere but at the "
+    "last position, where it rises above the honest curve.",
 )
 
 # %% [markdown]
@@ -1381,17 +1409,17 @@ for axes, (name, weights) in zip(panels, chosen.items()):
     draw_heatmap(axes, weights, labels, labels)
     axes.set_title(f"trained {name}")
 figure.tight_layout()
-bidirectional, causal = chosen["without the mask"], chosen["with the mask"]
-assert np.triu(causal, k=1).max() == 0
+bidirectional, honest_map = chosen["without the mask"], chosen["with the mask"]
+assert np.triu(honest_map, k=1).max() == 0
 assert np.diagonal(bidirectional, 1).mean() > 0.2  # evenly spread it would be 0.06
 assert bidirectional[4, 5] > 0.4
 print("weight of the blank before 'cat' on 'c':", bidirectional[4, 5].round(2))
 show(
     figure,
     "Figure 5. Two trained maps. Left, no mask: dark cells one place right of the diagonal, which "
-    "is the next character, the answer. It looks there where it could not guess: "
-    "the blank before 'cat' looks at 'c'. Right, causal: nothing lies above the diagonal. Do not "
-    "conclude that all heads look like these two: they were picked.",
+    "is the next character, the answer: the blank before 'cat' looks at 'c'. Right, causal: "
+    "nothing lies above the diagonal. Do not conclude that all heads look like these two: they "
+    "were picked.",
     "Two heat maps, 17 characters by 17. Left: several rows have most of their weight one place "
     "right of the diagonal, such as the blank before 'cat', on 'c'. Right: the upper right "
     "triangle is empty, the weight lies on the diagonal and left of it.",
@@ -1446,15 +1474,16 @@ def share_of_sentences(texts):
 # Trained on this machine: the texts differ elsewhere.
 written = {name: write(model, 40, seed=model_seed) for name, model in models.items()}
 for name, texts in written.items():
-    print(f"--- {name}: {share_of_sentences(texts):.0f} % of its lines are sentences")
+    print(f"--- {name}: loss {by_position[name].mean():.3f}, "
+          f"{share_of_sentences(texts):.0f} % of its lines are sentences")
     print("\n\n".join(texts[:2]), "\n")
 assert share_of_sentences(written["with the mask"]) > 70
 assert share_of_sentences(written["without the mask"]) < 10
 
 # %% [markdown]
-# There they stand, side by side: the loss of 0.22 and the loss of 0.004. The honest model also gets
-# the agreement right: "the cat **is**", "the cats **are**". (It has read all 160 sentences in
-# training, so this is no proof of invention. It is a proof that what it learned can be used.)
+# There they stand: models A and B of section 1. The honest model also gets the agreement right:
+# "the cat **is**", "the cats **are**". (It has read all 160 sentences in training, so this is no
+# proof of invention. It is a proof that what it learned can be used.)
 #
 # ### What is computed again, each time
 #
@@ -1474,6 +1503,7 @@ for name, model in models.items():
             new = model.read(model.embed(ids[:, : step + 1]))[0][0, :step]
             moved[step - 1, :step] = ((new - old).norm(dim=-1) / old.norm(dim=-1)).numpy()
     changes[name] = moved
+largest = np.nanmax(list(changes.values()))
 figure, panels = plt.subplots(1, 2, figsize=(11.5, 5.0))
 for axes, (name, moved) in zip(panels, changes.items()):
     draw_heatmap(
@@ -1483,6 +1513,7 @@ for axes, (name, moved) in zip(panels, changes.items()):
         labels[:-1],
         row_label="character that is read next",
         column_label="old position",
+        vmax=largest,
         colour_bar=True,
     )
     axes.set_title(f"{name}: change of old vectors")
@@ -1491,13 +1522,14 @@ there = ~np.isnan(changes["with the mask"])
 assert changes["with the mask"][there].max() < 1e-4
 assert changes["without the mask"][there].mean() > 0.05
 computed, needed = sum(range(1, n)), n - 1
-print(f"to write {n - 1} characters: {computed} vectors computed in each layer, {needed} are new")
+print(f"to write {n - 1} characters: 1 + 2 + ... + {n - 1} = {computed} vectors in each layer, "
+      f"{needed} are new")
 print(f"mean change of an old vector: with the mask {changes['with the mask'][there].mean():.3f}, "
       f"without {changes['without the mask'][there].mean():.3f}")
 show(
     figure,
     "Figure 6. Relative change of the vector at each old position when one more character is read. "
-    "With the mask: none, all this work is done in vain. Without the mask everything moves, and "
+    "With the mask: none, the work is done again for nothing. Without it everything moves, and "
     "nothing could be kept. Do not conclude that generation has to be slow: the next text says how "
     "it is made fast.",
     "Two triangles of cells, steps by old positions. With the mask all cells are 0. Without the "
@@ -1535,20 +1567,21 @@ assert F.scaled_dot_product_attention(new_query, kept, kept, is_causal=True)[...
 # | | training | writing |
 # |---|---|---|
 # | the text | known | grows by one character each time |
-# | passes for $n$ guesses | 1 | $n$ |
+# | passes for $n$ characters | 1 | $n$ |
 # | positions computed in each layer | $n$ | $1 + 2 + \cdots + n$, with a cache $n$ |
 # | what the mask is for | no guess sees its answer | the past stays what it was in training |
 #
 # ### Short answer 3: `answer_parallel`
 #
-# A batch of 32 texts of 49 characters each, one training pass with the causal mask on 48 inputs a
-# text. From how many guesses does the loss learn, and how many of them have seen their own answer?
+# A batch of 32 texts of 49 characters each: the first 48 are the inputs. Somebody computes the loss
+# at the **last** of the 48 positions only, in each text. What is true?
 #
-# - a) 32 guesses, one for each text; none has seen its answer.
-# - b) 32 · 48 = 1536 guesses; none has seen its answer.
-# - c) 32 · 48 = 1536 guesses; all but the last of each text have seen it, since the whole text is
-#   in the batch.
-# - d) 48 guesses, one for each position, averaged over the texts; none has seen its answer.
+# - a) The model learns from 32 · 48 = 1536 guesses in a pass, as before, with the mask or without
+#   it.
+# - b) It learns from 32 guesses in a pass, and would be honest without the mask too.
+# - c) It learns from 32 guesses in a pass; without the mask it cheats, since the last position then
+#   sees all others.
+# - d) It learns from 48 guesses in a pass, one for each position, averaged over the texts.
 
 # %% nbgrader={"grade": false, "grade_id": "answer_parallel", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 ### BEGIN SOLUTION
@@ -1577,8 +1610,8 @@ def friends_tasks(texts):
 # Trained on this machine: the loss differs a little elsewhere.
 torch.manual_seed(model_seed)
 friends_model = CharacterModel(causal=True)
-friends_curve = train(friends_model, "the friend's model", friends_tasks, 300, model_seed)
-friends_texts = write(friends_model, 40, seed=model_seed)
+friends_curve = train(friends_model, "the friend's model", friends_tasks, 150, model_seed)
+friends_texts = write(friends_model, 20, seed=model_seed)
 verdict = leaks_future(as_layer(friends_model), 12, 64, np.random.default_rng(0))
 print(f"loss in training {np.mean(friends_curve[-20:]):.3f} (floor {floor:.3f})")
 print("the layers:", "LEAK" if verdict else "causal")
@@ -1590,15 +1623,16 @@ assert share_of_sentences(friends_texts) < 10
 # %% [markdown]
 # ### Short answer 4: `answer_silent_bug`
 #
-# The loss is below the floor, so somebody cheats. Your detector says that the layers are causal.
-# What is wrong?
+# The loss is far below the floor, so somebody cheats. Your detector says that the layers are
+# causal. What makes the loss so small?
 #
 # - a) `causal_mask` is one diagonal too large, and each character sees the next one.
 # - b) `torch.roll` is a circle: one target of each text comes from its other end.
 # - c) The targets are rolled in the wrong direction.
-# - d) Nothing: there are only 160 sentences, and the model knows them by heart.
+# - d) There are only 160 sentences, and the model knows them by heart.
 #
-# Try `friends_tasks` on one text and print inputs and targets below each other.
+# Try `friends_tasks` on one text. `as_text(row).replace("\n", "↵")` makes a row of numbers
+# readable: print inputs and targets below each other.
 
 # %% nbgrader={"grade": false, "grade_id": "answer_silent_bug", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 ### BEGIN SOLUTION
@@ -1615,29 +1649,30 @@ check_answer("answer_silent_bug", answer_silent_bug)
 #
 # ## 9. What one often reads
 #
-# One model more, before the table: without the mask, as model B, but its position vectors are ten
-# times smaller at the start, and it is trained for 250 steps. **Predict, then run:** will its loss
-# be below the floor? And can it write? And the honest model once more, now **writing without its
-# mask**.
+# One more model, before the table: without the mask, as model B, but its position vectors are ten
+# times smaller at the start. **Predict, then run:** when will its loss be below the floor? And can
+# it write? Then the honest model once more, now **writing without its mask**.
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained on this machine: the numbers differ a little elsewhere.
 torch.manual_seed(model_seed)
-harmless = CharacterModel(causal=False)
+late = CharacterModel(causal=False)
 with torch.no_grad():
-    harmless.position.weight.mul_(0.1)
-train(harmless, "without the mask, small positions", steps=250, seed=model_seed)
-harmless_loss = losses_by_position(harmless).mean()
-harmless_share = share_of_sentences(write(harmless, 40, seed=model_seed))
-print(f"no mask, small positions: loss {harmless_loss:.3f} (floor {floor:.3f}), "
-      f"{harmless_share:.0f} % sentences")
+    late.position.weight.mul_(0.1)
+late_curve = train(late, "without the mask, small positions", seed=model_seed)
+for step in (150, 250, 300):
+    small, usual = (np.mean(c[step - 20 : step]) for c in (late_curve, curves["without the mask"]))
+    print(f"no mask, loss after {step} steps: small positions {small:.3f}, usual ones {usual:.3f} "
+          f"(floor {floor:.3f})")
+late_share = share_of_sentences(write(late, 20, seed=model_seed))
+print(f"no mask, small positions: {late_share:.0f} % sentences")
 
 unmasked_twin = CharacterModel(causal=False)
 unmasked_twin.load_state_dict(models["with the mask"].state_dict())
-twin_share = share_of_sentences(write(unmasked_twin, 40, seed=model_seed))
+twin_share = share_of_sentences(write(unmasked_twin, 20, seed=model_seed))
 print(f"trained with the mask, writes without it: {twin_share:.0f} % sentences "
       f"({share_of_sentences(written['with the mask']):.0f} % with it)")
-assert floor - 0.1 < harmless_loss < floor + 0.2 and harmless_share < 10
+assert np.mean(late_curve[130:150]) > floor + 0.1 and late_share < 10
 assert twin_share < share_of_sentences(written["with the mask"]) - 20
 
 # %% [markdown]
@@ -1658,12 +1693,12 @@ print(
 #
 # | one often reads | what is right | shown in |
 # |---|---|---|
-# | "Without the mask the loss goes to 0." | Not always: with small position vectors it is still near the floor after 250 steps, and looks innocent. The model cannot write all the same. | the cell above |
+# | "A loss that is not below the floor is honest." | A cheater may need time. With small position vectors the attention must first learn to tell positions apart; on its way down the loss passes the floor and looks innocent there. The model cannot write all the same. | the cell above |
 # | "The validation loss will show it." | It falls as well: the answer stands in the validation text too. | Figure 3 |
 # | "The loss goes to exactly 0." | The last position cannot cheat; it alone keeps the loss above 0. | Figure 3 |
 # | "The mask is only needed in training." | A model of two layers that writes without it reads a past that looks different from training, and makes mistakes. | the cell above |
-# | "Attention knows no order without positions." | Without a mask. A causal mask treats positions differently: the first word sees one word, the last sees all. Causal language models trained without positions learn where they are (Haviv and others, 2022). | $1/(i+1)$ above |
-# | "The mask halves the work." | Not in the plain formula: all $n^2$ scores are computed, half of them are thrown away. Special kernels skip whole blocks. | not here |
+# | "Attention knows no order without positions." | True without a mask. A causal mask treats positions differently: the first word sees one word, the last sees all. Causal language models trained without positions learn where they are (Haviv and others, 2022). | $1/(i+1)$ above |
+# | "The mask halves the work." | Not in the plain formula: all $n^2$ scores are computed, half of them are thrown away. Faster code skips blocks in which everything is hidden. | not here |
 # | "-1e9 is minus infinity." | For rows with an allowed key. Not for empty rows, and not in float16. | section 4 |
 # | "Zero weights after the softmax do the same." | Only if the rows are divided by their new sums; else the future is in the denominator. | section 5 |
 
@@ -1686,13 +1721,13 @@ print(
 # stands one place further on, and the model reads it. One test is to let the model write: there the
 # next character does not exist yet, so that a cheating model produces rubbish. Another is a leak
 # detector: change the input at one position and compare the outputs at all earlier positions, which
-# must not change. (A third: compare the loss with a floor, the entropy of the text; a loss below it
-# proves cheating.) In training the whole text is known. The mask lets each position see only its
-# past, so that all $n$ positions make an honest guess in the same pass. When the model writes, the
-# input of the next guess is the result of the last one, so that the guesses have to come one after
-# another. Each pass computes the vectors, keys and values of all old positions again. In a causal
-# model they depend on the past only and come out the same, so that they can be kept; without the
-# mask they change with each new character.
+# must not change. (A third: compare the loss with a floor, the entropy of the text; a loss clearly
+# below it proves cheating.) In training the whole text is known. The mask lets each position see
+# only its past, so that all $n$ positions make an honest guess in the same pass. When the model
+# writes, the input of the next guess is the result of the last one, so that the guesses have to
+# come one after another. Each pass computes the vectors, keys and values of all old positions
+# again. In a causal model they depend on the past only and come out the same, so that they can be
+# kept; without the mask they change with each new character.
 #
 # **Marking scheme** (5 points). 1 point: the answer stands in the validation text too (as opposed
 # to learning by heart). 1 point for each of two different tests, with what is compared (writing;
@@ -1711,10 +1746,10 @@ print(
 # | causal mask | $j \le i$ | `causal_mask(n)`, `(n, n)`, `True` = may attend | no position sees the future |
 # | masked scores | $s_{ij} = -\infty$ for $j > i$ | before the softmax | each row still sums to 1 |
 # | several masks | and | `combine_masks(...)`, booleans | padding and future at once |
-# | empty row | weights 0, output 0 | `-inf`, then caught; not `-1e9` | no NaN, no average of padding |
+# | empty row | weights 0, output 0 | `-inf`, then caught; not `-1e9` | no NaN, no average over forbidden keys |
 # | leak | output $i$ moves with input $t > i$ | `leaks_future(layer, ...)` | tests any layer from outside |
 # | next-character task | target at $i$ is $x_{i+1}$ | `texts[:, :-1]`, `texts[:, 1:]` | $n$ guesses in one pass |
-# | floor | entropy of the text | $\ln 160$ a sentence | a loss below it proves cheating |
+# | floor | entropy of the text | $\ln 160$ a sentence | a loss clearly below it proves cheating |
 # | writing | one guess a pass | last position only | the past can be kept (lesson 11) |
 #
 # ## Check yourself
@@ -1737,15 +1772,17 @@ print(
 # <details><summary>3. Must a model that classifies whole texts (happy or sad review) be
 # causal?</summary>
 #
-# No. The text is complete when the question is asked, and nothing in it is to be guessed. Encoders
-# such as BERT attend in both directions. The mask is for models that predict the next position.
+# No. The text is complete when the question is asked, and nothing in it is to be guessed. Models
+# that only read, such as BERT, attend in both directions. The mask is for models that predict the
+# next position.
 #
 # </details>
 #
-# <details><summary>4. A layer passes the detector with n = 10. Can it leak at n = 500?</summary>
+# <details><summary>4. A layer passes the detector with n = 10. Is it causal?</summary>
 #
-# Yes, if its code treats lengths differently: a mask that was built for 256 positions, for example.
-# Test the lengths that you use.
+# Not for certain. It may leak at other lengths, such as those beyond a mask built for 256
+# positions, or on other inputs than those that were drawn. Test the lengths that you use, with
+# several seeds.
 #
 # </details>
 #

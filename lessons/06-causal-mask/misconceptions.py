@@ -241,9 +241,9 @@ def combine_masks(*masks):
 @misconception(
     "combine_masks",
     "combine_fixed_shape",
-    sentence="You write into a copy of the first mask, so the result keeps its shape. A "
-    "mask (n, n) and one (batch, 1, n) combine to (batch, n, n), whatever their "
-    "order.",
+    sentence="You write into the first mask (or a copy of it), and so the result keeps its "
+    "shape: (n, n) and (batch, 1, n) combine to (batch, n, n), whatever their order. Where it is "
+    "the caller's mask itself, that one is changed as well.",
     seen="folklore",
 )
 def combine_masks(*masks):
@@ -253,6 +253,72 @@ def combine_masks(*masks):
     result = masks[0] & True
     for mask in masks[1:]:
         result &= mask
+    return result
+
+
+@misconception(
+    "combine_masks",
+    "combine_writes_into_the_first",
+    sentence="You write into the first mask (or a copy of it), and so the result keeps its "
+    "shape: (n, n) and (batch, 1, n) combine to (batch, n, n), whatever their order. Where it is "
+    "the caller's mask itself, that one is changed as well.",
+    seen="a trial with typical wrong answers",
+)
+def combine_masks(*masks):
+    result = None
+    for mask in masks:
+        if mask is not None:
+            if result is None:
+                result = mask
+            else:
+                result &= mask
+    return result
+
+
+@misconception(
+    "combine_masks",
+    "combine_if_mask",
+    sentence="Your code asks whether a whole array is true ('if mask', 'mask and other', "
+    "'mask == None'). It has many values, and no single answer. Ask for None with 'is', and "
+    "combine the values one by one, with the operator for arrays.",
+    seen="a trial with typical wrong answers",
+)
+def combine_masks(*masks):
+    result = None
+    for mask in masks:
+        if mask:
+            result = mask if result is None else result & mask
+    return result
+
+
+@misconception(
+    "combine_masks",
+    "combine_with_and",
+    sentence="Your code asks whether a whole array is true ('if mask', 'mask and other', "
+    "'mask == None'). It has many values, and no single answer. Ask for None with 'is', and "
+    "combine the values one by one, with the operator for arrays.",
+    seen="a trial with typical wrong answers",
+)
+def combine_masks(*masks):
+    result = None
+    for mask in masks:
+        if mask is not None:
+            result = mask if result is None else result and mask
+    return result
+
+
+@misconception(
+    "combine_masks",
+    "combine_numpy_logical_and",
+    sentence="np.logical_and of two torch tensors gives a tensor of integers (uint8) and not of "
+    "booleans: it is NumPy's function. Use what arrays and tensors share, the operator.",
+    seen="a trial with typical wrong answers",
+)
+def combine_masks(*masks):
+    result = None
+    for mask in masks:
+        if mask is not None:
+            result = mask if result is None else np.logical_and(result, mask)
     return result
 
 
@@ -1135,45 +1201,45 @@ choice(
 )
 choice(
     "answer_padding",
-    "b",
+    "d",
     right=True,
     reason="Padding on the right lies in the future of every real word, and the causal mask hides "
     "the future. Only the padding's own rows change, and nobody uses them.",
 )
 choice(
     "answer_padding",
-    "c",
+    "b",
     reason="The last real word sees itself and the words before it. Its neighbour on the right is "
     "its future, hidden as for all others.",
 )
 choice(
     "answer_padding",
-    "d",
+    "c",
     reason="A row is empty only if every key is hidden. Each real word may still see itself.",
 )
 
 choice(
     "answer_half",
-    "a",
+    "b",
     reason="That is float32. In float16 the largest number is 65504, and -1e9 does not exist: look "
     "at what it becomes when it is rounded.",
 )
 choice(
     "answer_half",
-    "b",
+    "a",
     right=True,
     reason="In float16 -1e9 is rounded to -inf without a word. The row is all -inf, and softmax "
     "computes 0/0. The number was chosen to avoid exactly that.",
 )
 choice(
     "answer_half",
-    "c",
+    "d",
     reason="scores.masked_fill(..., -1e9) does raise an error for float16. torch.where does not: "
     "it rounds the number to the type of the scores.",
 )
 choice(
     "answer_half",
-    "d",
+    "c",
     reason="Zeros would be right, and need care: torch.softmax does not give them for a row in "
     "which everything is forbidden. Only torch's complete attention function does, and yours.",
 )
@@ -1181,27 +1247,28 @@ choice(
 choice(
     "answer_parallel",
     "a",
-    reason="That would be a model that guesses only the last character of each text. Here every "
-    "position makes a guess, and the loss averages over all of them.",
+    reason="The other 47 positions of each text make guesses too, but these are not in the loss: "
+    "nothing is learned from them.",
 )
 choice(
     "answer_parallel",
     "b",
     right=True,
-    reason="Every position of every text guesses its next character, and the mask keeps each from "
-    "seeing it, although it stands in the same batch.",
+    reason="The answer to the last guess is character 49, which is not among the inputs: nothing "
+    "has to be hidden. But 47 of 48 guesses are thrown away. The mask makes all of them honest in "
+    "the same pass.",
 )
 choice(
     "answer_parallel",
     "c",
-    reason="The whole text is in the batch, but the weights on all later positions are 0. What "
-    "stands in the memory is not what a position sees.",
+    reason="It may see all others: they are its past. The answer, character 49, is not among the "
+    "inputs. In Figure 3 too, the model without the mask has to guess at the last position.",
 )
 choice(
     "answer_parallel",
     "d",
-    reason="The texts are not averaged before the guess: each text has its own 48 guesses. Only "
-    "their losses are averaged.",
+    reason="The loss holds one position of each text, so that there are as many guesses as texts. "
+    "Nothing is averaged before a guess.",
 )
 
 choice(
@@ -1213,7 +1280,7 @@ choice(
 choice(
     "answer_silent_bug",
     "b",
-    reason="True, and one target of 48 is wrong. But that one cannot be seen by its position: it "
+    reason="It does put one wrong target into each text. But nobody can know that one: it "
     "makes the loss larger, not smaller. The other 47 are the problem.",
 )
 choice(

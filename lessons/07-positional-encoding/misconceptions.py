@@ -73,8 +73,9 @@ def sinusoidal_positional_encoding(seq_len, d_model):
 @misconception(
     "sinusoidal_positional_encoding",
     "encoding_halves",
-    sentence="Your sines stand in the left half and your cosines in the right half. Some libraries "
-    "do that; the formula of the paper, and of this course, lets them take turns.",
+    sentence="Your sines stand in the left half and your cosines in the right half, as in some "
+    "libraries. The formula of the paper, and of this course, lets them take turns, and it divides "
+    "the exponents by d_model.",
     seen="tensor2tensor, and code that follows it",
 )
 def sinusoidal_positional_encoding(seq_len, d_model):
@@ -86,9 +87,9 @@ def sinusoidal_positional_encoding(seq_len, d_model):
 @misconception(
     "sinusoidal_positional_encoding",
     "encoding_halves_end_to_end",
-    sentence="Your sines and cosines stand in halves, and your frequencies end at exactly 1/10000, "
-    "because you divide by the number of pairs minus 1. That is the code of an old library. The "
-    "formula divides by d_model, and its columns take turns.",
+    sentence="Your sines stand in the left half and your cosines in the right half, as in some "
+    "libraries. The formula of the paper, and of this course, lets them take turns, and it divides "
+    "the exponents by d_model.",
     seen="tensor2tensor",
 )
 def sinusoidal_positional_encoding(seq_len, d_model):
@@ -668,8 +669,8 @@ class LearnedPositionalEmbedding(nn.Module):
 @misconception(
     "LearnedPositionalEmbedding",
     "learned_batch_axis",
-    sentence="Your positions run along the first axis. In a batch that is the texts: text 0 gets "
-    "vector 0 at all its positions, text 1 gets vector 1. Positions are axis -2.",
+    sentence="You take the positions from the first axis. In a batch that axis counts the texts. "
+    "Positions are axis -2, whatever stands in front.",
     seen="tutorial code for (n, batch, d_model) used with (batch, n, d_model)",
 )
 class LearnedPositionalEmbedding(nn.Module):
@@ -684,6 +685,24 @@ class LearnedPositionalEmbedding(nn.Module):
             return X + self.p[: len(X)]
         vectors = self.p[torch.arange(len(X)) % len(self.p)]
         return X + vectors.reshape(-1, *[1] * (X.dim() - 2), X.shape[-1])
+
+
+@misconception(
+    "LearnedPositionalEmbedding",
+    "learned_counts_texts",
+    sentence="You take the positions from the first axis. In a batch that axis counts the texts. "
+    "Positions are axis -2, whatever stands in front.",
+    seen="a trial with typical wrong answers",
+)
+class LearnedPositionalEmbedding(nn.Module):
+    def __init__(self, max_len, d_model):
+        super().__init__()
+        self.p = nn.Parameter(torch.randn(max_len, d_model))
+
+    def forward(self, X):
+        if X.shape[0] > len(self.p):
+            raise ValueError(f"{X.shape[0]} positions")
+        return X + self.p[: X.shape[0]]
 
 
 @misconception(
@@ -1155,8 +1174,9 @@ class LearnedPositionalEmbedding(nn.Module):
 @misconception(
     "LearnedPositionalEmbedding",
     "learned_cuts_long_texts",
-    sentence="A text that is too long is silently cut to max_len positions. Words disappear and "
-    "nobody is told: it should be a ValueError.",
+    sentence="A text of more than max_len positions passes without an error: those beyond are cut "
+    "off, or get no vector, or one that belongs to another position too. It should be a "
+    "ValueError.",
     seen="folklore",
 )
 class LearnedPositionalEmbedding(nn.Module):
@@ -1172,8 +1192,9 @@ class LearnedPositionalEmbedding(nn.Module):
 @misconception(
     "LearnedPositionalEmbedding",
     "learned_last_vector_repeated",
-    sentence="All positions beyond max_len get the last vector, so they cannot be told apart. It "
-    "should be a ValueError.",
+    sentence="A text of more than max_len positions passes without an error: those beyond are cut "
+    "off, or get no vector, or one that belongs to another position too. It should be a "
+    "ValueError.",
     seen="torch.clamp on the positions",
 )
 class LearnedPositionalEmbedding(nn.Module):
@@ -1189,8 +1210,9 @@ class LearnedPositionalEmbedding(nn.Module):
 @misconception(
     "LearnedPositionalEmbedding",
     "learned_starts_again",
-    sentence="Positions beyond max_len begin at 0 again (a remainder), so two places share a "
-    "vector. It should be a ValueError.",
+    sentence="A text of more than max_len positions passes without an error: those beyond are cut "
+    "off, or get no vector, or one that belongs to another position too. It should be a "
+    "ValueError.",
     seen="folklore",
 )
 class LearnedPositionalEmbedding(nn.Module):
@@ -1205,7 +1227,8 @@ class LearnedPositionalEmbedding(nn.Module):
 @misconception(
     "LearnedPositionalEmbedding",
     "learned_long_texts_unmarked",
-    sentence="Positions beyond max_len get no vector at all and pass as they are. It should be a "
+    sentence="A text of more than max_len positions passes without an error: those beyond are cut "
+    "off, or get no vector, or one that belongs to another position too. It should be a "
     "ValueError.",
     seen="folklore",
 )
