@@ -1,0 +1,1741 @@
+# %% [markdown]
+# ## What you will be able to do
+#
+# - **Build** layer norm, the feed-forward network and the transformer block, in both orders, and
+#   **prove** that they equal PyTorch's.
+# - **Count** the parameters of a block by hand.
+# - **Train** a stack that sorts digits, and **read** in its attention how it does so.
+# - **Remove** each part in turn, and **measure** what breaks: it is not what most texts say.
+# - **Decide** between post-norm, pre-norm and warm-up from measurements.
+
+# %% tags=["setup"]
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from earlier_lessons import MultiHeadAttention, causal_mask, leaks_future
+from lesson_checks import (
+    assert_close,
+    assert_equal,
+    check,
+    check_answer,
+    check_rng,
+    checks_passed,
+    probe,
+)
+from lesson_figures import draw_heatmap, show, text_table
+from lesson_progress import progress
+
+torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
+
+# %% [markdown]
+# `earlier_lessons` brings your tools of lessons 5 and 6, as the course solves them. To use your
+# own, paste them into a cell below this one.
+#
+# ## 1. Why is attention alone not enough?
+#
+# Attention lets a word look at other words. Lesson 5 did it in several heads. So why not put
+# twelve attention layers on top of each other, and call it a transformer?
+#
+# Here is "the black cat is sleeping". Each word gets a random vector, and then passes 12 attention
+# layers. **Nothing is trained here: all numbers are random.** We compare the five results by their
+# cosine: 1 means that two vectors point in the same direction, 0 that they have nothing in common.
+#
+# **Predict, then run.** After 12 layers, what is the cosine of "cat" and "sleeping"?
+
+# %%
+words = ["the", "black", "cat", "is", "sleeping"]
+torch.manual_seed(0)
+layers = [MultiHeadAttention(32, 4) for _ in range(12)]
+start = torch.randn(5, 32)  # (n, d_model): one random vector a word
+
+
+def cosines(x):
+    """Cosine of each word with each word: (n, d) -> (n, n)."""
+    return F.cosine_similarity(x[:, None], x[None], dim=-1)
+
+
+plain = added = start
+with torch.no_grad():
+    for layer in layers:
+        plain = layer(plain)[0]  # the result replaces the word
+        added = added + layer(added)[0]  # the result is added to the word
+for name, x in (("at the start", start), ("12 x replaced", plain), ("12 x added", added)):
+    print(f"{name:14s} cosine of cat and sleeping: {cosines(x)[2, 4].item():5.2f}")
+assert cosines(plain).min() > 0.999 and cosines(added)[2, 4] < 0.7
+
+# %% tags=["demonstration"]
+figure, panels = plt.subplots(1, 2, figsize=(9.6, 4.2))
+maps = {
+    "replaced by attention, 12 times": cosines(plain),
+    "attention added, 12 times": cosines(added),
+}
+for axes, (title, map_) in zip(panels, maps.items()):
+    draw_heatmap(axes, map_, words, words, row_label="", column_label="", vmin=-1)
+    axes.set_title(title)
+figure.tight_layout()
+show(
+    figure,
+    "Figure 1. Left: after 12 random attention layers all five words are the same vector. Right: "
+    "if each layer adds to the word instead of replacing it, the words stay different. Do not "
+    "conclude that trained layers must behave so: these are random.",
+    "Two heat maps of cosines between the five words of the sentence. Left: every entry is 1.00. "
+    "Right: 1 on the diagonal, smaller elsewhere.",
+    "\n\n".join(f"{title}\n\n{text_table(m, words, words)}" for title, m in maps.items()),
+)
+
+# %% [markdown]
+# Attention averages. Average again and again, and everything becomes the same (Dong, Cordonnier
+# and Loukas, 2021). The remedy is one plus sign: a **residual connection** adds what a part
+# computes to what was there before, $x + f(x)$.
+#
+# The transformer has three things besides attention. Each needs only a few lines:
+#
+# | part | what it does | mixes words? |
+# |---|---|---|
+# | residual connection | adds a part's result to its input | no |
+# | **layer norm** | keeps the numbers of each word at size 1 | no |
+# | **feed-forward** | computes on each word with two linear layers and a ReLU | no |
+#
+# One attention, one feed-forward, with their residuals and norms: that is a **transformer block**.
+# A **stack** is several blocks, one after another. Both norm and feed-forward work on each word by
+# itself. Only attention carries something from word to word.
+#
+# ## 2. Layer norm
+#
+# Sums grow. Add twelve results to a vector, and its numbers get larger from block to block.
+# **Layer norm** (Ba, Kiros and Hinton, 2016) brings each word back to mean 0 and variance 1. On
+# paper, for one word with four features:
+#
+# | | | | | | |
+# |---|---|---|---|---|---|
+# | features of "cat" | 0 | 2 | 2 | 4 | mean $\mu = 2$ |
+# | minus the mean | −2 | 0 | 0 | 2 | variance $\sigma^2 = (4+0+0+4)/4 = 2$ |
+# | divided by $\sqrt 2$ | −1.41 | 0 | 0 | 1.41 | mean 0, variance 1 |
+#
+# Then each feature gets a scale and a shift of its own, which are learned: $\gamma$ and $\beta$
+# (gamma and beta), two vectors of length $d_{model}$. And so that nobody divides by 0, a small
+# number $\epsilon$ is added to the variance:
+#
+# $$\operatorname{LayerNorm}(x) = \gamma \odot \frac{x - \mu}{\sqrt{\sigma^2 + \epsilon}} + \beta,
+# \qquad \mu = \frac1d \sum_{i=1}^{d} x_i, \quad \sigma^2 = \frac1d \sum_{i=1}^{d} (x_i - \mu)^2 ,
+# \qquad d = d_{model}$$
+#
+# ($\odot$ multiplies feature by feature.) The variance divides by $d$: the **biased** variance.
+# torch's `var` and `std` divide by $d - 1$ when nothing is said.
+
+# %% [markdown]
+# ### Exercise 1: `LayerNorm`
+#
+# Difficulty: ●●○○○ &nbsp; Importance: ●●●●● &nbsp; You should spend up to 15-20 minutes on it.
+#
+# - `LayerNorm(d_model, eps=1e-5)`; its parameters are `gamma` and `beta`, both of shape
+#   `(d_model,)`. At the start `gamma` holds ones and `beta` zeros.
+# - `forward(x)`: `x` is `(..., n, d_model)`, any number of leading axes. The result has the same
+#   shape: $y = \gamma \odot \dfrac{x - \mu}{\sqrt{\sigma^2 + \epsilon}} + \beta$, where $\mu$ and
+#   $\sigma^2$ are computed for **each word by itself**, over its features.
+# - The variance is the **biased** one: divide by `d_model`, not by `d_model - 1`. `eps` stands
+#   inside the root.
+# - Graded: equal to torch's layer with the same numbers, for every `eps` and shape; words do not
+#   influence each other; a word whose features are all equal gives `beta`, with finite gradients;
+#   gradients reach `x`, `gamma` and `beta`; float64 stays float64 (after `layer.double()`);
+#   training and evaluation mode give the same; `x` is not changed. No errors are graded.
+#
+# `nn.LayerNorm` and `F.layer_norm` would make this one line. Write it with means, squares and a
+# root instead: you will need the formula in your head.
+
+
+# %% nbgrader={"grade": false, "grade_id": "LayerNorm", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+class LayerNorm(nn.Module):
+    """Layer norm: each word's features get mean 0 and variance 1, then a learned scale and shift.
+
+    Parameters gamma and beta, both (d_model,); ones and zeros at the start.
+    """
+
+    def __init__(self, d_model, eps=1e-5):
+        ### BEGIN SOLUTION
+        super().__init__()
+        self.eps = eps
+        self.gamma = nn.Parameter(torch.ones(d_model))
+        self.beta = nn.Parameter(torch.zeros(d_model))
+        ### END SOLUTION
+
+    def forward(self, x):
+        """Normalise the last axis.
+
+        Args:
+            x: (..., n, d_model).
+
+        Returns:
+            (..., n, d_model).
+        """
+        ### BEGIN SOLUTION
+        centred = x - x.mean(dim=-1, keepdim=True)  # (..., n, d_model)
+        variance = centred.square().mean(dim=-1, keepdim=True)  # (..., n, 1), biased
+        return self.gamma * centred / torch.sqrt(variance + self.eps) + self.beta
+        ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_LayerNorm", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Two words with four features each, then a batch; compared with torch's own layer.
+@probe
+def start_values(d_model):
+    layer = LayerNorm(d_model)
+    kinds = {name: type(getattr(layer, name, None)).__name__ for name in ("gamma", "beta")}
+    parameters = {name: parameter.detach() for name, parameter in layer.named_parameters()}
+    return kinds | {"all parameters": sorted(parameters)}, parameters
+
+
+@probe
+def normalise(gamma, beta, x):
+    layer = LayerNorm(x.shape[-1])
+    with torch.no_grad():
+        layer.load_state_dict({"gamma": gamma, "beta": beta}, strict=False)
+        return layer(x)
+
+
+with check("gamma starts with ones, beta with zeros", points=1):
+    kinds, parameters = start_values(4)
+    assert_equal(
+        kinds,
+        kinds | {"gamma": "Parameter", "beta": "Parameter"},
+        "gamma and beta should be attributes of these names, each an nn.Parameter.",
+        name="the kinds of gamma and beta",
+    )
+    assert_equal(
+        {name: parameters.get(name) for name in ("gamma", "beta")},
+        {"gamma": torch.ones(4), "beta": torch.zeros(4)},
+        "gamma and beta should have the shape (d_model,), ones and zeros at the start.",
+        name="the parameters",
+    )
+rng = check_rng()
+x = torch.tensor([[0.0, 2.0, 2.0, 4.0], [1.0, -1.0, 1.0, -1.0]])
+with check("mean 0 and variance 1", points=1):
+    assert_close(
+        normalise(torch.ones(4), torch.zeros(4), x),
+        torch.tensor([[-1.4142, 0.0, 0.0, 1.4142], [1.0, -1.0, 1.0, -1.0]]),
+        "The first word, 0 2 2 4, has mean 2 and variance (4 + 0 + 0 + 4) / 4 = 2. Did you divide "
+        "by 4 and not by 3? Is each word normalised by itself, over its features?",
+        rtol=1e-3,
+    )
+with check("as torch's layer", points=1):
+    gamma, beta = (torch.tensor(rng.normal(size=6), dtype=torch.float32) for _ in range(2))
+    x = torch.tensor(3 + 2 * rng.normal(size=(4, 5, 6)), dtype=torch.float32)  # (batch, n, d_model)
+    assert_close(
+        normalise(gamma, beta, x),
+        F.layer_norm(x, (6,), gamma, beta, 1e-5),
+        "Four texts of five words: your result differs from torch's. Mean and variance run over "
+        "the last axis; gamma multiplies and beta is added afterwards.",
+    )
+checks_passed("LayerNorm")
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_LayerNorm_batches", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of LayerNorm: no, one, two and three leading axes; several widths; float64.
+### BEGIN HIDDEN TESTS
+@probe
+def normalise(gamma, beta, x):
+    layer = LayerNorm(x.shape[-1]).double()
+    with torch.no_grad():
+        layer.load_state_dict({"gamma": gamma, "beta": beta}, strict=False)
+        return layer(x)
+
+
+rng = check_rng()
+for shape in ((3, 5), (1, 7), (4, 1, 6), (2, 3, 5), (2, 4, 3, 6), (5, 1, 2, 3, 4), (6, 6, 6)):
+    gamma, beta = (torch.tensor(rng.normal(size=shape[-1])) for _ in range(2))
+    x = torch.tensor(2 * rng.normal(size=shape) - 1)
+    assert_close(
+        normalise(gamma, beta, x),
+        F.layer_norm(x, shape[-1:], gamma, beta, 1e-5),
+        f"x of shape {shape} in float64. Any number of leading axes is allowed; mean and variance "
+        "belong to one word each, and the precision of x is kept.",
+    )
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_LayerNorm_eps", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of LayerNorm: what eps is, and where it stands.
+### BEGIN HIDDEN TESTS
+@probe
+def normalise(gamma, beta, x, eps):
+    layer = (LayerNorm(x.shape[-1]) if eps is None else LayerNorm(x.shape[-1], eps=eps)).double()
+    with torch.no_grad():
+        layer.load_state_dict({"gamma": gamma, "beta": beta}, strict=False)
+        return layer(x)
+
+
+rng = check_rng()
+gamma, beta = (torch.tensor(rng.normal(size=6)) for _ in range(2))
+noise = torch.tensor(rng.normal(size=(2, 3, 6)))
+with check("eps as it is given", points=1):
+    for eps in (0.5, 1e-12):
+        assert_close(
+            normalise(gamma, beta, noise, eps),
+            F.layer_norm(noise, (6,), gamma, beta, eps),
+            f"With eps = {eps} the result differs. Is eps used, and added to the variance, inside "
+            "the root?",
+        )
+with check("the default of eps", points=1):
+    assert_close(
+        normalise(gamma, beta, 3e-3 * noise, None),
+        F.layer_norm(3e-3 * noise, (6,), gamma, beta, 1e-5),
+        "Without eps it should be 1e-5. The inputs of this check are so small that it counts.",
+    )
+checks_passed("LayerNorm")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_LayerNorm_gradients", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of LayerNorm: gradients to x, gamma and beta, also for a word of equal features.
+### BEGIN HIDDEN TESTS
+@probe
+def result_and_gradients(gamma, beta, x, direction):
+    layer = LayerNorm(x.shape[-1]).double()
+    layer.load_state_dict({"gamma": gamma, "beta": beta}, strict=False)
+    x = x.clone().requires_grad_()
+    y = layer(x)
+    if y.requires_grad:
+        (y * direction).sum().backward()
+    grads = {name: parameter.grad for name, parameter in layer.named_parameters()}
+    return y.detach(), x.grad, grads.get("gamma"), grads.get("beta")
+
+
+rng = check_rng()
+gamma, beta = (torch.tensor(rng.normal(size=6)) for _ in range(2))
+x, direction = (torch.tensor(rng.normal(size=(2, 4, 6))) for _ in range(2))
+constant = x.clone()
+constant[1, 2] = 3.0  # a word whose features are all equal: variance 0
+for given, what in ((x, "ordinary words"), (constant, "a word whose features are all equal")):
+    leaves = [one.clone().requires_grad_() for one in (given, gamma, beta)]
+    y = F.layer_norm(leaves[0], (6,), *leaves[1:], 1e-5)
+    (y * direction).sum().backward()
+    found = result_and_gradients(gamma, beta, given, direction)
+    message = (
+        f"The inputs hold {what}. The result and all gradients should be those of torch's layer: "
+        "finite, and with nothing detached or treated as a constant."
+    )
+    names = ("the result", "the gradient of x", "the gradient of gamma", "the gradient of beta")
+    expected = (y.detach(), *(leaf.grad for leaf in leaves))
+    for one, other, name in zip(found, expected, names):
+        assert_close(one, other, message, name=name, rtol=1e-6, atol=1e-8)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_LayerNorm_state", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of LayerNorm: x unchanged; nothing remembered; the same in both modes.
+### BEGIN HIDDEN TESTS
+@probe
+def three_calls(x, other):
+    layer = LayerNorm(x.shape[-1]).double()
+    with torch.no_grad():
+        first = layer(x)
+        layer(other)
+        again = layer(x)
+        layer.eval()
+        return x, first, again, layer(x)
+
+
+rng = check_rng()
+x, other = (torch.tensor(rng.normal(size=(3, 4, 6))) for _ in range(2))
+expected = F.layer_norm(x, (6,))
+x_after, first, again, evaluated = three_calls(x.clone(), 5 * other + 2)
+assert_equal(x_after, x, "x is changed by the call.", name="x")
+assert_close(first, expected, "A new layer should just normalise.")
+assert_close(again, expected, "Another text came between: layer norm remembers nothing.")
+assert_close(evaluated, expected, "In evaluation mode the result should be the same.")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# A mean over the last axis loses that axis, and then it cannot be subtracted from `x` any more.
+# Look for the argument of `mean` that keeps it with length 1. The variance is the mean of the
+# squared differences; you have these differences already. `nn.Parameter(...)` around a tensor, set
+# as an attribute, makes it trainable.
+#
+# </details>
+
+# %% [markdown]
+# ### Short answer 1: `answer_norm`
+#
+# A new `LayerNorm` (gamma ones, beta zeros) works on "the black cat is sleeping", with 64 random
+# features of size 1 for each word. Which of these changes has a large effect on the result for
+# "cat"?
+#
+# - a) All features of "cat" are multiplied by 10.
+# - b) 3 is added to all features of "cat".
+# - c) "black" is replaced by another word.
+# - d) One of the features of "cat" is set to 100.
+
+# %% nbgrader={"grade": false, "grade_id": "answer_norm", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+### BEGIN SOLUTION
+answer_norm = "d"
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_answer_norm", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+check_answer("answer_norm", answer_norm)
+
+# %% tags=["demonstration"]
+x = torch.randn(5, 64, generator=torch.Generator().manual_seed(1))  # the black cat is sleeping
+cases = {name: x.clone() for name in ("times 10", "plus 3", "other neighbour", "one feature 100")}
+cases["times 10"][2] *= 10
+cases["plus 3"][2] += 3
+cases["other neighbour"][1] = 5.0
+cases["one feature 100"][2, 0] = 100.0
+with torch.no_grad():
+    before = LayerNorm(64)(x)[2]
+    changes = {name: (LayerNorm(64)(y)[2] - before).abs() for name, y in cases.items()}
+for name, change in changes.items():
+    print(f"{name:16s} largest change of cat: {change.max():.4f}   median: {change.median():.4f}")
+assert changes["one feature 100"].max() > 5 and changes["one feature 100"].median() > 0.3
+assert max(change.max() for name, change in changes.items() if name != "one feature 100") < 1e-3
+
+# %% [markdown]
+# Layer norm forgets how large a word's numbers are and what their mean is. It keeps their pattern.
+# One huge feature makes all others small. And no word sees its neighbours: this will matter in
+# section 9.
+#
+# Batch norm has the same formula with the axes changed: it takes mean and variance of one feature
+# over many texts. Then a text's result depends on which other texts are in the batch, and a second
+# set of numbers is needed for evaluation. Layer norm needs neither.
+#
+# ## 3. The feed-forward network
+#
+# "The animal didn't cross the street because it was too tired." Attention can bring "animal" to
+# "it". But it brings only an average of values. What follows from that (it is alive, it can be
+# tired) must be computed. The **feed-forward network** does this, for each word by itself: make
+# the vector wider (from $d_{model}$ to $d_{ff}$, often four times as wide), make negative numbers
+# 0, come back.
+#
+# $$\operatorname{FFN}(x) = \operatorname{ReLU}(x W_1 + b_1)\, W_2 + b_2,
+# \qquad \operatorname{ReLU}(z) = \max(0, z)$$
+
+# %% [markdown]
+# ### Exercise 2: `FeedForward`
+#
+# Difficulty: ●○○○○ &nbsp; Importance: ●●●●○ &nbsp; You should spend up to 10 minutes on it.
+#
+# - `FeedForward(d_model, d_ff)`: `linear1` is `nn.Linear(d_model, d_ff)` and `linear2` is
+#   `nn.Linear(d_ff, d_model)`, both with bias.
+# - `forward(x)`: `(..., n, d_model)` to `(..., n, d_model)`: `linear1`, ReLU, `linear2`.
+# - Graded: the values for any number of leading axes, both parts, gradients, float64 (after
+#   `.double()`), the same result in training and evaluation mode (no dropout), `x` unchanged. No
+#   errors are graded.
+
+
+# %% nbgrader={"grade": false, "grade_id": "FeedForward", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+class FeedForward(nn.Module):
+    """Two linear layers with ReLU between them, for each word by itself.
+
+    Parts linear1: nn.Linear(d_model, d_ff), linear2: nn.Linear(d_ff, d_model).
+    """
+
+    def __init__(self, d_model, d_ff):
+        ### BEGIN SOLUTION
+        super().__init__()
+        self.linear1 = nn.Linear(d_model, d_ff)
+        self.linear2 = nn.Linear(d_ff, d_model)
+        ### END SOLUTION
+
+    def forward(self, x):
+        """Work on each word.
+
+        Args:
+            x: (..., n, d_model).
+
+        Returns:
+            (..., n, d_model).
+        """
+        ### BEGIN SOLUTION
+        return self.linear2(torch.relu(self.linear1(x)))
+        ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_FeedForward", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+@probe
+def parts_of(d_model, d_ff):
+    network = FeedForward(d_model, d_ff)
+    return {name: list(parameter.shape) for name, parameter in network.named_parameters()}
+
+
+@probe
+def forward(parameters, x):
+    network = FeedForward(2, 3)
+    with torch.no_grad():
+        network.load_state_dict(parameters, strict=False)
+        return network(x)
+
+
+shapes = {
+    "linear1.weight": [3, 2],
+    "linear1.bias": [3],
+    "linear2.weight": [2, 3],
+    "linear2.bias": [2],
+}
+found = parts_of(2, 3)
+assert_equal(
+    {name: found.get(name) for name in shapes},
+    shapes,
+    "linear1 should be nn.Linear(d_model, d_ff) and linear2 nn.Linear(d_ff, d_model), with bias.",
+    name="the parameters",
+)
+parameters = {
+    "linear1.weight": torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 2.0]]),
+    "linear1.bias": torch.tensor([0.0, 0.5, -1.0]),
+    "linear2.weight": torch.tensor([[1.0, 2.0, -3.0], [0.0, -1.0, 0.0]]),
+    "linear2.bias": torch.tensor([0.25, -0.5]),
+}
+assert_close(
+    forward(parameters, torch.tensor([[1.0, -2.0], [-1.0, 1.0], [2.0, 3.0]])),
+    torch.tensor([[1.25, -0.5], [-2.75, -2.0], [0.25, -4.0]]),
+    "Three words, worked out by hand: for the first, linear1 gives 1, -1.5, -6. ReLU makes 1, 0, 0 "
+    "of it. linear2 gives 1.25, -0.5, and these are the result: no second ReLU, no residual.",
+)
+checks_passed("FeedForward")
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_FeedForward_values", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of FeedForward: several leading axes and widths, float64, both modes, x unchanged.
+### BEGIN HIDDEN TESTS
+@probe
+def forward(parameters, x, d_ff):
+    network = FeedForward(x.shape[-1], d_ff).double()
+    with torch.no_grad():
+        network.load_state_dict(parameters, strict=False)
+        trained = network(x)
+        network.eval()
+        return trained, network(x), x
+
+
+rng = check_rng()
+cases = [((3, 4), 6), ((1, 6), 6), ((2, 5, 4), 7), ((2, 3, 5, 6), 4), ((2, 1, 3, 5, 3), 16)]
+for shape, d_ff in cases:
+    d_model = shape[-1]
+    sizes = {
+        "linear1.weight": (d_ff, d_model),
+        "linear1.bias": d_ff,
+        "linear2.weight": (d_model, d_ff),
+        "linear2.bias": d_model,
+    }
+    parameters = {name: torch.tensor(rng.normal(size=size)) for name, size in sizes.items()}
+    x = torch.tensor(rng.normal(size=shape))
+    reference = nn.TransformerEncoderLayer(d_model, 1, d_ff)
+    reference = nn.Sequential(reference.linear1, nn.ReLU(), reference.linear2).double()
+    reference.load_state_dict(
+        {name.replace("linear1", "0").replace("linear2", "2"): p for name, p in parameters.items()}
+    )
+    with torch.no_grad():
+        expected = reference(x)
+    message = f"x of shape {shape}, d_ff = {d_ff}: linear1, ReLU, linear2, in the precision of x."
+    trained, evaluated, x_after = forward(parameters, x.clone(), d_ff)
+    assert_close(trained, expected, message)
+    assert_close(evaluated, expected, "In evaluation mode: " + message)
+    assert_equal(x_after, x, "x is changed by the call.", name="x")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_FeedForward_gradients", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of FeedForward: gradients to x and to all four parameters.
+### BEGIN HIDDEN TESTS
+@probe
+def gradients(parameters, x, direction):
+    network = FeedForward(4, 6).double()
+    network.load_state_dict(parameters, strict=False)
+    x = x.clone().requires_grad_()
+    y = network(x)
+    if y.requires_grad:
+        (y * direction).sum().backward()
+    found = {name: parameter.grad for name, parameter in network.named_parameters()}
+    return {"x": x.grad} | {name: found.get(name) for name in parameters}
+
+
+rng = check_rng()
+sizes = {
+    "linear1.weight": (6, 4),
+    "linear1.bias": 6,
+    "linear2.weight": (4, 6),
+    "linear2.bias": 4,
+}
+parameters = {name: torch.tensor(rng.normal(size=size)) for name, size in sizes.items()}
+x, direction = (torch.tensor(rng.normal(size=(2, 5, 4))) for _ in range(2))
+leaves = {name: one.clone().requires_grad_() for name, one in [("x", x), *parameters.items()]}
+w1, b1, w2, b2 = (leaves[name] for name in sizes)
+(F.linear(F.linear(leaves["x"], w1, b1).clamp(min=0), w2, b2) * direction).sum().backward()
+found = gradients(parameters, x, direction)
+for name, leaf in leaves.items():
+    message = "Gradients should flow to x and to every parameter: is something detached?"
+    assert_close(found[name], leaf.grad, message, name=f"the gradient of {name}")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# The class has two lines in its constructor, after `super().__init__()`, and one in `forward`. An
+# `nn.Linear` works on the last axis and leaves all others alone, so nothing must be reshaped.
+#
+# </details>
+
+# %% [markdown]
+# **Predict, then run.** The words of a sentence are shuffled before they go into a `FeedForward`.
+# Do the results change, or only their order? And if one word is replaced, how many of the five
+# results change?
+
+# %%
+torch.manual_seed(0)
+network = FeedForward(16, 64)
+x = torch.randn(5, 16)  # the black cat is sleeping
+shuffled = torch.tensor([4, 2, 0, 3, 1])
+with torch.no_grad():
+    same = torch.allclose(network(x)[shuffled], network(x[shuffled]), atol=1e-6)
+    replaced = x.clone()
+    replaced[1] = torch.randn(16)  # another word instead of "black"
+    changed = (network(replaced) - network(x)).abs().amax(-1) > 1e-6
+print("shuffling only changes the order:", same)
+print("results that change:", [word for word, yes in zip(words, changed) if yes])
+
+# %% [markdown]
+# ## 4. The block, and two orders for it
+#
+# Now put the parts together. The paper of 2017 adds first and normalises afterwards. This is
+# called **post-norm**. $\operatorname{MHA}$ is the multi-head attention of lesson 5:
+#
+# $$h = \operatorname{LN}_1(x + \operatorname{MHA}(x)), \qquad
+# y = \operatorname{LN}_2(h + \operatorname{FFN}(h)) \qquad \text{(post-norm)}$$
+#
+# Nearly all newer models normalise what goes **into** a part, and leave the sum alone. This is
+# called **pre-norm**:
+#
+# $$h = x + \operatorname{MHA}(\operatorname{LN}_1(x)), \qquad
+# y = h + \operatorname{FFN}(\operatorname{LN}_2(h)) \qquad \text{(pre-norm)}$$
+#
+# ```
+#  post-norm                                  pre-norm
+#
+#  x ──┬── MHA ──(+)── LN1 ── h               x ──┬── LN1 ── MHA ──(+)── h
+#      └──────────┘                               └─────────────────┘
+#  h ──┬── FFN ──(+)── LN2 ── y               h ──┬── LN2 ── FFN ──(+)── y
+#      └──────────┘                               └─────────────────┘
+# ```
+#
+# Follow the lower line, the **residual path**. In pre-norm $x$ comes through to the end of the
+# stack with nothing in its way but plus signs. In post-norm it passes a norm at each step.
+# Remember this for section 8.
+
+# %% [markdown]
+# ### Exercise 3: `TransformerBlock`
+#
+# Difficulty: ●●●○○ &nbsp; Importance: ●●●●● &nbsp; You should spend up to 20-30 minutes on it.
+#
+# - `TransformerBlock(d_model, num_heads, d_ff, norm_first=False)`. Its parts are `attention`
+#   (`MultiHeadAttention` of lesson 5), `norm1` and `norm2` (two `LayerNorm`s of your own),
+#   `feed_forward` (your `FeedForward`). One object each.
+# - `forward(x, mask=None)`: `x` is `(..., n, d_model)`. Returns `(output, weights)`: the output
+#   `(..., n, d_model)` and the weights of all heads `(..., num_heads, n, n)`.
+# - `norm_first=False`: post-norm, as in the paper. `norm_first=True`: pre-norm. Nothing else is
+#   added: no dropout, and no further norm at the end.
+# - `mask`: boolean, `True` = may attend, all shapes that lesson 5's layer takes. A word that may
+#   attend to nothing gets the weights 0, and no NaN.
+# - Graded: both orders equal `nn.TransformerEncoderLayer` (dropout 0) with the same weights; all
+#   masks; any number of leading axes; gradients; float64 (after `.double()`); `x` and `mask`
+#   unchanged; the same in training and evaluation mode. No errors are graded.
+
+
+# %% nbgrader={"grade": false, "grade_id": "TransformerBlock", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+class TransformerBlock(nn.Module):
+    """Attention and feed-forward, each with a residual connection and a layer norm.
+
+    Parts attention, norm1, feed_forward, norm2. Post-norm; pre-norm when norm_first.
+    """
+
+    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
+        ### BEGIN SOLUTION
+        super().__init__()
+        self.attention = MultiHeadAttention(d_model, num_heads)
+        self.norm1 = LayerNorm(d_model)
+        self.feed_forward = FeedForward(d_model, d_ff)
+        self.norm2 = LayerNorm(d_model)
+        self.norm_first = norm_first
+        ### END SOLUTION
+
+    def forward(self, x, mask=None):
+        """One block.
+
+        Args:
+            x: (..., n, d_model).
+            mask: boolean, True = may attend, as in MultiHeadAttention.
+
+        Returns:
+            output (..., n, d_model) and weights (..., num_heads, n, n).
+        """
+        ### BEGIN SOLUTION
+        if self.norm_first:
+            change, weights = self.attention(self.norm1(x), mask=mask)
+            x = x + change
+            return x + self.feed_forward(self.norm2(x)), weights
+        change, weights = self.attention(x, mask=mask)
+        x = self.norm1(x + change)
+        return self.norm2(x + self.feed_forward(x)), weights
+        ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_TransformerBlock", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Two texts of five words, twelve features, three heads; compared with torch's own block.
+@probe
+def parts_of(d_model, num_heads, d_ff):
+    block = TransformerBlock(d_model, num_heads, d_ff)
+    return {name: list(parameter.shape) for name, parameter in block.named_parameters()}
+
+
+@probe
+def forward(parameters, norm_first, x):
+    block = TransformerBlock(12, 3, 20, norm_first)
+    with torch.no_grad():
+        block.load_state_dict(parameters, strict=False)
+        return block(x)
+
+
+linear = {
+    "attention.W_q": "q",
+    "attention.W_k": "k",
+    "attention.W_v": "v",
+    "attention.W_o": "self_attn.out_proj",
+    "feed_forward.linear1": "linear1",
+    "feed_forward.linear2": "linear2",
+}
+shapes = {f"{name}.weight": [12, 12] for name in list(linear)[:4]}
+shapes |= {f"{name}.bias": [12] for name in list(linear)[:4]}
+shapes |= {"feed_forward.linear1.weight": [20, 12], "feed_forward.linear1.bias": [20]}
+shapes |= {"feed_forward.linear2.weight": [12, 20], "feed_forward.linear2.bias": [12]}
+shapes |= {f"norm{i}.{name}": [12] for i in (1, 2) for name in ("gamma", "beta")}
+with check("the four parts", points=1):
+    found = parts_of(12, 3, 20)
+    assert_equal(
+        {name: found.get(name) for name in shapes},
+        shapes,
+        "The parts should be attention, norm1, feed_forward and norm2, each an object of its own: "
+        "your LayerNorm and FeedForward, and lesson 5's MultiHeadAttention.",
+        name="the parameters",
+    )
+rng = check_rng()
+parameters = {
+    name: torch.tensor((0.4 if name.endswith("weight") else 1) * rng.normal(size=shape)).float()
+    for name, shape in shapes.items()
+}
+x = torch.tensor(rng.normal(size=(2, 5, 12))).float()
+for norm_first, kind in ((False, "Post-norm"), (True, "Pre-norm")):
+    theirs = nn.TransformerEncoderLayer(12, 3, 20, 0.0, batch_first=True, norm_first=norm_first)
+    state = {f"{other}.{p}": parameters[f"{one}.{p}"] for one, other in linear.items()
+             for p in ("weight", "bias")}  # fmt: skip
+    for p in ("weight", "bias"):  # torch keeps the three projections in one matrix
+        state[f"self_attn.in_proj_{p}"] = torch.cat([state.pop(f"{i}.{p}") for i in "qkv"])
+    for i in (1, 2):
+        state[f"norm{i}.weight"] = parameters[f"norm{i}.gamma"]
+        state[f"norm{i}.bias"] = parameters[f"norm{i}.beta"]
+    theirs.load_state_dict(state)
+    with torch.no_grad():
+        expected = theirs(x)
+        seen = theirs.norm1(x) if norm_first else x
+        _, expected_weights = theirs.self_attn(seen, seen, seen, average_attn_weights=False)
+    with check(f"{kind}: the output", points=1):
+        both = forward(parameters, norm_first, x)
+        assert_close(
+            both[0] if isinstance(both, (tuple, list)) else both,
+            expected,
+            f"{kind}: the output differs from torch's. Follow the two formulas above from left to "
+            "right: what goes into each part, what is added to what, and where do the norms stand?",
+            name="the output",
+        )
+    with check(f"{kind}: the weights", points=0.5):
+        both = forward(parameters, norm_first, x)
+        assert_close(
+            both[1] if isinstance(both, (tuple, list)) else None,
+            expected_weights,
+            f"{kind}: the second result should be the weights of every head, (batch, num_heads, n, "
+            "n), as the attention gives them.",
+            name="the weights",
+        )
+checks_passed("TransformerBlock")
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_TransformerBlock_batches", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of TransformerBlock: leading axes, sizes, float64, both modes, norm_first.
+### BEGIN HIDDEN TESTS
+@probe
+def forward(parameters, sizes, norm_first, x):
+    how = {} if norm_first is None else {"norm_first": norm_first}
+    block = TransformerBlock(*sizes, **how).double()
+    with torch.no_grad():
+        block.load_state_dict(parameters, strict=False)
+        trained = block(x)
+        block.eval()
+        return trained, block(x)
+
+
+def parameters_for(rng, d_model, d_ff):
+    sizes = {f"attention.W_{name}": (d_model, d_model) for name in "qkvo"}
+    sizes |= {"feed_forward.linear1": (d_ff, d_model), "feed_forward.linear2": (d_model, d_ff)}
+    made = {}
+    for name, size in sizes.items():
+        made[f"{name}.weight"] = torch.tensor(rng.normal(size=size) / math.sqrt(size[1]))
+        made[f"{name}.bias"] = torch.tensor(rng.normal(size=size[0]))
+    for name in ("norm1.gamma", "norm1.beta", "norm2.gamma", "norm2.beta"):
+        made[name] = torch.tensor(rng.normal(size=d_model))
+    return made
+
+
+def by_torch(p, num_heads, norm_first, x):
+    """Output and weights, from torch's functions."""
+    d_model = x.shape[-1]
+
+    def attend(y):
+        Q, K, V = (
+            F.linear(y, p[f"attention.W_{i}.weight"], p[f"attention.W_{i}.bias"])
+            .unflatten(-1, (num_heads, -1))
+            .transpose(-2, -3)
+            for i in "qkv"
+        )
+        weights = torch.softmax(Q @ K.mT / (d_model // num_heads) ** 0.5, -1)
+        joined = (weights @ V).transpose(-2, -3).flatten(-2)
+        return F.linear(joined, p["attention.W_o.weight"], p["attention.W_o.bias"]), weights
+
+    def feed(y):
+        one, two = (f"feed_forward.linear{i}" for i in (1, 2))
+        hidden = F.linear(y, p[f"{one}.weight"], p[f"{one}.bias"]).relu()
+        return F.linear(hidden, p[f"{two}.weight"], p[f"{two}.bias"])
+
+    def norm(i, y):
+        return F.layer_norm(y, (d_model,), p[f"norm{i}.gamma"], p[f"norm{i}.beta"], 1e-5)
+
+    if norm_first:
+        change, weights = attend(norm(1, x))
+        middle = x + change
+        return middle + feed(norm(2, middle)), weights
+    change, weights = attend(x)
+    middle = norm(1, x + change)
+    return norm(2, middle + feed(middle)), weights
+
+
+rng = check_rng()
+for lead, n, sizes in (
+    ((), 5, (12, 3, 7)),
+    ((4,), 3, (8, 8, 20)),
+    ((1,), 6, (6, 1, 6)),
+    ((2, 3), 4, (12, 4, 30)),
+    ((2, 1, 3), 2, (4, 2, 5)),
+    ((3,), 1, (6, 2, 9)),
+):
+    x = torch.tensor(rng.normal(size=(*lead, n, sizes[0])))
+    parameters = parameters_for(rng, sizes[0], sizes[2])
+    for norm_first in (None, False, True):
+        expected, expected_weights = by_torch(parameters, sizes[1], norm_first, x)
+        how = "" if norm_first is None else f", norm_first={norm_first}"
+        message = (
+            f"TransformerBlock{(*sizes,)}{how} and x of shape {tuple(x.shape)} in float64: any "
+            "number of leading axes is allowed, post-norm is the default, and training and "
+            "evaluation mode give the same."
+        )
+        for output, weights in forward(parameters, sizes, norm_first, x):
+            assert_close(output, expected, message, name="the output")
+            assert_close(weights, expected_weights, message, name="the weights")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_TransformerBlock_masks", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of TransformerBlock: masks of every shape, and words that may attend to nothing.
+### BEGIN HIDDEN TESTS
+@probe
+def forward(parameters, norm_first, x, mask):
+    block = TransformerBlock(12, 3, 7, norm_first).double()
+    with torch.no_grad():
+        block.load_state_dict(parameters, strict=False)
+        return block(x, mask=mask), block(x, mask), x, mask
+
+
+def by_torch(p, norm_first, x, mask):
+    """Output and weights; mask (..., 3 or 1, n, n) with a head axis."""
+
+    def attend(y):
+        Q, K, V = (
+            torch.stack(
+                F.linear(y, p[f"attention.W_{i}.weight"], p[f"attention.W_{i}.bias"]).chunk(3, -1),
+                dim=-3,
+            )
+            for i in "qkv"
+        )
+        V = torch.cat([V, torch.eye(n, dtype=V.dtype).expand(*V.shape[:-1], -1)], -1)
+        both = F.scaled_dot_product_attention(Q, K, V, mask.expand(*Q.shape[:-1], n))
+        heads, weights = both[..., :4], both[..., 4:]
+        joined = torch.cat(heads.unbind(-3), -1)
+        return F.linear(joined, p["attention.W_o.weight"], p["attention.W_o.bias"]), weights
+
+    def feed(y):
+        one, two = (f"feed_forward.linear{i}" for i in (1, 2))
+        hidden = F.linear(y, p[f"{one}.weight"], p[f"{one}.bias"]).relu()
+        return F.linear(hidden, p[f"{two}.weight"], p[f"{two}.bias"])
+
+    def norm(i, y):
+        return F.layer_norm(y, (12,), p[f"norm{i}.gamma"], p[f"norm{i}.beta"], 1e-5)
+
+    if norm_first:
+        change, weights = attend(norm(1, x))
+        middle = x + change
+        return middle + feed(norm(2, middle)), weights
+    change, weights = attend(x)
+    middle = norm(1, x + change)
+    return norm(2, middle + feed(middle)), weights
+
+
+rng = check_rng()
+sizes = {f"attention.W_{name}": (12, 12) for name in "qkvo"}
+sizes |= {"feed_forward.linear1": (7, 12), "feed_forward.linear2": (12, 7)}
+p = {}
+for name, size in sizes.items():
+    p[f"{name}.weight"] = torch.tensor(rng.normal(size=size) / math.sqrt(size[1]))
+    p[f"{name}.bias"] = torch.tensor(rng.normal(size=size[0]))
+for name in ("norm1.gamma", "norm1.beta", "norm2.gamma", "norm2.beta"):
+    p[name] = torch.tensor(rng.normal(size=12))
+n = 5
+x = torch.tensor(rng.normal(size=(2, n, 12)))
+causal = torch.ones(n, n, dtype=torch.bool).tril()
+lengths = torch.arange(n) < torch.tensor([3, 4])[:, None, None]  # (batch, 1, n)
+per_head = torch.tensor(rng.random((2, 3, n, n)) < 0.5)
+per_head |= torch.eye(n, dtype=torch.bool).roll(1, 0)  # each word may look at least at one
+nothing = causal.clone()
+nothing[2] = False  # the third word may attend to nothing
+one_text = torch.stack([torch.zeros(1, n, dtype=torch.bool), lengths[1]])  # text 0: nothing at all
+for norm_first, kind in ((False, "post-norm"), (True, "pre-norm")):
+    with check(f"one mask for all heads, {kind}", points=0.5):
+        one_word = torch.tensor([True, False, True, True, False])
+        for mask in (causal, one_word, lengths, lengths & causal):
+            full = mask[:, None] if mask.ndim == 3 else mask.expand(n, n)
+            (output, weights), *_ = forward(p, norm_first, x, mask)
+            expected, expected_weights = by_torch(p, norm_first, x, full)
+            message = (
+                f"A mask of shape {tuple(mask.shape)}, norm_first={norm_first}: pass it on to the "
+                "attention as it is."
+            )
+            assert_close(weights, expected_weights, message, name="the weights")
+            assert_close(output, expected, message, name="the output")
+    with check(f"a mask for each head, {kind}", points=0.5):
+        expected, expected_weights = by_torch(p, norm_first, x, per_head)
+        message = f"A mask (batch, num_heads, n, n), norm_first={norm_first}."
+        by_name, by_place, x_after, mask_after = forward(p, norm_first, x.clone(), per_head.clone())
+        for output, weights in (by_name, by_place):
+            assert_close(weights, expected_weights, message, name="the weights")
+            assert_close(output, expected, message, name="the output")
+        assert_equal(x_after, x, "x is changed by the call.", name="x")
+        assert_equal(mask_after, per_head, "The mask is changed by the call.", name="the mask")
+    with check(f"nothing to attend to, {kind}", points=0.5):
+        for mask, full in ((nothing, nothing), (one_text, one_text[:, None])):
+            (output, weights), *_ = forward(p, norm_first, x, mask)
+            expected, expected_weights = by_torch(p, norm_first, x, full)
+            message = (
+                "A word that may attend to nothing: its weights are 0, and the attention gives the "
+                "bias of W_o for it. The residual and the feed-forward go on as usual."
+            )
+            assert_close(weights, expected_weights, message, name="the weights")
+            assert_close(output, expected, message, name="the output")
+checks_passed("TransformerBlock")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_TransformerBlock_gradients", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of TransformerBlock: gradients to x and all parameters, through both results, also
+# where a word may attend to nothing.
+### BEGIN HIDDEN TESTS
+@probe
+def gradients(parameters, norm_first, x, mask, toward_output, toward_weights):
+    block = TransformerBlock(6, 2, 7, norm_first).double()
+    block.load_state_dict(parameters, strict=False)
+    x = x.clone().requires_grad_()
+    output, weights = block(x, mask)
+    total = (output * toward_output).sum() + (weights * toward_weights).sum()
+    if total.requires_grad:
+        total.backward()
+    found = {name: parameter.grad for name, parameter in block.named_parameters()}
+    return {"x": x.grad} | {name: found.get(name) for name in parameters}
+
+
+def by_torch(p, norm_first, x, mask, toward_output, toward_weights):
+    def attend(y):
+        Q, K, V = (
+            F.linear(y, p[f"attention.W_{i}.weight"], p[f"attention.W_{i}.bias"])
+            .unflatten(-1, (2, 3))
+            .transpose(-2, -3)
+            for i in "qkv"
+        )
+        V = torch.cat([V, torch.eye(4, dtype=V.dtype).expand(2, 2, 4, 4)], -1)
+        both = F.scaled_dot_product_attention(Q, K, V, mask.expand(2, 2, 4, 4))
+        joined = both[..., :3].transpose(-2, -3).flatten(-2)
+        change = F.linear(joined, p["attention.W_o.weight"], p["attention.W_o.bias"])
+        return change, both[..., 3:]
+
+    def feed(y):
+        one, two = (f"feed_forward.linear{i}" for i in (1, 2))
+        hidden = F.linear(y, p[f"{one}.weight"], p[f"{one}.bias"]).relu()
+        return F.linear(hidden, p[f"{two}.weight"], p[f"{two}.bias"])
+
+    def norm(i, y):
+        return F.layer_norm(y, (6,), p[f"norm{i}.gamma"], p[f"norm{i}.beta"], 1e-5)
+
+    change, weights = attend(norm(1, x) if norm_first else x)
+    middle = x + change if norm_first else norm(1, x + change)
+    output = middle + feed(norm(2, middle) if norm_first else middle)
+    output = output if norm_first else norm(2, output)
+    ((output * toward_output).sum() + (weights * toward_weights).sum()).backward()
+
+
+rng = check_rng()
+sizes = {f"attention.W_{name}": (6, 6) for name in "qkvo"}
+sizes |= {"feed_forward.linear1": (7, 6), "feed_forward.linear2": (6, 7)}
+p = {}
+for name, size in sizes.items():
+    p[f"{name}.weight"] = torch.tensor(rng.normal(size=size) / math.sqrt(size[1]))
+    p[f"{name}.bias"] = torch.tensor(rng.normal(size=size[0]))
+for name in ("norm1.gamma", "norm1.beta", "norm2.gamma", "norm2.beta"):
+    p[name] = torch.tensor(rng.normal(size=6))
+x, toward_output = (torch.tensor(rng.normal(size=(2, 4, 6))) for _ in range(2))
+toward_weights = torch.tensor(rng.normal(size=(2, 2, 4, 4)))
+everything = torch.ones(4, 4, dtype=torch.bool)
+nothing = everything.tril()
+nothing[1] = False
+for norm_first in (False, True):
+    for mask, what in ((everything, "all allowed"), (nothing, "one word with nothing to see")):
+        leaves = {name: one.clone().requires_grad_() for name, one in [("x", x), *p.items()]}
+        by_torch(leaves, norm_first, leaves["x"], mask, toward_output, toward_weights)
+        found = gradients(p, norm_first, x, mask, toward_output, toward_weights)
+        for name, leaf in leaves.items():
+            message = (
+                f"norm_first={norm_first}, {what}: gradients should flow from output and weights "
+                "to x and to every parameter, and be finite."
+            )
+            assert_close(
+                found[name],
+                leaf.grad,
+                message,
+                name=f"the gradient of {name}",
+                rtol=1e-6,
+                atol=1e-8,
+            )
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Write the pre-norm branch and the post-norm branch as two separate pieces of `forward`. Each has
+# two steps, one a part. In the second step the residual starts from the result of the **first**
+# step. The attention returns two things; keep both. Draw the arrows of the formula on paper if
+# you lose the thread.
+#
+# </details>
+#
+# The check above put the same numbers into `nn.TransformerEncoderLayer`, in both orders, and got
+# the same results. So your block **is** torch's block (without its dropout). One thing to
+# remember when you use torch's: in its `src_mask` a boolean `True` means **hidden**, the opposite
+# of this course.
+
+# %% [markdown]
+# ### Short answer 2: `answer_parameters`
+#
+# How many parameters does `TransformerBlock(64, 8, 256)` have? Count on paper: four linear layers
+# with bias in the attention, two linear layers with bias in the feed-forward, and the norms.
+#
+# - a) 49,152
+# - b) 49,856
+# - c) 49,984
+# - d) 166,464
+
+# %% nbgrader={"grade": false, "grade_id": "answer_parameters", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+### BEGIN SOLUTION
+answer_parameters = "c"
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_answer_parameters", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+check_answer("answer_parameters", answer_parameters)
+
+# %% tags=["demonstration"]
+block = TransformerBlock(64, 8, 256)
+for name, part in block.named_children():
+    print(f"{name:13s}{sum(p.numel() for p in part.parameters()):8,d}")
+total = sum(p.numel() for p in block.parameters())
+theirs = sum(p.numel() for p in nn.TransformerEncoderLayer(64, 8, 256).parameters())
+print(f"{'together':13s}{total:8,d}   torch's block: {theirs:,d}")
+assert total == theirs
+
+# %% [markdown]
+# With $d_{ff} = 4\, d_{model}$ the feed-forward has about twice as many parameters as the
+# attention. In most transformers, most of the parameters are there and not in the attention.
+#
+# ## 5. A stack learns to sort
+#
+# Now build something from your blocks. The task: **read ten digits, write them in order.**
+#
+# | position | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 |
+# |---|---|---|---|---|---|---|---|---|---|---|
+# | reads | 7 | 2 | 2 | 9 | 0 | 5 | 1 | 5 | 8 | 3 |
+# | writes | 0 | 1 | 2 | 2 | 3 | 5 | 5 | 7 | 8 | 9 |
+#
+# All ten answers are given at once, there is no loop. There are $10^{10}$ such texts and training
+# shows about 15,000 of them. So the model cannot learn them by heart. It must find a method.
+#
+# The stack: a vector for each digit, plus a learned vector for each position (lesson 7), then the
+# blocks, then a linear layer that gives a score to each digit. A pre-norm stack gets one more norm
+# after its last block, because nothing else keeps its sum small.
+
+
+# %% tags=["demonstration"]
+class Stack(nn.Module):
+    """Vectors for symbols and positions, blocks, and a score for each symbol."""
+
+    def __init__(self, depth=2, norm_first=False, d_model=64, n=10, symbols=10, d_ff=None):
+        super().__init__()
+        self.symbols = nn.Embedding(symbols, d_model)
+        self.positions = nn.Parameter(torch.randn(n, d_model))
+        sizes = d_model, 4, d_ff or 2 * d_model  # four heads
+        self.blocks = nn.ModuleList([TransformerBlock(*sizes, norm_first) for _ in range(depth)])
+        self.last_norm = LayerNorm(d_model) if norm_first else nn.Identity()
+        self.read = nn.Linear(d_model, symbols)
+
+    def forward(self, texts, masks=None):  # texts (batch, n); masks: one for each block, or None
+        x = self.symbols(texts) + self.positions  # (batch, n, d_model)
+        maps = []
+        for number, block in enumerate(self.blocks):
+            x, weights = block(x, None if masks is None else masks[number])
+            maps.append(weights)  # (batch, 4, n, n)
+        return self.read(self.last_norm(x)), maps  # scores (batch, n, symbols)
+
+
+def in_order(texts):
+    """The right answer: each text sorted."""
+    return texts.sort(-1).values
+
+
+# %% [markdown]
+# One function trains all models of this lesson, one function measures them on texts that they
+# have never seen. The learning rate can rise from 0 over the first steps. This is called
+# **warm-up**. It can also fall to 0 at the end.
+
+
+# %% tags=["demonstration"]
+def train(model, task, label, steps, lr=1e-2, warm_up=0, fall=False, batch=64, seed=0):
+    """Train on random texts; return the model and its accuracy on every batch, before the step."""
+    generator = torch.Generator().manual_seed(seed)
+    optimizer = torch.optim.Adam(model.parameters(), lr=lr)
+
+    def rate(step):
+        rising = min(1.0, (step + 1) / warm_up) if warm_up else 1.0
+        return min(rising, (steps - step) / (steps - warm_up)) if fall else rising
+
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, rate)
+    n, symbols = model.positions.shape[0], model.symbols.num_embeddings
+    right = []
+    for _ in progress(steps, label):
+        texts = torch.randint(symbols, (batch, n), generator=generator)
+        scores, _ = model(texts)
+        loss = F.cross_entropy(scores.flatten(0, 1), task(texts).flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+        right.append((scores.argmax(-1) == task(texts)).float().mean().item())
+    return model, np.array(right)
+
+
+def accuracy(model, task, masks=None):
+    """On 2000 new texts: share of right symbols, and share of texts without any mistake."""
+    n, symbols = model.positions.shape[0], model.symbols.num_embeddings
+    texts = torch.randint(symbols, (2000, n), generator=torch.Generator().manual_seed(9999))
+    with torch.no_grad():
+        right = model(texts, masks)[0].argmax(-1) == task(texts)
+    return right.float().mean().item(), right.all(-1).float().mean().item()
+
+
+def new_stack(seed=0, **how):
+    """A new stack with random weights from a seed."""
+    torch.manual_seed(seed)
+    return Stack(**how)
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers may differ a little on other machines, so this output is not compared.
+sorter, _ = train(new_stack(), in_order, "sort, two blocks", 240, warm_up=60, fall=True)
+symbols_right, texts_right = accuracy(sorter, in_order)
+print(f"new texts: digits right {symbols_right:.4f}, whole texts right {texts_right:.3f}")
+sample = torch.tensor([[7, 2, 2, 9, 0, 5, 1, 5, 8, 3]])
+with torch.no_grad():
+    print("reads ", *sample[0].tolist(), "\nwrites", *sorter(sample)[0].argmax(-1)[0].tolist())
+assert texts_right > 0.98
+
+# %% [markdown]
+# Nearly every text is sorted without a mistake. Two blocks, without any loop or comparison in the
+# code. **How does it do that?**
+#
+# ## 6. Reading the method
+#
+# Attention maps can be read. But what should stand on the axes? For one text one could draw ten
+# positions by ten positions. The sorted order is different in each text, so we average over 2000
+# texts, in two ways:
+#
+# - **by place**: how much weight goes from output position $p$ to input position $k$?
+# - **by digit**: how much weight does output position $p$ give to a 0, to a 1, ..., to a 9,
+#   wherever it stands? (Weight for each occurrence, scaled so that a row sums to 1.)
+#
+# **Predict, then run.** One of the two maps is nearly flat. Which one? And where in the other one
+# is the weight?
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+def by_place_and_digit(model, number):
+    """Two maps of one block's attention, heads averaged: (n, n) and (n, 10)."""
+    texts = torch.randint(10, (2000, 10), generator=torch.Generator().manual_seed(9999))
+    with torch.no_grad():
+        weights = model(texts)[1][number].mean(1)  # (batch, n, n), heads averaged
+    is_digit = F.one_hot(texts, 10).float()  # (batch, n, 10)
+    digits = (weights @ is_digit).sum(0) / is_digit.sum((0, 1))  # (n, 10), for each occurrence
+    return weights.mean(0), digits / digits.sum(-1, keepdim=True)
+
+
+by_place, by_digit = by_place_and_digit(sorter, 1)
+places = [str(p) for p in range(10)]
+figure, panels = plt.subplots(1, 2, figsize=(12, 5.6))
+draw_heatmap(panels[0], by_place, places, places, row_label="output position", vmax=0.5,
+             column_label="input position")  # fmt: skip
+draw_heatmap(panels[1], by_digit, places, places, row_label="output position", vmax=0.5,
+             column_label="digit, wherever it stands")  # fmt: skip
+panels[0].set_title("second block, by place")
+panels[1].set_title("second block, by digit")
+figure.tight_layout()
+centre = by_digit @ torch.arange(10.0)  # the mean digit that each output position looks at
+print("mean digit looked at, by output position:", centre.numpy().round(1))
+assert by_place.max() < 0.25 and centre[9] - centre[0] > 3 and (centre.diff() > -0.3).all()
+show(
+    figure,
+    "Figure 2. The same weights, averaged in two ways. Left: where a digit stands hardly matters. "
+    "Right: output position 0 looks for small digits, position 9 for large ones, and those between "
+    "for the digits that are usual there. Do not conclude that this is all: a band of several "
+    "digits does not say which one to write.",
+    "Two heat maps of 10 by 10. Left, output by input position: all entries near 0.1. Right, "
+    "output position by digit: a band from small digits at position 0 to large digits at "
+    "position 9.",
+    "by place\n\n" + text_table(by_place, places, places, corner="output \\ input")
+    + "\n\nby digit\n\n" + text_table(by_digit, places, places, corner="output \\ digit"),
+)  # fmt: skip
+
+# %% [markdown]
+# The method begins to show. Each output position $p$ asks: "who holds a digit of about the size
+# that usually comes at place $p$?" It asks for **content**, not for places. The answer is an
+# average over several digits near the right one, so the other parts must decide what to write.
+#
+# A map is a hint. An experiment is better. We take the trained model and **hide** some digits from
+# the second block, with a mask that depends on the right answer:
+#
+# - hide all digits that differ from the right digit by more than 2
+# - hide just as many digits at random
+# - hide the right digit itself, wherever it stands
+#
+# **Predict, then run.** Which of these does the most harm, and which the least?
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+def hiding(model):
+    """Share of right digits when the second block may not look at certain digits."""
+    texts = torch.randint(10, (2000, 10), generator=torch.Generator().manual_seed(9999))
+    distance = (texts[:, None, :] - in_order(texts)[:, :, None]).abs()  # (batch, n_q, n_k)
+    far = distance > 2
+    order = torch.rand(far.shape, generator=torch.Generator().manual_seed(1)).argsort(-1)
+    as_many = order < far.sum(-1, keepdim=True)  # as many as in `far`, at random places
+    hidden = {"nothing": far & False, "far digits": far, "as many at random": as_many}
+    hidden["the right digit"] = distance == 0
+    return {name: accuracy(model, in_order, [None, ~one])[0] for name, one in hidden.items()}
+
+
+found = hiding(sorter)
+for name, right in found.items():
+    print(f"hidden: {name:18s} digits right {right:.2f}")
+assert found["far digits"] > 0.96 and found["as many at random"] < 0.9
+assert found["the right digit"] < 0.75
+
+# %% [markdown]
+# Without the far digits the model sorts nearly as before. Hiding just as many at random, or
+# the right digit, does great harm. So the band in figure 2 is not only a picture: the model
+# **uses** the near digits, and hardly needs the others in the second block.
+#
+# What we have not shown: how it decides between the near digits. Some counting must happen ("how
+# many digits are smaller?"), and the first block, where all digits are visible, is a good place
+# for it. To find out, one would have to look into the vectors.
+#
+# ## 7. Take one part away
+#
+# Every textbook says what each part is good for. Let us measure it: remove one part **before**
+# training, in every block, and train the rest in the same way. How does one remove a part without
+# touching the block's code? We put something else in its place:
+#
+# | removed | how |
+# |---|---|
+# | attention, feed-forward | a part that gives 0 |
+# | norms | `nn.Identity()`, which gives back its input |
+# | residual connections | a part that gives $f(x) - x$. In post-norm the block adds $x$, and $f(x)$ is left |
+# | positions | zeros that are not trained |
+
+
+# %% tags=["demonstration"]
+class Zero(nn.Module):
+    """Instead of a part: gives 0."""
+
+    def __init__(self, with_weights):
+        super().__init__()
+        self.with_weights = with_weights
+
+    def forward(self, x, mask=None):
+        return (torch.zeros_like(x), None) if self.with_weights else torch.zeros_like(x)
+
+
+class MinusInput(nn.Module):
+    """Around a part f: gives f(x) - x, so that a post-norm block has no residual."""
+
+    def __init__(self, part):
+        super().__init__()
+        self.part = part
+
+    def forward(self, x, **how):
+        result = self.part(x, **how)
+        return (result[0] - x, result[1]) if isinstance(result, tuple) else result - x
+
+
+def without(model, part):
+    """Remove a part from every block of a post-norm stack that has not been trained."""
+    for block in model.blocks:
+        if part == "attention":
+            block.attention = Zero(with_weights=True)
+        elif part == "feed-forward":
+            block.feed_forward = Zero(with_weights=False)
+        elif part == "ReLU":
+            first, second = block.feed_forward.linear1, block.feed_forward.linear2
+            block.feed_forward = nn.Sequential(first, second)
+        elif part == "norms":
+            block.norm1, block.norm2 = nn.Identity(), nn.Identity()
+        elif part == "residuals":
+            block.attention = MinusInput(block.attention)
+            block.feed_forward = MinusInput(block.feed_forward)
+        elif part == "positions":
+            model.positions.data.zero_()
+            model.positions.requires_grad_(False)
+    return model
+
+
+# %% [markdown]
+# **Predict, then run.** Five stacks of two blocks learn to sort, each without one part, 120 steps
+# each (and a whole one, to compare). Which of them still put more than nine digits of ten in the
+# right place? Write down your five answers.
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+def sorts_without(part):
+    """Share of digits right after 120 steps of a stack without this part."""
+    model = without(new_stack(), part)
+    train(model, in_order, "without " + part, 120, warm_up=30, fall=True)
+    return accuracy(model, in_order)[0]
+
+
+two_blocks = {part: sorts_without(part) for part in ("nothing", "attention", "positions")}
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+two_blocks |= {part: sorts_without(part) for part in ("residuals", "norms", "feed-forward")}
+for part, right in two_blocks.items():
+    print(f"without {part:13s} digits right {right:.3f}")
+assert two_blocks["attention"] < 0.55 and two_blocks["positions"] < 0.4
+assert min(two_blocks[part] for part in ("nothing", "residuals", "norms", "feed-forward")) > 0.85
+
+# %% [markdown]
+# A surprise: for two blocks and this task, only attention and positions matter. Without
+# residuals, without norms, without the feed-forward the stack sorts nearly as well as before. So
+# what is the rest good for? Two answers, and each can be measured: the feed-forward **stores
+# facts**, and what residuals and norms do shows only in **deep** stacks.
+#
+# ### What the feed-forward is good for
+#
+# Sorting needs comparing, and attention compares. Now a task that needs **memory**. There are
+# 24 symbols. Somebody has filled a table of $24 \times 24$ with random symbols: 576 facts, without
+# any rule. For each symbol of a text the model must say what the table holds for it and the next
+# symbol. Finding the next symbol is easy for attention (lesson 5). The facts must be stored.
+#
+# We take one narrow block ($d_{model} = 32$, $d_{ff} = 128$), once whole, once without the
+# feed-forward, and once with the feed-forward but without its ReLU: as many parameters as the
+# whole block.
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+table = torch.randint(24, (24, 24), generator=torch.Generator().manual_seed(5))
+
+
+def look_up(texts):
+    """The fact about each symbol and the next one (the last one's next is the first)."""
+    return table[texts, texts.roll(-1, -1)]
+
+
+facts = {}
+for part in ("nothing", "feed-forward", "ReLU"):
+    model = new_stack(depth=1, d_model=32, d_ff=128, n=8, symbols=24)
+    label = f"facts, without {part}"
+    model, _ = train(without(model, part), look_up, label, 240, warm_up=50, fall=True)
+    facts[part] = accuracy(model, look_up)[0]
+for part, right in facts.items():
+    print(f"facts, without {part:13s} right {right:.3f}")
+assert facts["nothing"] > 0.9 and facts["feed-forward"] < 0.65 and facts["ReLU"] < 0.65
+
+# %% [markdown]
+# The whole block knows nearly the whole table. Without the feed-forward, or without its ReLU,
+# much of it is wrong. The ReLU is what makes the wide layer worth its parameters: without it, two
+# linear layers are one linear layer, $(xW_1)W_2 = x(W_1W_2)$. Geva, Schuster, Berant and Levy
+# (2021) looked into a trained language model and describe its feed-forward layers as memories.
+#
+# ## 8. Twelve blocks
+#
+# Now go deep: twelve blocks. Before any training we measure two things, with random weights:
+#
+# - How strongly does the loss pull on each block? We take the size of the gradient of `linear1` in
+#   its feed-forward (the root of the sum of the squared entries).
+# - Are the words of a text still different after each block? We take the mean cosine between two
+#   different words of a text, as in figure 1.
+#
+# It is often said that without residual connections "gradients vanish". **Predict, then run:** by
+# which factor is the gradient of block 1 smaller than that of block 12, without residuals: 10,
+# 10,000 or a million?
+
+
+# %% tags=["demonstration"]
+def at_the_start(kind, seed):
+    """Before training, for each of 12 blocks: size of the gradient, mean cosine of two words."""
+    model = new_stack(seed, depth=12, norm_first=kind == "pre-norm", d_model=32, n=6)
+    if kind.startswith("no "):
+        without(model, kind.removeprefix("no "))
+    texts = torch.randint(10, (64, 6), generator=torch.Generator().manual_seed(seed))
+    loss = F.cross_entropy(model(texts)[0].flatten(0, 1), in_order(texts).flatten())
+    loss.backward()
+    inner = [p for name, p in model.named_parameters() if name.endswith("linear1.weight")]
+    x, alike = model.symbols(texts) + model.positions, []
+    for block in model.blocks:
+        x, _ = block(x)
+        cosine = F.cosine_similarity(x[:, :, None], x[:, None], dim=-1)  # (batch, n, n)
+        alike.append((cosine.sum((-2, -1)).mean().item() - 6) / 30)  # without the diagonal
+    return [p.grad.norm().item() for p in inner], alike
+
+
+kinds = ("pre-norm", "post-norm", "no norms", "no residuals")
+started = {k: np.mean([at_the_start(k, s) for s in range(3)], axis=0) for k in kinds}  # (2, 12)
+figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 3.8))
+for (kind, (pulls, alike)), style in zip(started.items(), ("o-", "s--", "^-.", "x:")):
+    left.semilogy(range(1, 13), pulls, style, label=kind)
+    right.plot(range(1, 13), alike, style, label=kind)
+    print(f"{kind:13s} gradient, block 1 / block 12: {pulls[0] / pulls[-1]:5.2f}   "
+          f"cosine of two words after block 12: {alike[-1]:.2f}")  # fmt: skip
+left.set(xlabel="block (12 is next to the answer)", ylabel="size of the gradient")
+right.set(xlabel="after block", ylabel="mean cosine of two words", ylim=(0, 1.05))
+right.legend()
+figure.tight_layout()
+pulls, alike = started["no residuals"]
+assert 0.02 < pulls[0] / pulls[-1] < 0.5 and alike[-1] > 0.99
+assert all(0.3 < started[kind][0][0] / started[kind][0][-1] < 4 for kind in kinds[:3])
+assert all(started[kind][1][-1] < 0.9 for kind in kinds[:3])
+show(
+    figure,
+    "Figure 3. Before training, random weights, mean of three seeds. Left: with residuals all "
+    "blocks feel about the same pull. Without them the first one feels about a tenth of the "
+    "last: not nothing, because the norms keep the size up. Right: without residuals all words "
+    "of a text become the same vector within a few blocks. Do not conclude from the left panel "
+    "alone who will learn.",
+    "Two plots over 12 blocks. Left, gradient sizes on a log scale: nearly flat for pre-norm, "
+    "post-norm and no norms; rising about tenfold for no residuals. Right, mean cosine of two "
+    "words: no residuals reaches 1 within a few blocks, the others stay clearly below.",
+)
+
+# %% [markdown]
+# So here "vanishing gradients" is not what goes wrong without residuals. The loss still pulls on
+# the first block. But all words have become one vector, and from that no block can give six
+# different answers.
+
+# %% [markdown]
+# ### Short answer 3: `answer_depth`
+#
+# Five stacks of 12 blocks learn to sort 6 digits, for 80 steps, with the high learning rate 0.01:
+#
+# 1. post-norm
+# 2. post-norm, with warm-up over the first 40 steps
+# 3. pre-norm
+# 4. without any norm (residuals kept)
+# 5. without residual connections (post-norm kept)
+#
+# Predict before you run the next cell: which of them fail, and stay below half of the digits
+# right?
+#
+# - a) only 5
+# - b) 1 and 5
+# - c) 4 and 5
+# - d) all but 3
+
+# %% nbgrader={"grade": false, "grade_id": "answer_depth", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+### BEGIN SOLUTION
+answer_depth = "b"
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_answer_depth", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+check_answer("answer_depth", answer_depth)
+
+
+# %% tags=["demonstration"]
+def train_deep(name, seed=0):
+    """A stack of 12 blocks; its accuracy on each training batch, all of them new texts."""
+    model = new_stack(seed, depth=12, norm_first="pre-norm" in name, d_model=32, n=6)
+    if "no " in name:
+        without(model, name.split("no ")[1].split(",")[0])
+    how = {"lr": 3e-3 if "0.003" in name else 1e-2, "warm_up": 40 if "warm-up" in name else 0}
+    return train(model, in_order, name, 80, batch=32, seed=seed, **how)[1]
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+names = ("post-norm, rate 0.003", "post-norm, rate 0.01", "post-norm, rate 0.01, warm-up")
+deep = {name: train_deep(name) for name in names}
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+names = ("pre-norm, rate 0.01", "no norms, rate 0.01", "no residuals, rate 0.01")
+deep |= {name: train_deep(name) for name in names}
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+final = {name: right[-20:].mean() for name, right in deep.items()}
+for name, right in final.items():
+    print(f"{name:31s} digits right, last 20 steps: {right:.2f}")
+figure, axes = plt.subplots(figsize=(7.4, 4.2))
+for (name, right), style in zip(deep.items(), ("-", "--", "-.", "-", ":", "--")):
+    smooth = np.convolve(right, np.ones(10) / 10, "valid")  # mean over ten steps
+    axes.plot(np.arange(len(smooth)) + 10, smooth, style, label=name, linewidth=2)
+axes.set(xlabel="step", ylabel="share of digits right", ylim=(0, 1))
+texts = in_order(torch.randint(10, (20000, 6), generator=torch.Generator().manual_seed(1)))
+blind = F.one_hot(texts, 10).float().mean(0).amax(-1).mean().item()  # best without looking
+axes.axhline(blind, color="grey", linewidth=1, label="most frequent digit of each position")
+axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1))
+works = [name for name in deep if name not in ("post-norm, rate 0.01", "no residuals, rate 0.01")]
+assert min(final[name] for name in works) > blind + 0.15
+assert final["post-norm, rate 0.01"] < blind + 0.1 and final["no residuals, rate 0.01"] < blind
+show(
+    figure,
+    "Figure 4. Twelve blocks. Post-norm learns at the rate 0.003 and fails at 0.01, unless the "
+    "rate rises slowly. Pre-norm learns at 0.01 from the start, and so does a stack without any "
+    "norm. Without residual connections nothing is learned. Do not conclude that post-norm needs "
+    "warm-up: at an ordinary rate it does not. And one task with 80 steps says nothing about "
+    "models that train for months.",
+    "Accuracy over 80 steps for six stacks of 12 blocks. Post-norm at 0.003, post-norm at 0.01 "
+    "with warm-up, pre-norm and no norms rise to 0.6 and more. Post-norm at 0.01 without warm-up "
+    "and no residuals stay near 0.1 to 0.2.",
+)
+
+# %% [markdown]
+# One claim is often repeated: "deep post-norm transformers do not train without warm-up". What we
+# measured:
+#
+# - At a learning rate of 0.003 a post-norm stack of 12 blocks learns without warm-up.
+# - At 0.01 it fails. It is not slow, it is **stuck**: it does no better than one who does not
+#   look at the text and always says the most frequent digit of each position (the grey line).
+# - Warm-up over 40 steps mends it. Pre-norm does not need it.
+# - Norms are not what makes learning possible here. A stack **without norms** learned as well. The
+#   residual connection is what is needed.
+#
+# So norm is about how large a step you dare to make. Xiong and others (2020) explain it with the
+# gradients near the output of a post-norm stack. In figure 3 the post-norm curve looks harmless,
+# so here the start alone does not tell the story: the failure comes in the first large steps.
+#
+# ### Written answer: `written_block`
+#
+# In 5 to 8 sentences, for a friend who has read only the formula of the block (4 points):
+#
+# 1. What does the residual connection do, and which measurement of this lesson shows it?
+# 2. Post-norm or pre-norm: what is the difference on the residual path, and what did you measure
+#    with 12 blocks? Say at which learning rates.
+# 3. A friend writes: "I removed the feed-forward and the accuracy did not change. So
+#    transformers do not need it." What do you answer?
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "written_block", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
+# ### BEGIN SOLUTION
+# A residual connection adds a part's result to its input instead of replacing it. So a word stays
+# itself while it collects, and the gradient has a path through plus signs to the first block.
+# Twelve random attention layers without it made all words equal (figure 1), a new stack of 12
+# blocks without it does the same (figure 3), and such a stack learned nothing (figure 4). In
+# post-norm the residual path passes through a norm after every part; in pre-norm only the input
+# of a part is normalised and the path itself has only sums. With 12 blocks post-norm learned at a
+# rate of 0.003 without warm-up, failed at 0.01, and learned at 0.01 with 40 steps of warm-up;
+# pre-norm learned at 0.01 without warm-up. To the friend: it depends on the task and on the
+# depth. Sorting with two blocks did not need the feed-forward either, but a table of random facts
+# did: without the feed-forward or without its ReLU much of it was wrong. One task on which a part
+# is not needed does not show that it is never needed.
+#
+# **Marking scheme** (4 points). 1 point: adds instead of replaces (words stay different, or a
+# path for the gradient), with one measurement. 1 point: where the norm stands on the residual
+# path. 1 point: the measured results **with** learning rates; no point for "post-norm does not
+# train" without a rate. 1 point: needed for another task (facts), so one task does not settle it.
+# ### END SOLUTION
+
+# %% [markdown]
+# ## 9. Find the silent bug
+#
+# A friend builds a causal block for a language model: no word may see a later one (lesson 6). It
+# runs, and it trains. Four lines are marked. One of them makes all its results worthless.
+
+
+# %% nbgrader={"grade": false, "grade_id": "given_friends_block", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+def friends_block(n):
+    """A causal block for texts of n words, and its mask."""
+    mask = torch.tensor(causal_mask(n))  # line a: the mask of lesson 6, as it is
+    block = TransformerBlock(16, 2, 32, norm_first=True)
+    block.norm1 = nn.LayerNorm([n, 16])  # line b: torch's layer norm, "it is faster"
+    block.last_norm = nn.Identity()  # line c: no norm at the end
+    block.feed_forward = FeedForward(16, 128)  # line d: a wider feed-forward
+    return block.double(), mask
+
+
+def causal(block, mask):
+    """The block as a function of NumPy arrays (n, 16), as leaks_future of lesson 6 wants it."""
+
+    def layer(X):
+        with torch.no_grad():
+            return block(torch.tensor(X), mask)[0].numpy()
+
+    return layer
+
+
+# %% [markdown]
+# ### Short answer 4: `answer_silent_bug`
+#
+# Which line is it?
+#
+# - a) line a: the mask is not turned around
+# - b) line b: this norm is not the norm of this lesson
+# - c) line c: a pre-norm block without a last norm
+# - d) line d: the feed-forward was exchanged after the block was made
+
+# %% nbgrader={"grade": false, "grade_id": "answer_silent_bug", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+### BEGIN SOLUTION
+answer_silent_bug = "b"
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_answer_silent_bug", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+check_answer("answer_silent_bug", answer_silent_bug)
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Which parts of a block may carry something from one word to another? Count the axes that each
+# line works on. Lesson 6 has a function that finds such a bug without looking at the code; both
+# names below the friend's block are ready for it.
+#
+# </details>
+#
+# When you have answered, run the cell. It asks `leaks_future` of lesson 6, and then it changes the
+# last word of "the black cat is sleeping" and looks at the result for the first word, "the".
+
+# %% tags=["demonstration"]
+torch.manual_seed(3)
+block, mask = friends_block(5)
+yours = TransformerBlock(16, 2, 32, norm_first=True).double()
+sentence = np.random.default_rng(0).normal(size=(5, 16))  # the black cat is sleeping
+other = sentence.copy()
+other[4] = 3.0  # another last word
+for name, layer in (
+    ("the friend's block", causal(block, mask)),
+    ("your block", causal(yours, mask)),
+):
+    leaks = leaks_future(layer, 5, 16, np.random.default_rng(1))
+    moved = np.abs(layer(other)[0] - layer(sentence)[0]).max()
+    print(f"{name:19s} leaks the future: {leaks!s:5s}  change of 'the': {moved:.4f}")
+    assert leaks == (name == "the friend's block")
+
+# %% [markdown]
+# The attention obeys the mask. But the friend's norm takes one mean and one variance for the
+# whole text, so every word feels every other word through them. The same norm also ties the block
+# to texts of exactly `n` words, and padding would change all results. No error, no NaN, no
+# strange shape, and a validation loss that may well look **better**.
+#
+# ### What is often said, and what is right
+#
+# | often said | what is right | where shown |
+# |---|---|---|
+# | "Post-norm needs warm-up." | At a high learning rate. At an ordinary one it does not. | section 8 |
+# | "Without norms nothing trains." | 12 blocks without norms learned; without residuals nothing did. | section 8 |
+# | "Every part is needed." | Two blocks sort without norms, residuals or feed-forward. | section 7 |
+# | "Attention is where the parameters are." | With $d_{ff} = 4 d_{model}$ two thirds are in the feed-forward. | section 4 |
+# | "The feed-forward mixes words." | Each word by itself. Only attention mixes. | section 3 |
+# | "Layer norm makes features normal." | Mean 0 and variance 1, for one word; the shape of the distribution stays, and gamma and beta change it again. | section 2 |
+# | "The attention map is the method." | It is a hint. Hide something and measure. | section 6 |
+#
+# ## Summary
+#
+# | concept | formula | code | purpose |
+# |---|---|---|---|
+# | residual | $x + f(x)$ | a plus sign | words stay themselves, gradients get through |
+# | layer norm | $\gamma \odot (x - \mu)/\sqrt{\sigma^2 + \epsilon} + \beta$ | `LayerNorm` | numbers of size 1, word by word |
+# | feed-forward | $\operatorname{ReLU}(xW_1 + b_1)W_2 + b_2$ | `FeedForward` | computes, stores facts, word by word |
+# | post-norm | $\operatorname{LN}(x + f(x))$ | `norm_first=False` | the paper's order |
+# | pre-norm | $x + f(\operatorname{LN}(x))$ | `norm_first=True` | stands larger learning rates |
+# | parameters | $4(d^2 + d) + 2 d\, d_{ff} + d_{ff} + d + 4d$ | the number of heads plays no part | count before you build |
+# | warm-up | the rate rises from 0 | `train(..., warm_up=40)` | small first steps |
+#
+# ## Check yourself
+#
+# <details><summary>1. Someone writes `[TransformerBlock(64, 4, 256)] * 6` for a stack of six blocks.
+# What do they get?</summary>
+#
+# Six times the **same** object: one block, applied six times, with the parameters of one. It runs
+# and trains. A list comprehension makes six different blocks.
+#
+# </details>
+#
+# <details><summary>2. And what happens if the six blocks stand in a plain Python list instead of an
+# `nn.ModuleList`?</summary>
+#
+# `model.parameters()` does not find them. They are never trained and keep their random weights,
+# and only the word vectors and the last layer learn. The loss still falls.
+#
+# </details>
+#
+# <details><summary>3. The features of a word are all equal to 7. What does your layer norm give?
+# </summary>
+#
+# The difference from the mean is 0, the variance is 0, and thanks to eps the quotient is 0. The
+# result is beta.
+#
+# </details>
+#
+# <details><summary>4. Double the number of heads, then double the length of the text. Which of these
+# changes the number of parameters of a block?</summary>
+#
+# Neither. The heads share out the same features, and no parameter belongs to a position. (Learned
+# positions do, but they are not part of the block.)
+#
+# </details>
+#
+# <details><summary>5. In which order does a pre-norm stack need one more norm, and why there?
+# </summary>
+#
+# After the last block. The residual path is a sum that no norm has touched, so its size depends
+# on the depth. One norm before the last linear layer brings it to size 1.
+#
+# </details>
+#
+# ## References
+#
+# - Vaswani, Shazeer, Parmar, Uszkoreit, Jones, Gomez, Kaiser, Polosukhin (2017), *Attention Is All
+#   You Need*: the block is in sections 3.1 and 3.3.
+# - Ba, Kiros, Hinton (2016), *Layer Normalization*.
+# - He, Zhang, Ren, Sun (2016), *Deep Residual Learning for Image Recognition*.
+# - Xiong and others (2020), *On Layer Normalization in the Transformer Architecture*: post-norm,
+#   pre-norm and warm-up.
+# - Dong, Cordonnier, Loukas (2021), *Attention is Not All You Need: Pure Attention Loses Rank
+#   Doubly Exponentially with Depth*.
+# - Geva, Schuster, Berant, Levy (2021), *Transformer Feed-Forward Layers Are Key-Value Memories*.
+#
+# ## What comes next
+#
+# Your stack reads one text. A translator reads one text and writes another. Lesson 9 gives the
+# block a second attention that looks at **another** sequence: cross-attention.

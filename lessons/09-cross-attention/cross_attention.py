@@ -1,0 +1,2085 @@
+# %% [markdown]
+# ## What you will be able to do
+#
+# - **Let** one sequence look at another: queries from one text, keys and values from the other.
+# - **Build** the decoder block of the transformer, equal to PyTorch's, and **decode** with it, one
+#   word at a time.
+# - **Train** an encoder-decoder of your own parts to translate, and **measure** it on words that it
+#   has never seen side by side.
+# - **Read** its alignment map at the right row, and **score** it against the grammar's own answer.
+# - **Judge** what such a map proves and what it does not, by an experiment.
+
+# %% tags=["setup"]
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+import torch.nn.functional as F
+from matplotlib.patches import FancyBboxPatch
+from torch import nn
+
+from earlier_lessons import (
+    FeedForward,
+    LayerNorm,
+    MultiHeadAttention,
+    TransformerBlock,
+    causal_mask,
+    combine_masks,
+    leaks_future,
+    padding_mask,
+    scaled_dot_product_attention,
+    sinusoidal_positional_encoding,
+)
+from lesson_checks import (
+    assert_close,
+    assert_equal,
+    check,
+    check_answer,
+    check_rng,
+    checks_passed,
+    probe,
+)
+from lesson_figures import draw_heatmap, heatmap, show, text_table
+from lesson_progress import progress
+
+torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
+
+# %% [markdown]
+# `earlier_lessons` brings your tools of lessons 3 to 8, as the course solves them. To use your own,
+# paste them into a cell below this one.
+#
+# ## 1. Why not word for word?
+#
+# In section 6 a model translates this sentence from English to Spanish:
+
+# %%
+english = ["the", "black", "cat", "is", "sleeping"]
+spanish = ["el", "gato", "negro", "duerme"]
+dictionary = {"the": "el", "black": "negro", "cat": "gato", "is": "es", "sleeping": "durmiendo"}
+print("word for word:", " ".join(dictionary[word] for word in english))
+print("right:        ", " ".join(spanish))
+
+# %% [markdown]
+# A dictionary is not enough. Three things go wrong, and each of them needs a look at *another*
+# word:
+#
+# | trouble | example | what a Spanish word must see |
+# |---|---|---|
+# | order | "black cat", but "gato negro" | the adjective moves behind the noun |
+# | number of words | "is sleeping", but "duerme" | two words become one |
+# | agreement | "the cow" is "**la** vaca negr**a**" | article and adjective follow the noun's gender |
+#
+# Which English word belongs to which Spanish word? That is called the **alignment**. For this
+# sentence a person would draw it like this:
+
+# %% tags=["demonstration"]
+by_hand = np.array([[1, 0, 0, 0, 0], [0, 0, 1, 0, 0], [0, 1, 0, 0, 0], [0, 0, 0, 0.5, 0.5]])
+heatmap(
+    by_hand,
+    spanish,
+    english,
+    row_label="Spanish",
+    column_label="English",
+    caption="Figure 1. Drawn by hand, not learned: the alignment of our sentence. It crosses at "
+    "'gato negro', and two English words share 'duerme'. Do not take it for a result of a model.",
+    alt="A map of 4 Spanish by 5 English words: el at the, gato at cat, negro at black, duerme at "
+    "is and sleeping.",
+)
+
+# %% [markdown]
+# The picture has the shape of an attention map: rows ask, columns are asked. But rows and columns
+# are words of **different** sentences. So far all our attention maps were square, a sentence that
+# looks at itself. In this lesson a sentence looks at another one. Will a trained model draw this
+# picture? And if it does, what have we learned about the model?
+#
+# ## 2. Queries from one text, keys and values from another
+#
+# Some words. The text that is given is the **source** (English). The text that is written is the
+# **target** (Spanish). The source, turned into vectors, is called the **memory**: $M$, one vector
+# for each source word. The target's vectors are $X$.
+#
+# Nothing in the formula of lesson 3 says that queries and keys come from the same text. In
+# **cross-attention** they do not:
+#
+# $$Q = X W^Q \ (n \text{ rows}), \qquad K = M W^K, \quad V = M W^V \ (m \text{ rows}), \qquad
+# \operatorname{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}}\right) V .$$
+#
+# Who needs something, asks: the target. Who has something, answers: the source. So there is one row
+# of weights for each target position, and one result for each target position, whatever $m$ is.
+
+# %% [markdown]
+# ### Short answer 1: `answer_shape`
+#
+# Commit yourself before you run the next cell. The source has 5 words. The decoder has read three
+# tokens so far: "<start\> el gato". The cross-attention has 4 heads. Which shape have its weights?
+#
+# - a) `(4, 5, 3)`
+# - b) `(4, 3, 5)`
+# - c) `(4, 8, 8)`
+# - d) `(4, 3, 3)`
+
+# %% nbgrader={"grade": false, "grade_id": "answer_shape", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+### BEGIN SOLUTION
+answer_shape = "b"
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_answer_shape", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+check_answer("answer_shape", answer_shape)
+
+# %% [markdown]
+# Two functions that you know do it, without a change. The vectors here are **random**: only the
+# shapes matter.
+
+# %% tags=["demonstration"]
+rng = np.random.default_rng(9)
+M = rng.normal(size=(5, 16))  # (m, d): five source words
+X = rng.normal(size=(3, 16))  # (n, d): three target positions
+output, weights = scaled_dot_product_attention(X, M, M)
+print("lesson 3, output", output.shape, " weights", weights.shape)
+torch.manual_seed(0)
+attention = MultiHeadAttention(16, 4).double()
+X, M = torch.tensor(X), torch.tensor(M)
+with torch.no_grad():
+    output, weights = attention(X, M)  # query, key; the value defaults to the key
+print("lesson 5, output", tuple(output.shape), "weights", tuple(weights.shape))
+
+# %% [markdown]
+# **Predict, then run.** We exchange two vectors of the memory: the ones of "black" and "cat" change
+# places. What happens to the output? And to the weights?
+
+# %% tags=["demonstration"]
+exchanged = M[[0, 2, 1, 3, 4]]  # (m, d): rows 1 and 2 change places
+with torch.no_grad():
+    output_2, weights_2 = attention(X, exchanged)
+print("largest change of the output:", f"{(output_2 - output).abs().max():.1e}")
+print("weights, head 0, position 0, before:", weights[0, 0].numpy().round(2))
+print("weights, head 0, position 0, after: ", weights_2[0, 0].numpy().round(2))
+assert torch.allclose(output_2, output) and torch.allclose(weights_2, weights[..., [0, 2, 1, 3, 4]])
+
+# %% [markdown]
+# The output does not change (up to rounding); two columns of the weights change places. For
+# cross-attention the memory is a bag of vectors. So the source's order must be **inside** the
+# vectors: positions are added to the source words before the encoder reads them (lesson 7).
+#
+# ## 3. The decoder block
+#
+# A target position needs two kinds of knowledge: what has been written so far, and what the source
+# says. The paper's decoder block gets them one after the other. Here are its three **steps**; each
+# step is followed by a residual connection and a norm, as in lesson 8 (post-norm):
+#
+# | step | queries from | keys and values from | mask |
+# |---|---|---|---|
+# | 1. self-attention | target | target | causal: what is not written cannot be read |
+# | 2. cross-attention | target | **memory** | padding of the source |
+# | 3. feed-forward | each position by itself | | none |
+#
+# $$\begin{aligned}
+# Y &= \operatorname{Norm}_1(X + \operatorname{SelfAttention}(X)) \\
+# Z &= \operatorname{Norm}_2(Y + \operatorname{CrossAttention}(Y, M)) \\
+# \text{output} &= \operatorname{Norm}_3(Z + \operatorname{FeedForward}(Z))
+# \end{aligned}$$
+#
+# The order has a reason. After step 1 the vector of a position knows what has been written:
+# "article and noun are there, an adjective may follow". With that it can ask a good question in
+# step 2.
+
+# %% [markdown]
+# ### Exercise 1: `DecoderBlock`
+#
+# Difficulty: ●●●○○ &nbsp; Importance: ●●●●● &nbsp; You should spend up to 20-30 minutes on it.
+#
+# The decoder block of the paper, from the parts of lessons 5 and 8.
+#
+# - `DecoderBlock(d_model, num_heads, d_ff)` has six parts: `self_attention` and `cross_attention`
+#   (`MultiHeadAttention`), `feed_forward` (`FeedForward`), `norm1`, `norm2`, `norm3` (`LayerNorm`).
+#   They are the course's own classes, and each part is an object of its own. There is no dropout.
+# - `forward(x, memory, self_mask=None, memory_mask=None)`, `x (..., n, d_model)`,
+#   `memory (..., m, d_model)`; leading axes broadcast.
+# - Returns `(output (..., n, d_model), cross_weights (..., num_heads, n, m))`: the weights of the
+#   cross-attention, one map for each head, nothing averaged.
+# - Both masks are boolean tensors, `True` = may attend, with the shapes that `MultiHeadAttention`
+#   takes. `self_mask` is for the self-attention, `memory_mask` for the cross-attention. `None`
+#   masks nothing: the block makes **no causal mask of its own**.
+# - A position that may attend to nothing gets weights 0 there, no NaN, and finite gradients.
+# - Gradients flow through both results. Float64 stays float64 (after `block.double()`). The
+#   arguments are not changed.
+# - No errors are graded.
+
+
+# %% nbgrader={"grade": false, "grade_id": "DecoderBlock", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+class DecoderBlock(nn.Module):
+    """The decoder block of the paper: self-attention, cross-attention, feed-forward; post-norm.
+
+    Parts self_attention, norm1, cross_attention, norm2, feed_forward, norm3.
+    """
+
+    def __init__(self, d_model, num_heads, d_ff):
+        ### BEGIN SOLUTION
+        super().__init__()
+        self.self_attention = MultiHeadAttention(d_model, num_heads)
+        self.norm1 = LayerNorm(d_model)
+        self.cross_attention = MultiHeadAttention(d_model, num_heads)
+        self.norm2 = LayerNorm(d_model)
+        self.feed_forward = FeedForward(d_model, d_ff)
+        self.norm3 = LayerNorm(d_model)
+        ### END SOLUTION
+
+    def forward(self, x, memory, self_mask=None, memory_mask=None):
+        """Attend to the own sequence, then to the other one, then think about it.
+
+        Args:
+            x: (..., n, d_model), the sequence that is being written.
+            memory: (..., m, d_model), the sequence that is looked at.
+            self_mask: boolean, True = may attend, for the self-attention; None masks nothing.
+            memory_mask: the same for the cross-attention.
+
+        Returns:
+            output (..., n, d_model) and cross_weights (..., num_heads, n, m).
+        """
+        ### BEGIN SOLUTION
+        attended, _ = self.self_attention(x, mask=self_mask)
+        x = self.norm1(x + attended)
+        found, cross_weights = self.cross_attention(x, memory, mask=memory_mask)
+        x = self.norm2(x + found)
+        return self.norm3(x + self.feed_forward(x)), cross_weights
+        ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_DecoderBlock", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Compared with torch's decoder layer: 12 features, 3 heads, 4 positions that look at 5.
+@probe
+def decode(parameters, x, memory, self_mask, memory_mask):
+    block = DecoderBlock(12, 3, 20)
+    with torch.no_grad():
+        for name, value in parameters.items():
+            block.get_parameter(name).copy_(value)
+        return block(x, memory, self_mask=self_mask, memory_mask=memory_mask)
+
+
+def parameters_of(layer):
+    """The parameters of torch's decoder layer under the course's names."""
+    named = {}
+    attentions = {"self_attention": layer.self_attn, "cross_attention": layer.multihead_attn}
+    for ours, part in attentions.items():
+        for kind in ("weight", "bias"):
+            for letter, piece in zip("qkv", getattr(part, f"in_proj_{kind}").chunk(3)):
+                named[f"{ours}.W_{letter}.{kind}"] = piece
+            named[f"{ours}.W_o.{kind}"] = getattr(part.out_proj, kind)
+    for n, norm in enumerate((layer.norm1, layer.norm2, layer.norm3), start=1):
+        named[f"norm{n}.gamma"], named[f"norm{n}.beta"] = norm.weight, norm.bias
+    for name in ("linear1", "linear2"):
+        for kind in ("weight", "bias"):
+            named[f"feed_forward.{name}.{kind}"] = getattr(getattr(layer, name), kind)
+    return {name: value.detach() for name, value in named.items()}
+
+
+def hidden(mask):
+    return None if mask is None else ~mask  # in torch's layer True means: must not attend
+
+
+rng = check_rng()
+layer = nn.TransformerDecoderLayer(12, 3, 20, dropout=0.0, batch_first=True)
+asked = []  # what torch's layer gives to its cross-attention
+layer.multihead_attn.register_forward_pre_hook(lambda part, arguments: asked.append(arguments))
+with torch.no_grad():
+    for value in layer.parameters():
+        value.copy_(torch.tensor(rng.normal(1.0 if value.ndim == 1 else 0.0, 0.4, value.shape)))
+x = torch.tensor(rng.normal(size=(2, 4, 12)), dtype=torch.float32)  # (batch, n, d_model)
+memory = torch.tensor(rng.normal(size=(2, 5, 12)), dtype=torch.float32)  # (batch, m, d_model)
+T, N = True, False
+triangle = torch.tensor([[T, N, N, N], [T, T, N, N], [T, T, T, N], [T, T, T, T]])
+some = torch.tensor([[T, T, T, N, N], [N, T, T, N, N], [T, T, T, T, N], [T, N, T, T, T]])
+cases = {  # name: points, self_mask, memory_mask, what may be wrong
+    "no masks": (
+        2,
+        None,
+        None,
+        "Is the order self-attention, cross-attention, feed-forward? Do queries come from x, keys "
+        "and values from memory? Is each of the three steps norm(x + step(x)), with a norm of its "
+        "own? A mask of None masks nothing.",
+    ),
+    "self_mask": (1, triangle, None, "Does self_mask reach the self-attention, and only it?"),
+    "memory_mask": (1, None, some, "Does memory_mask reach the cross-attention, and only it?"),
+}
+for name, (points, self_mask, memory_mask, message) in cases.items():
+    with check(name, points):
+        both = decode(parameters_of(layer), x, memory, self_mask, memory_mask)
+        if not isinstance(both, (tuple, list)) or len(both) != 2:
+            assert_equal(both, (), "forward returns two things: output and cross_weights.")
+        output, cross_weights = both
+        with torch.no_grad():
+            expected = layer(x, memory, tgt_mask=hidden(self_mask), memory_mask=hidden(memory_mask))
+            _, expected_weights = layer.multihead_attn(
+                *asked[-1], attn_mask=hidden(memory_mask), average_attn_weights=False
+            )
+        assert_close(output, expected, f"With {name}: {message}", name="output")
+        second = (
+            "The output is right, the second result is not. It should be the weights of the "
+            "cross-attention, (batch, num_heads, n, m): not of the self-attention, not averaged."
+        )
+        assert_close(cross_weights, expected_weights, f"With {name}: {second}", name="the weights")
+checks_passed("DecoderBlock")
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_DecoderBlock_parts", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of DecoderBlock: the six parts, their names and shapes.
+### BEGIN HIDDEN TESTS
+@probe
+def shapes_of_parameters(d_model, num_heads, d_ff):
+    block = DecoderBlock(d_model, num_heads, d_ff)
+    return {name: list(value.shape) for name, value in block.named_parameters()}
+
+
+for d_model, num_heads, d_ff in ((12, 3, 20), (8, 8, 4), (6, 1, 6)):
+    expected = {}
+    for part in ("self_attention", "cross_attention"):
+        for letter in "qkvo":
+            expected[f"{part}.W_{letter}.weight"] = [d_model, d_model]
+            expected[f"{part}.W_{letter}.bias"] = [d_model]
+    for part in ("norm1", "norm2", "norm3"):
+        expected[f"{part}.gamma"] = expected[f"{part}.beta"] = [d_model]
+    for name, shape in (("linear1", [d_ff, d_model]), ("linear2", [d_model, d_ff])):
+        expected[f"feed_forward.{name}.weight"] = shape
+        expected[f"feed_forward.{name}.bias"] = shape[:1]
+    found = shapes_of_parameters(d_model, num_heads, d_ff)
+    message = (
+        f"DecoderBlock({d_model}, {num_heads}, {d_ff}) should have the six parts as attributes, "
+        "each an object of its own."
+    )
+    assert_equal({name: found.get(name) for name in expected}, expected, message, name="the shapes")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_DecoderBlock_batches", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of DecoderBlock: no, one and two leading axes, equal and different; float64.
+### BEGIN HIDDEN TESTS
+@probe
+def decode(parameters, num_heads, d_ff, x, memory):
+    block = DecoderBlock(x.shape[-1], num_heads, d_ff).double()
+    with torch.no_grad():
+        for name, value in parameters.items():
+            block.get_parameter(name).copy_(value)
+        return block(x, memory)
+
+
+def parameters_of(layer):
+    named = {}
+    attentions = {"self_attention": layer.self_attn, "cross_attention": layer.multihead_attn}
+    for ours, part in attentions.items():
+        for kind in ("weight", "bias"):
+            for letter, piece in zip("qkv", getattr(part, f"in_proj_{kind}").chunk(3)):
+                named[f"{ours}.W_{letter}.{kind}"] = piece
+            named[f"{ours}.W_o.{kind}"] = getattr(part.out_proj, kind)
+    for n, norm in enumerate((layer.norm1, layer.norm2, layer.norm3), start=1):
+        named[f"norm{n}.gamma"], named[f"norm{n}.beta"] = norm.weight, norm.bias
+    for name in ("linear1", "linear2"):
+        for kind in ("weight", "bias"):
+            named[f"feed_forward.{name}.{kind}"] = getattr(getattr(layer, name), kind)
+    return {name: value.detach() for name, value in named.items()}
+
+
+def by_torch(layer, x, memory):
+    lead = torch.broadcast_shapes(x.shape[:-2], memory.shape[:-2])
+    flat = [t.expand(*lead, *t.shape[-2:]).reshape(-1, *t.shape[-2:]) for t in (x, memory)]
+    asked = []
+    keep = layer.multihead_attn.register_forward_pre_hook(lambda part, given: asked.append(given))
+    with torch.no_grad():
+        output = layer(*flat)
+        keep.remove()
+        _, weights = layer.multihead_attn(*asked[0], average_attn_weights=False)
+    return output.reshape(*lead, *output.shape[1:]), weights.reshape(*lead, *weights.shape[1:])
+
+
+rng = check_rng()
+cases = [  # leading axes of x and of memory, number of heads, n, m
+    ((), (), 3, 4, 5),
+    ((6,), (6,), 3, 4, 5),
+    ((1,), (1,), 1, 4, 5),
+    ((2, 3), (2, 3), 2, 4, 5),
+    ((6,), (), 3, 4, 5),
+    ((), (6,), 3, 4, 5),
+    ((2, 1), (3,), 4, 4, 5),
+    ((3,), (2, 3), 12, 4, 5),
+    ((2,), (2,), 3, 1, 5),
+    ((2,), (2,), 3, 4, 1),
+    ((2,), (2,), 3, 5, 5),
+]
+for lead_x, lead_memory, num_heads, n, m in cases:
+    layer = nn.TransformerDecoderLayer(12, num_heads, 7, dropout=0.0, batch_first=True).double()
+    with torch.no_grad():
+        for value in layer.parameters():
+            value.copy_(torch.tensor(rng.normal(1.0 if value.ndim == 1 else 0.0, 0.4, value.shape)))
+    x = torch.tensor(rng.normal(size=(*lead_x, n, 12)))
+    memory = torch.tensor(rng.normal(size=(*lead_memory, m, 12)))
+    output, weights = decode(parameters_of(layer), num_heads, 7, x, memory)
+    expected, expected_weights = by_torch(layer, x, memory)
+    message = (
+        f"x of shape {tuple(x.shape)}, memory of shape {tuple(memory.shape)}, {num_heads} heads, "
+        "float64: any number of leading axes is allowed, and they broadcast."
+    )
+    assert_close(output, expected, message, name="output")
+    assert_close(weights, expected_weights, message, name="the cross weights")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_DecoderBlock_masks", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of DecoderBlock: both masks, of all shapes, also with a head axis.
+### BEGIN HIDDEN TESTS
+@probe
+def decode(parameters, x, memory, self_mask, memory_mask):
+    block = DecoderBlock(12, 3, 7).double()
+    with torch.no_grad():
+        for name, value in parameters.items():
+            block.get_parameter(name).copy_(value)
+        return block(x, memory, self_mask, memory_mask)
+
+
+def parameters_of(layer):
+    named = {}
+    attentions = {"self_attention": layer.self_attn, "cross_attention": layer.multihead_attn}
+    for ours, part in attentions.items():
+        for kind in ("weight", "bias"):
+            for letter, piece in zip("qkv", getattr(part, f"in_proj_{kind}").chunk(3)):
+                named[f"{ours}.W_{letter}.{kind}"] = piece
+            named[f"{ours}.W_o.{kind}"] = getattr(part.out_proj, kind)
+    for n, norm in enumerate((layer.norm1, layer.norm2, layer.norm3), start=1):
+        named[f"norm{n}.gamma"], named[f"norm{n}.beta"] = norm.weight, norm.bias
+    for name in ("linear1", "linear2"):
+        for kind in ("weight", "bias"):
+            named[f"feed_forward.{name}.{kind}"] = getattr(getattr(layer, name), kind)
+    return {name: value.detach() for name, value in named.items()}
+
+
+def for_torch(mask, lead, n, m):
+    """A mask as torch's layer wants it: True = hidden, (texts * heads, n, m)."""
+    if mask is None:
+        return None
+    if 2 <= mask.ndim <= len(lead) + 2:
+        mask = mask.unsqueeze(-3)
+    return ~mask.expand(*lead, 3, n, m).reshape(-1, n, m)
+
+
+def by_torch(layer, x, memory, self_mask, memory_mask):
+    lead, n, m = x.shape[:-2], x.shape[-2], memory.shape[-2]
+    hide_self, hide_memory = for_torch(self_mask, lead, n, n), for_torch(memory_mask, lead, n, m)
+    flat = [t.reshape(-1, *t.shape[-2:]) for t in (x, memory)]
+    asked = []
+    keep = layer.multihead_attn.register_forward_pre_hook(lambda part, given: asked.append(given))
+    with torch.no_grad():
+        output = layer(*flat, tgt_mask=hide_self, memory_mask=hide_memory)
+        keep.remove()
+        _, weights = layer.multihead_attn(
+            *asked[0], attn_mask=hide_memory, average_attn_weights=False
+        )
+    return output.reshape(*lead, *output.shape[1:]), weights.reshape(*lead, *weights.shape[1:])
+
+
+rng = check_rng()
+cases = [  # leading axes, shape of self_mask, shape of memory_mask; 3 heads, n = 4, m = 5
+    ((), (4, 4), (4, 5)),
+    ((), (4,), (5,)),
+    ((), (3, 4, 4), (3, 4, 5)),
+    ((6,), (4, 4), (6, 1, 5)),
+    ((6,), (4, 4), None),
+    ((6,), None, (6, 1, 5)),
+    ((6,), (6, 4, 4), (6, 4, 5)),
+    ((6,), (6, 1, 4), (5,)),
+    ((6,), (6, 3, 4, 4), (6, 1, 1, 5)),
+    ((6,), (1, 3, 4, 4), (6, 3, 4, 5)),
+    ((3,), (3, 4, 4), (3, 1, 5)),  # as many texts as heads
+    ((2, 3), (4, 4), (2, 3, 1, 5)),
+    ((2, 3), (2, 3, 4, 4), (3, 4, 5)),
+    ((2, 3), (2, 3, 3, 4, 4), (2, 1, 3, 1, 5)),
+]
+for lead, self_shape, memory_shape in cases:
+    layer = nn.TransformerDecoderLayer(12, 3, 7, dropout=0.0, batch_first=True).double()
+    with torch.no_grad():
+        for value in layer.parameters():
+            value.copy_(torch.tensor(rng.normal(1.0 if value.ndim == 1 else 0.0, 0.4, value.shape)))
+    masks = []
+    for shape in (self_shape, memory_shape):
+        mask = None if shape is None else torch.tensor(rng.random(shape) < 0.5)
+        if mask is not None:
+            mask[..., 1], mask[..., 3] = True, False  # something is seen, something is hidden
+        masks.append(mask)
+    x = torch.tensor(rng.normal(size=(*lead, 4, 12)))
+    memory = torch.tensor(rng.normal(size=(*lead, 5, 12)))
+    output, weights = decode(parameters_of(layer), x, memory, *masks)
+    expected, expected_weights = by_torch(layer, x, memory, *masks)
+    message = (
+        f"x of shape {tuple(x.shape)}, 3 heads, self_mask of shape {self_shape}, memory_mask of "
+        f"shape {memory_shape}: True means 'may attend', and each mask goes as it is to its own "
+        "attention."
+    )
+    assert_close(weights, expected_weights, message, name="the cross weights")
+    assert_close(output, expected, message, name="output")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_DecoderBlock_nothing", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of DecoderBlock: positions that may attend to nothing, forward and backward.
+### BEGIN HIDDEN TESTS
+@probe
+def decode(parameters, x, memory, self_mask, memory_mask):
+    block = DecoderBlock(12, 3, 7).double()
+    with torch.no_grad():
+        for name, value in parameters.items():
+            block.get_parameter(name).copy_(value)
+    x, memory = x.clone().requires_grad_(), memory.clone().requires_grad_()
+    output, weights = block(x, memory, self_mask, memory_mask)
+    (output.square().sum() + weights.square().sum()).backward()
+    gradients = {"x": x.grad, "memory": memory.grad}
+    gradients |= {name: block.get_parameter(name).grad for name in parameters}
+    finite = {
+        name: bool(torch.isfinite(gradient).all())
+        for name, gradient in gradients.items()
+        if gradient is not None
+    }
+    return output.detach(), weights.detach(), finite
+
+
+def parameters_of(layer):
+    named = {}
+    attentions = {"self_attention": layer.self_attn, "cross_attention": layer.multihead_attn}
+    for ours, part in attentions.items():
+        for kind in ("weight", "bias"):
+            for letter, piece in zip("qkv", getattr(part, f"in_proj_{kind}").chunk(3)):
+                named[f"{ours}.W_{letter}.{kind}"] = piece
+            named[f"{ours}.W_o.{kind}"] = getattr(part.out_proj, kind)
+    for n, norm in enumerate((layer.norm1, layer.norm2, layer.norm3), start=1):
+        named[f"norm{n}.gamma"], named[f"norm{n}.beta"] = norm.weight, norm.bias
+    for name in ("linear1", "linear2"):
+        for kind in ("weight", "bias"):
+            named[f"feed_forward.{name}.{kind}"] = getattr(getattr(layer, name), kind)
+    return {name: value.detach() for name, value in named.items()}
+
+
+rng = check_rng()
+layer = nn.TransformerDecoderLayer(12, 3, 7, dropout=0.0, batch_first=True).double()
+with torch.no_grad():
+    for value in layer.parameters():
+        value.copy_(torch.tensor(rng.normal(1.0 if value.ndim == 1 else 0.0, 0.4, value.shape)))
+parameters = parameters_of(layer)
+x = torch.tensor(rng.normal(size=(2, 4, 12)))
+memory = torch.tensor(rng.normal(size=(2, 5, 12)))
+for what in ("memory", "self"):
+    # An attention that finds nothing gives its output bias. So does one whose W_o.weight is 0.
+    blind = nn.TransformerDecoderLayer(12, 3, 7, dropout=0.0, batch_first=True).double()
+    blind.load_state_dict(layer.state_dict())
+    part = blind.multihead_attn if what == "memory" else blind.self_attn
+    with torch.no_grad():
+        part.out_proj.weight.zero_()
+        expected = layer(x, memory)
+        expected[1, 2] = blind(x, memory)[1, 2]
+    mask = torch.ones(2, 4, 5 if what == "memory" else 4, dtype=torch.bool)
+    mask[1, 2] = False  # position 2 of the second text
+    masks = (None, mask) if what == "memory" else (mask, None)
+    output, weights, finite = decode(parameters, x, memory, *masks)
+    message = (
+        f"{what}_mask lets one position attend to nothing. That attention should give only its "
+        "output bias there, as MultiHeadAttention does, and nothing else should change."
+    )
+    assert_close(output, expected, message, name="output")
+    sums = torch.ones(2, 3, 4, dtype=torch.float64)
+    if what == "memory":
+        sums[1, :, 2] = 0.0
+    message = f"{what}_mask lets one position attend to nothing: check the sums of the weights."
+    assert_close(weights.sum(-1), sums, message, name="the sums of the rows of cross_weights")
+    message = f"{what}_mask lets one position attend to nothing: all gradients stay finite."
+    assert_equal(finite, dict.fromkeys(finite, True), message, name="'the gradients are finite'")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_DecoderBlock_gradients", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of DecoderBlock: gradients through both results, to x, memory and all parameters.
+### BEGIN HIDDEN TESTS
+@probe
+def gradients(parameters, x, memory, to_output, to_weights):
+    block = DecoderBlock(12, 3, 7).double()
+    with torch.no_grad():
+        for name, value in parameters.items():
+            block.get_parameter(name).copy_(value)
+    x, memory = x.clone().requires_grad_(), memory.clone().requires_grad_()
+    output, weights = block(x, memory)
+    loss = (output * to_output).sum() + (weights * to_weights).sum()
+    if loss.requires_grad:
+        loss.backward()
+    found = {"x": x.grad, "memory": memory.grad}
+    return found | {name: block.get_parameter(name).grad for name in parameters}
+
+
+def parameters_of(layer, take):
+    named = {}
+    attentions = {"self_attention": layer.self_attn, "cross_attention": layer.multihead_attn}
+    for ours, part in attentions.items():
+        for kind in ("weight", "bias"):
+            for letter, piece in zip("qkv", take(getattr(part, f"in_proj_{kind}")).chunk(3)):
+                named[f"{ours}.W_{letter}.{kind}"] = piece
+            named[f"{ours}.W_o.{kind}"] = take(getattr(part.out_proj, kind))
+    for n, norm in enumerate((layer.norm1, layer.norm2, layer.norm3), start=1):
+        named[f"norm{n}.gamma"], named[f"norm{n}.beta"] = take(norm.weight), take(norm.bias)
+    for name in ("linear1", "linear2"):
+        for kind in ("weight", "bias"):
+            named[f"feed_forward.{name}.{kind}"] = take(getattr(getattr(layer, name), kind))
+    return named
+
+
+rng = check_rng()
+layer = nn.TransformerDecoderLayer(12, 3, 7, dropout=0.0, batch_first=True).double()
+with torch.no_grad():
+    for value in layer.parameters():
+        value.copy_(torch.tensor(rng.normal(1.0 if value.ndim == 1 else 0.0, 0.4, value.shape)))
+x = torch.tensor(rng.normal(size=(2, 4, 12)), requires_grad=True)
+memory = torch.tensor(rng.normal(size=(2, 5, 12)), requires_grad=True)
+given = parameters_of(layer, lambda value: value.detach())
+asked = []
+layer.multihead_attn.register_forward_pre_hook(lambda part, arguments: asked.append(arguments))
+for which in ("output", "cross_weights"):
+    directions = [torch.tensor(rng.normal(size=shape)) for shape in ((2, 4, 12), (2, 3, 4, 5))]
+    directions[which == "output"].zero_()
+    output = layer(x, memory)
+    _, weights = layer.multihead_attn(*asked[-1], average_attn_weights=False)
+    loss = (output * directions[0]).sum() + (weights * directions[1]).sum()
+    layer.zero_grad()
+    x.grad = memory.grad = None
+    loss.backward()
+    expected = {"x": x.grad, "memory": memory.grad}
+    expected |= parameters_of(
+        layer, lambda value: torch.zeros_like(value) if value.grad is None else value.grad
+    )
+    found = gradients(given, x.detach(), memory.detach(), *directions)
+    for name, gradient in expected.items():
+        got = found[name]
+        if got is None and not gradient.any():
+            continue
+        message = (
+            f"The gradient that comes back through {which} to {name}. Gradients should flow "
+            "through both results, to x, to memory and to every parameter. Is something detached?"
+        )
+        assert_close(got, gradient, message, name="the gradient", rtol=1e-6, atol=1e-8)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_DecoderBlock_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of DecoderBlock: the arguments keep their values; the same input, the same output.
+### BEGIN HIDDEN TESTS
+@probe
+def arguments_after(x, memory, self_mask, memory_mask):
+    block = DecoderBlock(12, 3, 7)
+    with torch.no_grad():
+        block(x, memory, self_mask, memory_mask)
+    return x, memory, self_mask, memory_mask
+
+
+@probe
+def twice(x, memory):
+    block = DecoderBlock(12, 3, 7)
+    with torch.no_grad():
+        return block(x, memory)[0], block(x, memory)[0]
+
+
+rng = check_rng()
+x = torch.tensor(rng.normal(size=(2, 4, 12)), dtype=torch.float32)
+memory = torch.tensor(rng.normal(size=(2, 5, 12)), dtype=torch.float32)
+self_mask = torch.tensor(rng.random((2, 4, 4)) < 0.7)
+memory_mask = torch.tensor(rng.random((2, 1, 5)) < 0.7)
+self_mask[..., 0] = memory_mask[..., 0] = True
+given = (x, memory, self_mask, memory_mask)
+after = arguments_after(*(argument.clone() for argument in given))
+for name, before, now in zip(("x", "memory", "self_mask", "memory_mask"), given, after):
+    assert_equal(now, before, f"{name} was changed by the call.", name=name)
+first, second = twice(x, memory)
+assert_equal(second, first, "Two calls with the same input differ. There is no dropout here.")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Write the three steps of the table in section 3 one below the other. Each step has the same
+# shape: do something with the current vectors, add it to them, normalise. The second step calls its
+# attention with two sequences instead of one; what it compares with is already normalised. Keep the
+# weights of one of the two attentions, and think about which.
+#
+# </details>
+
+# %% [markdown]
+# ### What depends on what?
+#
+# **Predict, then run.** Your block gets 6 target positions and 5 memory vectors. We change one
+# input vector at a time and look at which outputs change. (1) The last target vector changes:
+# which outputs change with a causal `self_mask`, and which without? (2) The last memory vector
+# changes: which outputs change, with the causal mask?
+
+# %% tags=["demonstration"]
+torch.manual_seed(1)
+block = DecoderBlock(16, 2, 32).double()  # random weights
+X, M = torch.randn(6, 16).double(), torch.randn(5, 16).double()
+triangle = torch.tensor(causal_mask(6))  # (n, n)
+
+
+def changed(X2, M2, mask):
+    """Which output positions change, as text."""
+    with torch.no_grad():
+        difference = block(X2, M2, self_mask=mask)[0] - block(X, M, self_mask=mask)[0]
+    return "".join("x" if row.abs().max() > 1e-9 else "." for row in difference)
+
+
+other_X, other_M = X.clone(), M.clone()
+other_X[-1] += 1.0
+other_M[-1] += 1.0
+print("last target vector, causal mask:", changed(other_X, M, triangle))
+print("last target vector, no mask:    ", changed(other_X, M, None))
+print("last memory vector, causal mask:", changed(X, other_M, triangle))
+
+# %% [markdown]
+# The future of the **target** is hidden, the end of the **source** is not: it was complete before
+# the first word was written. A causal mask in the cross-attention would be a bug. Your detector of
+# lesson 6 says the same:
+
+# %% tags=["demonstration"]
+for name, mask in (("causal self_mask", triangle), ("no self_mask", None)):
+
+    def layer(positions, mask=mask):  # (n, d_model) -> (n, d_model), NumPy, as lesson 6 wants it
+        with torch.no_grad():
+            return block(torch.tensor(positions), M, self_mask=mask)[0].numpy()
+
+    print(f"{name:17s} leaks the future: {leaks_future(layer, 6, 16, np.random.default_rng(0))}")
+
+# %% [markdown]
+# ## 4. A small piece of two languages
+#
+# Real translation needs millions of sentences. We take a small piece of English and Spanish that
+# follows rules. Then there are two things that real texts do not give us: as many sentences as we
+# want, and for every Spanish word the English word that it comes from.
+
+# %% tags=["demonstration"]
+ANIMALS = {"cat": "gato", "dog": "perro", "horse": "caballo", "duck": "pato", "boy": "niño"}
+ANIMALS |= {"cow": "vaca", "hen": "gallina", "sheep": "oveja", "frog": "rana", "girl": "niña"}
+THINGS = {"book": "libro", "tree": "árbol", "boat": "barco", "hat": "sombrero"}
+THINGS |= {"apple": "manzana", "house": "casa", "table": "mesa", "chair": "silla"}
+NOUNS = {**ANIMALS, **THINGS}
+FEMININE = {"vaca", "gallina", "oveja", "rana", "niña", "manzana", "casa", "mesa", "silla"}
+ADJECTIVES = {"black": "negro", "white": "blanco", "red": "rojo", "yellow": "amarillo"}
+ADJECTIVES |= {"old": "viejo", "small": "pequeño", "green": "verde", "big": "grande"}
+ARTICLES = {"the": ("el", "la"), "a": ("un", "una")}  # masculine, feminine
+ALONE = {"sleeping": "duerme", "running": "corre", "singing": "canta", "dancing": "baila"}
+WITH_OBJECT = {"watching": "mira", "carrying": "lleva", "buying": "compra", "painting": "pinta"}
+
+# %% [markdown]
+# A noun phrase is an article, perhaps an adjective, and a noun. The function returns the English
+# words, the Spanish words, and the **gold alignment**: for each Spanish word the set of English
+# positions that it comes from. "Gold" means: given by whoever made the data. "verde" and "grande"
+# do not change with the gender.
+
+
+# %% tags=["demonstration"]
+def noun_phrase(article, adjective, noun):
+    """English words, Spanish words, and for each Spanish word the English positions."""
+    words = [adjective, noun] if adjective else [noun]
+    first = "an" if article == "a" and words[0][0] in "aeiou" else article
+    feminine = NOUNS[noun] in FEMININE
+    spanish, gold = [ARTICLES[article][feminine], NOUNS[noun]], [{0}, {len(words)}]
+    if adjective:  # behind the noun, with the noun's gender
+        word = ADJECTIVES[adjective]
+        spanish.append(word[:-1] + "a" if feminine and word.endswith("o") else word)
+        gold.append({1})
+    return [first, *words], spanish, gold
+
+
+# %% [markdown]
+# A sentence is a noun phrase, "is", a verb, and perhaps a second noun phrase. "is sleeping" becomes
+# one word; both English positions are right for it.
+
+
+# %% tags=["demonstration"]
+def sentence(subject, verb, thing=None):
+    """One pair of the grammar: English, Spanish, gold alignment."""
+    english, spanish, gold = noun_phrase(*subject)
+    gold = [*gold, {len(english), len(english) + 1}]
+    english, spanish = [*english, "is", verb], [*spanish, {**ALONE, **WITH_OBJECT}[verb]]
+    if thing:
+        words, translated, positions = noun_phrase(*thing)
+        gold += [{len(english) + position for position in one} for one in positions]
+        english, spanish = english + words, spanish + translated
+    return english, spanish, gold
+
+
+OURS = sentence(("the", "black", "cat"), "sleeping")
+for pair in (OURS, sentence(("a", None, "girl"), "buying", ("the", "red", "apple"))):
+    for line in pair:
+        print(line)
+
+# %% [markdown]
+# ### Which sentences are kept for the test?
+#
+# A random split would be easy: nearly every pair of words would have been seen. We hold out
+# **whole combinations**. Twelve pairs of adjective and noun, "black cat" among them, never occur
+# in training. The model sees black cows and white cats, but never a black cat. If it translates
+# "the black cat is sleeping", it has put the sentence together from its parts.
+
+# %% tags=["demonstration"]
+HELD_OUT = {("black", "cat"), ("white", "cow"), ("small", "dog"), ("big", "frog")}
+HELD_OUT |= {("old", "hen"), ("green", "horse"), ("red", "apple"), ("green", "house")}
+HELD_OUT |= {("old", "tree"), ("yellow", "book"), ("red", "hat"), ("white", "chair")}
+
+
+def random_plan(rng):
+    """What a sentence is made of: ((article, adjective, noun), verb, (article, ...) or None)."""
+
+    def phrase(nouns):
+        adjective = str(rng.choice(list(ADJECTIVES))) if rng.random() < 0.7 else None
+        return str(rng.choice(["the", "a"])), adjective, str(rng.choice(list(nouns)))
+
+    if rng.random() < 0.35:
+        return phrase(ANIMALS), str(rng.choice(list(ALONE))), None
+    return phrase(ANIMALS), str(rng.choice(list(WITH_OBJECT))), phrase(THINGS)
+
+
+rng, train_plans, test_plans = np.random.default_rng(0), {}, {}  # dicts keep the order
+while len(train_plans) < 3000 or len(test_plans) < 300:
+    plan = random_plan(rng)
+    new_pair = any(phrase and phrase[1:] in HELD_OUT for phrase in (plan[0], plan[2]))
+    plans, most = (test_plans, 300) if new_pair else (train_plans, 3000)
+    if len(plans) < most:
+        plans[plan] = None
+train_pairs = [sentence(*plan) for plan in train_plans]
+test_pairs = [sentence(*plan) for plan in test_plans]
+print(len(train_pairs), "pairs to train on,", len(test_pairs), "with a new combination to test on")
+assert not any("black cat" in " ".join(english) for english, _, _ in train_pairs)
+assert any("black" in english for english, _, _ in train_pairs)
+
+# %% [markdown]
+# Words become numbers, and short sentences are filled up with `<pad>`, number 0.
+
+# %% tags=["demonstration"]
+every_pair = [OURS, *train_pairs, *test_pairs]
+ENGLISH = ["<pad>", *sorted({word for pair in every_pair for word in pair[0]})]
+SPANISH = ["<pad>", "<start>", "<end>", *sorted({word for pair in every_pair for word in pair[1]})]
+START, END = 1, 2
+LONGEST = 9  # positions that the decoder has room for
+
+
+def source_ids(sentences):
+    """English sentences as numbers (batch, m), and their mask (batch, 1, m)."""
+    lengths = [len(words) for words in sentences]
+    ids = [
+        [ENGLISH.index(word) for word in words] + [0] * (max(lengths) - len(words))
+        for words in sentences
+    ]
+    return torch.tensor(ids), torch.tensor(padding_mask(lengths, max(lengths)))
+
+
+ids, mask = source_ids([OURS[0], ["a", "cow", "is", "running"]])
+print(ids)
+print(mask)
+print(len(ENGLISH), "English and", len(SPANISH), "Spanish tokens")
+
+# %% [markdown]
+# ## 5. An encoder-decoder of your own parts
+#
+# ```
+# English words -> vectors + positions -> encoder block            -> memory
+# Spanish words -> vectors + positions -> decoder block (+ memory) -> logits of the next word
+# ```
+#
+# - The **encoder** is one `TransformerBlock` of lesson 8. It may look everywhere in the source.
+# - The **decoder** is one of your blocks. We give it **one head**, so that there is one map to look
+#   at. With several heads one has to average or to choose, and either can mislead.
+
+
+# %% tags=["demonstration"]
+class Translator(nn.Module):
+    """Encoder and decoder of one block each."""
+
+    def __init__(self, d_model=64, d_ff=128, decoder_heads=1):
+        super().__init__()
+        self.source_words = nn.Embedding(len(ENGLISH), d_model)
+        self.target_words = nn.Embedding(len(SPANISH), d_model)
+        for table in (self.source_words, self.target_words):
+            nn.init.normal_(table.weight, std=0.5)  # so small that positions are not drowned
+        positions = torch.tensor(sinusoidal_positional_encoding(LONGEST, d_model))
+        self.register_buffer("positions", positions.float())  # (LONGEST, d_model)
+        self.encoder = TransformerBlock(d_model, 4, d_ff, norm_first=True)
+        self.decoder = DecoderBlock(d_model, decoder_heads, d_ff)
+        self.read = nn.Linear(d_model, len(SPANISH))
+
+    def encode(self, source, mask):  # (batch, m), (batch, 1, m)
+        x = self.source_words(source) + self.positions[: source.shape[-1]]
+        return self.encoder(x, mask)[0]  # memory (batch, m, d_model)
+
+    def decode(self, target, memory, memory_mask=None):  # target (batch, n)
+        n = target.shape[-1]
+        x = self.target_words(target) + self.positions[:n]
+        x, weights = self.decoder(x, memory, torch.tensor(causal_mask(n)), memory_mask)
+        return self.read(x), weights  # (batch, n, Spanish tokens), (batch, heads, n, m)
+
+
+# %% [markdown]
+# ### Teacher forcing
+#
+# In training the right translation is known. The decoder reads it, shifted by one: at each position
+# it should say the *next* word. This is called **teacher forcing**: whatever the model would have
+# written itself, it reads the teacher's words. So all positions are trained in one pass, as in the
+# language model of lesson 6.
+#
+# | position | 0 | 1 | 2 | 3 | 4 |
+# |---|---|---|---|---|---|
+# | reads | `<start>` | el | gato | negro | duerme |
+# | should say | el | gato | negro | duerme | `<end>` |
+#
+# Why does the target's padding need no mask? It stands at the end, so the causal mask hides it from
+# every real position. The loss leaves it out.
+
+
+# %% tags=["demonstration"]
+def target_ids(sentences):
+    """What the decoder reads and what it should say, both (batch, LONGEST)."""
+    reads = torch.zeros(len(sentences), LONGEST, dtype=torch.long)
+    says = torch.zeros(len(sentences), LONGEST, dtype=torch.long)
+    for i, words in enumerate(sentences):
+        ids = [START, *(SPANISH.index(word) for word in words), END]
+        reads[i, : len(ids) - 1] = torch.tensor(ids[:-1])
+        says[i, : len(ids) - 1] = torch.tensor(ids[1:])
+    return reads, says
+
+
+sources, masks = source_ids([english for english, _, _ in train_pairs])
+reads, says = target_ids([spanish for _, spanish, _ in train_pairs])
+print("sources", tuple(sources.shape), " reads", tuple(reads.shape), " says", tuple(says.shape))
+
+# %% [markdown]
+# The training loop has one more argument, `penalty`. Leave it alone until section 8.
+
+
+# %% tags=["demonstration"]
+def train(label, seed, steps=400, batch=64, lr=3e-3, penalty=None):
+    """A trained Translator. penalty(weights, chosen) is added to the loss when it is given."""
+    torch.manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
+    model = Translator()
+    optimizer = torch.optim.Adam(model.parameters(), lr=lr)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, lr, total_steps=steps)
+    for _ in progress(steps, label):
+        chosen = torch.randint(len(sources), (batch,), generator=generator)
+        mask = masks[chosen]
+        memory = model.encode(sources[chosen], mask)
+        logits, weights = model.decode(reads[chosen], memory, mask)
+        loss = F.cross_entropy(logits.flatten(0, 1), says[chosen].flatten(), ignore_index=0)
+        if penalty is not None:
+            loss = loss + penalty(weights, chosen)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+    model.last_loss = loss.item()
+    return model
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they may differ in the last digits on another machine.
+torch.manual_seed(0)
+untrained = Translator()  # kept for comparison: the same model before training
+model = train("the translator", seed=0)
+print(f"loss: guessing {math.log(len(SPANISH)):.2f}, at the end {model.last_loss:.3f}")
+
+# %% [markdown]
+# ## 6. Writing: one word at a time
+#
+# When the trained model translates, there is no teacher. It must read its own words: ask for the
+# next word, write it down, ask again with the longer text. Which word do we take from the logits?
+# The simplest rule takes the most probable one. That is **greedy decoding**.
+
+# %% [markdown]
+# ### Exercise 2: `greedy_decode`
+#
+# Difficulty: ●●○○○ &nbsp; Importance: ●●●●● &nbsp; You should spend up to 15-20 minutes on it.
+#
+# Write a text with any model, one token at a time, always taking the token with the largest logit.
+#
+# - `step(prefix) -> logits (vocab,)`: the model. You give it what is written so far, it gives one
+#   logit for each token of the vocabulary: a NumPy array or a torch tensor (without gradient).
+# - `prefix` is a list of Python ints. It begins with `start_id` and holds all tokens so far, oldest
+#   first. (`step` does not change it.)
+# - `start_id`, `end_id`: integers. `max_len`: how many tokens may be generated; start and end are
+#   not counted. `0` is allowed and gives `[]`.
+# - Decoding stops when the model says `end_id`, or when `max_len` tokens have been generated. After
+#   that `step` is not called again: a model may not have room for a longer prefix.
+# - Returns a list of Python ints: what was generated, without the start and without the end token.
+# - No errors are graded. Ties are not graded.
+
+
+# %% nbgrader={"grade": false, "grade_id": "greedy_decode", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def greedy_decode(step, start_id, end_id, max_len):
+    """The text that a model writes when each token is the most probable one.
+
+    Args:
+        step: callable, step(prefix: list[int]) -> logits (vocab,), NumPy or torch.
+        start_id: the token every prefix begins with.
+        end_id: the token that ends the text.
+        max_len: largest number of generated tokens; start and end do not count.
+
+    Returns:
+        List of Python ints, without start and end token.
+    """
+    ### BEGIN SOLUTION
+    prefix = [start_id]
+    while len(prefix) <= max_len:
+        token = int(step(list(prefix)).argmax())
+        if token == end_id:
+            break
+        prefix.append(token)
+    return prefix[1:]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_greedy_decode", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# A "model" that knows one sentence by heart. 0 is <start>, 1 is <end>.
+@probe
+def write(script, max_len, kind):
+    """What greedy_decode returns, and the prefixes that it showed to the model."""
+    prefixes = []
+
+    def step(prefix):
+        prefixes.append(list(prefix))
+        if len(prefixes) > 100:
+            raise RuntimeError("the model was asked 100 times, and the text never ends")
+        token = script[min(max(len(prefix) - 1, 0), len(script) - 1)]
+        logits = np.full(8, -2.0)
+        logits[token] = -1.0  # the largest, although it is negative
+        return logits if kind == "numpy" else torch.tensor(logits)
+
+    return greedy_decode(step, 0, 1, max_len), prefixes
+
+
+vocabulary = ["<start>", "<end>", "el", "gato", "negro", "duerme", "la", "vaca"]
+script = [2, 3, 4, 5, 1, 6, 7]  # el gato negro duerme <end> la vaca
+for kind in ("numpy", "torch"):
+    with check(f"the text ends at <end> ({kind})", 0.5):
+        written, prefixes = write(script, 10, kind)
+        assert_equal(
+            written,
+            [2, 3, 4, 5],
+            "The model says: el gato negro duerme <end>. The result is a list of Python ints, "
+            "without start and end token, and stops at the first <end>. Is the LARGEST logit "
+            "taken?",
+        )
+with check("what the model is shown", 1):
+    written, prefixes = write(script, 10, "numpy")
+    assert_equal(
+        [prefix for i, prefix in enumerate(prefixes) if i == 0 or prefix != prefixes[i - 1]],
+        [[0], [0, 2], [0, 2, 3], [0, 2, 3, 4], [0, 2, 3, 4, 5]],
+        "Each prefix begins with start_id and holds everything written so far, not only the last "
+        "token.",
+        name="the list of prefixes",
+    )
+with check("max_len", 1):
+    for max_len, expected in ((3, [2, 3, 4]), (1, [2]), (0, [])):
+        written, prefixes = write(script, max_len, "numpy")
+        message = f"With max_len = {max_len} at most {max_len} tokens are generated."
+        assert_equal(written, expected, message)
+        assert_equal(
+            max([len(prefix) for prefix in prefixes], default=0),
+            max_len,
+            f"With max_len = {max_len}, the longest prefix that the model sees is the start token "
+            "and max_len - 1 others. Is it called again when nothing more is wanted?",
+            name="the length of the longest prefix",
+        )
+checks_passed("greedy_decode")
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_greedy_decode_models", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of greedy_decode: random models that read the whole prefix, NumPy and torch.
+### BEGIN HIDDEN TESTS
+@probe
+def write(table, start_id, end_id, max_len, kind):
+    asked = []
+
+    def step(prefix):
+        asked.append(None)
+        if len(asked) > 200:
+            raise RuntimeError("the model was asked 200 times, and the text never ends")
+        place = sum((i + 1) * int(token) for i, token in enumerate(prefix)) % len(table)
+        return table[place].copy() if kind == "numpy" else torch.tensor(table[place])
+
+    return greedy_decode(step, start_id, end_id, max_len)
+
+
+def by_hand(table, start_id, end_id, max_len):
+    text = [start_id]
+    for _ in range(max_len):
+        place = sum((i + 1) * token for i, token in enumerate(text)) % len(table)
+        best = int(np.argsort(table[place])[-1])
+        if best == end_id:
+            break
+        text.append(best)
+    return text[1:]
+
+
+rng = check_rng()
+for start_id, end_id, kind, dtype in (
+    (0, 1, "numpy", np.float64),
+    (1, 0, "torch", np.float64),
+    (12, 7, "numpy", np.float32),
+    (5, 12, "torch", np.float32),
+):
+    for max_len in (0, 1, 9, 30):
+        table = rng.normal(size=(97, 13)).astype(dtype)  # logits of order 1, of both signs
+        table[:, start_id] = table.min() - 1.0  # no model writes the start token
+        table[:, end_id] -= 1.5
+        message = (
+            f"start_id {start_id}, end_id {end_id}, max_len {max_len}, {kind}: each token is the "
+            "one with the largest logit, given the whole prefix. Every token but end_id is an "
+            "ordinary one, 0 too, and a token may come twice."
+        )
+        found = write(table, start_id, end_id, max_len, kind)
+        assert_equal(found, by_hand(table, start_id, end_id, max_len), message)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_greedy_decode_length", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of greedy_decode: a model that never ends, one that ends at once, ends just in time.
+### BEGIN HIDDEN TESTS
+@probe
+def write(script, max_len):
+    lengths = [0]
+
+    def step(prefix):
+        lengths.append(len(prefix))
+        if len(lengths) > 100:
+            raise RuntimeError("the model was asked 100 times, and the text never ends")
+        logits = np.zeros(20)
+        logits[script[min(max(len(prefix) - 1, 0), len(script) - 1)]] = 1.0
+        return logits
+
+    return greedy_decode(step, 18, 19, max_len), max(lengths)
+
+
+rng = check_rng()
+text = rng.integers(0, 18, size=12).tolist()
+for script, max_len, expected, longest in (
+    (text, 7, text[:7], 7),
+    (text, 12, text, 12),
+    ([19], 5, [], 1),
+    ([*text[:4], 19], 4, text[:4], 4),  # the end would come next, but nothing more is asked for
+    ([*text[:4], 19], 5, text[:4], 5),
+    ([*text[:4], 19], 3, text[:3], 3),
+    ([3, 3, 3, 3, 19], 9, [3, 3, 3, 3], 5),
+    ([0, 0, 5, 0, 19], 9, [0, 0, 5, 0], 5),
+    (text, 0, [], 0),
+):
+    found, most = write(script, max_len)
+    message = f"A model that says {script} at most {max_len} tokens long, where 19 is the end."
+    assert_equal(found, expected, message)
+    assert_equal(most, longest, message + " How long is the longest prefix it is given?")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_greedy_decode_python_ints", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of greedy_decode: Python ints in the prefix and in the result.
+### BEGIN HIDDEN TESTS
+@probe
+def kinds(table, kind):
+    seen = []
+
+    def step(prefix):
+        seen.append([type(prefix).__name__, *(type(token).__name__ for token in prefix)])
+        if len(seen) > 100:
+            raise RuntimeError("the model was asked 100 times, and the text never ends")
+        row = table[(len(prefix) - 1) % len(table)]
+        return row.copy() if kind == "numpy" else torch.tensor(row)
+
+    result = greedy_decode(step, 10, 11, 4)
+    return [type(result).__name__, *(type(token).__name__ for token in result)], seen[-1]
+
+
+rng = check_rng()
+table = rng.normal(size=(5, 12))
+table[:, 10:] = table.min() - 1.0  # neither start nor end is ever said
+for kind in ("numpy", "torch"):
+    result, prefix = kinds(table, kind)
+    message = f"Logits from {kind}: NumPy's integers and tensors are not Python's int."
+    assert_equal(prefix, ["list", *["int"] * 4], message, name="prefix: its type, its items' types")
+    assert_equal(result, ["list", *["int"] * 4], message, name="result: its type, its items' types")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_greedy_decode_logits", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of greedy_decode: large logits, integer logits, logits that stay as they are.
+### BEGIN HIDDEN TESTS
+@probe
+def write(table, kind):
+    asked = []
+
+    def step(prefix):
+        asked.append(None)
+        if len(asked) > 100:
+            raise RuntimeError("the model was asked 100 times, and the text never ends")
+        row = table[min(max(len(prefix) - 1, 0), len(table) - 1)]
+        return row if kind == "numpy" else torch.from_numpy(row)
+
+    return greedy_decode(step, 10, 11, 6), table
+
+
+rng = check_rng()
+order = np.stack([rng.permutation(12) for _ in range(6)])  # every row: 0 to 11 in some order
+order[:, 10:] = -5
+for kind in ("numpy", "torch"):
+    for what, table in (
+        ("integer logits", order),
+        ("logits of order 1e4", 1e4 + 500.0 * order),
+        ("logits of order -1e4", -1e4 + 500.0 * order),
+        ("logits that differ by 1e-3", 1e-3 * order),
+    ):
+        found, after = write(table.copy(), kind)
+        expected = np.argsort(table, axis=1)[:, -1].tolist()
+        message = f"{what} ({kind}): the token with the largest logit, computed without overflow."
+        assert_equal(found, expected, message)
+        assert_equal(after, table, "The model's logits were changed by the call.", name="logits")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Keep one list that begins with the start token and grows by one token a round. Two things can stop
+# the loop: the length of the list, which you can check *before* you ask the model, and the token
+# that the model says. What does the list hold at the end that the result must not hold? Think
+# about `max_len = 0` before you run it. And what type does an argmax give?
+#
+# </details>
+
+# %% [markdown]
+# Now the model can speak. `encode` runs once for each sentence; `decode` runs again for every word.
+
+
+# %% tags=["demonstration"]
+def translate(model, words):
+    """The Spanish words that the model writes for a list of English words."""
+    source, _ = source_ids([words])
+    with torch.no_grad():
+        memory = model.encode(source, None)  # (1, m, d_model), once
+
+        def step(prefix):
+            return model.decode(torch.tensor([prefix]), memory)[0][0, -1]  # (Spanish tokens,)
+
+        return [SPANISH[token] for token in greedy_decode(step, START, END, LONGEST)]
+
+
+# %% [markdown]
+# **Predict, then run.** The model has never seen the words "black cat" side by side. Which of the
+# three troubles of section 1 will it get right? Say order, number of words, or agreement.
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+for words in (OURS[0], ["the", "white", "cow", "is", "watching", "an", "old", "tree"]):
+    print(" ".join(words), "->", " ".join(translate(model, words)))
+print("before training:", " ".join(translate(untrained, OURS[0])))
+assert translate(model, OURS[0]) == ["el", "gato", "negro", "duerme"]
+
+# %% [markdown]
+# One good sentence proves little. We count over all 300 test sentences, each with at least one new
+# combination. **Exact match**: every word is right, and none is missing or extra.
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+def exact_match(model, pairs):
+    """Share of the pairs that are translated without any mistake."""
+    return np.mean([translate(model, english) == spanish for english, spanish, _ in pairs])
+
+
+exact = exact_match(model, test_pairs)
+print(f"exact match on {len(test_pairs)} sentences with new combinations: {exact:.3f}")
+assert exact >= 0.95
+
+# %% [markdown]
+# All of them, or nearly. Do not conclude that the model knows Spanish. It knows the rules of *this*
+# grammar. Two adjectives never occur in it:
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+two = ["the", "small", "old", "cat", "is", "sleeping"]
+print(" ".join(two), "->", " ".join(translate(model, two)))
+kept = []
+for first, second in (("small", "old"), ("old", "small"), ("black", "big"), ("red", "old")):
+    for noun in ANIMALS:
+        found = translate(model, ["the", first, second, noun, "is", "running"])
+        stems = {ADJECTIVES[first][:-1], ADJECTIVES[second][:-1]}  # without the gender
+        kept.append(stems <= {word[:-1] for word in found})
+print(f"both adjectives are there in {sum(kept)} of {len(kept)} such sentences")
+assert np.mean(kept) < 0.5
+
+# %% [markdown]
+# It is **compositional** inside its grammar (new combinations of known parts), and not beyond it (a
+# new kind of phrase). Tests on "held-out data" often check only the first.
+#
+# ### Find the silent bug
+#
+# A friend finds `translate` slow: it does one sentence after the other. Here is a version for whole
+# batches. It sorts the sentences by length, so that little padding is computed. It runs without any
+# error, and every line that it writes is good Spanish.
+
+
+# %% nbgrader={"grade": false, "grade_id": "given_translate_batch", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+def translate_batch(model, sentences):
+    """Given, with a bug: translate several English sentences at once, short ones first."""
+    order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
+    source, mask = source_ids([sentences[i] for i in order])  # (batch, m) and (batch, 1, m)
+    target = torch.full((len(sentences), 1), START)  # (batch, 1)
+    with torch.no_grad():
+        memory = model.encode(source, mask)  # (batch, m, d_model)
+        for _ in range(LONGEST - 1):
+            logits, _ = model.decode(target, memory, mask)  # (batch, n, Spanish tokens)
+            newest = logits[:, -1].argmax(dim=-1, keepdim=True)  # (batch, 1)
+            target = torch.cat([target, newest], dim=1)  # (batch, n + 1)
+    texts = [[SPANISH[token] for token in row] for row in target[:, 1:].tolist()]
+    return [text[: text.index("<end>")] if "<end>" in text else text for text in texts]
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+def batch_match(pairs):
+    """Exact match when all pairs are translated as one batch."""
+    found = translate_batch(model, [english for english, _, _ in pairs])
+    return np.mean([text == spanish for text, (_, spanish, _) in zip(found, pairs)])
+
+
+short = [pair for pair in test_pairs if len(pair[0]) == 5]
+long = [pair for pair in test_pairs if len(pair[0]) == 8]
+cases = {"all have 5 words": short, "all have 8 words": long, "all lengths": test_pairs}
+for name, pairs in cases.items():
+    alone = exact if pairs is test_pairs else exact_match(model, pairs)
+    batch = batch_match(pairs)
+    print(f"{name:17s} one by one {alone:.2f}   as a batch {batch:.2f}")
+    assert batch < 0.5 if name == "all lengths" else batch > 0.9
+three = [pair[0] for pair in (long[0], short[0], long[1])]
+for words, text in zip(three, translate_batch(model, three)):
+    print(f"   {' '.join(words):50s} -> {' '.join(text)}")
+
+# %% [markdown]
+# ### Short answer 2: `answer_bug`
+#
+# What is wrong with `translate_batch`?
+#
+# - a) It encodes the source once. The memory must be computed again for each new word.
+# - b) It gives the decoder no causal mask, so words see the future.
+# - c) The translations come back in another order than the sentences.
+# - d) It goes on after `<end>`, and what it writes there spoils the words before.
+
+# %% nbgrader={"grade": false, "grade_id": "answer_bug", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+### BEGIN SOLUTION
+answer_bug = "c"
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_answer_bug", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+check_answer("answer_bug", answer_bug)
+
+# %% [markdown]
+# Why did nothing complain? Cross-attention takes **any** memory: of another sentence, of another
+# length, of another batch row. Shapes cannot tell whether a memory belongs to a target. Only a test
+# that compares batches with single sentences can.
+#
+# **Predict, then run.** Another mistake of this kind: the mask of the source's padding is
+# forgotten, in the encoder and in the decoder. We fill short sentences up to the length of the
+# longest one. By how much does the exact match fall, from 1.00?
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+few = [pair for pair in test_pairs if len(pair[0]) <= 5]
+source, _ = source_ids([pair[0] for pair in [*few, long[0]]])  # all are filled up to 8 words
+right, on_padding = [], []
+for ids, (english, spanish, _) in zip(source, few):
+    reads_, says_ = target_ids([spanish])
+    with torch.no_grad():
+        logits, weights = model.decode(reads_, model.encode(ids[None], None))  # no mask anywhere
+    n = len(spanish) + 1
+    right.append(torch.equal(logits[0, :n].argmax(-1), says_[0, :n]))
+    on_padding.append(weights[0, 0, :n, len(english) :].sum(-1).mean().item())
+print(f"right without any mask: {np.mean(right):.2f}")
+print(f"weight on padding:      {np.mean(on_padding):.2f}")
+assert np.mean(right) > 0.9 and np.mean(on_padding) > 0.01
+
+# %% [markdown]
+# It hardly falls: the model does not need the mask for its words. But a part of its weights goes
+# to padding. So a good score does not prove that the masks are right. (In longer texts, or when
+# padding holds real vectors, as in lesson 3, it is not so harmless. Do not rely on it.)
+
+# %% [markdown]
+# ## 7. Reading the map
+#
+# Give the decoder the right translation and look at the weights of its cross-attention. The rows
+# are what the decoder **reads**, as in the table of section 5: `<start>`, el, gato, negro, duerme.
+
+# %% [markdown]
+# ### Short answer 3: `answer_row`
+#
+# In which row do you look for the English word behind "negro"?
+#
+# - a) In the row that reads "negro".
+# - b) In the row that reads "gato".
+# - c) In the row that reads `<start>`.
+# - d) In row 1, because "black" is word 1 of the English sentence.
+
+# %% nbgrader={"grade": false, "grade_id": "answer_row", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+### BEGIN SOLUTION
+answer_row = "b"
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_answer_row", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+check_answer("answer_row", answer_row)
+
+# %% [markdown]
+# ### Exercise 3: `align`
+#
+# Difficulty: ●●○○○ &nbsp; Importance: ●●●●○ &nbsp; You should spend up to 10-15 minutes on it.
+#
+# Turn a map into a list of words: for each target position, the source token with the largest
+# weight.
+#
+# - `weights`: `(num_heads, n_q, n_k)`, a NumPy array (floating or integer) or a torch tensor, also
+#   one that requires grad. The heads are **averaged** first.
+# - `source_tokens`: a list of `n_k` strings, in order. The same word may stand there twice.
+#   Positions compete, not words: two places of "the" with 0.3 each lose against one "cat" with 0.4.
+# - Returns a list of `n_q` strings. If several positions have the same largest weight, the
+#   first of them wins.
+# - `weights` is not changed: not its values, and not that it requires grad.
+# - No errors are graded.
+
+
+# %% nbgrader={"grade": false, "grade_id": "align", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def align(weights, source_tokens):
+    """For each target position the source token with the largest weight, heads averaged.
+
+    Args:
+        weights: (num_heads, n_q, n_k), NumPy array or torch tensor, also one that requires grad.
+        source_tokens: list of n_k strings.
+
+    Returns:
+        List of n_q strings; the first position wins a tie.
+    """
+    ### BEGIN SOLUTION
+    if isinstance(weights, torch.Tensor):
+        weights = weights.detach().numpy()
+    best = weights.mean(axis=0).argmax(axis=-1)  # (n_q,): the first of equal ones
+    return [source_tokens[position] for position in best]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_align", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Two heads, three target words, five source positions: worked out by hand.
+source = ["the", "cat", "sees", "the", "dog"]
+weights = np.array(
+    [
+        [[0.50, 0.25, 0.25, 0.00, 0.00], [0.00, 0.00, 0.50, 0.00, 0.50], [0.3, 0.4, 0.0, 0.3, 0.0]],
+        [[0.00, 0.75, 0.25, 0.00, 0.00], [0.00, 0.00, 0.50, 0.00, 0.50], [0.3, 0.4, 0.0, 0.3, 0.0]],
+    ]
+)
+for kind, given in (
+    ("NumPy", weights),
+    ("torch", torch.tensor(weights)),
+    ("torch, requires grad", torch.tensor(weights, requires_grad=True)),
+):
+    with check(f"the words ({kind})", 1 if kind == "NumPy" else 0.5):
+        words = align(given, source)
+        if isinstance(words, list):
+            words = [str(word) if isinstance(word, str) else word for word in words]
+        assert_equal(
+            words,
+            ["cat", "sees", "cat"],
+            "Row 0: averaged over the heads, 'cat' has 0.50 and 'the' 0.25. Row 1: 'sees' and "
+            "'dog' are equal, the first wins. Row 2: the two places of 'the' have 0.3 each and do "
+            "not join.",
+        )
+checks_passed("align")
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_align_heads", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of align: many random maps, one head and several, all kinds of arrays.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+names = ["the", "black", "cat", "is", "eating", "an", "old", "apple"]
+for num_heads, n_q, n_k in ((1, 30, 6), (2, 40, 5), (3, 40, 7), (5, 1, 8), (4, 8, 8), (2, 6, 1)):
+    scores = torch.tensor(rng.normal(size=(num_heads, n_q, n_k)))
+    weights = torch.softmax(scores, dim=-1)
+    total = torch.einsum("hqk->qk", weights)
+    expected = [names[int(torch.nonzero(row == row.max())[0])] for row in total]
+    message = (
+        f"{num_heads} heads, {n_q} target positions, {n_k} source positions: average the heads, "
+        "then take the source position with the largest weight, for each target position."
+    )
+    for given in (weights, weights.numpy(), weights.clone().requires_grad_()):
+        found = align(given, names[:n_k])
+        if isinstance(found, list):
+            found = [str(word) if isinstance(word, str) else word for word in found]
+        assert_equal(found, expected, message)
+    for given in (weights.float(), weights.float().numpy()):
+        total = torch.einsum("hqk->qk", weights.float())
+        found = align(given, names[:n_k])
+        if isinstance(found, list):
+            found = [str(word) if isinstance(word, str) else word for word in found]
+        assert_equal(found, expected, message + " (float32)")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_align_ties", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of align: the first of equal positions; integer weights.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+names = ["a", "b", "c", "d", "e", "f", "g"]
+for num_heads in (1, 2, 4):
+    counts = rng.integers(0, 3, size=(num_heads, 40, 7))  # many ties
+    sums = counts.sum(axis=0)
+    expected = [names[row.tolist().index(row.max())] for row in sums]
+    message = "If several positions have the same largest weight, the first of them wins."
+    for given in (counts / 8, torch.tensor(counts / 8), counts):
+        found = align(given, names)
+        if isinstance(found, list):
+            found = [str(word) if isinstance(word, str) else word for word in found]
+        assert_equal(found, expected, message)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_align_positions", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of align: words that stand twice in the source.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+names = ["the", "cat", "the", "dog", "the", "cow", "a"]
+for given_kind in ("numpy", "torch"):
+    weights = rng.dirichlet(np.ones(7), size=(2, 60))  # (num_heads, n_q, n_k)
+    sums = weights[0] + weights[1]
+    expected = [names[int(np.argsort(row)[-1])] for row in sums]
+    message = (
+        "Positions compete, not words: the weights of a word that stands in the source three times "
+        "are not added up."
+    )
+    found = align(weights if given_kind == "numpy" else torch.tensor(weights), names)
+    if isinstance(found, list):
+        found = [str(word) if isinstance(word, str) else word for word in found]
+    assert_equal(found, expected, message)
+one_word = align(np.full((2, 3, 4), 0.25), ["cat", "cat", "cat", "cat"])
+if isinstance(one_word, list):
+    one_word = [str(word) if isinstance(word, str) else word for word in one_word]
+assert_equal(one_word, ["cat", "cat", "cat"], "One result for each target position.")
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade": true, "grade_id": "test_align_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# Hidden checks of align: weights and words are as before, and gradients can still flow.
+### BEGIN HIDDEN TESTS
+@probe
+def after(weights, names):
+    align(weights, names)
+    return weights, names
+
+
+@probe
+def gradient_after(weights):
+    leaf = weights.clone().requires_grad_()
+    through = leaf * 2.0
+    align(through, ["a", "b", "c", "d", "e"])
+    loss = (through * through).sum()
+    if loss.requires_grad:
+        loss.backward()
+    return leaf.grad, leaf.requires_grad
+
+
+rng = check_rng()
+weights = rng.dirichlet(np.ones(5), size=(3, 4))
+names = ["a", "b", "c", "d", "e"]
+for given in (weights, torch.tensor(weights)):
+    copy = given.copy() if isinstance(given, np.ndarray) else given.clone()
+    now, names_now = after(copy, list(names))
+    assert_equal(now, given, "The weights were changed by the call.", name="weights")
+    assert_equal(names_now, names, "source_tokens was changed by the call.", name="source_tokens")
+gradient, requires = gradient_after(torch.tensor(weights))
+message = (
+    "After the call the weights should still belong to their graph, so that training can go on. "
+    "A method whose name ends in an underscore changes its tensor."
+)
+assert_close(gradient, torch.tensor(8.0 * weights), message, name="the gradient")
+assert_equal(requires, True, message, name="requires_grad")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Three axes: heads, target, source. One of them disappears by averaging, one by looking for the
+# largest. Write both shapes as comments. Torch and NumPy both have the methods that you need; only
+# a tensor that is part of a graph must first be taken out of it, as a *new* tensor. A number that
+# you find is a position; the result wants the word that stands there.
+#
+# </details>
+
+# %% [markdown]
+# Now the map of our sentence, by the model that has never read "black cat". We label each row with
+# the word that it reads and the word that it says.
+
+
+# %% tags=["demonstration"]
+def cross_weights(model, english, spanish):
+    """Cross-attention weights (heads, n, m) while the model reads the right translation."""
+    source, _ = source_ids([english])
+    read, _ = target_ids([spanish])
+    with torch.no_grad():
+        return model.decode(read[:, : len(spanish) + 1], model.encode(source, None))[1][0]
+
+
+def row_labels(spanish):
+    reads = ["<start>", *spanish]
+    return [f"{r} → {s}" for r, s in zip(reads, [*spanish, "<end>"])]
+
+
+# %% [markdown]
+# **Predict, then run.** Left: the map before training. Right: after. Before you look: does the map
+# on the left show any order? And what will the row of `<end>` look at, which has no English word?
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+english, spanish, gold = OURS
+maps = {
+    "random: before training": cross_weights(untrained, english, spanish)[0].numpy(),
+    "after training": cross_weights(model, english, spanish)[0].numpy(),
+}
+labels = row_labels(spanish)
+figure, panels = plt.subplots(1, 2, figsize=(11.0, 4.2))
+for axes, (title, weights) in zip(panels, maps.items()):
+    draw_heatmap(axes, weights, labels, english, row_label="reads → says", column_label="source")
+    axes.set_title(title)
+figure.tight_layout()
+trained = maps["after training"]
+for row, positions in enumerate(gold):  # each word looks at its own English word
+    assert trained[row, list(positions)].sum() > (0.5 if row == 0 else 0.8)
+assert trained[1].argmax() == 2 and trained[2].argmax() == 1  # the crossing
+print("align:", " ".join(align(cross_weights(model, english, spanish), english)))
+show(
+    figure,
+    "Figure 2. Left: a random map, it means nothing, although one can always find a pattern in it. "
+    "Right: the crossing of Figure 1, learned from sentences without 'black cat'. The row that "
+    "SAYS 'negro' looks at 'black'. The row of <end> must put its weight somewhere: do not read "
+    "anything into it.",
+    "Two heat maps, rows: start says el, el says gato, gato says negro, negro says duerme, duerme "
+    "says end; columns the, black, cat, is, sleeping. Left weights without pattern. Right nearly "
+    "all weight at el/the, gato/cat, negro/black, duerme/is or sleeping.",
+    "\n\n".join(f"{title}\n\n{text_table(w, labels, english)}" for title, w in maps.items()),
+)
+
+# %% [markdown]
+# ### Scoring the map
+#
+# One pretty map is an anecdote. We score all test sentences: a Spanish word counts as right if
+# `align` names an English position of its gold alignment. (We give `align` position numbers
+# instead of words, since "the" may stand in a sentence twice.) Which row do we take: the one that
+# *says* the word, or the one that *reads* it? We measure both, and three things to compare with:
+#
+# - the **diagonal**: Spanish word $t$ goes with English word $t$, without looking at any weight;
+# - the untrained model;
+# - how much weight (not only the largest one) lies on the gold positions.
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+def alignment_scores(model, pairs):
+    """Shares of Spanish words aligned as in the grammar: says, reads, diagonal; weight on gold."""
+    says, reads, diagonal, weight = [], [], [], []
+    for english, spanish, gold in pairs:
+        weights = cross_weights(model, english, spanish)  # (heads, n + 1, m)
+        places = [int(place) for place in align(weights, [str(i) for i in range(len(english))])]
+        for t, positions in enumerate(gold):
+            says.append(places[t] in positions)
+            reads.append(places[t + 1] in positions)
+            diagonal.append(t in positions)
+            weight.append(weights[:, t, list(positions)].sum(-1).mean().item())
+    return [float(np.mean(share)) for share in (says, reads, diagonal, weight)]
+
+
+print(f"{'':18s} row that says   row that reads   diagonal   weight on gold")
+for name, one in (("trained", model), ("before training", untrained)):
+    says_, reads_, diagonal, weight = alignment_scores(one, test_pairs)
+    print(f"{name:18s}{says_:14.3f}{reads_:17.3f}{diagonal:11.3f}{weight:17.3f}")
+    if one is model:
+        assert says_ >= 0.95 and reads_ < 0.2 and 0.3 < diagonal < 0.7
+    else:
+        assert says_ < 0.4
+
+# %% [markdown]
+# - The row that **says** the word is aligned nearly perfectly; the row that **reads** it nearly
+#   never. Who labels the rows with the words that are read, and looks there, finds "no alignment"
+#   in a perfect model.
+# - The diagonal is a strong rival. In these languages most words keep their place. A score
+#   means something only beside such a rule.
+# - Before training the score is about what chance gives.
+#
+# ## 8. What the map does not prove
+#
+# The map is beautiful, and the score is high. It is tempting to say: "To write *negro*, the model
+# used *black*, and to write *el*, it used mostly *the*." Let us test both. We do not look, we
+# **intervene**: hide one English word, and see whether the Spanish word still comes out right.
+#
+# A word can be hidden in two places: in the cross-attention, with `memory_mask`, or already in the
+# encoder, so that the other English words cannot read it.
+
+
+# %% tags=["demonstration"]
+def still_right(pairs, t, hidden, where):
+    """How often Spanish word t is said rightly when an English word is hidden.
+
+    hidden(gold) gives the position. where: "cross" hides it from the decoder, "encoder" from the
+    other English words.
+    """
+    right = []
+    for english, spanish, gold in pairs:
+        source, mask = source_ids([english])  # (1, m), (1, 1, m)
+        m, position = len(english), hidden(gold)
+        others = torch.arange(m) != position  # (m,): False at the hidden word
+        itself = torch.eye(m, dtype=torch.bool)  # (m, m): each word may read itself
+        in_encoder = combine_masks(mask, others | itself) if where == "encoder" else mask
+        in_decoder = combine_masks(mask, others) if where == "cross" else mask
+        read, say = target_ids([spanish])
+        with torch.no_grad():
+            memory = model.encode(source, in_encoder)
+            logits, _ = model.decode(read[:, : t + 1], memory, in_decoder)
+        right.append(logits[0, t].argmax() == say[0, t])
+    return np.mean(right)
+
+
+# %% [markdown]
+# **Predict, then run.** Four experiments. First word: the article ("el", "la", "un", "una"), whose
+# row looks at the English article. Third word: the adjective, whose row looks at the English
+# adjective. Which of the four makes the Spanish word wrong?
+#
+# 1. For the adjective, hide the English adjective from the cross-attention.
+# 2. For the adjective, hide the English noun from the cross-attention.
+# 3. For the article, hide the English noun from the cross-attention.
+# 4. For the article, hide the English noun from the other words **in the encoder**.
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+some_pairs = test_pairs[:150]
+with_adjective = [pair for pair in some_pairs if pair[2][2] == {1}]
+
+
+def noun_of(gold):
+    return max(gold[1])
+
+
+shares = [
+    still_right(with_adjective, 2, lambda gold: 1, "cross"),
+    still_right(with_adjective, 2, noun_of, "cross"),
+    still_right(some_pairs, 0, noun_of, "cross"),
+    still_right(some_pairs, 0, noun_of, "encoder"),
+]
+for number, (what, share) in enumerate(
+    zip(
+        (
+            "adjective, English adjective hidden from the decoder",
+            "adjective, English noun hidden from the decoder",
+            "article, English noun hidden from the decoder",
+            "article, English noun hidden inside the encoder",
+        ),
+        shares,
+    ),
+    start=1,
+):
+    print(f"{number}. {what:54s} right: {share:.2f}")
+assert shares[0] < 0.2 and shares[1] > 0.9 and shares[2] > 0.9 and shares[3] < 0.9
+
+# %% [markdown]
+# 1. and 2. agree with the map: without the English adjective's position the Spanish adjective is
+# lost, and the noun's position is not needed for it.
+#
+# 3. and 4. do not. The article's row looks mostly at "the", and hiding the noun from the decoder
+# changes nothing. Yet "the" alone cannot know whether it is *el* or *la*. Inside the encoder the
+# noun has already told its gender to the vector at the place of "the". Cut that path, and the
+# gender is often wrong. **A column of the map is a position, not a word.** What stands at that
+# position after the encoder is made from several words.
+#
+# ### A model that lies about its alignment
+#
+# How far can map and behaviour come apart? Wiegreffe and Pinter (2019) trained models whose
+# attention was pushed away from that of a normal model, and looked whether the predictions
+# survive. We do the same: 600 steps instead of 400, plus a penalty for **every weight on the gold
+# alignment**.
+#
+# **Predict, then run.** The model may not look at the right word. What will its exact match be, and
+# what its alignment score?
+
+# %% tags=["demonstration"]
+on_gold = torch.zeros(len(train_pairs), LONGEST, sources.shape[1])  # (pairs, n, m)
+for i, (_, _, gold) in enumerate(train_pairs):
+    for t, positions in enumerate(gold):
+        on_gold[i, t, list(positions)] = 1.0
+
+
+def weight_on_gold(weights, chosen):  # weights (batch, heads, n, m)
+    return (weights.mean(dim=1) * on_gold[chosen]).sum(dim=-1).mean()
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they may differ in the last digits on another machine.
+liar = train("gold weights punished", seed=0, steps=600, penalty=weight_on_gold)
+print("        exact match   alignment (row that says)")
+scores = {}
+for name, one in (("honest", model), ("liar", liar)):
+    scores[name] = exact_match(one, test_pairs), alignment_scores(one, test_pairs)[0]
+    print(f"{name:8s}{scores[name][0]:11.3f}{scores[name][1]:15.3f}")
+assert scores["liar"][0] >= 0.9 and scores["liar"][1] < 0.1
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+maps = {
+    "honest": cross_weights(model, english, spanish)[0].numpy(),
+    "liar": cross_weights(liar, english, spanish)[0].numpy(),
+}
+print("honest:", " ".join(translate(model, english)), "  liar:", " ".join(translate(liar, english)))
+assert translate(liar, english) == spanish
+figure, panels = plt.subplots(1, 2, figsize=(11.0, 4.2))
+for axes, (title, weights) in zip(panels, maps.items()):
+    draw_heatmap(axes, weights, labels, english, row_label="reads → says", column_label="source")
+    axes.set_title(title)
+figure.tight_layout()
+for row, positions in enumerate(gold := OURS[2]):
+    assert maps["liar"][row, list(positions)].sum() < 0.1
+show(
+    figure,
+    "Figure 3. Two models that write the same translation. The right one never looks at the word "
+    "that it translates: its encoder has carried the words to other places first. Do not "
+    "conclude that maps are worthless: nobody had trained the left one to show anything.",
+    "Two heat maps of the same sentence. Left the crossing alignment as in Figure 2. Right nearly "
+    "no weight on the gold positions; each row looks at other words.",
+    "\n\n".join(f"{title}\n\n{text_table(w, labels, english)}" for title, w in maps.items()),
+)
+
+# %% [markdown]
+# The liar translates as well as the honest model. So a map does not *have* to show where a
+# word comes from. That is the heart of a debate:
+#
+# - Jain and Wallace (2019), *Attention is not Explanation*: for a trained model one can often find
+#   quite different weights that give nearly the same output, and weights agree poorly with other
+#   measures of importance. So weights alone explain little.
+# - Wiegreffe and Pinter (2019), *Attention is not not Explanation*: it depends on what you call an
+#   explanation. That other weights *exist* does not mean that the trained ones say nothing; and a
+#   model must be trained anew, not only changed afterwards, for a fair comparison.
+#
+# Our own results fit both. Unforced, the model drew the grammar's alignment, and for the adjective
+# the intervention confirmed it. For the article it did not. And forced, it drew anything. **A map
+# is a hypothesis. An intervention is a test.**
+#
+# ### What is often said, and what is right
+#
+# | often said | what is right | where shown |
+# |---|---|---|
+# | "Cross-attention needs a causal mask as well." | The source is complete; hide only its padding. | section 3 |
+# | "The order of the memory matters to the attention." | It does not; order must be in the vectors. | section 2 |
+# | "The row of a word shows where the word comes from." | The row that *says* it, not the one that *reads* it. | section 7 |
+# | "A missing padding mask shows in the score." | Here it did not. | section 6 |
+# | "Held-out sentences show that it has learned the language." | Its grammar; one more adjective, and one is dropped. | section 6 |
+# | "Attention is alignment." | Often similar, if nothing speaks against it; a model can translate without. | section 8 |
+# | "The column is the word." | It is a position, mixed by the encoder. | section 8 |
+# | "Attention maps mean nothing." | They are hypotheses that can be tested. | section 8 |
+#
+# ### Written answer: `written_map`
+#
+# A friend shows you the right-hand map of Figure 2 and says: "This proves that the model
+# translates *el* from *the* and hardly needs *cat*, and every model that translates well has such
+# a map." Answer in 5 to 8 sentences (4 points):
+#
+# 1. Which row of the map belongs to "el", and what exactly does a large weight in it say?
+# 2. Why is "hardly needs *cat*" wrong, and which experiment of this lesson shows it?
+# 3. Why is the second half of the claim wrong?
+# 4. Say in one sentence what a map is good for.
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "written_map", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
+# ### BEGIN SOLUTION
+# "el" belongs to the row that says it, the row that reads `<start>`. A large weight at "the" says
+# that the cross-attention of this layer takes most of its values from the vector at that position.
+# It does not say that this vector holds only the word "the": the encoder has mixed the words
+# before. When we hid the noun from the decoder, the article stayed right; when we hid it from the
+# other words inside the encoder, the article's gender was often wrong. So the gender came from the
+# noun, through the position of "the". The second half is wrong, because the liar of section 8
+# translates as well and puts nearly no weight on the gold alignment. A map is good for finding a
+# hypothesis about where information comes from, which an intervention then tests.
+#
+# **Marking scheme** (4 points). 1 point: the row that says the word (reads `<start>`), and weights
+# are shares of values from positions. 1 point: positions are not words, since the encoder mixes;
+# with the experiment of hiding the noun in the encoder (or: hiding it from the decoder changes
+# nothing). 1 point: the liar, or another model with equal translations and another map. 1 point: a
+# map gives a hypothesis to be tested; no point for "maps are useless" or for "maps explain the
+# model".
+# ### END SOLUTION
+
+# %% [markdown]
+# ## 9. The whole transformer
+#
+# You have built every part of the transformer of 2017. The drawing shows where each stands. The
+# paper stacks $N = 6$ blocks on each side, with $d_{model} = 512$ and 8 heads; ours has one block
+# on each side, and $d_{model} = 64$.
+
+# %% tags=["demonstration"]
+figure, axes = plt.subplots(figsize=(9.4, 8.6))
+axes.set(xlim=(-0.5, 10), ylim=(0, 11.1))
+axes.axis("off")
+COLOURS = {"attention": "#f4c89b", "norm": "#f3edaa", "forward": "#a9d3e6", "ends": "#e6d5ea"}
+
+
+def box(x, y, text, kind, lesson):
+    """A part of the drawing, (x, y) its middle; the lesson that built it stands inside."""
+    shape = FancyBboxPatch((x - 1.75, y - 0.27), 3.5, 0.54, boxstyle="round,pad=0.05")
+    shape.set(facecolor=COLOURS[kind], edgecolor="black", linewidth=0.8)
+    axes.add_patch(shape)
+    axes.text(x, y, f"{text}  ({lesson})" if lesson else text, ha="center", va="center", fontsize=9)
+
+
+def arrow(*points):
+    """A line through the points that ends in an arrow."""
+    xs, ys = zip(*points[:-1])
+    axes.plot(xs, ys, color="black", linewidth=1.0)
+    axes.annotate("", points[-1], points[-2], arrowprops={"arrowstyle": "->"})
+
+
+def column(x, inputs, parts, side):
+    """Parts one above the other with arrows, and the residual connections beside them."""
+    box(x, 1.3, inputs, "ends", "")
+    box(x, 2.3, "+ sinusoidal_positional_encoding", "ends", "7")
+    arrow((x, 0.6), (x, 1.0))
+    arrow((x, 1.6), (x, 2.0))
+    y, below = 3.5, 2.6
+    for text, kind, lesson, norm in parts:
+        box(x, y, text, kind, lesson)
+        box(x, y + 0.8, norm, "norm", "8")
+        arrow((x, below), (x, y - 0.32))
+        arrow((x, y + 0.3), (x, y + 0.5))
+        out = x + 2.1 * side
+        arrow((x, y - 0.6), (out, y - 0.6), (out, y + 0.8), (x + 1.78 * side, y + 0.8))
+        below, y = y + 1.1, y + 2.2
+    return below
+
+
+top = column(
+    2.4,
+    "word vectors",
+    [
+        ("self-attention", "attention", "5", "add & norm1"),
+        ("FeedForward", "forward", "8", "add & norm2"),
+    ],
+    -1,
+)
+end = column(
+    7.2,
+    "word vectors",
+    [
+        ("masked self-attention", "attention", "5, 6", "add & norm1"),
+        ("cross-attention", "attention", "9", "add & norm2"),
+        ("FeedForward", "forward", "8", "add & norm3"),
+    ],
+    1,
+)
+arrow((2.4, top), (2.4, top + 0.4), (4.9, top + 0.4), (4.9, 5.7), (5.42, 5.7))
+axes.text(4.85, top + 0.5, "memory: keys and values", ha="right", fontsize=9, style="italic")
+arrow((7.2, end), (7.2, end + 0.5))
+box(7.2, end + 0.85, "nn.Linear, softmax", "ends", "2")
+arrow((7.2, end + 1.15), (7.2, end + 1.6))
+axes.text(7.2, end + 1.7, "next word: greedy_decode (9)", ha="center", fontsize=9)
+axes.text(2.4, 0.35, "the black cat is sleeping", ha="center", fontsize=9)
+axes.text(7.2, 0.35, "<start> el gato negro", ha="center", fontsize=9)
+for x, side, height, name in (
+    (0.15, -0.15, top - 2.7, "N x TransformerBlock (8)"),
+    (5.2, 9.75, end - 2.7, "N x DecoderBlock (9)"),
+):
+    axes.add_patch(
+        plt.Rectangle((x, 2.85), 4.4, height, fill=False, linestyle="--", edgecolor="grey")
+    )
+    middle = {"ha": "center", "va": "center", "rotation": 90}
+    axes.text(side, 2.85 + height / 2, name, color="grey", fontsize=9, **middle)
+show(
+    figure,
+    "Figure 4. The transformer of 2017 from the course's parts; in brackets the lesson that built "
+    "each. The two sides touch at one place only: the cross-attention. The drawing is the paper's "
+    "post-norm version; our encoder is pre-norm, and the paper's word vectors and read-out share "
+    "their weights, which ours do not.",
+    "Two columns of boxes. Left the encoder: word vectors, positions, self-attention, add and "
+    "norm, feed-forward, add and norm. Right the decoder: word vectors, positions, masked "
+    "self-attention, add and norm, cross-attention, add and norm, feed-forward, add and norm, "
+    "linear and softmax. An arrow goes from the encoder's end to the cross-attention. Arrows "
+    "around each part are residuals.",
+)
+
+# %% [markdown]
+# Later models keep these parts and leave some out:
+#
+# | variant | blocks | mask | trained to | used for | examples |
+# |---|---|---|---|---|---|
+# | encoder only | `TransformerBlock` | padding | fill in hidden words | classify, search, embed | BERT (Devlin and others, 2019) |
+# | decoder only | `TransformerBlock` with `causal_mask` | causal | say the next word | write, chat, code | GPT (Radford and others, 2018) |
+# | encoder-decoder | both, with cross-attention | padding; causal | say the target, given the source | translate, summarise, speech to text | the transformer (2017), T5 (Raffel and others, 2020) |
+#
+# Note the second row: a "decoder-only" model has **no** cross-attention. Its block is the
+# `TransformerBlock` of lesson 8 with a causal mask. Source and target are joined into one text,
+# and self-attention does what cross-attention does here. Cross-attention lives on wherever two
+# different things meet: speech and text, a picture and its description.
+#
+# ## Summary
+#
+# | concept | formula | code | purpose |
+# |---|---|---|---|
+# | cross-attention | $Q = XW^Q$; $K, V$ from $M$ | `attention(x, memory)` | one text looks at another |
+# | weights | $(n, m)$ for each head | not square | one row for each target position |
+# | decoder block | three steps, post-norm | `DecoderBlock` | own text, source, thinking |
+# | masks | causal; padding | `self_mask`, `memory_mask` | the future of the target; no padding |
+# | teacher forcing | reads $y_{<t}$, says $y_t$ | `reads`, `says` | all positions in one pass |
+# | greedy decoding | $y_t = \operatorname{argmax}$ of the logits | `greedy_decode` | writing without a teacher |
+# | alignment | largest weight of the row that says the word | `align` | which source word? |
+# | intervention | hide a word, look at the result | masks | test what a map suggests |
+#
+# ## Check yourself
+#
+# <details><summary>1. Source of 7 words, target so far 4 tokens, 8 heads. Shapes of the
+# self-attention's and of the cross-attention's weights? How often is the encoder run for a
+# translation of 10 words?</summary>
+#
+# `(8, 4, 4)` and `(8, 4, 7)`. Once: the memory does not change. The decoder runs 11 times, the last
+# time to say `<end>`.
+#
+# </details>
+#
+# <details><summary>2. Your translator has a perfect loss with teacher forcing and writes rubbish.
+# Name two suspects.</summary>
+#
+# The causal mask is missing, or the decoder reads the unshifted target: in both cases the answer is
+# in the input while training, and is not there when it writes.
+#
+# </details>
+#
+# <details><summary>3. What does the model lose if the encoder block is left out, so that the
+# memory is word vectors plus positions?</summary>
+#
+# Words at their own position can no longer carry news of others. The article's row must then look
+# at the noun as well, for the gender: its weights split between article and noun.
+#
+# </details>
+#
+# <details><summary>4. Is greedy decoding the most probable sentence?</summary>
+#
+# No. It takes the best next word at each step. A sentence that begins with a less probable word may
+# be more probable as a whole. Beam search keeps several beginnings alive.
+#
+# </details>
+#
+# <details><summary>5. A model has four heads. Head 2 draws the alignment, the others do not. What
+# does `align` return, and is that a fair summary?</summary>
+#
+# The words with the largest *average* weight, which may be those of none of the heads. Look at the
+# heads one by one, and remove them one by one (lesson 5), before you speak of "the" alignment.
+#
+# </details>
+#
+# ## References
+#
+# - Vaswani, Shazeer, Parmar, Uszkoreit, Jones, Gomez, Kaiser, Polosukhin (2017), *Attention Is All
+#   You Need*.
+# - Bahdanau, Cho, Bengio (2015), *Neural Machine Translation by Jointly Learning to Align and
+#   Translate*: the first such maps, English and French.
+# - Jain, Wallace (2019), *Attention is not Explanation*.
+# - Wiegreffe, Pinter (2019), *Attention is not not Explanation*.
+# - Devlin, Chang, Lee, Toutanova (2019), *BERT: Pre-training of Deep Bidirectional Transformers for
+#   Language Understanding*.
+# - Radford, Narasimhan, Salimans, Sutskever (2018), *Improving Language Understanding by Generative
+#   Pre-Training*.
+# - Raffel and others (2020), *Exploring the Limits of Transfer Learning with a Unified Text-to-Text
+#   Transformer*.
+#
+# ## What comes next
+#
+# You have the whole transformer. Lesson 10 puts the weights of a published model into your parts,
+# and looks at real sentences, "The animal didn't cross the street because it was too tired" among
+# them. Lesson 11 shows what has changed since 2017.
