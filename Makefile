@@ -42,7 +42,7 @@ demo: $(READY) ## build the course and grade the demonstration class
 	$(BIN)/autograder grade demo-class --workers $(WORKERS) --sandbox $$($(BIN)/autograder doctor --tier)
 
 lab: $(READY) ## open the course in JupyterLab
-	$(BIN)/jupyter lab course
+	$(BIN)/jupyter lab course --LabApp.default_url=/lab/tree/start.ipynb
 
 test: $(READY) ## run every check
 	@echo "== 1 of 4: ruff"

@@ -84,7 +84,7 @@ def _count(cell: dict[str, Any], found: Progress, number: str) -> None:
     if heading and not found.about:
         found.title = f"{number} {heading['title']}"
         found.minutes, found.about = heading["minutes"], heading["about"]
-        found.needs = heading["needs"].removeprefix("lesson ").replace(", lesson ", ", ")
+        found.needs = heading["needs"]
     ours = metadata.get("nbgrader", {})
     if ours.get("solution"):
         found.exercises += 1
@@ -137,10 +137,11 @@ def as_table(found: list[Progress]) -> str:
             f"{_cell(one.about)} | {one.problem + ' |' if one.problem else counts} |"
         )
     left = [one for one in found if not one.done and not one.problem]
+    begun = [one for one in left if one.begun]
     if left:
-        begun = any(one.begun for one in found)
-        lines += ["", f"{'Go on' if begun else 'Begin'} with [{_cell(left[0].title)}]"]
-        lines[-1] += f"({left[0].link})."
+        goal = begun[-1] if begun else left[0]
+        words = "Go on with" if len(left) < len(found) or begun else "Begin with"
+        lines += ["", f"{words} [{_cell(goal.title)}]({goal.link})."]
     elif found:
         lines += ["", "All visible checks pass. More checks run when your work is graded."]
     return "\n".join(lines)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import logging
+import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,7 +16,10 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
-from autograder.course import DEMONSTRATION, tags
+from autograder.course import DEMONSTRATION, SETUP, tags
+
+#: Seconds that a lesson's imports may take at least: on a cold disk torch is slow to load.
+IMPORTS = 120
 
 
 @dataclass
@@ -54,7 +58,6 @@ def _run_to_the_end(notebook: NotebookNode, folder: Path, seconds: int, ran: Ran
     """Whether the kernel lived to the end; the cell that stopped it is put down otherwise."""
     client = NotebookClient(
         notebook,
-        timeout=seconds,
         allow_errors=True,
         kernel_name="python3",
         resources={"metadata": {"path": str(folder)}},
@@ -63,16 +66,18 @@ def _run_to_the_end(notebook: NotebookNode, folder: Path, seconds: int, ran: Ran
     client.log = logging.getLogger(f"{__name__}.quiet")
     client.log.propagate = False
     client.log.addHandler(logging.NullHandler())
-    with client.setup_kernel():
+    # What the kernel itself has to say is not for the student's terminal.
+    with client.setup_kernel(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
         for number, cell in enumerate(notebook.cells):
             if cell.cell_type != "code" or DEMONSTRATION in tags(cell) or number in ran.stopped:
                 continue
+            client.timeout = max(seconds, IMPORTS) if SETUP in tags(cell) else seconds
             # nbclient obeys tags such as skip-execution; a check runs whatever its tags say.
             cell.metadata.pop("tags", None)
             try:
                 client.execute_cell(cell, number)
             except CellTimeoutError:
-                ran.stopped[number] = f"it did not end within {seconds} seconds"
+                ran.stopped[number] = f"it did not end within {client.timeout} seconds"
                 return False
             except DeadKernelError:
                 ran.stopped[number] = "it ended Python (too much memory, or a call of exit?)"

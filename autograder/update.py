@@ -91,6 +91,10 @@ class Update:
     def last_lines(self, dry_run: bool) -> list[str]:
         """What the terminal says when all steps were said."""
         lines = [f"left       {plain_line(name)}: not in the new release" for name in self.left]
+        for what, why in ((REPLACED, "that you never changed"), (NEW, "that you did not have")):
+            number = sum(step.what == what for step in self.steps)
+            if number:
+                lines.append(f"{what:9}  {number} file{'s' * (number > 1)} {why}")
         if not self.steps:
             return [*lines, "Nothing to do: every file is that of the release already."]
         if dry_run:
@@ -119,8 +123,8 @@ class Update:
             write_manifest(self.course, self.release)
         except OSError as error:
             raise UpdateError(
-                f"{error.filename}: {error.strerror}. Nothing is lost: what was changed so far is "
-                "named above; mend this and run the same command again"
+                f"{error.filename}: {error.strerror}. Nothing is lost: your files are in place, or "
+                "beside it as named above; mend this and run the same command again"
             ) from None
 
     def _take(self, step: Step) -> None:
@@ -271,7 +275,9 @@ def _copy_whole(source: Path, target: Path) -> None:
 
 
 def as_lines(step: Step) -> list[str]:
-    """A step for the terminal."""
+    """A step for the terminal; files that are not the student's work are only counted."""
+    if step.what in (NEW, REPLACED):
+        return []
     name, beside = plain_line(step.name), plain_line(step.beside)
     lines = [f"{step.what:9}  {name}"]
     lines += [f"{'':11}{plain_line(text)}" for text in step.says]

@@ -7,6 +7,7 @@ runs more checks, and runs them elsewhere.
 from __future__ import annotations
 
 import re
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,15 @@ from typing import Any
 from nbformat import NotebookNode
 from nbgrader.utils import compute_checksum
 
-from autograder.course import exercise_of, grade_id, is_answer, is_test, nbgrader_metadata
+from autograder.course import (
+    SETUP,
+    exercise_of,
+    grade_id,
+    is_answer,
+    is_test,
+    nbgrader_metadata,
+    tags,
+)
 from autograder.course_progress import has_code, is_begun, lesson_notebooks
 from autograder.errors import WrongUse
 from autograder.notebook_run import Ran, run
@@ -32,8 +41,9 @@ PASSES, FAILS, NOT_WRITTEN, ERROR, CHANGED, GONE = (
     "the check is gone",
 )
 
-#: Lines of a message that a terminal shows.
-MOST_LINES = 4
+#: Lines of a message that a terminal shows, and their width.
+MOST_LINES = 8
+WIDTH = 90
 
 _BRING_BACK = "take it from the release again, or ask `autograder update` for it"
 
@@ -219,6 +229,10 @@ class _Outcomes:
         return text or "It raises NotImplementedError: in itself, or in something it builds on."
 
     def _why_no_name(self, exercise: str) -> str:
+        setup = next((n for n, cell in enumerate(self.cells) if SETUP in tags(cell)), -1)
+        if setup in self.ran.stopped or setup in self.ran.errors:
+            why = self.ran.stopped.get(setup) or ": ".join(self.ran.errors[setup])
+            return f"The cell with the imports did not run. {why}"
         answer = self.answers.get(exercise)
         if answer is None:
             return f"The cell {exercise} is not in the notebook; {_BRING_BACK}."
@@ -255,9 +269,10 @@ def as_lines(checked: Checked) -> list[str]:
         name = plain_line(check.grade_id.removeprefix("test_"))
         counts = f"{check.points:g}/{check.max_points:g}"
         lines.append(f"  {mark} {name:{width}}  {counts:>5}  {check.outcome}")
-        said = [line for line in plain(check.message, 2000).splitlines() if line.strip()]
-        lines += [f"      {line[:110]}" for line in said[:MOST_LINES]]
-        if len(said) > MOST_LINES:
+        words, arrays, _ = plain(check.message, 5000).partition("\nYours:\n")
+        said = [part for line in words.splitlines() for part in textwrap.wrap(line, WIDTH)]
+        lines += [f"      {line}" for line in said[:MOST_LINES]]
+        if arrays or len(said) > MOST_LINES:
             lines.append("      … (the notebook shows the rest)")
     return lines
 

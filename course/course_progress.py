@@ -1,0 +1,159 @@
+# Generated from autograder/course_progress.py by `autograder build`. Do not edit this copy.
+"""A student's own progress, lesson by lesson, as saved in the notebooks.
+
+Lies in the course folder as ``course_progress.py``, beside ``start.ipynb``, whose one code cell
+shows it. Nothing is run: what counts is what the notebooks held when they were saved last. It
+needs nothing but the standard library and IPython, and only the lesson folders beside it: what
+a lesson is called and needs is read from the heading of its notebook.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+__all__ = ["show_progress"]
+
+_HEADING = re.compile(
+    r"# \d+\. (?P<title>.+)\n\n(?P<about>.+)\n\n\*About (?P<minutes>\d+) minutes\. "
+    r"Needs: (?P<needs>.+)\.\*"
+)
+
+
+@dataclass
+class Progress:
+    """One lesson, and how far the student's notebook is.
+
+    Attributes:
+        link: of the notebook, from the course folder.
+        title: of the lesson, with its number.
+        minutes, needs, about: from the notebook's heading, or "".
+        exercises, begun: how many there are, and in how many something was written.
+        checks, passing: visible checks, and those that passed when they ran last.
+        problem: why the notebook could not be read, or "".
+    """
+
+    link: str
+    title: str
+    minutes: str = ""
+    needs: str = ""
+    about: str = ""
+    exercises: int = 0
+    begun: int = 0
+    checks: int = 0
+    passing: int = 0
+    problem: str = ""
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing that can be seen here is left to do."""
+        return not self.problem and self.begun == self.exercises and self.passing == self.checks
+
+
+def lesson_notebooks(folder: Path) -> list[Path]:
+    """Where the notebook of each lesson folder, ``NN-the-name/the_name.ipynb``, should be."""
+    lessons = [path for path in folder.iterdir() if re.match(r"\d+-", path.name) and path.is_dir()]
+    names = {path: re.sub(r"^\d+-", "", path.name).replace("-", "_") for path in lessons}
+    return [path / f"{names[path]}.ipynb" for path in sorted(lessons)]
+
+
+def progress_of(notebook: Path) -> Progress:
+    """The progress in one notebook; one that cannot be read says so."""
+    number, _, name = notebook.parent.name.partition("-")
+    found = Progress(
+        f"{notebook.parent.name}/{notebook.name}", f"{number} {name.replace('-', ' ')}"
+    )
+    try:
+        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+        for cell in cells:
+            _count(cell, found, number)
+    except FileNotFoundError:
+        found.problem = "the notebook is not there"
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        found.problem = "the file is damaged"
+    return found
+
+
+def _count(cell: dict[str, Any], found: Progress, number: str) -> None:
+    source, metadata = text_of(cell), cell.get("metadata", {})
+    heading = _HEADING.match(source) if cell["cell_type"] == "markdown" else None
+    if heading and not found.about:
+        found.title = f"{number} {heading['title']}"
+        found.minutes, found.about = heading["minutes"], heading["about"]
+        found.needs = heading["needs"]
+    ours = metadata.get("nbgrader", {})
+    if ours.get("solution"):
+        found.exercises += 1
+        found.begun += is_begun(cell)
+    elif ours.get("grade") and has_code(source):
+        found.checks += 1
+        errors = [one for one in cell.get("outputs", []) if one.get("output_type") == "error"]
+        found.passing += bool(cell.get("execution_count")) and not errors
+
+
+def text_of(cell: dict[str, Any]) -> str:
+    """The text of a cell, which a file may hold as a list of lines."""
+    source = cell["source"]
+    return source if isinstance(source, str) else "".join(source)
+
+
+def has_code(source: str) -> bool:
+    """Whether a check does something here; hidden ones hold a comment only."""
+    try:
+        return bool(ast.parse(source).body)
+    except (SyntaxError, ValueError):
+        return True
+
+
+def is_begun(cell: dict[str, Any]) -> bool:
+    """Whether the student wrote something into a cell for answers.
+
+    nbgrader keeps a checksum of the cell as it was handed out.
+    """
+    ours = cell["metadata"]["nbgrader"]
+    graded = bool(ours.get("grade"))
+    parts = [text_of(cell), ours.get("cell_type", cell["cell_type"])]
+    parts += [str(graded), "True", "False", ours["grade_id"]]  # graded, for answers, not locked
+    if graded:
+        parts.append(str(float(ours["points"])))
+    digest = hashlib.md5("".join(parts).encode("utf-8", "replace"), usedforsecurity=False)
+    return digest.hexdigest() != ours.get("checksum")
+
+
+def as_table(found: list[Progress]) -> str:
+    """The progress as a table in Markdown, with links, and where to go on."""
+    lines = [
+        "| lesson | minutes | needs | what it is about | exercises begun | checks passing |",
+        "| :-- | --: | :-- | :-- | --: | --: |",
+    ]
+    for one in found:
+        counts = f"{one.begun} of {one.exercises} | {one.passing} of {one.checks}"
+        lines.append(
+            f"| [{_cell(one.title)}]({one.link}) | {one.minutes} | {_cell(one.needs)} | "
+            f"{_cell(one.about)} | {one.problem + ' |' if one.problem else counts} |"
+        )
+    left = [one for one in found if not one.done and not one.problem]
+    begun = [one for one in left if one.begun]
+    if left:
+        goal = begun[-1] if begun else left[0]
+        words = "Go on with" if len(left) < len(found) or begun else "Begin with"
+        lines += ["", f"{words} [{_cell(goal.title)}]({goal.link})."]
+    elif found:
+        lines += ["", "All visible checks pass. More checks run when your work is graded."]
+    return "\n".join(lines)
+
+
+def _cell(text: str) -> str:
+    return re.sub(r"([|\[\]<>])", r"\\\1", text)
+
+
+def show_progress(folder: str = ".") -> None:
+    """Show the progress of all lessons of a course folder below the cell."""
+    from IPython.display import Markdown, display
+
+    display(Markdown(as_table([progress_of(path) for path in lesson_notebooks(Path(folder))])))
