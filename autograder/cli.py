@@ -12,6 +12,7 @@ from pathlib import Path
 
 import autograder
 from autograder.errors import WrongUse
+from autograder.instructor import add_commands, roster_from
 from autograder.sandbox import BUBBLEWRAP, NONE, NoSandbox, examine
 
 WRONG_USE = 2
@@ -52,7 +53,8 @@ def _new_class(arguments: argparse.Namespace) -> int:
     from autograder.course import Course
     from autograder.new_class import new_class
 
-    made = new_class(Course.load(course_root(arguments.course)), arguments.folder)
+    course = Course.load(course_root(arguments.course))
+    made = new_class(course, arguments.folder, roster=roster_from(arguments))
     print(f"The class is at {made.root}.")
     print(f"Hand out {made.root}/release/, collect into {made.root}/submitted/STUDENT/ASSIGNMENT/,")
     print(f"then run: autograder grade {arguments.folder}")
@@ -62,9 +64,12 @@ def _new_class(arguments: argparse.Namespace) -> int:
 def _grade(arguments: argparse.Namespace) -> int:
     from autograder.batch import grade_class
     from autograder.class_folder import ClassFolder
-    from autograder.grades import table
+    from autograder.grades import read_entries, table
+    from autograder.regrade import changes
+    from autograder.regrade import table as changes_table
 
     folder = ClassFolder.open(arguments.folder)
+    before = read_entries(folder.root / "grades.json")
     if arguments.sandbox == NONE:
         print("No sandbox: the submissions run as ordinary processes with your rights.")
     result = grade_class(
@@ -84,6 +89,17 @@ def _grade(arguments: argparse.Namespace) -> int:
         print()
         print(table(result.verdicts))
         print("* something is left to grade by hand")
+        changed = changes(before, read_entries(folder.root / "grades.json"))
+        if changed:
+            print()
+            print("points that are not what they were")
+            print(changes_table(changed))
+        elif arguments.again and before:
+            print("no points changed")
+        for verdict in sorted(result.verdicts, key=lambda one: one.key):
+            if verdict.notes:
+                who = f"{verdict.student} {verdict.graded.assignment}"
+                print(f"graded, but {', '.join(verdict.notes)}: {who}")
         print()
         print(f"feedback pages  {folder.root}/feedback/STUDENT/ASSIGNMENT/")
         print(f"grades          {folder.root}/grades.csv and grades.json")
@@ -154,11 +170,11 @@ def _update(arguments: argparse.Namespace) -> int:
         print(json.dumps(found.tree(), indent=1, ensure_ascii=False))
         return found.status
     if arguments.dry_run:
-        for step in found.steps:
-            print("\n".join(as_lines(step)))
-    else:
-        found.carry_out(lambda step: print("\n".join(as_lines(step)), flush=True))
-    print("\n".join(found.last_lines(arguments.dry_run)))
+        said = [line for step in found.steps for line in as_lines(step)]
+        print("\n".join([*said, *found.last_lines(dry_run=True)]))
+        return found.status
+    found.carry_out(lambda step: print("".join(f"{line}\n" for line in as_lines(step)), end=""))
+    print("\n".join(found.last_lines(dry_run=False)))
     return found.status
 
 
@@ -209,6 +225,16 @@ def parser() -> argparse.ArgumentParser:
     )
     one.add_argument("folder", type=Path, metavar="DIR")
     one.add_argument("--course", type=Path, metavar="DIR", help="the course's folder")
+    one.add_argument(
+        "--roster", type=Path, metavar="FILE.csv", help="who is in it, as Moodle or Canvas lists it"
+    )
+    one.add_argument(
+        "--column",
+        action="append",
+        metavar="OURS=THEIRS",
+        help="which column of FILE.csv is our "
+        "id, first_name, last_name, full_name, email, status or lms_id",
+    )
     one.set_defaults(run=_new_class)
 
     one = commands.add_parser(
@@ -319,6 +345,8 @@ def parser() -> argparse.ArgumentParser:
     )
     one.add_argument("--tier", action="store_true", help="print bubblewrap or none, nothing else")
     one.set_defaults(run=_doctor)
+
+    add_commands(commands, _grade)
     return top
 
 

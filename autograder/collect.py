@@ -201,8 +201,9 @@ def _assigned(
 def _student(named: Named, folder: ClassFolder) -> tuple[str, str]:
     """A student's id, and what is to be said of it."""
     roster = folder.roster
-    ids = (named.student, named.lms_id)
-    found = roster.find(ids=ids, name=named.name, email=named.email)
+    found = roster.find(
+        ids=(named.student,), lms_id=named.lms_id, name=named.name, email=named.email
+    )
     if len(found) == 1:
         return found[0].id, "withdrawn" if found[0].withdrawn else ""
     made = named.student or _slug(named.name) or _slug(named.email) or named.lms_id

@@ -192,9 +192,8 @@ def canvas(folder: ClassFolder, found: list[Mark], template: Path | None) -> Exp
             f"{template} is no gradebook of Canvas: it has no columns Student and ID; in Canvas, "
             "open Grades, then Export"
         )
-    columns = {
-        name: at for name in names if (at := _canvas_column(folder, table, name)) is not None
-    }
+    places = {name: _canvas_column(folder, table, name) for name in names}
+    columns = {name: at for name, at in places.items() if at is not None}
     notes += _unplaced(folder, table, names, columns, template)
     kept = [*identity, *columns.values()]
     rows = []
@@ -292,7 +291,8 @@ def moodle(folder: ClassFolder, found: list[Mark], template: Path | None) -> Exp
 
 
 def _title(folder: ClassFolder, name: str) -> str:
-    return folder.export_columns.get(name, folder.bundle(name).title)
+    title = re.sub(r"^\d+\. ", "", folder.bundle(name).title)  # "3. Attention" in the heading
+    return folder.export_columns.get(name, title)
 
 
 def _canvas_column(folder: ClassFolder, table: Table, name: str) -> int | None:
@@ -349,12 +349,11 @@ def _whose(
         if known and known == number and student in there:
             return student
     ids = tuple(cell(name) for name in ("SIS Login ID", "SIS User ID", "Username", "ID number"))
-    ids = tuple(one for one in (*ids, number) if one)
-    for one in ids[:-1] if number else ids:
+    for one in ids:
         if one in there:
             return one
     name, email = cell("Full name", "Student"), cell("Email address")
-    found = folder.roster.find(ids=ids, name=name, email=email)
+    found = folder.roster.find(ids=ids, lms_id=number, name=name, email=email)
     if len(found) == 1 and found[0].id in there:
         return found[0].id
     return None

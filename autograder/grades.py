@@ -89,6 +89,14 @@ def read_entries(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
         ) from None
 
 
+def sandbox_of(path: Path) -> str:
+    """How student code was confined, as an existing ``grades.json`` says; empty where none does."""
+    try:
+        return str(json.loads(path.read_text(encoding="utf-8"))["sandbox"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
 def write_grades(
     folder: Path,
     course: str,

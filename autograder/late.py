@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from nbgrader.utils import parse_utc
+from dateutil.parser import parse
+from dateutil.tz import gettz
 
 from autograder.errors import WrongUse
 from autograder.whole_file import write_whole
@@ -86,10 +87,15 @@ def read_timestamp(folder: Path) -> datetime | None:
     try:
         if path.is_symlink() or path.stat().st_size > 200:
             return None
-        came: datetime = parse_utc(path.read_text(encoding="utf-8").strip())
+        # nbgrader's parse_utc takes "+0100" for 100 seconds.
+        came = parse(path.read_text(encoding="utf-8").strip(), tzinfos=_zone)
     except (OSError, ValueError, OverflowError):  # not there, or not a time
         return None
-    return came.replace(tzinfo=UTC)
+    return came.replace(tzinfo=UTC) if came.tzinfo is None else came.astimezone(UTC)
+
+
+def _zone(name: str, offset: int | None) -> Any:
+    return gettz(name) if offset is None else offset
 
 
 def write_timestamp(folder: Path, came: datetime) -> None:

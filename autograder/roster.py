@@ -91,16 +91,20 @@ class Roster:
         """The students, by id."""
         return {member.id: member for member in self.members}
 
-    def find(self, *, ids: tuple[str, ...] = (), name: str = "", email: str = "") -> list[Member]:
-        """Who is meant: by the first id, else the e-mail address, else the name, that fits.
+    def find(
+        self, *, ids: tuple[str, ...] = (), lms_id: str = "", name: str = "", email: str = ""
+    ) -> list[Member]:
+        """Who is meant: by the first of id, LMS's number, e-mail address and name that fits.
 
         A name may be "First Last", "Last, First" or Canvas's "lastfirst". Two of one name
         are both returned.
         """
         for one in ids:
-            found = [each for each in self.members if one and one in (each.id, each.lms_id)]
-            if found:
-                return found
+            if one in self.by_id:
+                return [self.by_id[one]]
+        found = [each for each in self.members if lms_id and lms_id == each.lms_id]
+        if found:
+            return found
         wanted = email.strip().casefold()
         found = [each for each in self.members if wanted and each.email.casefold() == wanted]
         if found or not squashed(name):

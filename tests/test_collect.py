@@ -1,0 +1,383 @@
+"""From the zips of Moodle, Canvas and Gradescope to submitted/: whose, which, and nothing lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import zipfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from autograder import archives, collect
+from autograder.archives import ArchiveError
+from autograder.class_folder import ClassError, ClassFolder
+from autograder.cli import main
+from autograder.late import read_timestamp
+from autograder.layouts import LayoutError, stem
+
+from .test_class import LESSON, new
+
+NOON = (2026, 3, 1, 12, 0, 0)
+ROSTER = """id,first_name,last_name,email,status,lms_id
+ada,Ada,Lovelace,ada@example.org,,501
+bob,Bob,Ångström,bob@example.org,,502
+zoe,Zoe,Gone,zoe@example.org,withdrawn,503
+"""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> ClassFolder:
+    return new(tmp_path_factory.mktemp("collect"))
+
+
+@pytest.fixture
+def folder(made: ClassFolder, tmp_path: Path) -> ClassFolder:
+    """A class without submissions; its lesson is shared between the tests."""
+    root = tmp_path / "class"
+    root.mkdir()
+    (root / "submitted").mkdir()
+    (root / "source").symlink_to(made.root / "source")
+    (root / "class.toml").write_bytes((made.root / "class.toml").read_bytes())
+    return ClassFolder.open(root)
+
+
+def pack(path: Path, files: dict[str, bytes], when: tuple[int, ...] = NOON) -> Path:
+    with zipfile.ZipFile(path, "w") as packed:
+        for name, content in files.items():
+            info = zipfile.ZipInfo(name, when)  # type: ignore[arg-type]
+            packed.writestr(info, content)
+    return path
+
+
+def plan(folder: ClassFolder, *files: Path, assignment: str | None = None) -> collect.Plan:
+    return collect.plan(ClassFolder.open(folder.root), files, assignment=assignment)
+
+
+def taken(made: collect.Plan) -> dict[str, str]:
+    return {one.path: one.to for one in made.decisions if one.to}
+
+
+def left_out(made: collect.Plan) -> dict[str, str]:
+    return {one.path: one.note for one in made.decisions if one.action == collect.LEFT_OUT}
+
+
+def to(student: str, name: str = "tiny") -> str:
+    return f"submitted/{student}/{LESSON}/{name}.ipynb"
+
+
+def test_moodle(folder: ClassFolder, tmp_path: Path) -> None:
+    path = pack(
+        tmp_path / "moodle.zip",
+        {
+            "Ada Lovelace_1234567_assignsubmission_file_/tiny.ipynb": b"1",
+            "Émile Šťastný_1234568_assignsubmission_file/tiny (1).ipynb": b"2",
+            "Bob X_1234569_assignsubmission_file_tiny.ipynb": b"3",
+            "Cleo Y_1234570_assignsubmission_onlinetext_/onlinetext.html": b"4",
+        },
+    )
+    found = plan(folder, path)
+    assert [one.name for one in found.layouts.values()] == ["moodle"]
+    assert sorted(taken(found).values()) == [
+        to("ada-lovelace"),
+        to("bob-x"),
+        to("émile-šťastný"),
+    ]
+    assert list(left_out(found).values()) == ["not a notebook"]
+    assert not list((folder.root / "submitted").iterdir())
+
+    collect.carry_out(folder, found)
+    there = folder.root / "submitted" / "ada-lovelace" / LESSON
+    assert (there / "tiny.ipynb").read_bytes() == b"1"
+    assert read_timestamp(there) == datetime(*NOON).astimezone(UTC)
+    known = collect.collected(folder)[f"ada-lovelace/{LESSON}"]
+    assert known["folder"] == "Ada Lovelace_1234567_assignsubmission_file_"
+    assert known["lms_id"] == "1234567"
+
+
+def test_canvas(folder: ClassFolder, tmp_path: Path) -> None:
+    path = pack(
+        tmp_path / "canvas.zip",
+        {
+            "lovelaceada_501_9001_tiny.ipynb": b"first",
+            "lovelaceada_501_9001_tiny-2.ipynb": b"third",
+            "lovelaceada_501_9001_tiny-1.ipynb": b"second",
+            "xbob_LATE_777_9002_tiny-1.ipynb": b"late",
+        },
+    )
+    found = plan(folder, path)
+    assert [one.name for one in found.layouts.values()] == ["canvas"]
+    assert [one.late for one in found.decisions if one.student == "xbob"] == ["late, says the LMS"]
+    collect.carry_out(folder, found)
+    assert (folder.root / to("lovelaceada")).read_bytes() == b"third"
+    older = [one for one in found.decisions if one.action == collect.OLDER]
+    assert len(older) == 2 and all("tiny-2" in one.note for one in older)
+
+
+GRADESCOPE = """
+submission_11:
+  :submitters:
+  - :name: Ada Lovelace
+    :sid: '501x'
+    :email: ada@example.org
+  - :name: Bob
+    :sid: bob
+    :email:
+  :created_at: 2026-03-01 11:30:00.000000000 Z
+  :results: !ruby/object:Thing {a: 1}
+submission_12:
+  :submitters: []
+"""
+
+
+def test_gradescope(folder: ClassFolder, tmp_path: Path) -> None:
+    files = {
+        "assignment_1_export/submission_metadata.yml": GRADESCOPE.encode(),
+        "assignment_1_export/submission_11/tiny.ipynb": b"1",
+        "assignment_1_export/submission_12/tiny.ipynb": b"2",
+    }
+    found = plan(folder, pack(tmp_path / "scope.zip", files))
+    assert {one.student for one in found.decisions if one.to} == {"501x", "bob"}
+    assert "whose it is" in "".join(left_out(found).values())
+    collect.carry_out(folder, found)
+    there = folder.root / "submitted" / "bob" / LESSON
+    assert read_timestamp(there) == datetime(2026, 3, 1, 11, 30, tzinfo=UTC)
+    files["assignment_1_export/submission_metadata.yml"] = b"[]"
+    with pytest.raises(LayoutError, match="not what Gradescope writes"):
+        plan(folder, pack(tmp_path / "wrong.zip", files))
+
+
+def test_plain_folder(folder: ClassFolder, tmp_path: Path) -> None:
+    for student in ("ada", "bob"):
+        path = tmp_path / "in" / student / LESSON / "tiny.ipynb"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(student.encode())
+    (tmp_path / "in" / "bob" / "99-other").mkdir()
+    (tmp_path / "in" / "bob" / "99-other" / "other.ipynb").write_bytes(b"x")
+    found = plan(folder, tmp_path / "in")
+    assert sorted(taken(found).values()) == [to("ada"), to("bob")]
+    assert "no assignment has a notebook called other" in "".join(left_out(found).values())
+
+
+def test_an_own_pattern(folder: ClassFolder, tmp_path: Path) -> None:
+    settings = folder.root / "class.toml"
+    text = settings.read_text()
+    settings.write_text(
+        text.replace("[collect]", "[collect]\npattern = '(?P<student_id>\\w+)--(?P<file_id>.+)$'")
+    )
+    path = pack(tmp_path / "own.zip", {"ada--tiny.ipynb": b"1"})
+    assert list(taken(plan(folder, path)).values()) == [to("ada")]
+    settings.write_text(text.replace("[collect]", "[collect]\npattern = '(?P<student_id>\\w+'"))
+    with pytest.raises(ClassError, match="no regular expression"):
+        plan(folder, path)
+    settings.write_text(text.replace("[collect]", "[collect]\npattern = 'x'"))
+    with pytest.raises(ClassError, match="should name"):
+        plan(folder, path)
+
+
+def test_the_roster_says_who_is_who(folder: ClassFolder, tmp_path: Path) -> None:
+    (folder.root / "roster.csv").write_text(ROSTER)
+    path = pack(
+        tmp_path / "moodle.zip",
+        {
+            "Ada Lovelace_1_assignsubmission_file_/tiny.ipynb": b"1",
+            "Ångström Bob_2_assignsubmission_file_/tiny.ipynb": b"2",
+            "Zoe Gone_3_assignsubmission_file_/tiny.ipynb": b"3",
+            "Eve Stranger_4_assignsubmission_file_/tiny.ipynb": b"4",
+        },
+    )
+    found = plan(folder, path)
+    assert {one.student: one.note for one in found.decisions} == {
+        "ada": "",
+        "bob": "",
+        "zoe": "withdrawn",
+        "eve-stranger": "not on the roster",
+    }
+    canvas = pack(tmp_path / "canvas.zip", {"someoneelse_502_1_tiny.ipynb": b"5"})
+    assert list(taken(plan(folder, canvas)).values()) == [to("bob")]
+    # A number of Moodle's is no student number, even where they look alike.
+    (folder.root / "roster.csv").write_text(ROSTER.replace("bob,", "4,"))
+    eve = [one.student for one in plan(folder, path).decisions if "Eve" in one.path]
+    assert eve == ["eve-stranger"]
+
+
+def test_two_students_of_one_name_stay_two(folder: ClassFolder, tmp_path: Path) -> None:
+    names = [f"Jan Novák_{number}_assignsubmission_file_/tiny.ipynb" for number in (1, 2)]
+    both = pack(tmp_path / "both.zip", {name: name.encode() for name in names})
+    found = plan(folder, both)
+    assert sorted(taken(found).values()) == [to("jan-novák-1"), to("jan-novák-2")]
+    # The same when the second comes later, in another zip.
+    collect.carry_out(folder, plan(folder, pack(tmp_path / "one.zip", {names[0]: b"one"})))
+    later = plan(folder, pack(tmp_path / "two.zip", {names[1]: b"two"}, (2027, 1, 1, 0, 0, 0)))
+    assert list(taken(later).values()) == [to("jan-novák-2")]
+
+
+def test_only_a_newer_submission_replaces_and_the_older_is_kept(
+    folder: ClassFolder, tmp_path: Path
+) -> None:
+    name = "Ada Lovelace_1_assignsubmission_file_/tiny.ipynb"
+
+    def collected(content: bytes, hour: int) -> tuple[str, list[str]]:
+        path = pack(tmp_path / "a.zip", {name: content}, (2026, 3, 1, hour, 0, 0))
+        found = plan(folder, path)
+        return found.decisions[0].action, collect.carry_out(folder, found)
+
+    there = folder.root / to("ada-lovelace")
+    assert collected(b"at noon", 12) == ("new", [])
+    assert collected(b"at ten", 10) == ("older", [])
+    assert collected(b"at noon", 14) == ("unchanged", [])
+    assert there.read_bytes() == b"at noon"
+    action, aside = collected(b"at one", 13)
+    assert action == "newer" and there.read_bytes() == b"at one"
+    assert len(aside) == 1 and aside[0].startswith(f"set_aside/ada-lovelace/{LESSON}/2026-03-01-")
+    assert (folder.root / aside[0] / "tiny.ipynb").read_bytes() == b"at noon"
+    (there.parent / "timestamp.txt").unlink()
+    assert collected(b"at five", 17) == ("older", [])
+    assert there.read_bytes() == b"at one"
+
+
+def test_a_notebook_of_another_name_needs_the_assignment(
+    folder: ClassFolder, tmp_path: Path
+) -> None:
+    path = pack(tmp_path / "m.zip", {"Ada L_1_assignsubmission_file_/my work.ipynb": b"1"})
+    assert "say which it is with --assignment" in "".join(left_out(plan(folder, path)).values())
+    found = plan(folder, path, assignment=LESSON)
+    assert list(taken(found).values()) == [to("ada-l", "my work")]
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        ("tiny.ipynb", ("tiny", 0)),
+        ("tiny-3.ipynb", ("tiny", 3)),
+        ("tiny (2).ipynb", ("tiny", 2)),
+        ("tiny-Copy1.ipynb", ("tiny", 1)),
+        ("tiny (1)-12.ipynb", ("tiny", 12)),
+        ("-1.ipynb", ("-1", 0)),
+    ],
+)
+def test_what_an_lms_adds_to_a_name_is_taken_off(file: str, expected: tuple[str, int]) -> None:
+    assert stem(file) == expected
+
+
+MOODLE = "Ada L_1_assignsubmission_file_/"
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        (f"../../{MOODLE}tiny.ipynb", "leads out"),
+        (f"/etc/{MOODLE}tiny.ipynb", "leads out"),
+        (f"C:\\{MOODLE}tiny.ipynb", "leads out"),
+        (f"{MOODLE}..\\..\\tiny.ipynb", "leads out"),
+        (f"{MOODLE}work.zip", "unpack it"),
+        (f"{MOODLE}work.tar.gz", "unpack it"),
+    ],
+)
+def test_what_could_do_harm_is_left_out_and_named(
+    folder: ClassFolder, tmp_path: Path, name: str, why: str
+) -> None:
+    good = "Bob X_2_assignsubmission_file_/tiny.ipynb"
+    found = plan(folder, pack(tmp_path / "evil.zip", {name: b"evil", good: b"good"}))
+    assert list(taken(found)) == [good]
+    assert [note for note in left_out(found).values() if why in note]
+    collect.carry_out(folder, found)
+    wrote = {path.name for path in tmp_path.rglob("*") if path.is_file()}
+    assert "work.zip" not in wrote
+    assert (folder.root / to("bob-x")).read_bytes() == b"good"
+
+
+def test_links_and_macos_files(folder: ClassFolder, tmp_path: Path) -> None:
+    link = zipfile.ZipInfo(f"{MOODLE}tiny.ipynb", NOON)
+    link.create_system = 3
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    path = tmp_path / "links.zip"
+    with zipfile.ZipFile(path, "w") as packed:
+        packed.writestr(link, "/etc/passwd")
+        packed.writestr(f"__MACOSX/{MOODLE}._tiny.ipynb", b"x")
+        packed.writestr(f"{MOODLE}.DS_Store", b"x")
+    found = plan_layout(folder, path)
+    assert left_out(found) == {f"{MOODLE}tiny.ipynb": "it is a link, or not a regular file"}
+    unpacked = tmp_path / "unpacked" / MOODLE
+    unpacked.mkdir(parents=True)
+    (unpacked / "tiny.ipynb").symlink_to("/etc/passwd")
+    assert "link" in "".join(left_out(plan_layout(folder, tmp_path / "unpacked")).values())
+
+
+def plan_layout(folder: ClassFolder, path: Path) -> collect.Plan:
+    return collect.plan(folder, [path], layout="moodle")
+
+
+def test_names_that_are_not_marked_as_utf8(folder: ClassFolder, tmp_path: Path) -> None:
+    name = "Zoë Ü_1_assignsubmission_file_/tiny.ipynb"
+    path = pack(tmp_path / "old.zip", {name: b"1"})
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b"\x00\x08\x00\x00", b"\x00\x00\x00\x00"))  # the UTF-8 flag
+    with zipfile.ZipFile(path) as packed:
+        assert packed.infolist()[0].filename != name
+    assert list(taken(plan(folder, path)).values()) == [to("zoë-ü")]
+
+
+def test_too_much_is_refused_and_nothing_is_written(
+    folder: ClassFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = pack(tmp_path / "many.zip", {f"{MOODLE}{n}.ipynb": b"x" for n in range(12)})
+    monkeypatch.setattr(archives, "MOST_FILES", 10)
+    with pytest.raises(ArchiveError, match="more than 10 files"):
+        plan(folder, many)
+    monkeypatch.setattr(archives, "MOST_FILES", 100)
+    monkeypatch.setattr(archives, "MOST_TOTAL", 11)
+    with pytest.raises(ArchiveError, match="would unpack"):
+        plan(folder, many)
+    monkeypatch.setattr(archives, "MOST_TOTAL", 2**30)
+    monkeypatch.setattr(archives, "MOST_BYTES", 10)
+    bomb = tmp_path / "bomb.zip"
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr(f"{MOODLE}tiny.ipynb", b"0" * 10_000)
+    assert "at most" in "".join(left_out(plan(folder, bomb)).values())
+
+
+def test_damaged_and_wrong_archives(folder: ClassFolder, tmp_path: Path) -> None:
+    with pytest.raises(ArchiveError, match="does not exist"):
+        plan(folder, tmp_path / "none.zip")
+    (tmp_path / "text.zip").write_text("no zip")
+    with pytest.raises(ArchiveError, match="neither a zip nor a folder"):
+        plan(folder, tmp_path / "text.zip")
+    with pytest.raises(LayoutError, match="no path is one"):
+        plan(folder, pack(tmp_path / "odd.zip", {"a.ipynb": b"1"}))
+    damaged = pack(tmp_path / "cut.zip", {f"{MOODLE}tiny.ipynb": b"content to be spoilt"})
+    damaged.write_bytes(damaged.read_bytes().replace(b"spoilt", b"SPOILT"))
+    assert "damaged" in "".join(left_out(plan(folder, damaged)).values())
+
+
+def test_a_submitted_folder_that_is_a_link_is_not_written_through(
+    folder: ClassFolder, tmp_path: Path
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (folder.root / "submitted" / "ada-l").symlink_to(tmp_path / "elsewhere")
+    found = plan(folder, pack(tmp_path / "a.zip", {f"{MOODLE}tiny.ipynb": b"1"}))
+    collect.carry_out(folder, found)
+    assert not os.listdir(tmp_path / "elsewhere")
+    assert "is no folder" in found.decisions[0].note
+
+
+def test_the_command(
+    folder: ClassFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = pack(tmp_path / "a.zip", {f"{MOODLE}tiny.ipynb": b"1"})
+    settings = folder.root / "class.toml"
+    dated = settings.read_text().replace("[due]", f'[due]\n"{LESSON}" = 2026-02-27T12:00:00+00:00')
+    settings.write_text(dated)
+    assert main(["collect", str(folder.root), str(path), "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert "layout moodle" in out and "_assignsubmission_" in out
+    assert to("ada-l") in out and "late" in out and "Nothing was written" in out
+    assert not list((folder.root / "submitted").iterdir())
+    assert main(["collect", str(folder.root), str(path), "--json"]) == 0
+    files = json.loads(capsys.readouterr().out)["files"]
+    assert [(one["student"], one["action"]) for one in files] == [("ada-l", "new")]
+    pack(path, {f"{MOODLE}tiny.ipynb": b"1", f"{MOODLE}other.ipynb": b"2"})
+    assert main(["collect", str(folder.root), str(path)]) == 1
+    assert main(["collect", str(folder.root), str(tmp_path / "none.zip")]) == 2
