@@ -21,7 +21,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from autograder.report_misconceptions import Misconception
+from autograder.report_diagnoses import Misconception
 from autograder.report_points import AssignmentNumbers, percent
 
 #: Parts of a stacked bar: what it counts, its colour, the colour of text on it, its hatch.

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from autograder.graded import GRADED
+from autograder.report_diagnoses import Misconception, misconceptions
 from autograder.report_entries import Entry
 from autograder.report_labels import labels
-from autograder.report_misconceptions import Misconception, misconceptions
 from autograder.report_needs_an_eye import NeedsAnEye, need_an_eye
 from autograder.report_points import AssignmentNumbers, assignment_numbers
 from autograder.report_stopped import Stopped, stopped
