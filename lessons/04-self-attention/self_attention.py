@@ -1560,16 +1560,15 @@ for lead in ((), (6,), (2, 3)):
         so_far = np.abs(np.cumsum(moved, axis=-2) - np.stack(sums, axis=-2)).max()
         times = np.abs(moved * steps - moved * np.array(order, dtype=float)[:, None]).max()
         minus = 3.0 * np.abs(np.arange(5) - np.array(order)).max()
+        kinds = ("sum so far", "times row number", "minus row number, twice as wide", "minus mean")
         message = (
             f"X of shape {X.shape}, order {list(map(int, order))}: the largest absolute difference "
-            "of the two outputs, over rows, features and texts. The rows are axis -2."
+            "of the two outputs, over rows, features and texts. The rows are axis -2. The last of "
+            "these four layers is equivariant: its error is 0."
         )
-        assert_close(error_of("sum so far", X, order), float(so_far), message, atol=1e-9)
-        assert_close(error_of("times row number", X, order), float(times), message, atol=1e-9)
-        kind = "minus row number, twice as wide"
-        assert_close(error_of(kind, X, order), float(minus), message, atol=1e-9)
-        message = "Subtracting the mean row is equivariant: the error is 0."
-        assert_close(error_of("equivariant", X, order), 0.0, message, atol=1e-9)
+        errors = np.array([error_of(kind, X, order) for kind in kinds])
+        expected = np.array([so_far, times, minus, 0.0])
+        assert_close(errors, expected, message, atol=1e-9, name="the errors of four layers")
 ### END HIDDEN TESTS
 
 
