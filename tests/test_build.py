@@ -17,7 +17,7 @@ import pytest
 from autograder.beside_notebook import MODULES
 from autograder.build import build, without_outputs
 from autograder.check_failures import MISTAKES_FILE
-from autograder.course import Lesson, is_answer, is_written
+from autograder.course import HIDDEN, Lesson, is_answer, is_written
 from autograder.diagnosis import DIAGNOSIS_SEED
 from autograder.fingerprints import agree
 from autograder.implementations import alternatives, misconceptions
@@ -118,14 +118,14 @@ def test_solutions_hold_outputs(lesson: Lesson) -> None:
 def telling_lines(source: str) -> set[str]:
     """The lines of a piece of code that would tell something, without white space.
 
-    A bare return of a name, a keyword or a bracket stands in any code.
+    A bare return of a name, the head of a loop, a keyword or a bracket stands in any code.
     """
     found = set()
     for line in source.splitlines():
         text = re.sub(r"\s+#.*$", "", line).strip()
         if not text or text.startswith(("#", '"""', "def ", "class ", "import ", "from ")):
             continue
-        if re.fullmatch(r"(return )?\w*:?|[\W_]*|(if|elif|else|for|while|try).{0,8}:", text):
+        if re.fullmatch(r"(return )?\w*:?|[\W_]*|for .*:|(if|elif|else|while|try).{0,8}:", text):
             continue
         found.add(re.sub(r"\s+", "", text))
     return found
@@ -140,26 +140,58 @@ def hidden_regions(source: str) -> str:
     return "\n".join(re.findall(r"### BEGIN HIDDEN TESTS\n(.*?)### END HIDDEN", source, re.S))
 
 
-SECRETS: dict[str, str] = {}
-for one in COURSE.lessons:
-    for a_cell in one.notebook.cells:
-        if is_answer(a_cell):
-            for a_line in telling_lines(solution_regions(a_cell.source)):
-                SECRETS[a_line] = f"the solution of {one.folder}"
-        elif is_written(a_cell):
-            for a_text in solution_regions(a_cell.source).splitlines():
-                if len(a_text.strip()) > 20:
-                    SECRETS[re.sub(r"\s+", "", a_text)] = f"a model answer of {one.folder}"
-        elif a_cell.cell_type == "code":
-            for a_line in telling_lines(hidden_regions(a_cell.source)):
-                if len(a_line) > 30:
-                    SECRETS[a_line] = f"hidden tests of {one.folder}"
-    for wrong in misconceptions(one):
-        for a_line in telling_lines(wrong.source):
-            SECRETS.setdefault(a_line, f"the misconception {wrong.name} of {one.folder}")
-    for other in alternatives(one):
-        for a_line in telling_lines(other.source):
-            SECRETS.setdefault(a_line, f"the alternative {other.name} of {one.folder}")
+#: What any code of this kind holds, and tells nothing.
+BOILERPLATE = {
+    "super().__init__()",
+    "withtorch.no_grad():",
+    "torch.manual_seed(0)",
+    "rng=np.random.default_rng(0)",
+    "ifmaskisnotNone:",
+    "exceptRuntimeErroraserror:",
+    "n=X.shape[-2]",
+    "batch,n,d_model=x.shape",
+    "mask,",
+    "return(",
+}
+
+
+def visible_lines(lesson: Lesson) -> set[str]:
+    """The lines of a lesson's test cells that students see: scaffolding of hidden ones too."""
+    found: set[str] = set()
+    for cell in lesson.tests.values():
+        found |= telling_lines(HIDDEN.sub("", cell.source))
+    return found
+
+
+def secrets_of(released: Lesson) -> dict[str, str]:
+    """What may stand in no released file of a lesson.
+
+    The solution and model answers of every lesson; its own hidden tests; and the wrong and
+    other right answers of itself and of what comes after it.
+    """
+    secrets: dict[str, str] = {}
+    for one in COURSE.lessons:
+        for cell in one.notebook.cells:
+            if is_answer(cell):
+                for line in telling_lines(solution_regions(cell.source)):
+                    secrets[line] = f"the solution of {one.folder}"
+            elif is_written(cell):
+                for text in solution_regions(cell.source).splitlines():
+                    if len(text.strip()) > 20:
+                        secrets[re.sub(r"\s+", "", text)] = f"a model answer of {one.folder}"
+            elif cell.cell_type == "code" and one == released:
+                for line in telling_lines(hidden_regions(cell.source)) - visible_lines(one):
+                    if len(line) > 30:
+                        secrets[line] = f"hidden tests of {one.folder}"
+        if one.number >= released.number:
+            for other in (*misconceptions(one), *alternatives(one)):
+                for line in telling_lines(other.source):
+                    secrets.setdefault(line, f"{other.name} of {one.folder}")
+    return {
+        line: where
+        for line, where in secrets.items()
+        if line not in BOILERPLATE and not re.fullmatch(r"self\.(\w+)=\1", line)
+    }
 
 
 def released_lines(path: Path) -> Iterator[str]:
@@ -170,16 +202,18 @@ def released_lines(path: Path) -> Iterator[str]:
         yield from path.read_text(encoding="utf-8").splitlines()
 
 
-def test_no_answer_reaches_course() -> None:
-    assert len(SECRETS) > 50, "the secrets were not collected"
+@pytest.mark.parametrize("lesson", COURSE.lessons, ids=lambda lesson: lesson.folder)
+def test_no_answer_reaches_course(lesson: Lesson) -> None:
+    secrets = secrets_of(lesson)
+    assert len(secrets) > 50, "the secrets were not collected"
     given_away = []
-    for name in files(ROOT / "course"):
+    for name in files(ROOT / "course" / lesson.folder):
         if name.stem in MODULES:
             continue  # compared with autograder/ byte by byte; holds no lesson's content
-        for line in released_lines(ROOT / "course" / name):
+        for line in released_lines(ROOT / "course" / lesson.folder / name):
             bare = re.sub(r"\s+", "", re.sub(r"\s+#.*$", "", line).strip())
-            if bare in SECRETS:
-                given_away.append(f"course/{name}: {line.strip()!r} is in {SECRETS[bare]}")
+            if bare in secrets:
+                given_away.append(f"{name}: {line.strip()!r} is in {secrets[bare]}")
     assert not given_away, "\n".join(given_away)
 
 
