@@ -69,7 +69,8 @@ class CheckFailed(AssertionError):
         sentence: what the author of the check says to the student.
         details: what differs, with values.
         evidence: by which a known mistake is recognised, or None.
-        arrays: the student's array and the expected one where they are small, or None.
+        arrays: the student's array and the expected one where they are small, or None; of arrays
+            with more than two axes the first matrix that differs.
         diagnosis: the sentence of the known mistake whose result this is, or "".
     """
 
@@ -81,7 +82,7 @@ class CheckFailed(AssertionError):
         arrays: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> None:
         self.sentence = sentence
-        self.details = tuple(detail for detail in details if detail)
+        self.details = tuple(_sentence(detail) for detail in details if detail)
         self.evidence = evidence
         self.arrays = arrays
         self.diagnosis = known_mistake(evidence)
@@ -123,6 +124,11 @@ class CheckFailed(AssertionError):
             return text
         # The box says the rest; what validates a notebook reads these lines.
         return textwrap.wrap(self.diagnosis or self.sentence, width)
+
+
+def _sentence(detail: str) -> str:
+    """With a capital, unless it begins with a name from code."""
+    return detail[0].upper() + detail[1:] if detail.startswith(("the ", "item ")) else detail
 
 
 #: Seen on a light and on a dark page.

@@ -22,6 +22,7 @@ from autograder.beside_notebook import MODULES
 from autograder.carried_over import carried_over
 from autograder.course import HIDDEN, Lesson
 from autograder.diagnosis import DIAGNOSIS_SEED, Mistake, from_json, same, to_json
+from autograder.fingerprints import agree
 from autograder.implementations import Implementation, misconceptions
 from autograder.plain_run import PlainRun, seen
 from autograder.whole_file import write_whole
@@ -38,7 +39,9 @@ def catalogue(lesson: Lesson) -> tuple[Mistake, ...]:
 
 
 def _kept(lesson: Lesson, *, as_graded: bool) -> list[Mistake]:
-    name = f"{lesson.folder}-{_digest(lesson)}-{'graded' if as_graded else 'notebook'}.json"
+    made_from = hashlib.sha256(f"{_digest(lesson)} {np.__version__} {torch.__version__}".encode())
+    kind = "graded" if as_graded else "notebook"
+    name = f"{lesson.folder}-{made_from.hexdigest()[:16]}-{kind}.json"
     path = lesson.path.parent.parent / "build" / "mistakes" / name
     try:
         return from_json(path.read_text(encoding="utf-8"))
@@ -50,8 +53,8 @@ def _kept(lesson: Lesson, *, as_graded: bool) -> list[Mistake]:
 
 
 def _digest(lesson: Lesson) -> str:
-    """Changes with everything that the evidence of a lesson's mistakes comes from."""
-    whole = hashlib.sha256(f"{np.__version__} {torch.__version__}".encode())
+    """Changes with everything in this repository that the evidence of mistakes comes from."""
+    whole = hashlib.sha256()
     texts = [lesson.source_path, lesson.path / "misconceptions.py"]
     texts += [Path(str(module.__file__)) for module in (*MODULES.values(), wire, plain_run)]
     for path in texts:
@@ -82,7 +85,11 @@ def mistake_of(run: PlainRun, one: Implementation, seed: int, *, as_graded: bool
 
 @cache
 def released_mistakes(lesson: Lesson) -> str:
-    """The text of ``lesson_mistakes.json``: for each visible check, results and what they mean."""
+    """The text of ``lesson_mistakes.json``: for each visible check, results and what they mean.
+
+    Under ``made_from`` it says of which files it was made. The results themselves differ on
+    another processor where rounding decides what a wrong implementation returns.
+    """
     visible = {name for name, cell in lesson.tests.items() if not HIDDEN.search(cell.source)}
     tree: dict[str, list[dict[str, object]]] = {}
     for one in _kept(lesson, as_graded=False):
@@ -91,10 +98,14 @@ def released_mistakes(lesson: Lesson) -> str:
                 continue
             for part in evidence:
                 check = f"error:{name}" if part.check == "error" else part.check
-                entry: dict[str, object] = {"got": part.got, "sentence": one.sentence}
-                if entry not in tree.setdefault(check, []):
-                    tree[check].append(entry)
-    return json.dumps(tree, ensure_ascii=False, indent=0, sort_keys=True) + "\n"
+                entries = tree.setdefault(check, [])
+                if not any(
+                    known["sentence"] == one.sentence and agree(known["got"], part.got)
+                    for known in entries
+                ):
+                    entries.append({"got": part.got, "sentence": one.sentence})
+    made = {"made_from": _digest(lesson), **tree}
+    return json.dumps(made, ensure_ascii=False, indent=0, sort_keys=True) + "\n"
 
 
 def look_alike(found: Sequence[Mistake]) -> list[tuple[Mistake, Mistake]]:

@@ -72,8 +72,8 @@ def test_every_misconception_loses_points_on_its_exercise_and_on_no_other(
     assert all(has == of for has, of in others.values()), others
     assert one.sentence and one.seen
     if not one.exercise.startswith("answer_"):
-        said = {test.diagnosis for test in verdict.tests} - {""}
-        sentences = {wrong.name: wrong.sentence for wrong in misconceptions(lesson)}
+        said = {(test.exercise, test.diagnosis) for test in verdict.tests if test.diagnosis}
+        sentences = {(w.exercise, w.name): w.sentence for w in misconceptions(lesson)}
         # Nobody is told another's mistake; how many are told theirs is counted below.
         assert {sentences[name] for name in said} <= {one.sentence}
 
