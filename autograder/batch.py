@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import traceback
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from nbformat.v4 import reads_json, writes_json
+from nbformat.v4 import reads_json
 from nbgrader.api import Gradebook
 
 from autograder.autograded import autograded_notebook, written_answers
@@ -27,7 +28,7 @@ from autograder.late import Standing
 from autograder.progress import Progress
 from autograder.results import Results
 from autograder.sandbox import NONE, choose
-from autograder.standing import settle
+from autograder.standing import give_standing
 from autograder.task import Task, judge, make_task
 from autograder.whole_file import write_whole
 
@@ -247,11 +248,7 @@ def publish(
     after = written_answers(notebook)
     same = {name for name, text in after.items() if before.get(name) == text}
     record(gradebook, verdict.student, graded, same)
-    folder = folder or ClassFolder(root)
-    standing = settle(gradebook, folder, verdict.student, graded.assignment)
-    if standing.late_minutes is not None or folder.roster:
-        verdict.standing = standing
-    verdict.notes = folder.roster.notes(verdict.student)
     manual = manual_grades(gradebook, verdict.student, graded.assignment)
+    give_standing(verdict, gradebook, folder or ClassFolder(root))  # and commit both
     write_whole(feedback_path(root, verdict), feedback_page(verdict, bundle, manual))
-    write_whole(path, writes_json(notebook) + "\n")  # as nbformat.writes, unvalidated
+    write_whole(path, json.dumps(notebook, ensure_ascii=False) + "\n")

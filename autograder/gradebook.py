@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,15 +17,27 @@ from nbgrader.api import (
     Comment,
     Grade,
     Gradebook,
-    MissingEntry,
     Student,
     SubmittedAssignment,
     SubmittedNotebook,
 )
+from sqlalchemy import Index
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.schema import CreateIndex
 
 from autograder.errors import WrongUse
 from autograder.graded import Graded
+from autograder.plain_text import plain_line
 from autograder.roster import Roster
+
+#: nbgrader's tables have no index for what is asked of them for every submission, so that each
+#: question would read the rows of the whole class.
+_INDEXES = (
+    Index("autograder_grade_notebook", Grade.__table__.c.notebook_id),
+    Index("autograder_comment_notebook", Comment.__table__.c.notebook_id),
+    Index("autograder_notebook_assignment", SubmittedNotebook.__table__.c.assignment_id),
+)
 
 
 def put_alembic_on_path() -> None:
@@ -35,13 +49,45 @@ def put_alembic_on_path() -> None:
 
 
 class GradebookError(WrongUse):
-    """The gradebook cannot take a verdict; the message says what to do."""
+    """The gradebook cannot be used, or not take a verdict; the message says what to do."""
 
 
-def open_gradebook(db_url: str) -> Gradebook:
-    """Open nbgrader's gradebook; it is created when it does not exist."""
+@contextmanager
+def open_gradebook(db_url: str) -> Iterator[Gradebook]:
+    """Open nbgrader's gradebook; it is created when it does not exist.
+
+    Raises:
+        GradebookError: the database cannot be opened, or refuses what is done with it.
+    """
     put_alembic_on_path()
-    return Gradebook(db_url)
+    try:
+        opened = Gradebook(db_url)
+    except (SQLAlchemyError, ModuleNotFoundError) as error:
+        raise _unusable(db_url, error) from error
+    try:
+        with opened as gradebook:
+            with gradebook.engine.begin() as connection:
+                for index in _INDEXES:
+                    connection.execute(CreateIndex(index, if_not_exists=True))
+            yield gradebook
+    except SQLAlchemyError as error:
+        raise _unusable(db_url, error) from error
+
+
+def _unusable(db_url: str, error: Exception) -> GradebookError:
+    says = plain_line(str(getattr(error, "orig", None) or error).partition("\n")[0])
+    return GradebookError(
+        f"the gradebook {_shown(db_url)} cannot be used: {says}; mend that, or db_url in "
+        "class.toml, and run the same command again: verdicts are kept"
+    )
+
+
+def _shown(db_url: str) -> str:
+    try:
+        url = make_url(db_url)
+    except SQLAlchemyError:
+        return "that db_url in class.toml names"
+    return str(url.database) if url.drivername == "sqlite" else url.render_as_string()
 
 
 def enrol(gradebook: Gradebook, roster: Roster) -> None:
@@ -60,7 +106,7 @@ def enrol(gradebook: Gradebook, roster: Roster) -> None:
 
 
 def record(gradebook: Gradebook, student: str, graded: Graded, same_answers: set[str]) -> None:
-    """Write the verdict on one submission in one transaction.
+    """Write the verdict on one submission; the caller commits, or all of it is undone.
 
     All earlier machine scores of the submission are replaced, also by lower ones. A score
     that a person gave stays while the answer it was given for is still the same.
@@ -101,7 +147,8 @@ def record(gradebook: Gradebook, student: str, graded: Graded, same_answers: set
                 f"the gradebook does not know {', '.join(sorted(points))} of {graded.assignment}; "
                 "make the class again with `autograder new-class`"
             )
-        session.commit()
+        session.flush()
+        session.expire(submission)  # its sums were read before
     except BaseException:
         session.rollback()
         raise
@@ -172,16 +219,29 @@ class ManualGrade:
 
 def manual_grades(gradebook: Gradebook, student: str, assignment: str) -> dict[str, ManualGrade]:
     """The scores and comments that people gave in the Formgrader, by grade_id."""
-    try:
-        submission = gradebook.find_submission(assignment, student)
-    except MissingEntry:
-        return {}
-    comments = {
-        name: comment.manual_comment or ""
-        for comment, name in _with_names(gradebook.db, Comment, submission)
-    }
+    comments = dict(_by_name(gradebook, Comment, Comment.manual_comment, student, assignment))
+    scores = dict(_by_name(gradebook, Grade, Grade.manual_score, student, assignment))
     return {
-        name: ManualGrade(grade.manual_score, comments.get(name, ""))
-        for grade, name in _with_names(gradebook.db, Grade, submission)
-        if grade.manual_score is not None or comments.get(name)
+        name: ManualGrade(scores[name], comments.get(name) or "")
+        for name in scores
+        if scores[name] is not None or comments.get(name)
     }
+
+
+def _by_name(
+    gradebook: Gradebook,
+    kind: type[Grade] | type[Comment],
+    what: Any,
+    student: str,
+    assignment: str,
+) -> list[tuple[str, Any]]:
+    """One column of a submission's grades or comments, by the names of their cells."""
+    return [
+        (name, value)
+        for name, value in gradebook.db.query(BaseCell.name, what)
+        .join(kind, kind.cell_id == BaseCell.id)
+        .join(SubmittedNotebook, kind.notebook_id == SubmittedNotebook.id)
+        .join(SubmittedAssignment, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
+        .join(Assignment, SubmittedAssignment.assignment_id == Assignment.id)
+        .filter(Assignment.name == assignment, SubmittedAssignment.student_id == student)
+    ]

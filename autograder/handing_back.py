@@ -10,15 +10,17 @@ import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from nbgrader.api import MissingEntry
+
 from autograder.bundle import Bundle
 from autograder.class_folder import ClassError, ClassFolder
-from autograder.collect import collected
 from autograder.feedback import feedback_page, feedback_path
 from autograder.gradebook import manual_grades, open_gradebook
 from autograder.grades import Verdict, sandbox_of, write_grades
 from autograder.results import Results
 from autograder.sandbox import BUBBLEWRAP, NONE
-from autograder.standing import settle, standing
+from autograder.standing import give_standing
+from autograder.submitted import collected
 from autograder.task import make_task
 from autograder.whole_file import write_whole
 
@@ -50,12 +52,14 @@ def write_pages(folder: ClassFolder, assignments: list[str] | None = None) -> Ha
                 continue
             bundle = bundles[handin.assignment]
             verdict = _kept(folder, results, handin.student, bundle)
-            if verdict is None or standing(gradebook, folder, *verdict.key) is None:
+            try:
+                if verdict is not None:
+                    give_standing(verdict, gradebook, folder)
+            except MissingEntry:
+                verdict = None
+            if verdict is None:
                 done.not_graded.append(f"{handin.student}/{handin.assignment}")
                 continue
-            stands = settle(gradebook, folder, *verdict.key)
-            if stands.late_minutes is not None or folder.roster:
-                verdict.standing = stands
             manual = manual_grades(gradebook, *verdict.key)
             path = feedback_path(folder.root, verdict)
             write_whole(path, feedback_page(verdict, bundle, manual))
@@ -71,7 +75,7 @@ def _kept(folder: ClassFolder, results: Results, student: str, bundle: Bundle) -
     for tier in (BUBBLEWRAP, NONE):
         graded = results.find(make_task(where, bundle, folder.seed, limits, tier).key)
         if graded is not None:
-            return Verdict(student, graded, notes=folder.roster.notes(student))
+            return Verdict(student, graded)
     return None
 
 

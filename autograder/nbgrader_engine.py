@@ -35,6 +35,7 @@ from autograder.graded import Graded
 from autograder.grades import Verdict, write_grades
 from autograder.results import Results
 from autograder.sandbox import BUBBLEWRAP, NONE, NoSandbox, choose
+from autograder.standing import give_standing
 from autograder.task import Task, judge, make_task
 
 
@@ -216,8 +217,10 @@ class FeedbackExporter(Exporter):
             )
             return self._former[student, assignment]
         with open_gradebook(db_url) as gradebook:
+            verdict = Verdict(student, graded)
+            give_standing(verdict, gradebook, self.folder)
             manual = manual_grades(gradebook, student, assignment)
-        return feedback_page(Verdict(student, graded), bundle, manual)
+        return feedback_page(verdict, bundle, manual)
 
 
 def _task(folder: ClassFolder, student: str, bundle: Bundle, tier: str) -> Task:

@@ -11,10 +11,12 @@ import math
 from datetime import UTC
 from pathlib import Path
 
-from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.api import Grade, Gradebook, SubmittedNotebook
 from nbgrader.plugins import LateSubmissionPlugin
+from sqlalchemy import func
 
 from autograder.class_folder import ClassFolder
+from autograder.grades import Verdict
 from autograder.late import Standing, read_timestamp
 
 
@@ -38,7 +40,6 @@ def settle(gradebook: Gradebook, folder: ClassFolder, student: str, assignment: 
         submission.assignment.duedate = naive["due"]
     if came is not None:
         submission.timestamp = naive["came"]
-    gradebook.db.commit()
     score = float(submission.score)
     dated = submission.assignment.duedate is not None
     minutes = submission.total_seconds_late / 60 if dated else 0.0
@@ -47,30 +48,34 @@ def settle(gradebook: Gradebook, folder: ClassFolder, student: str, assignment: 
     for notebook in submission.notebooks:
         notebook.late_submission_penalty = min(left, float(notebook.score))
         left -= notebook.late_submission_penalty
-    gradebook.db.commit()
-    machine = sum(
-        grade.auto_score or 0.0
-        for one in submission.notebooks
-        for grade in one.grades
-        if grade.manual_score is None
+    machine = (
+        gradebook.db.query(func.sum(Grade.auto_score))
+        .join(SubmittedNotebook, Grade.notebook_id == SubmittedNotebook.id)
+        .filter(SubmittedNotebook.assignment_id == submission.id, Grade.manual_score.is_(None))
+        .scalar()
     )
+    needs_manual_grade = bool(submission.needs_manual_grade)
+    gradebook.db.commit()
     return Standing(
         late_minutes=math.ceil(minutes) if dated else None,
-        manual=score - machine,
+        manual=score - (machine or 0.0),
         penalty=penalty,
         total=round(score - penalty, 4),
-        needs_manual_grade=bool(submission.needs_manual_grade),
+        needs_manual_grade=needs_manual_grade,
     )
 
 
-def standing(
-    gradebook: Gradebook, folder: ClassFolder, student: str, assignment: str
-) -> Standing | None:
-    """The same, or None when nothing of this student's was graded."""
-    try:
-        return settle(gradebook, folder, student, assignment)
-    except MissingEntry:
-        return None
+def give_standing(verdict: Verdict, gradebook: Gradebook, folder: ClassFolder) -> None:
+    """Settle a verdict and let it say so, in a class with due dates or a roster.
+
+    Raises:
+        MissingEntry: the submission was never graded.
+        LateError: class.toml cannot be used.
+    """
+    settled = settle(gradebook, folder, *verdict.key)
+    if settled.late_minutes is not None or folder.roster:
+        verdict.standing = settled
+    verdict.notes = folder.roster.notes(verdict.student)
 
 
 class LatePenalty(LateSubmissionPlugin):  # type: ignore[misc]

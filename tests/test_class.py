@@ -13,11 +13,13 @@ from typing import Any
 import nbformat
 import pytest
 from nbgrader.api import Gradebook
+from sqlalchemy import text
 
 from autograder.batch import ClassResult, grade_class
 from autograder.class_folder import ClassError, ClassFolder
 from autograder.cli import main
 from autograder.course import grade_id
+from autograder.gradebook import open_gradebook
 from autograder.grades import GradesError
 from autograder.new_class import new_class
 
@@ -293,3 +295,31 @@ def test_the_command_works_without_an_activated_environment(tmp_path: Path) -> N
     environment = {**os.environ, "PATH": os.defpath}
     subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
     assert (tmp_path / "class" / "gradebook.db").exists()
+
+
+def test_the_process_that_grades_imports_no_torch(tmp_path: Path) -> None:
+    """Its workers do; it would cost every run seconds."""
+    folder = new(tmp_path)
+    code = (
+        "import sys\n"
+        "from autograder.cli import main\n"
+        "main(['grade', sys.argv[1], '--sandbox', 'none'])\n"
+        "print(sorted({'torch', 'numpy', 'matplotlib'} & set(sys.modules)))\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code, str(folder.root)], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_gradebook_finds_a_submission_without_reading_the_class(tmp_path: Path) -> None:
+    folder = new(tmp_path)
+    with open_gradebook(folder.db_url) as gradebook, gradebook.engine.connect() as connection:
+        for table, column in (
+            ("grade", "notebook_id"),
+            ("comment", "notebook_id"),
+            ("submitted_notebook", "assignment_id"),
+        ):
+            asked = f"EXPLAIN QUERY PLAN SELECT * FROM {table} WHERE {column} = 'x'"
+            (row,) = connection.execute(text(asked))
+            assert "USING INDEX autograder_" in row[-1]

@@ -17,7 +17,7 @@ from autograder.standing import settle
 
 from .submissions import boxes
 from .test_class import LESSON, entries, give_by_hand, hand_in, new, solved
-from .test_nbgrader_buttons import press
+from .test_nbgrader_buttons import nbgrader, press
 
 DUE = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAY = 24 * 60
@@ -123,6 +123,15 @@ def test_the_page_says_it_in_a_line(graded: ClassFolder) -> None:
     assert "Handed in 1 d 5 min late, which costs 1.6 points." in pages["cleo"]
     assert "Handed in 10 min late, which costs nothing." in pages["bob"]
     assert "Handed in" not in pages["ada"]
+
+
+def test_nbgraders_own_command_writes_the_same_page(graded: ClassFolder) -> None:
+    path = graded.root / "feedback" / "cleo" / LESSON / "tiny.html"
+    ours = path.read_text()
+    path.unlink()
+    ran = nbgrader(graded, "generate_feedback", LESSON, "--student", "cleo", "--force")
+    assert ran.returncode == 0, ran.stderr
+    assert path.read_text() == ours
 
 
 def test_points_by_hand_count_and_an_extension_too(graded: ClassFolder) -> None:
