@@ -116,7 +116,7 @@ class _Encoder:
         kind = type(value)
         if value is None or kind is bool:
             return value
-        if kind is str:
+        if kind is str or kind is np.str_:
             return ["str", self.buffer(value.encode("utf-8", "surrogatepass"))]
         if kind is int:
             if value.bit_length() > MOST_DIGITS * 3:

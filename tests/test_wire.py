@@ -85,6 +85,12 @@ def test_scalars_keep_their_type(value: np.generic) -> None:
     assert decode(encode(value)) == value
 
 
+def test_a_string_out_of_an_array_is_a_string() -> None:
+    back = decode(encode([np.array(["gato", "el"])[0]]))
+    assert back == ["gato"]
+    assert type(back[0]) is str
+
+
 class Liar(np.ndarray):
     """An array that equals everything."""
 
