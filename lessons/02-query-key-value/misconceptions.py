@@ -134,6 +134,17 @@ def similarity_scores(query, keys):
 
 @misconception(
     "similarity_scores",
+    "batch_axis_taken_for_rows",
+    sentence="`@` takes the last batch axis of the query as the rows of one matrix, so the queries "
+    "of all batches meet all keys. Each query meets the keys of its own batch only.",
+    seen="a trial with typical wrong answers",
+)
+def similarity_scores(query, keys):
+    return 1.0 * (query @ np.swapaxes(keys, -1, -2))
+
+
+@misconception(
+    "similarity_scores",
     "query_axis_kept",
     sentence="The axis that you inserted to make the query a matrix is still in the result. One "
     "score for each key: the shape is (..., n).",

@@ -176,6 +176,12 @@ assert_close(
     np.array([[5.0, -1.0], [3.0, 1.0], [2.0, 8.0]]),
     "Three queries at once: (3, d) and (n, d) give (3, n), one row of scores for each query.",
 )
+assert_close(
+    similarity_scores(three_queries[:2], np.stack([two_keys, two_keys[::-1] - 1])),
+    np.array([[5.0, -1.0], [0.0, 2.0]]),
+    "A batch of two: query (2, d) and keys (2, n, d) give (2, n). Each query meets the keys of its "
+    "own batch.",
+)
 checks_passed("similarity_scores")
 
 # %% nbgrader={"grade": true, "grade_id": "test_similarity_scores_batches", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
@@ -389,9 +395,10 @@ assert_close(
     "By hand: the powers of e are 1 and 3, so the weights are 1/4 and 3/4.",
 )
 assert_close(
-    softmax(np.array([1e4, 1e4, -1e4])),
-    np.array([0.5, 0.5, 0.0]),
-    "Scores of 1e4: two equal largest ones share the weight. Does exp overflow?",
+    softmax(np.array([[1e4, 1e4, -1e4], [-1e4, -2e4, -1e4]])),
+    np.array([[0.5, 0.5, 0.0], [0.5, 0.0, 0.5]]),
+    "Scores of 1e4 and -1e4: in each row the two largest share the weight. Does exp overflow in "
+    "the first row, or vanish in the second?",
 )
 checks_passed("softmax")
 

@@ -873,6 +873,18 @@ rows = np.array([[T, T, T, T, T], [T, T, N, N, N], [T, T, T, T, N]])
 message = "Lengths 5, 2, 4 with n_k = 5: the words come first, then the padding."
 assert_equal(np.reshape(mask, (3, 5)), rows, message, name="the mask, without its middle axis")
 assert_equal(mask, np.expand_dims(rows, 1), "The mask should be a boolean NumPy array.")
+
+
+@probe
+def with_an_empty_text():
+    try:
+        return padding_mask([0, 2], 3)
+    except ValueError:
+        return "a ValueError"
+
+
+rows = np.array([[[N, N, N]], [[T, T, N]]])
+assert_equal(with_an_empty_text(), rows, "A length of 0 is allowed: a row of False.")
 with assert_raises(ValueError, "A length of 6 with n_k = 5 should be refused."):
     padding_mask([5, 6], 5)
 checks_passed("padding_mask")
