@@ -17,7 +17,12 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from earlier_lessons import MultiHeadAttention, causal_mask, leaks_future
+from earlier_lessons import (
+    LearnedPositionalEmbedding,
+    MultiHeadAttention,
+    causal_mask,
+    leaks_future,
+)
 from lesson_checks import (
     assert_close,
     assert_equal,
@@ -33,7 +38,7 @@ from lesson_progress import progress
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
 # %% [markdown]
-# `earlier_lessons` brings your tools of lessons 5 and 6, as the course solves them. To use your
+# `earlier_lessons` brings your tools of lessons 5 to 7, as the course solves them. To use your
 # own, paste them into a cell below this one.
 #
 # ## 1. Why is attention alone not enough?
@@ -41,11 +46,12 @@ torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numb
 # Attention lets a word look at other words. Lesson 5 did it in several heads. So why not put
 # twelve attention layers on top of each other, and call it a transformer?
 #
-# Here is "the black cat is sleeping". Each word gets a random vector, and then passes 12 attention
-# layers. **Nothing is trained here: all numbers are random.** We compare the five results by their
-# cosine: 1 means that two vectors point in the same direction, 0 that they have nothing in common.
+# Here is "the black cat is sleeping". Each word gets a random vector and passes through 12
+# attention layers. **Nothing is trained here: all numbers are random.** (The biases are set to 0, because a
+# bias makes all words more alike by itself.) We compare the five results by their cosine: 1 means
+# that two vectors point in the same direction, 0 that they have nothing in common.
 #
-# **Predict, then run.** After 12 layers, what is the cosine of "cat" and "sleeping"?
+# **Predict, then run.** After 12 layers, what is the mean cosine of two different words?
 
 # %%
 words = ["the", "black", "cat", "is", "sleeping"]
@@ -59,14 +65,22 @@ def cosines(x):
     return F.cosine_similarity(x[:, None], x[None], dim=-1)
 
 
-plain = added = start
+only_itself = torch.eye(5, dtype=torch.bool)  # a mask: nobody sees a neighbour
+plain = alone = added = start
 with torch.no_grad():
     for layer in layers:
+        for bias in (p for p in layer.parameters() if p.ndim == 1):
+            bias.zero_()
         plain = layer(plain)[0]  # the result replaces the word
+        alone = layer(alone, mask=only_itself)[0]  # the same, without neighbours
         added = added + layer(added)[0]  # the result is added to the word
-for name, x in (("at the start", start), ("12 x replaced", plain), ("12 x added", added)):
-    print(f"{name:14s} cosine of cat and sleeping: {cosines(x)[2, 4].item():5.2f}")
-assert cosines(plain).min() > 0.999 and cosines(added)[2, 4] < 0.7
+results = {"at the start": start, "12 x replaced": plain, "  without neighbours": alone,
+           "12 x added": added}  # fmt: skip
+means = {name: cosines(x)[~only_itself].mean().item() for name, x in results.items()}
+for name, mean in means.items():
+    print(f"{name:21s} mean cosine of two words: {mean:5.2f}")
+assert means["12 x replaced"] > 0.999
+assert means["  without neighbours"] < 0.7 and means["12 x added"] < 0.7
 
 # %% tags=["demonstration"]
 figure, panels = plt.subplots(1, 2, figsize=(9.6, 4.2))
@@ -90,8 +104,9 @@ show(
 
 # %% [markdown]
 # Attention averages. Average again and again, and everything becomes the same (Dong, Cordonnier
-# and Loukas, 2021). The remedy is one plus sign: a **residual connection** adds what a part
-# computes to what was there before, $x + f(x)$.
+# and Loukas, 2021). It is the mixing that does it: without neighbours the same layers leave the
+# words different. The remedy is one plus sign: a **residual connection** adds what a part computes
+# to what was there before, $x + f(x)$.
 #
 # The transformer has three things besides attention. Each needs only a few lines:
 #
@@ -727,7 +742,10 @@ parameters = {
     for name, shape in shapes.items()
 }
 x = torch.tensor(rng.normal(size=(2, 5, 12))).float()
-for norm_first, kind in ((False, "Post-norm"), (True, "Pre-norm")):
+
+
+def of_torchs_block(norm_first):
+    """Output and weights of torch's block with these parameters."""
     theirs = nn.TransformerEncoderLayer(12, 3, 20, 0.0, batch_first=True, norm_first=norm_first)
     state = {f"{other}.{p}": parameters[f"{one}.{p}"] for one, other in linear.items()
              for p in ("weight", "bias")}  # fmt: skip
@@ -738,27 +756,40 @@ for norm_first, kind in ((False, "Post-norm"), (True, "Pre-norm")):
         state[f"norm{i}.bias"] = parameters[f"norm{i}.beta"]
     theirs.load_state_dict(state)
     with torch.no_grad():
-        expected = theirs(x)
         seen = theirs.norm1(x) if norm_first else x
-        _, expected_weights = theirs.self_attn(seen, seen, seen, average_attn_weights=False)
-    with check(f"{kind}: the output", points=1):
-        both = forward(parameters, norm_first, x)
-        assert_close(
-            both[0] if isinstance(both, (tuple, list)) else both,
-            expected,
-            f"{kind}: the output differs from torch's. Follow the two formulas above from left to "
-            "right: what goes into each part, what is added to what, and where do the norms stand?",
-            name="the output",
-        )
-    with check(f"{kind}: the weights", points=0.5):
-        both = forward(parameters, norm_first, x)
-        assert_close(
-            both[1] if isinstance(both, (tuple, list)) else None,
-            expected_weights,
-            f"{kind}: the second result should be the weights of every head, (batch, num_heads, n, "
-            "n), as the attention gives them.",
-            name="the weights",
-        )
+        return theirs(x), theirs.self_attn(seen, seen, seen, average_attn_weights=False)[1]
+
+
+def check_output(norm_first, kind):
+    both = forward(parameters, norm_first, x)
+    assert_close(
+        both[0] if isinstance(both, (tuple, list)) else both,
+        of_torchs_block(norm_first)[0],
+        f"{kind}: the output differs from torch's. Follow the two formulas above from left to "
+        "right: what goes into each part, what is added to what, and where do the norms stand?",
+        name="the output",
+    )
+
+
+def check_weights(norm_first, kind):
+    both = forward(parameters, norm_first, x)
+    assert_close(
+        both[1] if isinstance(both, (tuple, list)) else None,
+        of_torchs_block(norm_first)[1],
+        f"{kind}: the second result should be the weights of every head, (batch, num_heads, n, "
+        "n), as the attention gives them.",
+        name="the weights",
+    )
+
+
+with check("Post-norm: the output", points=1):
+    check_output(False, "Post-norm")
+with check("Post-norm: the weights", points=0.5):
+    check_weights(False, "Post-norm")
+with check("Pre-norm: the output", points=1):
+    check_output(True, "Pre-norm")
+with check("Pre-norm: the weights", points=0.5):
+    check_weights(True, "Pre-norm")
 checks_passed("TransformerBlock")
 
 
@@ -908,38 +939,59 @@ per_head |= torch.eye(n, dtype=torch.bool).roll(1, 0)  # each word may look at l
 nothing = causal.clone()
 nothing[2] = False  # the third word may attend to nothing
 one_text = torch.stack([torch.zeros(1, n, dtype=torch.bool), lengths[1]])  # text 0: nothing at all
-for norm_first, kind in ((False, "post-norm"), (True, "pre-norm")):
-    with check(f"one mask for all heads, {kind}", points=0.5):
-        one_word = torch.tensor([True, False, True, True, False])
-        for mask in (causal, one_word, lengths, lengths & causal):
-            full = mask[:, None] if mask.ndim == 3 else mask.expand(n, n)
-            (output, weights), *_ = forward(p, norm_first, x, mask)
-            expected, expected_weights = by_torch(p, norm_first, x, full)
-            message = (
-                f"A mask of shape {tuple(mask.shape)}, norm_first={norm_first}: pass it on to the "
-                "attention as it is."
-            )
-            assert_close(weights, expected_weights, message, name="the weights")
-            assert_close(output, expected, message, name="the output")
-    with check(f"a mask for each head, {kind}", points=0.5):
-        expected, expected_weights = by_torch(p, norm_first, x, per_head)
-        message = f"A mask (batch, num_heads, n, n), norm_first={norm_first}."
-        by_name, by_place, x_after, mask_after = forward(p, norm_first, x.clone(), per_head.clone())
-        for output, weights in (by_name, by_place):
-            assert_close(weights, expected_weights, message, name="the weights")
-            assert_close(output, expected, message, name="the output")
-        assert_equal(x_after, x, "x is changed by the call.", name="x")
-        assert_equal(mask_after, per_head, "The mask is changed by the call.", name="the mask")
-    with check(f"nothing to attend to, {kind}", points=0.5):
-        for mask, full in ((nothing, nothing), (one_text, one_text[:, None])):
-            (output, weights), *_ = forward(p, norm_first, x, mask)
-            expected, expected_weights = by_torch(p, norm_first, x, full)
-            message = (
-                "A word that may attend to nothing: its weights are 0, and the attention gives the "
-                "bias of W_o for it. The residual and the feed-forward go on as usual."
-            )
-            assert_close(weights, expected_weights, message, name="the weights")
-            assert_close(output, expected, message, name="the output")
+
+
+def one_mask(norm_first):
+    one_word = torch.tensor([True, False, True, True, False])
+    cases = [(x, mask) for mask in (causal, one_word, lengths, lengths & causal)]
+    cases += [(x[0], causal), (x[:, None], causal), (x[:, None], lengths[:, None])]
+    for text, mask in cases:  # also one text without a batch axis, and two such axes
+        full = mask.unsqueeze(-3) if mask.ndim > 2 else mask.expand(n, n)
+        (output, weights), *_ = forward(p, norm_first, text, mask)
+        expected, expected_weights = by_torch(p, norm_first, text, full)
+        message = (
+            f"x of shape {tuple(text.shape)}, a mask of shape {tuple(mask.shape)}, "
+            f"norm_first={norm_first}: pass the mask on to the attention as it is."
+        )
+        assert_close(weights, expected_weights, message, name="the weights")
+        assert_close(output, expected, message, name="the output")
+
+
+def mask_for_each_head(norm_first):
+    expected, expected_weights = by_torch(p, norm_first, x, per_head)
+    message = f"A mask (batch, num_heads, n, n), norm_first={norm_first}."
+    by_name, by_place, x_after, mask_after = forward(p, norm_first, x.clone(), per_head.clone())
+    for output, weights in (by_name, by_place):
+        assert_close(weights, expected_weights, message, name="the weights")
+        assert_close(output, expected, message, name="the output")
+    assert_equal(x_after, x, "x is changed by the call.", name="x")
+    assert_equal(mask_after, per_head, "The mask is changed by the call.", name="the mask")
+
+
+def nothing_to_see(norm_first):
+    for mask, full in ((nothing, nothing), (one_text, one_text[:, None])):
+        (output, weights), *_ = forward(p, norm_first, x, mask)
+        expected, expected_weights = by_torch(p, norm_first, x, full)
+        message = (
+            "A word that may attend to nothing: its weights are 0, and the attention gives the "
+            "bias of W_o for it. The residual and the feed-forward go on as usual."
+        )
+        assert_close(weights, expected_weights, message, name="the weights")
+        assert_close(output, expected, message, name="the output")
+
+
+with check("one mask for all heads, post-norm", points=0.5):
+    one_mask(norm_first=False)
+with check("a mask for each head, post-norm", points=0.5):
+    mask_for_each_head(norm_first=False)
+with check("nothing to attend to, post-norm", points=0.5):
+    nothing_to_see(norm_first=False)
+with check("one mask for all heads, pre-norm", points=0.5):
+    one_mask(norm_first=True)
+with check("a mask for each head, pre-norm", points=0.5):
+    mask_for_each_head(norm_first=True)
+with check("nothing to attend to, pre-norm", points=0.5):
+    nothing_to_see(norm_first=True)
 checks_passed("TransformerBlock")
 ### END HIDDEN TESTS
 
@@ -1094,15 +1146,16 @@ class Stack(nn.Module):
 
     def __init__(self, depth=2, norm_first=False, d_model=64, n=10, symbols=10, d_ff=None):
         super().__init__()
+        self.n = n
         self.symbols = nn.Embedding(symbols, d_model)
-        self.positions = nn.Parameter(torch.randn(n, d_model))
+        self.positions = LearnedPositionalEmbedding(n, d_model)  # lesson 7
         sizes = d_model, 4, d_ff or 2 * d_model  # four heads
         self.blocks = nn.ModuleList([TransformerBlock(*sizes, norm_first) for _ in range(depth)])
         self.last_norm = LayerNorm(d_model) if norm_first else nn.Identity()
         self.read = nn.Linear(d_model, symbols)
 
     def forward(self, texts, masks=None):  # texts (batch, n); masks: one for each block, or None
-        x = self.symbols(texts) + self.positions  # (batch, n, d_model)
+        x = self.positions(self.symbols(texts))  # (batch, n, d_model)
         maps = []
         for number, block in enumerate(self.blocks):
             x, weights = block(x, None if masks is None else masks[number])
@@ -1125,14 +1178,14 @@ def in_order(texts):
 def train(model, task, label, steps, lr=1e-2, warm_up=0, fall=False, batch=64, seed=0):
     """Train on random texts; return the model and its accuracy on every batch, before the step."""
     generator = torch.Generator().manual_seed(seed)
-    optimizer = torch.optim.Adam(model.parameters(), lr=lr)
+    optimizer = torch.optim.Adam(model.parameters(), lr=lr, fused=True)  # fused: less time a step
 
     def rate(step):
         rising = min(1.0, (step + 1) / warm_up) if warm_up else 1.0
         return min(rising, (steps - step) / (steps - warm_up)) if fall else rising
 
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, rate)
-    n, symbols = model.positions.shape[0], model.symbols.num_embeddings
+    n, symbols = model.n, model.symbols.num_embeddings
     right = []
     for _ in progress(steps, label):
         texts = torch.randint(symbols, (batch, n), generator=generator)
@@ -1148,7 +1201,7 @@ def train(model, task, label, steps, lr=1e-2, warm_up=0, fall=False, batch=64, s
 
 def accuracy(model, task, masks=None):
     """On 2000 new texts: share of right symbols, and share of texts without any mistake."""
-    n, symbols = model.positions.shape[0], model.symbols.num_embeddings
+    n, symbols = model.n, model.symbols.num_embeddings
     texts = torch.randint(symbols, (2000, n), generator=torch.Generator().manual_seed(9999))
     with torch.no_grad():
         right = model(texts, masks)[0].argmax(-1) == task(texts)
@@ -1228,8 +1281,8 @@ show(
 
 # %% [markdown]
 # The method begins to show. Each output position $p$ asks: "who holds a digit of about the size
-# that usually comes at place $p$?" It asks for **content**, not for places. The answer is an
-# average over several digits near the right one, so the other parts must decide what to write.
+# that usually comes at place $p$?" It asks for **content**, not for places. What comes back is an
+# average over several digits near the right one.
 #
 # A map is a hint. An experiment is better. We take the trained model and **hide** some digits from
 # the second block, with a mask that depends on the right answer:
@@ -1261,13 +1314,49 @@ assert found["far digits"] > 0.96 and found["as many at random"] < 0.9
 assert found["the right digit"] < 0.75
 
 # %% [markdown]
-# Without the far digits the model sorts nearly as before. Hiding just as many at random, or
-# the right digit, does great harm. So the band in figure 2 is not only a picture: the model
-# **uses** the near digits, and hardly needs the others in the second block.
+# Hiding the right digit, or just as many at random, does great harm: the second block **uses** the
+# digits of the band in figure 2. Hiding the far digits does nearly none. But be careful with this
+# line: the mask was made from the right answer. Whoever may see only the digits near the right one
+# is also told something. What an experiment breaks says more than what it leaves whole.
 #
-# What we have not shown: how it decides between the near digits. Some counting must happen ("how
-# many digits are smaller?"), and the first block, where all digits are visible, is a good place
-# for it. To find out, one would have to look into the vectors.
+# To sort, one must also **count**: two 3s in the text, two 3s in the answer. Which block does that?
+# We take texts in which some digit occurs twice, and hide one of the two, once from the first block
+# and once from the second.
+#
+# **Predict, then run.** How many 3s does the model write, if one of two 3s is hidden from the first
+# block? And if it is hidden from the second?
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+def copies_written(model):
+    """A digit that occurs twice: how often it is written when one of the two is hidden."""
+    texts = torch.randint(10, (2000, 10), generator=torch.Generator().manual_seed(9999))
+    twice = F.one_hot(texts, 10).sum(1) == 2  # (batch, 10): which digits occur twice
+    texts, twice = texts[twice.any(-1)], twice[twice.any(-1)]
+    digit = twice.float().argmax(-1, keepdim=True)  # (batch, 1)
+    place = (texts == digit).float().argmax(-1)  # (batch,): where one of the two stands
+    mask = ~F.one_hot(place, 10).bool()[:, None]  # (batch, 1, n): all but this place
+    written = {}
+    for name, masks in (("nobody", None), ("block 1", [mask, None]), ("block 2", [None, mask])):
+        with torch.no_grad():
+            answers = model(texts, masks)[0].argmax(-1)
+        written[name] = (answers == digit).sum(-1).float().mean().item()
+    return written
+
+
+written = copies_written(sorter)
+for name, copies in written.items():
+    print(f"hidden from {name:8s} copies written: {copies:.2f}")
+assert written["block 1"] < 1.75 and written["block 2"] > 1.9
+
+# %% [markdown]
+# The **first** block counts. (An average can count: the more 3s there are, the larger is their
+# share in it.) What it has not seen is often missing in the answer, although the second block sees
+# it. The second block needs only **one** of the copies. So this model sorts in two steps: count,
+# then fetch. One block alone must do both, and section 7 shows that it can.
+#
+# What we have not shown: how the counts are kept in the vectors. To find out, one would have to
+# look into them.
 #
 # ## 7. Take one part away
 #
@@ -1278,9 +1367,8 @@ assert found["the right digit"] < 0.75
 # | removed | how |
 # |---|---|
 # | attention, feed-forward | a part that gives 0 |
-# | norms | `nn.Identity()`, which gives back its input |
+# | norms, positions | `nn.Identity()`, which gives back its input |
 # | residual connections | a part that gives $f(x) - x$. In post-norm the block adds $x$, and $f(x)$ is left |
-# | positions | zeros that are not trained |
 
 
 # %% tags=["demonstration"]
@@ -1323,39 +1411,40 @@ def without(model, part):
             block.attention = MinusInput(block.attention)
             block.feed_forward = MinusInput(block.feed_forward)
         elif part == "positions":
-            model.positions.data.zero_()
-            model.positions.requires_grad_(False)
+            model.positions = nn.Identity()
     return model
 
 
 # %% [markdown]
-# **Predict, then run.** Five stacks of two blocks learn to sort, each without one part, 120 steps
-# each (and a whole one, to compare). Which of them still put more than nine digits of ten in the
-# right place? Write down your five answers.
+# **Predict, then run.** Six stacks learn to sort, 120 steps each: five lack one part in both
+# blocks, the sixth has only one block. (And a whole one, to compare.) Which of them still put more
+# than eight digits of ten in the right place? Write down your six answers.
 
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 def sorts_without(part):
     """Share of digits right after 120 steps of a stack without this part."""
-    model = without(new_stack(), part)
-    train(model, in_order, "without " + part, 120, warm_up=30, fall=True)
+    model = without(new_stack(depth=1 if part == "second block" else 2), part)
+    train(model, in_order, "missing: " + part, 120, warm_up=30, fall=True)
     return accuracy(model, in_order)[0]
 
 
 two_blocks = {part: sorts_without(part) for part in ("nothing", "attention", "positions")}
 
 # %% tags=["demonstration", "nbval-ignore-output"]
-two_blocks |= {part: sorts_without(part) for part in ("residuals", "norms", "feed-forward")}
+parts = ("residuals", "norms", "feed-forward", "second block")
+two_blocks |= {part: sorts_without(part) for part in parts}
 for part, right in two_blocks.items():
-    print(f"without {part:13s} digits right {right:.3f}")
+    print(f"missing: {part:13s} digits right {right:.3f}")
 assert two_blocks["attention"] < 0.55 and two_blocks["positions"] < 0.4
-assert min(two_blocks[part] for part in ("nothing", "residuals", "norms", "feed-forward")) > 0.85
+assert min(two_blocks[part] for part in ("nothing", *parts)) > 0.85
 
 # %% [markdown]
-# A surprise: for two blocks and this task, only attention and positions matter. Without
-# residuals, without norms, without the feed-forward the stack sorts nearly as well as before. So
-# what is the rest good for? Two answers, and each can be measured: the feed-forward **stores
-# facts**, and what residuals and norms do shows only in **deep** stacks.
+# A surprise: for this task, only attention and positions matter. Without residuals, without norms,
+# without the feed-forward, and even with one block, the stack sorts nearly as well. (The 0.40
+# without attention is what a digit's own value and its place tell.) So what is the rest good for?
+# Two answers, and each can be measured: the feed-forward **stores facts**, and what residuals do
+# shows only in **deep** stacks.
 #
 # ### What the feed-forward is good for
 #
@@ -1380,17 +1469,17 @@ def look_up(texts):
 facts = {}
 for part in ("nothing", "feed-forward", "ReLU"):
     model = new_stack(depth=1, d_model=32, d_ff=128, n=8, symbols=24)
-    label = f"facts, without {part}"
+    label = f"facts, missing: {part}"
     model, _ = train(without(model, part), look_up, label, 240, warm_up=50, fall=True)
     facts[part] = accuracy(model, look_up)[0]
 for part, right in facts.items():
-    print(f"facts, without {part:13s} right {right:.3f}")
-assert facts["nothing"] > 0.9 and facts["feed-forward"] < 0.65 and facts["ReLU"] < 0.65
+    print(f"facts, missing: {part:13s} right {right:.3f}")
+assert facts["nothing"] > 0.85 and facts["feed-forward"] < 0.65 and facts["ReLU"] < 0.65
 
 # %% [markdown]
-# The whole block knows nearly the whole table. Without the feed-forward, or without its ReLU,
-# much of it is wrong. The ReLU is what makes the wide layer worth its parameters: without it, two
-# linear layers are one linear layer, $(xW_1)W_2 = x(W_1W_2)$. Geva, Schuster, Berant and Levy
+# The whole block knows nearly the whole table. Without the feed-forward, or without its ReLU, half
+# of it or more is wrong. The ReLU is what makes the wide layer worth its parameters: without it,
+# two linear layers are one linear layer, $(xW_1)W_2 = x(W_1W_2)$. Geva, Schuster, Berant and Levy
 # (2021) looked into a trained language model and describe its feed-forward layers as memories.
 #
 # ## 8. Twelve blocks
@@ -1404,20 +1493,22 @@ assert facts["nothing"] > 0.9 and facts["feed-forward"] < 0.65 and facts["ReLU"]
 #
 # It is often said that without residual connections "gradients vanish". **Predict, then run:** by
 # which factor is the gradient of block 1 smaller than that of block 12, without residuals: 10,
-# 10,000 or a million?
+# 10,000 or a million? And when the norms are missing, too?
 
 
-# %% tags=["demonstration"]
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Very small gradients differ a little on other machines, so this output is not compared.
 def at_the_start(kind, seed):
     """Before training, for each of 12 blocks: size of the gradient, mean cosine of two words."""
     model = new_stack(seed, depth=12, norm_first=kind == "pre-norm", d_model=32, n=6)
-    if kind.startswith("no "):
-        without(model, kind.removeprefix("no "))
+    for part in ("norms", "residuals"):
+        if part in kind:
+            without(model, part)
     texts = torch.randint(10, (64, 6), generator=torch.Generator().manual_seed(seed))
     loss = F.cross_entropy(model(texts)[0].flatten(0, 1), in_order(texts).flatten())
     loss.backward()
     inner = [p for name, p in model.named_parameters() if name.endswith("linear1.weight")]
-    x, alike = model.symbols(texts) + model.positions, []
+    x, alike = model.positions(model.symbols(texts)), []
     for block in model.blocks:
         x, _ = block(x)
         cosine = F.cosine_similarity(x[:, :, None], x[:, None], dim=-1)  # (batch, n, n)
@@ -1425,38 +1516,41 @@ def at_the_start(kind, seed):
     return [p.grad.norm().item() for p in inner], alike
 
 
-kinds = ("pre-norm", "post-norm", "no norms", "no residuals")
+kinds = ("pre-norm", "post-norm", "no norms", "no residuals", "no residuals, no norms")
 started = {k: np.mean([at_the_start(k, s) for s in range(3)], axis=0) for k in kinds}  # (2, 12)
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 3.8))
-for (kind, (pulls, alike)), style in zip(started.items(), ("o-", "s--", "^-.", "x:")):
+for (kind, (pulls, alike)), style in zip(started.items(), ("o-", "s--", "^-.", "x:", "v:")):
     left.semilogy(range(1, 13), pulls, style, label=kind)
     right.plot(range(1, 13), alike, style, label=kind)
-    print(f"{kind:13s} gradient, block 1 / block 12: {pulls[0] / pulls[-1]:5.2f}   "
+    print(f"{kind:22s} gradient, block 1 / block 12: {pulls[0] / pulls[-1]:7.1e}   "
           f"cosine of two words after block 12: {alike[-1]:.2f}")  # fmt: skip
 left.set(xlabel="block (12 is next to the answer)", ylabel="size of the gradient")
 right.set(xlabel="after block", ylabel="mean cosine of two words", ylim=(0, 1.05))
-right.legend()
+right.legend(loc="lower left", bbox_to_anchor=(0.12, 0.48))
 figure.tight_layout()
 pulls, alike = started["no residuals"]
 assert 0.02 < pulls[0] / pulls[-1] < 0.5 and alike[-1] > 0.99
+pulls, alike = started["no residuals, no norms"]
+assert pulls[0] / pulls[-1] < 1e-9 and alike[-1] > 0.99
 assert all(0.3 < started[kind][0][0] / started[kind][0][-1] < 4 for kind in kinds[:3])
 assert all(started[kind][1][-1] < 0.9 for kind in kinds[:3])
 show(
     figure,
     "Figure 3. Before training, random weights, mean of three seeds. Left: with residuals all "
-    "blocks feel about the same pull. Without them the first one feels about a tenth of the "
-    "last: not nothing, because the norms keep the size up. Right: without residuals all words "
-    "of a text become the same vector within a few blocks. Do not conclude from the left panel "
-    "alone who will learn.",
+    "blocks feel about the same pull. Without them the first one feels about a tenth of the last; "
+    "without residuals and norms it feels nothing. Right: without residuals all words of a text "
+    "become the same vector within a few blocks, with norms or without. Do not conclude from the "
+    "left panel alone who will learn.",
     "Two plots over 12 blocks. Left, gradient sizes on a log scale: nearly flat for pre-norm, "
-    "post-norm and no norms; rising about tenfold for no residuals. Right, mean cosine of two "
-    "words: no residuals reaches 1 within a few blocks, the others stay clearly below.",
+    "post-norm and no norms; rising about tenfold for no residuals; rising from 1e-14 to 1e-2 "
+    "without residuals and norms. Right, mean cosine of two words: without residuals it reaches 1 "
+    "within a few blocks, the others stay clearly below.",
 )
 
 # %% [markdown]
-# So here "vanishing gradients" is not what goes wrong without residuals. The loss still pulls on
-# the first block. But all words have become one vector, and from that no block can give six
-# different answers.
+# Gradients do vanish if residuals **and** norms are missing. With norms the loss still pulls on the
+# first block, although the residuals are missing. But then all words have become one vector, and
+# from that no block can give six different answers.
 
 # %% [markdown]
 # ### Short answer 3: `answer_depth`
@@ -1490,8 +1584,9 @@ check_answer("answer_depth", answer_depth)
 def train_deep(name, seed=0):
     """A stack of 12 blocks; its accuracy on each training batch, all of them new texts."""
     model = new_stack(seed, depth=12, norm_first="pre-norm" in name, d_model=32, n=6)
-    if "no " in name:
-        without(model, name.split("no ")[1].split(",")[0])
+    for part in ("norms", "residuals"):
+        if part in name:
+            without(model, part)
     how = {"lr": 3e-3 if "0.003" in name else 1e-2, "warm_up": 40 if "warm-up" in name else 0}
     return train(model, in_order, name, 80, batch=32, seed=seed, **how)[1]
 
@@ -1543,9 +1638,9 @@ show(
 # - Norms are not what makes learning possible here. A stack **without norms** learned as well. The
 #   residual connection is what is needed.
 #
-# So norm is about how large a step you dare to make. Xiong and others (2020) explain it with the
-# gradients near the output of a post-norm stack. In figure 3 the post-norm curve looks harmless,
-# so here the start alone does not tell the story: the failure comes in the first large steps.
+# So **where the norm stands** decides how large the first steps may be. Xiong and others (2020)
+# explain it with the gradients of a new post-norm stack. In figure 3 the post-norm curve looks
+# harmless, so here the start alone does not tell the story: the failure comes in the first steps.
 #
 # ### Written answer: `written_block`
 #
@@ -1663,6 +1758,7 @@ for name, layer in (
 # |---|---|---|
 # | "Post-norm needs warm-up." | At a high learning rate. At an ordinary one it does not. | section 8 |
 # | "Without norms nothing trains." | 12 blocks without norms learned; without residuals nothing did. | section 8 |
+# | "Without residuals gradients vanish." | Only if the norms are missing, too. What is lost is the difference between the words. | section 8 |
 # | "Every part is needed." | Two blocks sort without norms, residuals or feed-forward. | section 7 |
 # | "Attention is where the parameters are." | With $d_{ff} = 4 d_{model}$ two thirds are in the feed-forward. | section 4 |
 # | "The feed-forward mixes words." | Each word by itself. Only attention mixes. | section 3 |

@@ -1120,8 +1120,8 @@ class DecoderBlock(nn.Module):
 @misconception(
     "DecoderBlock",
     "block_mask_gets_an_axis",
-    sentence="You give the masks a head axis yourself. MultiHeadAttention does that, where it is "
-    "needed; with an axis more the mask means something else.",
+    sentence="You give a mask a head axis yourself. MultiHeadAttention does that, where it is "
+    "needed; with one axis more the mask means something else.",
     seen="folklore",
 )
 class DecoderBlock(nn.Module):
@@ -1145,8 +1145,8 @@ class DecoderBlock(nn.Module):
 @misconception(
     "DecoderBlock",
     "block_memory_mask_gets_an_axis",
-    sentence="You give memory_mask a head axis yourself. MultiHeadAttention does that, where it is "
-    "needed; with an axis more the mask means something else.",
+    sentence="You give a mask a head axis yourself. MultiHeadAttention does that, where it is "
+    "needed; with one axis more the mask means something else.",
     seen="folklore",
 )
 class DecoderBlock(nn.Module):
@@ -1431,22 +1431,6 @@ def greedy_decode(step, start_id, end_id, max_len):
 
 @misconception(
     "greedy_decode",
-    "greedy_stops_at_the_start_token",
-    sentence="Your loop stops when the model says the start token. It should stop at end_id.",
-    seen="folklore",
-)
-def greedy_decode(step, start_id, end_id, max_len):
-    prefix = [start_id]
-    for _ in range(max_len):
-        token = int(step(list(prefix)).argmax())
-        if token == start_id:
-            break
-        prefix.append(token)
-    return prefix[1:]
-
-
-@misconception(
-    "greedy_decode",
     "greedy_stops_at_zero",
     sentence="Your loop stops at token 0. The end token is end_id; 0 may be an ordinary word.",
     seen="folklore",
@@ -1593,23 +1577,6 @@ def greedy_decode(step, start_id, end_id, max_len):
     prefix = [start_id]
     for _ in range(max_len):
         token = int(np.argmax(step(list(prefix))[-1]))
-        if token == end_id:
-            break
-        prefix.append(token)
-    return prefix[1:]
-
-
-@misconception(
-    "greedy_decode",
-    "greedy_batch_of_one",
-    sentence="You take element 0 of the logits, as if there were a batch axis. step gives "
-    "(vocab,).",
-    seen="models with a batch axis",
-)
-def greedy_decode(step, start_id, end_id, max_len):
-    prefix = [start_id]
-    for _ in range(max_len):
-        token = int(np.argmax(step(list(prefix))[0]))
         if token == end_id:
             break
         prefix.append(token)
