@@ -45,10 +45,11 @@ class BoxTimeout(BoxFailure):
 
 @dataclass(frozen=True)
 class BoxError:
-    """An exception that the student's code raised."""
+    """An exception that the student's code raised; ``by_hand``: with a statement of its own."""
 
     types: tuple[str, ...]
     text: str
+    by_hand: bool = False
 
     def __str__(self) -> str:
         return f"{self.types[0]}: {self.text}" if self.text else self.types[0]
@@ -202,4 +203,5 @@ def _box_error(error: Any) -> BoxError:
     if not isinstance(types, list) or not types or not all(isinstance(t, str) for t in types):
         types = ["Exception"]
     kinds = tuple(plain_line(kind, 80) for kind in types[:20])
-    return BoxError(kinds, plain(text, MOST_ERROR_TEXT) if isinstance(text, str) else "")
+    by_hand = isinstance(error, dict) and error.get("by_hand") is True
+    return BoxError(kinds, plain(text, MOST_ERROR_TEXT) if isinstance(text, str) else "", by_hand)

@@ -101,9 +101,9 @@ class CheckFailed(AssertionError):
         """The message as a box for a notebook."""
         parts = []
         if self.diagnosis:
-            parts.append(f"<p><strong>{html.escape(self.diagnosis)}</strong></p>")
-        parts.append(f"<p>{html.escape(self.sentence)}</p>")
-        parts += [f"<p>{html.escape(detail)}</p>" for detail in self.details]
+            parts.append(f"<p><strong>{as_html(self.diagnosis)}</strong></p>")
+        parts.append(f"<p>{as_html(self.sentence)}</p>")
+        parts += [f"<p>{as_html(detail)}</p>" for detail in self.details]
         if self.arrays is not None:
             parts.append(_tables(*self.arrays))
         return "".join(parts)
@@ -133,6 +133,11 @@ def _sentence(detail: str) -> str:
 
 #: Seen on a light and on a dark page.
 _RED = "#c9473b"
+
+
+def as_html(text: str) -> str:
+    """A sentence, what stands between backticks as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
 
 
 def show_box(body: str, text: str) -> bool:
@@ -202,7 +207,8 @@ def _tables(got: np.ndarray, want: np.ndarray) -> str:
                 )
             rows.append(f"<tr>{''.join(cells)}</tr>")
         tables.append(
-            '<table style="display:inline-table;margin-right:2em;vertical-align:top">'
+            '<table style="display:inline-table;border-collapse:separate;margin-right:2em;'
+            'vertical-align:top">'
             f"<caption>{name}</caption>{''.join(rows)}</table>"
         )
     return f"<div>{''.join(tables)}</div>"
@@ -279,13 +285,13 @@ class ChecksFailed(CheckFailed):
 
     def html(self) -> str:
         """The message as a box for a notebook."""
-        parts = [f"<p>{html.escape(self.sentence)}</p>"]
+        parts = [f"<p>{as_html(self.sentence)}</p>"]
         for part in self.failed:
             parts.append(f"<p>✗ <em>{html.escape(part.name)}</em> ({part.points:g} points)</p>")
             if isinstance(part.error, CheckFailed):
                 parts.append(part.error.html())
             else:
-                parts.append(f"<p>{html.escape(_what_was_raised(part.error))}</p>")
+                parts.append(f"<p>{as_html(_what_was_raised(part.error))}</p>")
         return "".join(parts)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import cached_property
@@ -20,6 +21,9 @@ from autograder.late import LatePolicy, due_dates
 from autograder.limits import Limits
 from autograder.plain_text import plain_line
 from autograder.roster import Roster
+
+#: What may stand at the top of class.toml.
+_SETTINGS = ("title", "seed", "db_url", "limits", "due", "late", "collect", "export")
 
 
 class ClassError(WrongUse):
@@ -48,7 +52,7 @@ class ClassFolder:
         Raises:
             ClassError: the folder does not exist or is no class.
         """
-        if not root.is_dir():
+        if not root.exists():
             raise ClassError(
                 f"{root} does not exist; make a class with `autograder new-class {root}`"
             )
@@ -72,6 +76,36 @@ class ClassFolder:
             return tomllib.loads(path.read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ClassError(f"{path} is not valid TOML: {error}") from None
+
+    def check_settings(self) -> None:
+        """Complain of any mistake in class.toml or roster.csv, before a command does anything.
+
+        Raises:
+            ClassError, LateError, RosterError, SpreadsheetError: the first that was found.
+        """
+        path = self.root / "class.toml"
+        self._refuse_others("", self._settings, _SETTINGS)
+        for name in ("collect", "export", "limits"):
+            if not isinstance(self._settings.get(name, {}), dict):
+                raise ClassError(f"{path}: {name} should be a table, [{name}]")
+        self._refuse_others("collect.", self._settings.get("collect", {}), ("pattern",))
+        self._refuse_others("export.", self._settings.get("export", {}), self.assignments)
+        limits = self._settings.get("limits", {})
+        assert isinstance(limits, dict)
+        own = {key: value for key, value in limits.items() if isinstance(value, dict)}
+        self._refuse_others("limits.", own, self.assignments)
+        for assignment in self.assignments:
+            self.limits(assignment)
+        _ = self.seed, self.due, self.late_policy, self.roster
+        _ = self.collect_pattern, self.export_columns
+
+    def _refuse_others(self, where: str, table: object, known: Iterable[str]) -> None:
+        for name in table if isinstance(table, dict) else ():
+            if name not in known:
+                raise ClassError(
+                    f"{self.root / 'class.toml'}: {where}{name} is unknown; there are "
+                    f"{', '.join(known)}"
+                )
 
     @property
     def title(self) -> str:

@@ -6,30 +6,22 @@ replaced by a newer one only, and the older is kept below ``set_aside/``.
 
 from __future__ import annotations
 
-import json
-import os
-import re
-import shutil
-import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from autograder.archives import Archive, File, look_into
-from autograder.class_folder import ClassError, ClassFolder
-from autograder.late import TIMESTAMP, as_timestamp, how_late, read_timestamp, write_timestamp
-from autograder.layouts import LAYOUTS, METADATA, Layout, Named, choose, stem, submitters
-from autograder.roster import fit_for_a_folder
+from autograder.archives import Archive, look_into
+from autograder.class_folder import ClassFolder
+from autograder.late import TIMESTAMP, as_timestamp, how_late, read_timestamp
+from autograder.layouts import LAYOUTS, METADATA, Layout, choose
 from autograder.submission import Unreadable
-from autograder.whole_file import write_whole
+from autograder.submitted import collected, keep_record, place, put
+from autograder.whose_notebook import Candidate, apart, assigned, people
 
 #: What becomes of a file.
 TAKE, REPLACE, UNCHANGED, OLDER, LEFT_OUT = "new", "newer", "unchanged", "older", "left out"
-
-COLLECTED = "collected.json"
 
 
 @dataclass(frozen=True)
@@ -47,32 +39,13 @@ class Decision:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class _Candidate:
-    file: File
-    named: Named
-    student: str
-    assignment: str
-    name: str
-    number: int
-    note: str
-
-    @property
-    def came(self) -> datetime | None:
-        return self.named.came or self.file.modified
-
-    @property
-    def rank(self) -> tuple[datetime, int]:
-        return self.came or datetime.min.replace(tzinfo=UTC), self.number
-
-
 @dataclass
 class Plan:
     """What collecting would do."""
 
     layouts: dict[str, Layout]
     decisions: list[Decision]
-    _taken: list[tuple[Decision, _Candidate]]
+    _taken: list[tuple[Decision, Candidate]]
 
     def count(self, action: str) -> int:
         """How many files have this action."""
@@ -101,7 +74,7 @@ def plan(
         folder.bundle(assignment)
     notebooks = {name: folder.bundle(name).notebook_name for name in folder.assignments}
     made = Plan({}, [], [])
-    candidates: list[_Candidate] = []
+    candidates: list[Candidate] = []
     for path in archives:
         archive = look_into(path)
         chosen = (
@@ -111,11 +84,11 @@ def plan(
         )
         made.layouts[archive.name] = chosen
         made.decisions += [Decision(archive.name, *each) for each in _refused(archive)]
-        people = _people(archive, chosen)
+        handed_in_by = people(archive, chosen)
         for file in archive.files:
-            found = _assigned(
+            found = assigned(
                 file,
-                partial(chosen.read, people=people),
+                partial(chosen.read, people=handed_in_by),
                 plain=chosen is LAYOUTS["plain"],
                 folder=folder,
                 notebooks=notebooks,
@@ -126,7 +99,7 @@ def plan(
                     made.decisions.append(Decision(archive.name, file.path, LEFT_OUT, note=found))
             else:
                 candidates += found
-    _decide(folder, _apart(candidates, collected(folder)), notebooks, made)
+    _decide(folder, apart(candidates, collected(folder)), notebooks, made)
     made.decisions.sort(key=lambda one: (one.action == LEFT_OUT, one.student, one.assignment))
     return made
 
@@ -135,123 +108,10 @@ def _refused(archive: Archive) -> list[tuple[str, str, str, str, str, str, str, 
     return [(path, LEFT_OUT, "", "", "", "", "", why) for path, why in archive.left_out]
 
 
-def _people(archive: Archive, layout: Layout) -> dict[str, list[Named]]:
-    if layout.name != "gradescope":
-        return {}
-    for file in archive.files:
-        if file.path.rpartition("/")[2] == METADATA:
-            try:
-                return submitters(file.read())
-            except Unreadable as problem:
-                raise ClassError(f"{archive.name}: {METADATA}: {problem}") from None
-    raise ClassError(
-        f"{archive.name} has no {METADATA}, which says whose submissions these are; export the "
-        "submissions from Gradescope again"
-    )
-
-
-def _assigned(
-    file: File,
-    read: Callable[[str], list[Named]],
-    *,
-    plain: bool,
-    folder: ClassFolder,
-    notebooks: dict[str, str],
-    only: str | None,
-) -> list[_Candidate] | str:
-    """Whose a file is and of which assignment, or why it is left out."""
-    ending = file.path.rpartition(".")[2].casefold()
-    if ending in ("zip", "gz", "tar", "7z", "rar"):
-        return "an archive in the archive: unpack it and collect the folder"
-    if ending != "ipynb":
-        return "not a notebook"
-    named = read(file.path)
-    if not named:
-        return "the path does not fit the layout, or the LMS does not say whose it is"
-    name, number = stem(named[0].file)
-    name = name.encode()[:150].decode(errors="ignore").strip(". ") or "notebook"
-    belongs = next((a for a, n in notebooks.items() if n.casefold() == name.casefold()), "")
-    inside = next((part for part in file.path.split("/")[:-1] if part in notebooks), "")
-    assignment = belongs or inside or only or ""
-    if not assignment:
-        return f"no assignment has a notebook called {name}; say which it is with --assignment"
-    if only is not None and assignment != only:
-        return f"it belongs to {assignment}"
-    if plain and named[0].assignment != assignment:
-        return f"it is a notebook of {assignment} and lies in {named[0].assignment}"
-    found = []
-    for one in named:
-        student, note = _student(one, folder)
-        if not fit_for_a_folder(student):
-            return f"{student!r} cannot be a student's id: it could not name a folder"
-        found.append(
-            _Candidate(
-                file,
-                one,
-                student,
-                assignment,
-                notebooks[assignment] if belongs else name,
-                number,
-                note,
-            )
-        )
-    return found
-
-
-def _student(named: Named, folder: ClassFolder) -> tuple[str, str]:
-    """A student's id, and what is to be said of it."""
-    roster = folder.roster
-    found = roster.find(
-        ids=(named.student,), lms_id=named.lms_id, name=named.name, email=named.email
-    )
-    if len(found) == 1:
-        return found[0].id, "withdrawn" if found[0].withdrawn else ""
-    made = named.student or _slug(named.name) or _slug(named.email) or named.lms_id
-    if len(found) > 1:
-        who = ", ".join(one.id for one in found)
-        return f"{made}-{named.lms_id}", f"{who} have this name: fill in lms_id in roster.csv"
-    return made, "not on the roster" if roster else ""
-
-
-def _slug(name: str) -> str:
-    plain = unicodedata.normalize("NFC", name.strip()).casefold()
-    return re.sub(r"[^\w.@-]+", "-", plain).strip("-.")
-
-
-def _apart(candidates: list[_Candidate], known: dict[str, dict[str, str]]) -> list[_Candidate]:
-    """Two people of one name, with different numbers of the LMS, get different ids."""
-    numbers: dict[tuple[str, str], set[str]] = {}
-    for place, about in known.items():
-        student, _, assignment = place.partition("/")
-        if about.get("lms_id"):
-            numbers[_scope(student, assignment, about.get("folder", ""))] = {about["lms_id"]}
-    holders = {scope: next(iter(found)) for scope, found in numbers.items()}
-    scopes = [_scope(one.student, one.assignment, one.named.folder) for one in candidates]
-    for one, scope in zip(candidates, scopes):
-        numbers.setdefault(scope, set()).add(one.named.lms_id)
-    return [
-        replace(
-            one,
-            student=f"{one.student}-{_slug(one.named.lms_id)}",
-            note=f"two students are called {one.named.name}; lms_id in roster.csv tells them apart",
-        )
-        if len(numbers[scope]) > 1
-        and not one.named.student
-        and one.named.lms_id != holders.get(scope)
-        else one
-        for one, scope in zip(candidates, scopes)
-    ]
-
-
-def _scope(student: str, assignment: str, folder: str) -> tuple[str, str]:
-    """Where a person has one number: Moodle gives another one in each assignment."""
-    return student, assignment if folder else ""
-
-
 def _decide(
-    folder: ClassFolder, candidates: list[_Candidate], notebooks: dict[str, str], made: Plan
+    folder: ClassFolder, candidates: list[Candidate], notebooks: dict[str, str], made: Plan
 ) -> None:
-    groups: dict[tuple[str, str], list[_Candidate]] = {}
+    groups: dict[tuple[str, str], list[Candidate]] = {}
     for one in candidates:
         groups.setdefault((one.student, one.assignment), []).append(one)
     for (_, assignment), group in sorted(groups.items()):
@@ -270,7 +130,7 @@ def _decide(
             made.decisions.append(decision)
 
 
-def _decision(folder: ClassFolder, one: _Candidate) -> Decision:
+def _decision(folder: ClassFolder, one: Candidate) -> Decision:
     due = folder.due.get(one.assignment)
     late = "late, says the LMS" if one.named.late else ""
     if due is not None and one.came is not None:
@@ -291,9 +151,9 @@ def _decision(folder: ClassFolder, one: _Candidate) -> Decision:
     )
 
 
-def _against_what_is_there(folder: ClassFolder, one: _Candidate) -> Decision:
+def _against_what_is_there(folder: ClassFolder, one: Candidate) -> Decision:
     decision = _decision(folder, one)
-    there = folder.root / "submitted" / one.student / one.assignment
+    there = place(folder, one.student, one.assignment)
     try:
         content = one.file.read()
     except Unreadable as problem:
@@ -333,20 +193,12 @@ def carry_out(folder: ClassFolder, made: Plan) -> list[str]:
     for decision, one in made._taken:
         if decision.action not in (TAKE, REPLACE, UNCHANGED):
             continue
-        there = folder.root / "submitted" / one.student / one.assignment
+        there = place(folder, one.student, one.assignment)
         if decision.action != UNCHANGED:
-            fresh = there.with_name(f".{there.name}.new")
-            shutil.rmtree(fresh, ignore_errors=True)
-            fresh.mkdir(parents=True)
-            (fresh / f"{one.name}.ipynb").write_bytes(one.file.read())
-            if one.came is not None:
-                write_timestamp(fresh, one.came)
-            if there.exists():
-                kept = _place_aside(folder, one)
-                kept.parent.mkdir(parents=True, exist_ok=True)
-                os.replace(there, kept)
+            top = folder.root / "set_aside" / one.student / one.assignment
+            kept = put(there, f"{one.name}.ipynb", one.file.read(), one.came, top)
+            if kept is not None:
                 aside.append(str(kept.relative_to(folder.root)))
-            os.replace(fresh, there)
         known[f"{one.student}/{one.assignment}"] = {
             "archive": one.file.archive,
             "path": one.file.path,
@@ -355,29 +207,8 @@ def carry_out(folder: ClassFolder, made: Plan) -> list[str]:
             "name": one.named.name,
         }
     if made._taken:
-        text = json.dumps(known, indent=1, ensure_ascii=False, sort_keys=True)
-        write_whole(folder.root / COLLECTED, text + "\n")
+        keep_record(folder, known)
     return aside
-
-
-def _place_aside(folder: ClassFolder, one: _Candidate) -> Path:
-    there = folder.root / "submitted" / one.student / one.assignment
-    before = read_timestamp(there) or datetime.now(UTC)
-    top = folder.root / "set_aside" / one.student / one.assignment
-    name = before.strftime("%Y-%m-%d-%H%M%S")
-    number = 1
-    while (path := top / (name if number == 1 else f"{name}-{number}")).exists():
-        number += 1
-    return path
-
-
-def collected(folder: ClassFolder) -> dict[str, dict[str, str]]:
-    """Where submissions came from, by ``student/assignment``; empty where nothing is known."""
-    try:
-        tree = json.loads((folder.root / COLLECTED).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return tree if isinstance(tree, dict) else {}
 
 
 def as_tree(made: Plan) -> dict[str, Any]:

@@ -52,11 +52,7 @@ def evidence_of(error: BaseException) -> tuple[Evidence, ...]:
         )
     if isinstance(error, CheckFailed):
         return (error.evidence,) if error.evidence is not None else ()
-    remote = getattr(error, "box_error", None)
-    got = fingerprint(error)
-    if remote is not None:
-        got["is"] = remote.types[0]
-    return (Evidence("error", got),)
+    return (Evidence("error", fingerprint(error)),)
 
 
 def same(one: tuple[Evidence, ...], other: tuple[Evidence, ...]) -> bool:

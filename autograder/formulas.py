@@ -44,14 +44,21 @@ def with_formulas(text: str) -> Markup:
     return Markup("").join(parts)
 
 
-def _mathml(match: re.Match[str]) -> Markup:
-    block = match["block"]
+def as_mathml(latex: str, *, block: bool) -> Markup | None:
+    """One formula, without its dollars, as MathML; None where it cannot be converted."""
     try:
-        made = convert(block or match["inline"], display="block" if block else "inline")
+        known = latex.replace("{aligned}", "{align*}")  # the converter lacks the former
+        made = convert(known, display="block" if block else "inline")
         tree = _allowed(ElementTree.fromstring(made))
     except Exception:  # whatever a converter does with a text it cannot read
-        return escape(match.group(0))
+        return None
     return Markup(ElementTree.tostring(tree, encoding="unicode"))
+
+
+def _mathml(match: re.Match[str]) -> Markup:
+    block = match["block"]
+    made = as_mathml(block or match["inline"], block=bool(block))
+    return escape(match.group(0)) if made is None else made
 
 
 def _allowed(node: ElementTree.Element) -> ElementTree.Element:

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.channel import Closed, receive, send
+from autograder.fingerprints import raised_by_hand
 
 MOST_OUTPUT = 20_000
 MOST_ERROR_TEXT = 2_000
@@ -158,12 +159,17 @@ class Inside:
 
 
 def describe(error: BaseException) -> dict[str, Any]:
-    """Type, base types and text of an exception, as plain data."""
+    """Type, base types and text of an exception, and whether a cell raised it, as plain data."""
     try:
         text = str(error)[:MOST_ERROR_TEXT]
     except Exception:
         text = "(its text could not be read)"
-    return {"types": [kind.__name__ for kind in type(error).__mro__], "text": str(text)}
+    try:
+        by_hand = raised_by_hand(error)
+    except Exception:
+        by_hand = False
+    types = [kind.__name__ for kind in type(error).__mro__]
+    return {"types": types, "text": str(text), "by_hand": by_hand}
 
 
 def serve(channel: socket.socket, inside: Inside) -> None:

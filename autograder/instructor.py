@@ -1,34 +1,70 @@
-"""The commands of an instructor's day: collect, export, feedback, regrade."""
+"""The commands of an instructor's day around grading: new-class, collect, feedback, export, report.
+
+Grading itself is in :mod:`autograder.grade_commands`.
+"""
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from autograder.command import (
+    add_class,
+    add_command,
+    add_course,
+    class_of,
+    course_of,
+    print_json,
+)
+
+if TYPE_CHECKING:
+    from autograder.collect import Plan
+    from autograder.roster import Roster
 
 
-def add_commands(commands: Any, grade: Callable[[argparse.Namespace], int]) -> None:
-    """Add them to the command line.
+def add_commands(commands: Any) -> None:
+    """Add them to argparse's subparsers."""
+    one = add_command(
+        commands,
+        "new-class",
+        _new_class,
+        help="make a class folder in nbgrader's layout",
+        description="Make a class folder in nbgrader's layout, with every lesson released.",
+        example="spring-class --roster students.csv",
+        statuses={0: "made"},
+    )
+    one.add_argument("folder", type=Path, metavar="DIR", help="the folder to make")
+    add_course(one)
+    one.add_argument(
+        "--roster", type=Path, metavar="FILE.csv", help="who is in it, as Moodle or Canvas lists it"
+    )
+    one.add_argument(
+        "--column",
+        action="append",
+        metavar="OURS=THEIRS",
+        help="which column of FILE.csv is our "
+        "id, first_name, last_name, full_name, email, status or lms_id",
+    )
 
-    Args:
-        commands: argparse's subparsers.
-        grade: runs ``autograder grade``, which ``regrade`` ends with.
-    """
-    one = commands.add_parser(
+    one = add_command(
+        commands,
         "collect",
+        _collect,
         help="put submissions from an LMS's zip into a class",
         description="Put notebooks from zips of Moodle, Canvas or Gradescope, or from folders, "
         "into DIR/submitted/STUDENT/ASSIGNMENT/. The student follows from the path and "
         "DIR/roster.csv, the assignment from the notebook's name. Only a newer submission "
         "replaces one that is there; the older is kept below DIR/set_aside/.",
-        epilog="example: autograder collect spring-class submissions.zip --dry-run. "
-        "Exit status: 0 every notebook was taken or is there already, 1 some were left out (each "
-        "is named), 2 wrong use, such as a damaged zip.",
+        example="spring-class submissions.zip --dry-run",
+        statuses={
+            0: "every notebook was taken or is there already",
+            1: "some were left out (each is named)",
+        },
     )
-    one.add_argument("folder", type=Path, metavar="DIR")
+    add_class(one)
     one.add_argument("archive", type=Path, nargs="+", metavar="ARCHIVE", help="a zip or a folder")
     one.add_argument(
         "--assignment", metavar="NAME", help="only this one; takes notebooks of any name"
@@ -41,35 +77,41 @@ def add_commands(commands: Any, grade: Callable[[argparse.Namespace], int]) -> N
     )
     one.add_argument("--dry-run", action="store_true", help="say what would be done, do nothing")
     one.add_argument("--json", action="store_true", help="print what becomes of each file, as JSON")
-    one.set_defaults(run=_collect)
 
-    one = commands.add_parser(
+    one = add_command(
+        commands,
         "feedback",
+        _feedback,
         help="write the feedback pages again, for points given by hand",
         description="Write DIR/feedback/ again from what was graded, with the points and comments "
         "given in the Formgrader since. No student's code runs.",
-        epilog="example: autograder feedback spring-class --assignment 02-query-key-value "
-        "--zip pages.zip. Exit status: 0 every submission has its page, 1 some were never graded "
-        "or changed since (each is named), 2 wrong use.",
+        example="spring-class --assignment 02-query-key-value --zip pages.zip",
+        statuses={
+            0: "every submission has its page",
+            1: "some were never graded or changed since (each is named)",
+        },
     )
-    one.add_argument("folder", type=Path, metavar="DIR")
+    add_class(one)
     one.add_argument("--assignment", action="append", metavar="NAME", help="only this one")
     one.add_argument(
         "--zip", type=Path, metavar="FILE", help="also pack the pages as Moodle takes them back"
     )
-    one.set_defaults(run=_feedback)
+    one.add_argument("--json", action="store_true", help="print what was written as JSON")
 
-    one = commands.add_parser(
+    one = add_command(
+        commands,
         "export",
+        _export,
         help="write grades as an LMS imports them",
         description="Write the gradebook's points, those given by hand included and late "
         "penalties taken off, with the columns of an LMS.",
-        epilog="example: autograder export spring-class --to canvas --template gradebook.csv. "
-        "Exit status: 0 written, 1 written, and something is to be looked at (it is named), "
-        "2 wrong use.",
+        example="spring-class --to canvas --template gradebook.csv",
+        statuses={0: "written", 1: "written, and something is to be looked at (it is named)"},
     )
-    one.add_argument("folder", type=Path, metavar="DIR")
-    one.add_argument("--to", choices=["canvas", "moodle", "csv"], required=True)
+    add_class(one)
+    one.add_argument(
+        "--to", choices=["canvas", "moodle", "csv"], required=True, help="whose columns"
+    )
     one.add_argument("--assignment", action="append", metavar="NAME", help="only this one")
     one.add_argument(
         "--template",
@@ -78,30 +120,41 @@ def add_commands(commands: Any, grade: Callable[[argparse.Namespace], int]) -> N
         help="the LMS's own export, to be filled: Canvas's gradebook, Moodle's grading worksheet",
     )
     one.add_argument(
-        "--output", type=Path, metavar="FILE", help="write there, not to DIR/export-LMS.csv"
+        "--output", type=Path, metavar="FILE", help="a new file, instead of DIR/export-LMS.csv"
     )
-    one.set_defaults(run=_export)
+    one.add_argument("--json", action="store_true", help="print what was written as JSON")
 
-    one = commands.add_parser(
-        "regrade",
-        help="take a mended lesson into a class and grade it again",
-        description="Take a lesson's tests from the course into DIR/source/ and DIR/release/, "
-        "grade the assignment again, and say whose points change. The former source is kept "
-        "below DIR/set_aside/.",
-        epilog="example: autograder regrade spring-class --assignment 02-query-key-value. "
-        "Exit status: as of `autograder grade`.",
+    one = add_command(
+        commands,
+        "report",
+        _report,
+        help="say what a class got right and wrong",
+        description="Write DIR/report.html and DIR/report.csv from DIR/grades.json: points by "
+        "exercise, which exercises separate strong from weak, misconceptions, time-outs and "
+        "crashes, and the submissions that need an eye. Students are numbered, not named.",
+        example="spring-class --names",
+        statuses={0: "written"},
     )
-    one.add_argument("folder", type=Path, metavar="DIR")
-    one.add_argument("--assignment", required=True, metavar="NAME")
-    one.add_argument("--course", type=Path, metavar="DIR", help="the course's folder")
-    one.add_argument("--workers", type=int, metavar="N", help="how many at a time")
-    one.add_argument("--sandbox", choices=["auto", "bubblewrap", "none"], default="auto")
-    one.add_argument("--quiet", action="store_true", help="print the result only")
-    one.set_defaults(run=_regrade, grade=grade)
+    add_class(one)
+    one.add_argument(
+        "--names", action="store_true", help="say who is who, and quote flags as they are"
+    )
+    one.add_argument("--json", action="store_true", help="print all numbers, as JSON")
 
 
-def roster_from(arguments: argparse.Namespace) -> Any:
-    """The roster that ``new-class --roster`` names, or None."""
+def _new_class(arguments: argparse.Namespace) -> int:
+    from autograder.new_class import new_class
+
+    roster = _roster(arguments)
+    made = new_class(course_of(arguments), arguments.folder, roster=roster)
+    print(f"The class is at {made.root}.")
+    print(f"Hand out {made.root}/release/, collect into {made.root}/submitted/STUDENT/ASSIGNMENT/")
+    print("with `autograder collect` or by hand,")
+    print(f"then run: autograder grade {arguments.folder}")
+    return 0
+
+
+def _roster(arguments: argparse.Namespace) -> Roster | None:
     from autograder.roster import RosterError, import_roster
 
     pairs = [pair.partition("=") for pair in arguments.column or []]
@@ -118,9 +171,8 @@ def roster_from(arguments: argparse.Namespace) -> Any:
 
 def _collect(arguments: argparse.Namespace) -> int:
     from autograder import collect
-    from autograder.class_folder import ClassFolder
 
-    folder = ClassFolder.open(arguments.folder)
+    folder = class_of(arguments)
     made = collect.plan(
         folder, arguments.archive, assignment=arguments.assignment, layout=arguments.layout
     )
@@ -128,72 +180,100 @@ def _collect(arguments: argparse.Namespace) -> int:
     lost = [one for one in made.decisions if one.action == collect.LEFT_OUT]
     notebooks = [one for one in lost if one.path.casefold().endswith((".ipynb", ".zip"))]
     if arguments.json:
-        print(json.dumps({**collect.as_tree(made), "set_aside": aside}, indent=1))
-        return 1 if notebooks else 0
+        print_json({**collect.as_tree(made), "set_aside": aside})
+    else:
+        _say(made, aside, dry_run=arguments.dry_run)
+    return 1 if notebooks else 0
+
+
+def _say(made: Plan, aside: list[str], *, dry_run: bool) -> None:
+    from autograder import collect
+
     for name, layout in made.layouts.items():
         print(f"{name}: layout {layout.name}, by the pattern\n  {layout.pattern.pattern}")
     for one in made.decisions:
         if one.action == collect.LEFT_OUT:
             print(f"{one.path}\n  left out: {one.note}")
-        elif arguments.dry_run or one.action == collect.OLDER or one.note:
+        elif dry_run or one.action == collect.OLDER or one.note:
             about = ", ".join(text for text in (one.late, one.note) if text)
             print(f"{one.path}\n  {one.action}: {one.to}{' (' + about + ')' if about else ''}")
     for path in aside:
         print(f"kept aside: {path}")
     said = [f"{made.count(collect.TAKE)} new", f"{made.count(collect.REPLACE)} newer"]
     said += [f"{made.count(collect.UNCHANGED)} unchanged", f"{made.count(collect.OLDER)} older"]
-    print(f"{', '.join(said)}, {len(lost)} left out.{' Nothing was written.' * arguments.dry_run}")
-    return 1 if notebooks else 0
+    said += [f"{made.count(collect.LEFT_OUT)} left out"]
+    print(f"{', '.join(said)}.{' Nothing was written.' * dry_run}")
 
 
 def _feedback(arguments: argparse.Namespace) -> int:
-    from autograder.class_folder import ClassFolder
     from autograder.handing_back import write_pages, zip_for_lms
 
-    folder = ClassFolder.open(arguments.folder)
+    folder = class_of(arguments)
     done = write_pages(folder, arguments.assignment)
-    print(f"{len(done.pages)} pages in {folder.root}/feedback/STUDENT/ASSIGNMENT/")
-    if arguments.zip is not None:
-        known = zip_for_lms(folder, done.pages, arguments.zip)
-        print(f"{arguments.zip}: {known} of them in folders as Moodle named them")
+    known = zip_for_lms(folder, done.pages, arguments.zip) if arguments.zip is not None else 0
+    if arguments.json:
+        tree = {
+            "pages": [str(path.relative_to(folder.root)) for path in done.pages],
+            "zip": None if arguments.zip is None else str(arguments.zip),
+            "as_moodle_named_them": known,
+            "not_graded": done.not_graded,
+        }
+        print_json(tree)
+    else:
+        print(f"{len(done.pages)} pages in {folder.root}/feedback/STUDENT/ASSIGNMENT/")
+        if arguments.zip is not None:
+            print(f"{arguments.zip}: {known} of them in folders as Moodle named them")
     for name in done.not_graded:
         print(f"no page: {name} was not graded, or changed since; grade it", file=sys.stderr)
     return 1 if done.not_graded else 0
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    from autograder import export
-    from autograder.class_folder import ClassFolder
+    from autograder.canvas_gradebook import canvas
+    from autograder.export import ExportError, plain
+    from autograder.marks import marks
+    from autograder.moodle_worksheet import moodle
     from autograder.whole_file import write_whole
 
-    folder = ClassFolder.open(arguments.folder)
-    found = export.marks(folder, arguments.assignment)
+    folder = class_of(arguments)
+    if arguments.output is not None and arguments.output.exists():
+        raise ExportError(f"{arguments.output} exists already; name another file")
+    found = marks(folder, arguments.assignment)
     if arguments.to == "csv":
-        made = export.plain(found)
+        if arguments.template is not None:
+            raise ExportError("--to csv fills no template; leave --template out")
+        made = plain(found)
     else:
-        fill = export.canvas if arguments.to == "canvas" else export.moodle
+        fill = canvas if arguments.to == "canvas" else moodle
         made = fill(folder, found, arguments.template)
     target = arguments.output or folder.root / f"export-{arguments.to}.csv"
     write_whole(target, made.text)
-    print(f"{made.rows} rows with points in {target}")
-    for note in made.notes:
-        print(note, file=sys.stderr)
+    if arguments.json:
+        print_json({"file": str(target), **{k: v for k, v in asdict(made).items() if k != "text"}})
+    else:
+        print(f"{made.rows} rows with points in {target}")
+        for note in made.notes:
+            print(note, file=sys.stderr)
     return 1 if made.notes else 0
 
 
-def _regrade(arguments: argparse.Namespace) -> int:
-    from autograder.class_folder import ClassFolder
-    from autograder.cli import course_root
-    from autograder.course import Course
-    from autograder.regrade import refresh
+def _report(arguments: argparse.Namespace) -> int:
+    from autograder.report import write_report
 
-    folder = ClassFolder.open(arguments.folder)
-    course = Course.load(course_root(arguments.course))
-    kept = refresh(folder, course, arguments.assignment)
-    if kept is None:
-        print(f"{arguments.assignment}: the class has what the course has; grading it again")
-    else:
-        print(f"{arguments.assignment}: taken from the course; the former is in {kept}")
-    told = {"assignment": [arguments.assignment], "student": None, "scheduler": None, "again": True}
-    status: int = arguments.grade(argparse.Namespace(**{**vars(arguments), **told}))
-    return status
+    folder = class_of(arguments)
+    report = write_report(folder, names=arguments.names)
+    if arguments.json:
+        print_json(report.tree())
+        return 0
+    print(
+        f"{_count(report.submissions, 'submission')}, {_count(report.students, 'student')}, "
+        f"{len(report.need_an_eye)} need an eye, "
+        f"{_count(len(report.misconceptions), 'misconception')} recognised."
+    )
+    print(f"page     {folder.root}/report.html{' (holds names)' if arguments.names else ''}")
+    print(f"numbers  {folder.root}/report.csv")
+    return 0
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

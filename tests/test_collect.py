@@ -17,6 +17,7 @@ from autograder.class_folder import ClassError, ClassFolder
 from autograder.cli import main
 from autograder.late import read_timestamp
 from autograder.layouts import LayoutError, stem
+from autograder.submitted import collected
 
 from .test_class import LESSON, new
 
@@ -92,7 +93,7 @@ def test_moodle(folder: ClassFolder, tmp_path: Path) -> None:
     there = folder.root / "submitted" / "ada-lovelace" / LESSON
     assert (there / "tiny.ipynb").read_bytes() == b"1"
     assert read_timestamp(there) == datetime(*NOON).astimezone(UTC)
-    known = collect.collected(folder)[f"ada-lovelace/{LESSON}"]
+    known = collected(folder)[f"ada-lovelace/{LESSON}"]
     assert known["folder"] == "Ada Lovelace_1234567_assignsubmission_file_"
     assert known["lms_id"] == "1234567"
 
@@ -219,22 +220,22 @@ def test_only_a_newer_submission_replaces_and_the_older_is_kept(
 ) -> None:
     name = "Ada Lovelace_1_assignsubmission_file_/tiny.ipynb"
 
-    def collected(content: bytes, hour: int) -> tuple[str, list[str]]:
+    def handed_in(content: bytes, hour: int) -> tuple[str, list[str]]:
         path = pack(tmp_path / "a.zip", {name: content}, (2026, 3, 1, hour, 0, 0))
         found = plan(folder, path)
         return found.decisions[0].action, collect.carry_out(folder, found)
 
     there = folder.root / to("ada-lovelace")
-    assert collected(b"at noon", 12) == ("new", [])
-    assert collected(b"at ten", 10) == ("older", [])
-    assert collected(b"at noon", 14) == ("unchanged", [])
+    assert handed_in(b"at noon", 12) == ("new", [])
+    assert handed_in(b"at ten", 10) == ("older", [])
+    assert handed_in(b"at noon", 14) == ("unchanged", [])
     assert there.read_bytes() == b"at noon"
-    action, aside = collected(b"at one", 13)
+    action, aside = handed_in(b"at one", 13)
     assert action == "newer" and there.read_bytes() == b"at one"
     assert len(aside) == 1 and aside[0].startswith(f"set_aside/ada-lovelace/{LESSON}/2026-03-01-")
     assert (folder.root / aside[0] / "tiny.ipynb").read_bytes() == b"at noon"
     (there.parent / "timestamp.txt").unlink()
-    assert collected(b"at five", 17) == ("older", [])
+    assert handed_in(b"at five", 17) == ("older", [])
     assert there.read_bytes() == b"at one"
 
 

@@ -40,6 +40,13 @@ def double(x):
 @misconception("double", "accepts_negative", sentence="A negative x gets through.", seen="folklore")
 def double(x):
     return x + x
+
+
+@misconception("double", "refuses_fractions", sentence="You refuse fractions.", seen="folklore")
+def double(x):
+    if np.any(np.asarray(x) < 0) or np.any(np.asarray(x) % 1):
+        raise ValueError("a fraction")
+    return x + x
 """
 
 NAMED = (
@@ -197,6 +204,15 @@ def test_a_hidden_test_names_the_mistake_too(bundle: Bundle) -> None:
     of = {test.grade_id: test for test in verdict.tests}
     assert of["test_double_errors"].diagnosis == "accepts_negative"
     assert of["test_double"].outcome == "passed"
+
+
+def test_what_is_raised_by_hand_is_known_in_any_words(bundle: Bundle) -> None:
+    wrong = "def double(x):\n    if np.min(x) < 0 or np.any(x % 1):\n        {}\n    return 2 * x\n"
+    by_hand, by_numpy = "raise ValueError(f'{x} is no number for me')", "np.ones(2) + np.ones(3)"
+    for line, name in ((by_hand, "refuses_fractions"), (by_numpy, "")):
+        verdict = graded(bundle, notebook_with(bundle, {"double": wrong.format(line)}))
+        (test,) = [test for test in verdict.tests if test.grade_id == "test_double"]
+        assert (test.outcome, test.diagnosis) == ("failed", name)
 
 
 def test_a_wrong_answer_that_nobody_foresaw_is_not_explained(bundle: Bundle) -> None:

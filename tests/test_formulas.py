@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autograder.formulas import MOST_FORMULAS, with_formulas
+from autograder.formulas import MOST_FORMULAS, as_mathml, with_formulas
 
 
 def test_a_formula_becomes_mathml() -> None:
@@ -37,3 +37,11 @@ def test_nothing_but_mathml_and_text_comes_out(text: str) -> None:
     for bad in ("<script", "<img", "<a ", "<b>", "href", 'javascript:alert(1)"'):
         assert bad not in made
     assert made.count("<math") <= MOST_FORMULAS
+
+
+def test_lines_are_aligned_at_their_equals_signs() -> None:
+    made = as_mathml(r"\begin{aligned} a &= b \\ c + d &= e \end{aligned}", block=True)
+    assert made is not None
+    assert made.count("<mtr>") == 2
+    assert made.count("<mtd") == 4
+    assert as_mathml(r"a &= b", block=True) is None, "a sign that belongs into a table"

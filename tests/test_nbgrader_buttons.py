@@ -89,11 +89,11 @@ def press(folder: ClassFolder, button: str, student: str) -> dict[str, Any]:
     return answer
 
 
-def files(folder: ClassFolder, student: str) -> tuple[str, str]:
-    """The autograded notebook and the feedback page."""
+def files(folder: ClassFolder, student: str) -> tuple[Any, str]:
+    """The autograded notebook, which nbgrader indents, and the feedback page."""
     autograded = folder.root / "autograded" / student / LESSON / "tiny.ipynb"
     page = folder.root / "feedback" / student / LESSON / "tiny.html"
-    return autograded.read_text(), page.read_text()
+    return nbformat.read(autograded, as_version=4), page.read_text()
 
 
 def without_seconds(folder: ClassFolder) -> dict[str, dict[str, Any]]:
@@ -187,7 +187,7 @@ def test_a_resubmission_and_what_a_person_gave(tmp_path: Path) -> None:
     hand_in(folder, "ada", b"")
     assert press(folder, "autograde", "ada")["success"]
     assert scores_in_gradebook(folder) == {"ada": 0.0}
-    nbformat.validate(nbformat.reads(files(folder, "ada")[0], as_version=4))
+    nbformat.validate(files(folder, "ada")[0])
 
 
 def test_generate_feedback_writes_our_pages(tmp_path: Path) -> None:

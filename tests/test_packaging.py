@@ -16,9 +16,10 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 REQUIREMENTS = (
     *PYPROJECT["project"]["dependencies"],
     *PYPROJECT["project"]["optional-dependencies"]["test"],
+    *PYPROJECT["project"]["optional-dependencies"]["docs"],
 )
-#: What conda-forge calls the build of torch without CUDA.
-CONDA_NAMES = {"pytorch-cpu": "torch"}
+#: What conda-forge calls the build of torch without CUDA, and Playwright for Python.
+CONDA_NAMES = {"pytorch-cpu": "torch", "playwright-python": "playwright"}
 
 
 def environment_requirements() -> set[str]:

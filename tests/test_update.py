@@ -21,6 +21,7 @@ from .hand_outs import TINY, cell_named, everything_in, handed_out, read, type_i
 from .tiny import LESSON
 
 NOW = datetime(2026, 1, 2, 3, 4, 5)
+MISTAKES = "01-tiny/lesson_mistakes.json"  # says what it was made from
 STAMP = "20260102-030405"
 ASIDE = f"01-tiny/tiny.before-update-{STAMP}.ipynb"
 BESIDE = f"01-tiny/tiny.new-release-{STAMP}.ipynb"
@@ -64,7 +65,11 @@ def sources(path: Path) -> list[str]:
 
 def test_untouched_files_become_those_of_the_new_release(course: Path, new: Path) -> None:
     (course / "notes.txt").write_text("mine")
-    assert take(course, new) == {TINY: REPLACED, "01-tiny/lesson_figures.py": REPLACED}
+    assert take(course, new) == {
+        TINY: REPLACED,
+        "01-tiny/lesson_figures.py": REPLACED,
+        MISTAKES: REPLACED,
+    }
     (course / "notes.txt").unlink()
     assert everything_in(course) == everything_in(new)
     assert plan(course, new, NOW).steps == ()
@@ -218,7 +223,7 @@ def test_without_a_manifest_every_changed_file_is_kept_or_set_aside(
     type_in(course / TINY, double=MINE)
     before = (course / TINY).read_bytes()
     done = take(course, new)
-    assert done == {TINY: KEPT, "01-tiny/lesson_figures.py": SET}
+    assert done == {TINY: KEPT, "01-tiny/lesson_figures.py": SET, MISTAKES: SET}
     assert (course / TINY).read_bytes() == before
 
 
@@ -250,7 +255,7 @@ def test_files_that_the_new_release_lacks_are_left_and_new_ones_come(
     assert (course / "01-tiny" / "lesson_raised.py").is_file()
 
 
-@pytest.mark.parametrize("writes", range(6))
+@pytest.mark.parametrize("writes", range(7))
 def test_an_interrupted_update_loses_nothing_and_can_go_on(
     course: Path, new: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writes: int
 ) -> None:
@@ -274,13 +279,13 @@ def test_an_interrupted_update_loses_nothing_and_can_go_on(
     with monkeypatch.context() as patched:
         for name in ("_copy_whole", "write_whole", "write_manifest"):
             patched.setattr(update, name, stops_after(getattr(update, name)))
-        if writes < 5:
+        if writes < 6:
             with pytest.raises(UpdateError, match="No space left on device"):
                 take(course, new)
         else:
             take(course, new)
     for name, content in before.items():
-        if name != ".release.json":
+        if name not in (".release.json", MISTAKES):  # nobody changed these
             same = [one for one in everything_in(course).values() if one == content]
             assert same, f"{name} is lost after {writes} writes"
     take(course, new)
