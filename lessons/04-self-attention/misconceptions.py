@@ -2350,8 +2350,7 @@ def attention_cost(n, d_k, d_v):
 @misconception(
     "attention_cost",
     "cost_with_projections",
-    sentence="The projections are counted too. Here only the two products of attention "
-    "count.",
+    sentence="The projections are counted too. Here only the two products of attention count.",
     seen="folklore",
 )
 def attention_cost(n, d_k, d_v):

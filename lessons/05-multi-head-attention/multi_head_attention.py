@@ -155,9 +155,10 @@ expected = np.array([[[0, 1], [10, 11]], [[2, 3], [12, 13]], [[4, 5], [14, 15]]]
 assert_equal(
     split_heads(x, 3),
     expected,
-    "The result is (num_heads, n, d_head) = (3, 2, 2). Head 0 should hold features 0 and 1 of BOTH positions: 0, 1 and 10, 11. If your head 0 holds "
-    "0, 1 and 2, 3: a reshape reads numbers in storage order and takes the next ones of the same "
-    "position. If it holds 0 and 3: your heads take every third feature instead of neighbours.",
+    "The result is (num_heads, n, d_head) = (3, 2, 2). Head 0 should hold features 0 and 1 of BOTH "
+    "positions: 0, 1 and 10, 11. If your head 0 holds 0, 1 and 2, 3: a reshape reads numbers in "
+    "storage order and takes the next ones of the same position. If it holds 0 and 3: your heads "
+    "take every third feature instead of neighbours.",
 )
 assert_equal(
     split_heads(torch.tensor(np.stack([x + 100 * text for text in range(4)])), 3),
@@ -311,8 +312,9 @@ expected = np.array([[0, 1, 2, 3, 4, 5], [10, 11, 12, 13, 14, 15]])
 assert_equal(
     combine_heads(heads),
     expected,
-    "Three heads of (2, 2) give (n, d_model) = (2, 6). Row 0 should hold what the three heads found for position 0: 0, 1, 2, 3, 4, 5. If your row 0 "
-    "begins 0, 1, 10, 11: it mixes positions. A reshape alone reads the numbers in storage order.",
+    "Three heads of (2, 2) give (n, d_model) = (2, 6). Row 0 should hold what the three heads found "
+    "for position 0: 0, 1, 2, 3, 4, 5. If your row 0 begins 0, 1, 10, 11: it mixes positions. A "
+    "reshape alone reads the numbers in storage order.",
 )
 assert_equal(
     combine_heads(torch.tensor(np.stack([heads + 100 * text for text in range(4)]))),
@@ -538,13 +540,15 @@ class MultiHeadAttention(nn.Module):
 # Twelve features, three heads, four queries, five keys; compared with torch's own function.
 @probe
 def attend(parts, num_heads, seed, query, key, value, mask):
-    layer = MultiHeadAttention(query.shape[-1], num_heads)
-    with torch.no_grad():
-        for name, (weight, bias) in parts.items():
-            getattr(layer, name).weight.copy_(weight)
-            getattr(layer, name).bias.copy_(bias)
+    with torch.random.fork_rng():
         torch.manual_seed(seed)
-        return layer(query, key, value, mask)
+        layer = MultiHeadAttention(query.shape[-1], num_heads)
+        with torch.no_grad():
+            for name, (weight, bias) in parts.items():
+                getattr(layer, name).weight.copy_(weight)
+                getattr(layer, name).bias.copy_(bias)
+            torch.manual_seed(seed)
+            return layer(query, key, value, mask)
 
 
 @probe
@@ -668,6 +672,7 @@ for d_model, num_heads in ((12, 3), (8, 8), (6, 1)):
 ### BEGIN HIDDEN TESTS
 @probe
 def attend(seed, parts, num_heads, query, key, value):
+    torch.manual_seed(seed)
     layer = MultiHeadAttention(query.shape[-1], num_heads).double()
     with torch.no_grad():
         for name, (weight, bias) in parts.items():
@@ -726,6 +731,7 @@ for lead_q, lead_k, lead_v, num_heads in cases:
 ### BEGIN HIDDEN TESTS
 @probe
 def attend(seed, parts, given):
+    torch.manual_seed(seed)
     layer = MultiHeadAttention(12, 3).double()
     with torch.no_grad():
         for name, (weight, bias) in parts.items():
@@ -772,6 +778,7 @@ for given, (q, k, v) in cases:
 ### BEGIN HIDDEN TESTS
 @probe
 def attend(seed, parts, num_heads, query, key, mask):
+    torch.manual_seed(seed)
     layer = MultiHeadAttention(query.shape[-1], num_heads).double()
     with torch.no_grad():
         for name, (weight, bias) in parts.items():
@@ -842,6 +849,7 @@ for lead_q, lead_k, num_heads, shape in cases:
 ### BEGIN HIDDEN TESTS
 @probe
 def attend(seed, parts, num_heads, query, key, mask):
+    torch.manual_seed(seed)
     layer = MultiHeadAttention(query.shape[-1], num_heads).double()
     with torch.no_grad():
         for name, (weight, bias) in parts.items():
@@ -904,6 +912,7 @@ for lead_q, lead_k, shape in cases:
 ### BEGIN HIDDEN TESTS
 @probe
 def attend(seed, parts, query, key, mask):
+    torch.manual_seed(seed)
     layer = MultiHeadAttention(12, 3).double()
     with torch.no_grad():
         for name, (weight, bias) in parts.items():
@@ -955,6 +964,7 @@ for mask in (some_queries, one_text, one_head, by_query, torch.zeros(5, dtype=to
 ### BEGIN HIDDEN TESTS
 @probe
 def gradients(seed, parts, inputs, mask, of_output, of_weights):
+    torch.manual_seed(seed)
     layer = MultiHeadAttention(12, 3).double()
     with torch.no_grad():
         for name, (weight, bias) in parts.items():
@@ -1020,6 +1030,7 @@ for which, given, out, wei in cases:
 ### BEGIN HIDDEN TESTS
 @probe
 def attend_twice(seed, parts, query, key, value, mask):
+    torch.manual_seed(seed)
     layer = MultiHeadAttention(12, 3).double()
     with torch.no_grad():
         for name, (weight, bias) in parts.items():
@@ -1243,18 +1254,19 @@ def load_builtin_weights(attention, builtin):
 # %% nbgrader={"grade": true, "grade_id": "test_load_builtin_weights", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 @probe
 def attend_with_builtin_weights(state, settings, seed, query, key, value, masks):
-    builtin = nn.MultiheadAttention(**settings)
-    builtin.load_state_dict(state)
-    torch.manual_seed(seed)
-    attention = MultiHeadAttention(settings["embed_dim"], settings["num_heads"])
-    with torch.no_grad():
+    with torch.random.fork_rng():
+        builtin = nn.MultiheadAttention(**settings)
+        builtin.load_state_dict(state)
         torch.manual_seed(seed)
-        for part in (attention.W_q, attention.W_k, attention.W_v, attention.W_o):
-            part.weight.normal_(std=0.4)  # what your function should replace
-            part.bias.normal_(std=0.4)
-    load_builtin_weights(attention, builtin)
-    with torch.no_grad():
-        return [attention(query, key, value, mask) for mask in masks]
+        attention = MultiHeadAttention(settings["embed_dim"], settings["num_heads"])
+        with torch.no_grad():
+            torch.manual_seed(seed)
+            for part in (attention.W_q, attention.W_k, attention.W_v, attention.W_o):
+                part.weight.normal_(std=0.4)  # what your function should replace
+                part.bias.normal_(std=0.4)
+        load_builtin_weights(attention, builtin)
+        with torch.no_grad():
+            return [attention(query, key, value, mask) for mask in masks]
 
 
 rng = check_rng()
@@ -1849,6 +1861,10 @@ for num_heads in (1, 2, 3):
     found = accuracy(by_heads[num_heads], "neighbours")
     print(f"{num_heads:5d}   " + "  ".join(f"{v:6.2f}" for v in found))
     assert (found.min() > 0.99) == (num_heads == 3)
+    if num_heads == 1:
+        assert found.min() > 0.15 and found.max() < 0.97
+    if num_heads == 2:
+        assert sorted(found)[0] < 0.7 and sorted(found)[1] > 0.9
 
 # %% [markdown]
 # With one head every answer is better than guessing (0.08), and none is reliable. With two heads
@@ -1936,6 +1952,8 @@ for h in range(3):
     assert lines[h + 1][own] < 0.6 and lines[h + 1][own] == lines[h + 1].min()
     if own == 2:
         assert np.delete(lines[h + 1], own).min() > 0.9
+others = [np.delete(lines[h + 1], share[h].argmax()).mean() for h in range(3)]
+assert np.mean(others) > 0.75 and min(lines[0]) > 0.99
 show(
     figure,
     "Figure 2. Removing a head destroys the answer to its own relation and, mostly, leaves the "
@@ -1966,7 +1984,7 @@ for num_heads in (1, 3, 16, 48):
     if num_heads in by_heads:
         others = f"{accuracy(by_heads[num_heads], 'neighbours').mean():12.2f}"
     print(f"{num_heads:5d}{48 // num_heads:8d}{found[num_heads]:11.2f}{others}")
-assert min(found[1], found[3]) > 0.98 and found[48] < found[16] - 0.05
+assert min(found[1], found[3]) > 0.98 and 0.5 < found[48] < found[16] - 0.05
 
 # %% [markdown]
 # - Too **few** heads: several relations cannot be kept apart (section 6).
@@ -2083,7 +2101,9 @@ for name, (loss, right) in measured.items():
     print(f"{name:28s} loss {loss:5.2f}   accuracy {right:.2f}")
 assert measured["one layer"][1] < 0.5 and measured["two layers"][1] > 0.97
 for layer in (1, 2):
-    assert measured[f"without the head of layer {layer}"][1] < 0.4
+    loss, right = measured[f"without the head of layer {layer}"]
+    assert right < 0.4 and loss > math.log(26)
+assert 1.6 < measured["one layer"][0] < 2.2
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they may differ in the last digits on another machine.
@@ -2169,9 +2189,9 @@ show(
 # A head has one row of weights for each query, so it returns one mixture: all three words go through
 # the same value matrix and are added. A linear read-out can favour the word with the largest weight,
 # but not tell all three apart; wider vectors change nothing in this. Three heads have three rows of
-# weights, and their results are joined, so they stay apart. The suspicious layer reads the axes (head, position)
-# in storage order, so a row of its output holds results that were computed for other positions. In
-# "neighbours" with 12 words this rearrangement is always the same, and where to look depends on the
+# weights, and their results are joined, so they stay apart. The suspicious layer reads the axes
+# (head, position) in storage order, so a row of its output holds results that were computed for
+# other positions. In "neighbours" with 12 words this rearrangement is always the same, and where to look depends on the
 # position only: each position can learn to fetch what another row needs. In "partners" where to look
 # depends on the word itself, and the query that fills the row was made from another word. Before I
 # believe in a subject head I would remove it (set its piece of $W^O$ to zero) and measure whether
@@ -2179,9 +2199,9 @@ show(
 # sentences, against a simple rule such as "the previous word".
 #
 # **Marking scheme** (4 points). 1 point: one row of weights gives one mixture, which a linear
-# read-out does not take apart; results of several heads are joined. 1 point: the bug moves results to other positions. 1 point: fixed rearrangement
-# can be learned if the place to look depends on the position only, not if it depends on the
-# content. 1 point: remove the head and measure the loss on cases that need it (or: many sentences
+# read-out does not take apart; results of several heads are joined. 1 point: the bug moves results
+# to other positions. 1 point: fixed rearrangement can be learned if the place to look depends on
+# the position only, not if it depends on the content. 1 point: remove the head and measure the loss on cases that need it (or: many sentences
 # and a simple rule to compare with); no point for "look at more maps" alone.
 # ### END SOLUTION
 

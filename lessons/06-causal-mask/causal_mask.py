@@ -1131,8 +1131,8 @@ print(as_text(draw_texts(np.random.default_rng(0), 1)[0].tolist()))
 
 # %%
 beginnings = {}  # how many of the sentences begin so
-for sentence in sentences:
-    line = sentence + "\n"
+for one in sentences:
+    line = one + "\n"
     for k in range(len(line) + 1):
         beginnings[line[:k]] = beginnings.get(line[:k], 0) + 1
 
@@ -1220,13 +1220,13 @@ class CharacterModel(nn.Module):
 # hold for a model that is not trained? And without the mask?
 
 # %% tags=["demonstration"]
-ids = draw_texts(np.random.default_rng(1), 1)[:, :-1]  # (1, n)
+one_text = draw_texts(np.random.default_rng(1), 1)[:, :-1]  # (1, n)
 for with_mask in (True, False):
     torch.manual_seed(0)
     model = CharacterModel(causal=with_mask)
     with torch.no_grad():
-        at_once = model(ids)[0]  # (n, characters): one pass
-        one_by_one = torch.stack([model(ids[:, : i + 1])[0, -1] for i in range(n)])  # n passes
+        at_once = model(one_text)[0]  # (n, characters): one pass
+        one_by_one = torch.stack([model(one_text[:, : i + 1])[0, -1] for i in range(n)])  # n passes
     difference = (at_once - one_by_one).abs().max().item()
     print(f"{'with' if with_mask else 'without'} the mask: largest difference below 1e-4: "
           f"{difference < 1e-4}")
@@ -1319,7 +1319,8 @@ right.set(xlabel="position", ylabel="loss on fresh texts")
 right.legend(fontsize=8)
 figure.tight_layout()
 assert cheating[:-1].max() < 0.1 and cheating[-1] > max(honest[-1], floors[-1] - 0.03)
-assert cheating[-1] > 10 * cheating[:-1].mean()
+assert cheating[-1] > 10 * cheating[:-1].mean() and honest.argmax() == 4
+assert np.mean(curves["without the mask"][130:150]) < floor
 print(f"without the mask: {cheating[:-1].mean():.4f} on average, at the last position "
       f"{cheating[-1]:.2f}; with the mask there: {honest[-1]:.2f}")
 show(
@@ -1673,6 +1674,7 @@ twin_share = share_of_sentences(write(unmasked_twin, 20, seed=model_seed))
 print(f"trained with the mask, writes without it: {twin_share:.0f} % sentences "
       f"({share_of_sentences(written['with the mask']):.0f} % with it)")
 assert np.mean(late_curve[130:150]) > floor + 0.1 and late_share < 10
+assert np.mean(late_curve[-20:]) < floor  # and it passes the floor in the end
 assert twin_share < share_of_sentences(written["with the mask"]) - 20
 
 # %% [markdown]

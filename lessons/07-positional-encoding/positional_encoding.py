@@ -925,13 +925,15 @@ def parameter_shapes(max_len, d_model):
 
 @probe
 def what_is_added(vectors, X):
-    layer = LearnedPositionalEmbedding(*vectors.shape)
-    with torch.no_grad(), torch.random.fork_rng():
-        for parameter in layer.parameters():
-            if parameter.numel() == vectors.numel():
-                parameter.copy_(vectors.reshape(parameter.shape))
+    with torch.random.fork_rng():
         torch.manual_seed(0)
-        return layer(X.clone()) - X
+        layer = LearnedPositionalEmbedding(*vectors.shape)
+        with torch.no_grad():
+            for parameter in layer.parameters():
+                if parameter.numel() == vectors.numel():
+                    parameter.copy_(vectors.reshape(parameter.shape))
+            torch.manual_seed(0)
+            return layer(X.clone()) - X
 
 
 @probe
@@ -983,6 +985,7 @@ checks_passed("LearnedPositionalEmbedding")
 ### BEGIN HIDDEN TESTS
 @probe
 def output_with(values, X):
+    torch.manual_seed(0)
     layer = LearnedPositionalEmbedding(*values.shape)
     with torch.no_grad():
         for parameter in layer.parameters():
@@ -1041,6 +1044,7 @@ assert_equal(
 ### BEGIN HIDDEN TESTS
 @probe
 def gradients(max_len, X, upstream):
+    torch.manual_seed(0)
     layer = LearnedPositionalEmbedding(max_len, X.shape[-1])
     X = X.clone().requires_grad_()
     (layer(X) * upstream).sum().backward()
@@ -1066,6 +1070,7 @@ assert_close(of_vectors[0], expected, message, name="the gradient of the paramet
 ### BEGIN HIDDEN TESTS
 @probe
 def outputs(values, X):
+    torch.manual_seed(0)
     layer = LearnedPositionalEmbedding(*values.shape)
     with torch.no_grad():
         for parameter in layer.parameters():
@@ -1330,7 +1335,8 @@ for name in ("sinusoidal", "learned"):
     assert long_scores[name][:9].mean() > 0.9 and long_scores[name][14:].mean() < 0.35, differs
 turned = long_scores["rotary"]
 assert turned[7:18].min() > 0.9 and turned[20:].mean() < 0.9, differs
-assert turned[0] < 0.3 < turned[1:6].mean() < 0.8, differs
+assert turned[0] < 0.2 and 0.3 < turned[1:6].mean() < 0.7, differs
+assert turned[20:].mean() > 0.5 and 0.2 < long_scores["sinusoidal"][12] < 0.8, differs
 assert long_scores["learned, random start"].mean() > 0.8, differs
 show(
     figure,
@@ -1422,7 +1428,7 @@ wide = train(
 wide_scores = [accuracy(wide, one_before, n).mean() for n in (12, 24, 40, 60)]
 scores = zip((12, 24, 40, 60), wide_scores)
 print("one head of 64 numbers:", *(f"{n} words: {score:.2f}  " for n, score in scores))
-assert wide_scores[1] > 0.97, differs
+assert wide_scores[1] > 0.97 and wide_scores[3] > 0.9, differs
 
 # %% [markdown]
 # Now 24 words are no problem, and even 60 nearly none. The fastest hand is the same, but the next
