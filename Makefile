@@ -8,12 +8,14 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip --quiet --disable-pip-version-check
 READY := $(VENV)/.ready
 WORKERS ?= 2
+# make site SOLUTIONS=1 shows the solved lessons.
+SOLUTIONS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test bench mutants lab course clean
+.PHONY: help setup demo test bench mutants lab course site screenshots clean
 
 help: ## list these commands
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
 
 setup: $(READY) ## make the virtual environment in .venv
 
@@ -23,7 +25,7 @@ $(READY): pyproject.toml constraints.txt
 	  || { echo "Python 3.11 or newer is needed; name it with make PYTHON=python3.12"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install $(addprefix --index-url ,$(TORCH_INDEX)) --constraint constraints.txt torch
-	$(PIP) install --constraint constraints.txt --editable '.[test]'
+	$(PIP) install --constraint constraints.txt --editable '.[docs,test]'
 	@touch $@
 
 course: $(READY) ## make course/ and solutions/ from lessons/
@@ -61,6 +63,15 @@ bench: $(READY) ## measure what grading costs, against nbgrader autograde
 
 mutants: $(READY) ## measure the tests and the diagnoses: rejected, named, accepted
 	$(BIN)/python -m autograder.mutants
+
+site: $(READY) ## make the documentation in build/site (SOLUTIONS=1: the solved lessons too)
+	@rm -rf build/site build/site-doctrees
+	$(BIN)/python -m sphinx -c docs -d build/site-doctrees --fail-on-warning --keep-going \
+	  --quiet $(if $(SOLUTIONS),--tag solutions) . build/site
+	@echo "Open build/site/index.html"
+
+screenshots: $(READY) ## take the documentation's pictures again, with a headless Chromium
+	SCREENSHOTS=docs/images $(BIN)/pytest -r s tests/test_browser_student.py tests/test_browser_instructor.py
 
 clean: ## remove what was made, but for course/ and solutions/
 	rm -rf build demo-class .pytest_cache .mypy_cache .ruff_cache *.egg-info

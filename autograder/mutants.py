@@ -56,8 +56,8 @@ def count(lesson: Lesson, seeds: list[int], *, changes: bool = True) -> list[Cou
     Args:
         lesson: with its catalogue.
         seeds: of the inputs.
-        changes: also mechanical changes of the solutions (on the first seed, and checked on
-            the others).
+        changes: also mechanical changes of the solutions (on the first seed, and what is said
+            of them checked on the second).
     """
     found = {name: Counted(name) for name in lesson.exercises if not name.startswith("answer_")}
     by_seed = {seed: mistakes(lesson, seed) for seed in seeds}
@@ -69,9 +69,10 @@ def count(lesson: Lesson, seeds: list[int], *, changes: bool = True) -> list[Cou
             for one in alternatives(lesson):
                 _count_right(run, found[one.exercise], one, known, seed)
         if changes:
+            two = {seed: by_seed[seed] for seed in seeds[:2]}
             for name, counted in found.items():
                 for label, source in mutants(lesson.exercises[name]):
-                    _count_mutant(run, counted, Implementation(name, label, source), by_seed)
+                    _count_mutant(run, counted, Implementation(name, label, source), two)
     return list(found.values())
 
 
