@@ -19,6 +19,10 @@ from autograder.course import Lesson, LessonError
 Definition = TypeVar("Definition", bound=Callable[..., Any])
 
 
+#: How the sentence of a misconception begins that is made of two others.
+TWO_AT_ONCE = "Two mistakes at once."
+
+
 @dataclass(frozen=True)
 class Implementation:
     """Source that binds an exercise's name, and what is known about it."""

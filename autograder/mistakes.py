@@ -23,7 +23,7 @@ from autograder.carried_over import carried_over
 from autograder.course import HIDDEN, Lesson
 from autograder.diagnosis import DIAGNOSIS_SEED, Mistake, from_json, same, to_json
 from autograder.fingerprints import agree
-from autograder.implementations import Implementation, misconceptions
+from autograder.implementations import TWO_AT_ONCE, Implementation, misconceptions
 from autograder.plain_run import PlainRun, seen
 from autograder.whole_file import write_whole
 
@@ -104,6 +104,13 @@ def released_mistakes(lesson: Lesson) -> str:
                     for known in entries
                 ):
                     entries.append({"got": part.got, "sentence": one.sentence})
+    for entries in tree.values():  # one mistake explains as much as two
+        single = [one for one in entries if not str(one["sentence"]).startswith(TWO_AT_ONCE)]
+        entries[:] = [
+            one
+            for one in entries
+            if one in single or not any(agree(one["got"], other["got"]) for other in single)
+        ]
     made = {"made_from": _digest(lesson), **tree}
     return json.dumps(made, ensure_ascii=False, indent=0, sort_keys=True) + "\n"
 

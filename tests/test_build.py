@@ -20,7 +20,7 @@ from autograder.check_failures import MISTAKES_FILE
 from autograder.course import HIDDEN, Lesson, is_answer, is_written
 from autograder.diagnosis import DIAGNOSIS_SEED
 from autograder.fingerprints import agree
-from autograder.implementations import alternatives, misconceptions
+from autograder.implementations import TWO_AT_ONCE, alternatives, misconceptions
 from autograder.plain_run import PlainRun, seen
 from autograder.release_manifest import MANIFEST_FILE, read_manifest, release_in
 from autograder.short_answers import ANSWERS_FILE
@@ -105,6 +105,8 @@ def test_released_mistakes_hold_fingerprints_and_sentences_only(lesson: Lesson) 
             assert entry.keys() == {"got", "sentence"}
             assert entry["sentence"] in sentences
             assert not any(isinstance(x, str) and len(x) > 200 for x in leaves(entry["got"]))
+            if entry["sentence"].startswith(TWO_AT_ONCE):  # where one mistake explains it, too
+                assert not any(agree(entry["got"], one["got"]) for one in entries if one != entry)
     with PlainRun(lesson) as run:
         rights = [one for one in alternatives(lesson)]
         for one in rights:
