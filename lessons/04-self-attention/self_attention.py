@@ -1011,8 +1011,9 @@ assert difference < 1e-12
 # %% [markdown]
 # ## 4. Why not one projection less?
 #
-# Suppose that queries and keys **share** one projection: $W_k = W_q$. It would save nearly a third
-# of the numbers. What can the layer no longer do?
+# Lesson 2 showed with the weekdays what shared vectors cannot do. Now in a layer: suppose that
+# queries and keys **share** one projection, $W_k = W_q$. It would save nearly a third of the
+# numbers. What can the layer no longer do?
 #
 # A task to find out. A text has five words, drawn at random from 20. They stand in a **ring**: each
 # word must name the word *before* it, and word 0 must name the last word. To make this possible,
@@ -1386,8 +1387,8 @@ for layers, table in by_it:
 #
 # does not depend on the adjective. The adjective can only take weight away from both. **In one
 # layer, the ratio of the weights on two words depends on these two words and on the query's own
-# word, and on nothing else in the text.** (That holds for any trained numbers. It is a property of
-# the formula.)
+# word, and on nothing else in the text.** (That holds for any trained numbers, as long as no
+# positions are added to the words. It is a property of the formula.)
 #
 # Why is the accuracy above 0.5, then? The adjective gives a *value* too, and that can move the
 # output towards all animals or all places. One layer may so *name* the right noun, but it cannot

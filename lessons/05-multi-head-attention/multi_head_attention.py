@@ -73,7 +73,7 @@ for before, after in (("cat", "dog"), ("dog", "cat")):
 #
 # That is the formula of Vaswani and others (2017); $h$ counts the heads, here from 0. $Q$, $K$ and
 # $V$ are the *inputs* of the layer, three times the same text in self-attention. $[\dots]$ joins
-# the heads' features. $W^O$ mixes them.
+# the heads' features. $W^O$ mixes them. $W^Q, W^K, W^V, W^O$ are `W_q`, `W_k`, `W_v`, `W_o` in code.
 #
 # ## 2. Splitting and combining
 #
@@ -458,7 +458,7 @@ print("round trip gives the table back:", np.array_equal(round_trip, table))
 #
 # Difficulty: ●●●●○ &nbsp; Importance: ●●●●● &nbsp; You should spend up to 30-40 minutes on it.
 #
-# The layer of the paper. Lessons 6, 8 and 9 are built from yours.
+# The layer of the paper. Lessons 6 to 9 are built from yours.
 #
 # - `MultiHeadAttention(d_model, num_heads)`: parts `W_q`, `W_k`, `W_v`, `W_o`, each
 #   `nn.Linear(d_model, d_model)` with bias. Graded error: a `ValueError` if `d_model` is not a

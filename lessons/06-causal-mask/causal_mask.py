@@ -19,7 +19,12 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from earlier_lessons import MultiHeadAttention, padding_mask, scaled_dot_product_attention
+from earlier_lessons import (
+    MultiHeadAttention,
+    SelfAttention,
+    padding_mask,
+    scaled_dot_product_attention,
+)
 from lesson_checks import (
     assert_close,
     assert_equal,
@@ -35,9 +40,9 @@ from lesson_progress import progress
 torch.set_num_threads(1)  # small models: one thread is faster than two
 
 # %% [markdown]
-# Three parts come from earlier lessons: `padding_mask` and `scaled_dot_product_attention` from
-# lesson 3, `MultiHeadAttention` from lesson 5. You may use your own versions: paste them into a new
-# cell here, below the imports.
+# Four parts come from earlier lessons: `padding_mask` and `scaled_dot_product_attention` from
+# lesson 3, `SelfAttention` from lesson 4, `MultiHeadAttention` from lesson 5. You may use your own
+# versions: paste them into a new cell here, below the imports.
 #
 # ## 1. Which of these two models would you rather have?
 #
@@ -490,9 +495,9 @@ show(
 #
 # ## 4. $-\infty$, $-10^9$ and half precision
 #
-# "Set forbidden scores to minus infinity" is the formula. Much code writes `-1e9` instead. Is it
-# the same? In a row with at least one allowed key it is: $e^{-10^9}$ is 0 in every floating type.
-# In an **empty row** it is not. And large models run in **half precision**, that is 16 bits a
+# "Set forbidden scores to minus infinity" is the formula. Much code writes `-1e9` instead. Lesson 3
+# compared them: in a row with at least one allowed key they nearly always agree, since $e^{-10^9}$
+# is 0 in every floating type. In an **empty row** they do not. And large models run in **half precision**, that is 16 bits a
 # number: **bfloat16** has the range of float32, but the largest number of **float16** is 65504, and
 # $-10^9$ does not exist there.
 
@@ -582,7 +587,7 @@ for name, weights in (("no mask at all", no_mask), ("lesson 3's function", ours)
 #
 # The layer **leaks** if this fails for any $t$ and any $X$, $X'$. A test tries a few random ones.
 # What it finds is a leak for certain. What it does not find may still leak on other inputs, for
-# example behind a ReLU that happens to give 0 for all the inputs tried.
+# example behind a ReLU (negative numbers become 0; lesson 8) that gives 0 for all inputs tried.
 
 # %% [markdown]
 # ### Exercise 3: `leaks_future`
@@ -1014,11 +1019,8 @@ assert_equal(
 
 # %%
 d_model, rng = 8, np.random.default_rng(1)
-W_q, W_k, W_v = rng.normal(size=(3, d_model, d_model)) / math.sqrt(d_model)
-
-
-def attend(X, mask):
-    return scaled_dot_product_attention(X @ W_q, X @ W_k, X @ W_v, mask)  # (output, weights)
+one_head = SelfAttention(d_model, d_model, d_model, rng)
+attend, W_v = one_head.forward, one_head.W_v  # attend(X, mask) gives the output and the weights
 
 
 def mask_after_softmax(X):
@@ -1543,7 +1545,7 @@ show(
 
 # %% [markdown]
 # With the causal mask the past is **finished**: its keys and values in each layer never change.
-# So they can be kept. That is the **KV cache** of lesson 11: the new character computes its own
+# So they can be kept. That is the **KV cache**, a topic of the extra lesson 11: the new character computes its own
 # query, key and value, and attends to the kept keys and values. The work for $n$ characters falls
 # from $1 + 2 + \cdots + n$ positions to $n$. The mask that makes training honest is also the mask
 # that makes writing cheap.

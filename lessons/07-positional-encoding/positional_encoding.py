@@ -49,7 +49,9 @@ torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numb
 #
 # Attention is such a reader. Look at the formula: each query is compared with each key, and the
 # values are averaged. **Where** a word stands appears nowhere. Lesson 4 measured this: if you
-# shuffle the words, the outputs are shuffled in the same way, and nothing else happens. Its
+# shuffle the words, the outputs are shuffled in the same way, and nothing else happens. To its
+# model "The animal didn't cross the street because it was too tired" is one text with the sentence
+# in which the animal and the street change places. Its
 # `permutation_error` is the largest difference between "shuffle, then attend" and "attend, then
 # shuffle": $\max |f(PX) - P f(X)|$, where $P$ shuffles the rows. Here it is for multi-head
 # attention, with our sentence. All numbers are random: nothing has been trained.
@@ -820,7 +822,7 @@ print("shift by 4, then by 3, is shift by 7:", np.allclose(twice, M))
 #
 # People often say: "so near words get large scores and far words small ones". Two questions. Does
 # the dot product really fall with the distance? And does the model see this dot product at all? It
-# compares $W_q x$ with $W_k x$, not $x$ with $x$. **Predict, then run.**
+# compares $x W_q$ with $x W_k$, not $x$ with $x$. **Predict, then run.**
 
 # %% tags=["demonstration"]
 encoding = sinusoidal_positional_encoding(200, 64)
@@ -1198,8 +1200,8 @@ assert quiet_score > 0.9 and loud_score < no_order_score, differs
 #
 # Two rotations one after the other are one rotation by the difference, so the score depends on the
 # words and on their **distance**, and on nothing else. This is **rotary** position embedding (Su
-# and others, 2021). Most large language models of today use it, and lesson 11 builds it well. Here
-# it is a preview, with your matrices, slow and clear:
+# and others, 2021). Most large language models of today use it; the extra lesson 11 is about it.
+# Here it is a preview, with your matrices, slow and clear:
 
 # %% tags=["demonstration"]
 class Turn(nn.Module):
@@ -1437,9 +1439,10 @@ assert wide_scores[1] > 0.97 and wide_scores[3] > 0.9, differs
 #
 # ## 10. Order through the back door
 #
-# "Without positional encoding a transformer knows no order." Is that so? Train the reader of
-# section 2 **without** any encoding, but with the causal mask of lesson 6, and with two layers. The
-# task is again "one before", on eight words.
+# "Without positional encoding a transformer knows no order." Lesson 6 showed that the causal mask
+# alone writes down $1/(i+1)$ at position $i$. Can a model use it? Train the reader of section 2
+# **without** any encoding, but with the causal mask, and with two layers. The task is again "one
+# before", on eight words.
 #
 # **Predict, then run.** Chance, a little better, or nearly solved?
 
