@@ -219,8 +219,8 @@ class DecoderBlock(nn.Module):
 @misconception(
     "DecoderBlock",
     "block_mask_as_key",
-    sentence="The mask is passed as the second argument of the self-attention, and there it is "
-    "taken for the keys. Look at the order of MultiHeadAttention's arguments.",
+    sentence="A mask is passed by position, and the attention takes it for keys or values. Look at "
+    "the order of MultiHeadAttention's arguments, or pass mask=.",
     seen="folklore",
 )
 class DecoderBlock(nn.Module):
@@ -389,7 +389,7 @@ class DecoderBlock(nn.Module):
 @misconception(
     "DecoderBlock",
     "block_no_norm1",
-    sentence="The first norm is missing: each of the three steps ends with a norm of its own.",
+    sentence="The first norm is missing: each of the three sublayers ends with a norm of its own.",
     seen="folklore",
 )
 class DecoderBlock(nn.Module):
@@ -411,8 +411,8 @@ class DecoderBlock(nn.Module):
 @misconception(
     "DecoderBlock",
     "block_no_norm2",
-    sentence="The norm after the cross-attention is missing: each of the three steps ends with a "
-    "norm of its own.",
+    sentence="The norm after the cross-attention is missing: each of the three sublayers ends with "
+    "a norm of its own.",
     seen="folklore",
 )
 class DecoderBlock(nn.Module):
@@ -434,7 +434,7 @@ class DecoderBlock(nn.Module):
 @misconception(
     "DecoderBlock",
     "block_no_norm3",
-    sentence="The last norm is missing: each of the three steps ends with a norm of its own.",
+    sentence="The last norm is missing: each of the three sublayers ends with a norm of its own.",
     seen="folklore",
 )
 class DecoderBlock(nn.Module):
@@ -456,7 +456,7 @@ class DecoderBlock(nn.Module):
 @misconception(
     "DecoderBlock",
     "block_one_norm",
-    sentence="One norm serves all three steps. Each step has a norm of its own, because each "
+    sentence="One norm serves all three sublayers. Each has a norm of its own, because each "
     "learns its own gamma and beta.",
     seen="folklore",
 )
@@ -525,7 +525,7 @@ class DecoderBlock(nn.Module):
 @misconception(
     "DecoderBlock",
     "block_one_attention",
-    sentence="One attention object serves both steps. Self-attention and cross-attention ask "
+    sentence="One attention object serves both sublayers. Self-attention and cross-attention ask "
     "different questions, so each has its own weights.",
     seen="folklore",
 )
@@ -548,7 +548,7 @@ class DecoderBlock(nn.Module):
 @misconception(
     "DecoderBlock",
     "block_pre_norm",
-    sentence="Your block normalises before each step (pre-norm). This one is the paper's: add "
+    sentence="Your block normalises before each sublayer (pre-norm). This one is the paper's: add "
     "first, then normalise (post-norm).",
     seen="pre-norm implementations, such as GPT-2's",
 )
@@ -571,7 +571,7 @@ class DecoderBlock(nn.Module):
 @misconception(
     "DecoderBlock",
     "block_norm_before_adding",
-    sentence="You normalise the result of a step and then add it. The norm comes after the "
+    sentence="You normalise the result of a sublayer and then add it. The norm comes after the "
     "addition: it takes the sum.",
     seen="folklore",
 )
@@ -687,7 +687,7 @@ class DecoderBlock(nn.Module):
     "DecoderBlock",
     "block_residual_from_the_start",
     sentence="The cross-attention's result is added to the block's input, and the self-attention's "
-    "is lost. Each step adds to the result of the step before.",
+    "is lost. Each sublayer adds to the result of the one before.",
     seen="folklore",
 )
 class DecoderBlock(nn.Module):
@@ -710,7 +710,7 @@ class DecoderBlock(nn.Module):
     "DecoderBlock",
     "block_steps_in_parallel",
     sentence="Your cross-attention asks with the block's input, not with what the self-attention "
-    "made of it. The steps come one after the other.",
+    "made of it. The sublayers come one after the other.",
     seen="folklore",
 )
 class DecoderBlock(nn.Module):
@@ -754,8 +754,8 @@ class DecoderBlock(nn.Module):
 @misconception(
     "DecoderBlock",
     "block_feed_forward_second",
-    sentence="The feed-forward comes before the cross-attention. It is the last step: it works on "
-    "what both attentions have brought.",
+    sentence="The feed-forward comes before the cross-attention. It is the last sublayer: it works "
+    "on what both attentions have brought.",
     seen="folklore",
 )
 class DecoderBlock(nn.Module):
@@ -823,7 +823,7 @@ class DecoderBlock(nn.Module):
     "DecoderBlock",
     "block_extra_output_norm",
     sentence="You add the norm of the feed-forward twice. There are exactly three norms, one after "
-    "each step.",
+    "each sublayer.",
     seen="folklore",
 )
 class DecoderBlock(nn.Module):
@@ -1260,6 +1260,172 @@ class DecoderBlock(nn.Module):
         )
         x = self.norm2(x + found)
         return self.norm3(x + self.feed_forward(x)), weights
+
+
+@misconception(
+    "DecoderBlock",
+    "block_mask_as_value",
+    sentence="A mask is passed by position, and the attention takes it for keys or values. Look at "
+    "the order of MultiHeadAttention's arguments, or pass mask=.",
+    seen="a trial with typical wrong answers",
+)
+class DecoderBlock(nn.Module):
+    def __init__(self, d_model, num_heads, d_ff):
+        super().__init__()
+        self.self_attention = MultiHeadAttention(d_model, num_heads)
+        self.cross_attention = MultiHeadAttention(d_model, num_heads)
+        self.feed_forward = FeedForward(d_model, d_ff)
+        self.norm1, self.norm2, self.norm3 = (LayerNorm(d_model) for _ in range(3))
+
+    def forward(self, x, memory, self_mask=None, memory_mask=None):
+        attended, own = self.self_attention(x, x, self_mask)
+        x = self.norm1(x + attended)
+        found, weights = self.cross_attention(x, memory, mask=memory_mask)
+        x = self.norm2(x + found)
+        return self.norm3(x + self.feed_forward(x)), weights
+
+
+
+@misconception(
+    "DecoderBlock",
+    "block_memory_mask_as_value",
+    sentence="A mask is passed by position, and the attention takes it for keys or values. Look at "
+    "the order of MultiHeadAttention's arguments, or pass mask=.",
+    seen="a trial with typical wrong answers",
+)
+class DecoderBlock(nn.Module):
+    def __init__(self, d_model, num_heads, d_ff):
+        super().__init__()
+        self.self_attention = MultiHeadAttention(d_model, num_heads)
+        self.cross_attention = MultiHeadAttention(d_model, num_heads)
+        self.feed_forward = FeedForward(d_model, d_ff)
+        self.norm1, self.norm2, self.norm3 = (LayerNorm(d_model) for _ in range(3))
+
+    def forward(self, x, memory, self_mask=None, memory_mask=None):
+        attended, own = self.self_attention(x, mask=self_mask)
+        x = self.norm1(x + attended)
+        found, weights = self.cross_attention(x, memory, memory_mask)
+        x = self.norm2(x + found)
+        return self.norm3(x + self.feed_forward(x)), weights
+
+
+
+@misconception(
+    "DecoderBlock",
+    "block_masks_as_values",
+    sentence="A mask is passed by position, and the attention takes it for keys or values. Look at "
+    "the order of MultiHeadAttention's arguments, or pass mask=.",
+    seen="a trial with typical wrong answers",
+)
+class DecoderBlock(nn.Module):
+    def __init__(self, d_model, num_heads, d_ff):
+        super().__init__()
+        self.self_attention = MultiHeadAttention(d_model, num_heads)
+        self.cross_attention = MultiHeadAttention(d_model, num_heads)
+        self.feed_forward = FeedForward(d_model, d_ff)
+        self.norm1, self.norm2, self.norm3 = (LayerNorm(d_model) for _ in range(3))
+
+    def forward(self, x, memory, self_mask=None, memory_mask=None):
+        attended, own = self.self_attention(x, x, self_mask)
+        x = self.norm1(x + attended)
+        found, weights = self.cross_attention(x, memory, memory_mask)
+        x = self.norm2(x + found)
+        return self.norm3(x + self.feed_forward(x)), weights
+
+
+
+@misconception(
+    "DecoderBlock",
+    "block_pair_added",
+    sentence="You add the pair that MultiHeadAttention returns. It is (output, weights); only the "
+    "output is added to x.",
+    seen="a trial with typical wrong answers",
+)
+class DecoderBlock(nn.Module):
+    def __init__(self, d_model, num_heads, d_ff):
+        super().__init__()
+        self.self_attention = MultiHeadAttention(d_model, num_heads)
+        self.cross_attention = MultiHeadAttention(d_model, num_heads)
+        self.feed_forward = FeedForward(d_model, d_ff)
+        self.norm1, self.norm2, self.norm3 = (LayerNorm(d_model) for _ in range(3))
+
+    def forward(self, x, memory, self_mask=None, memory_mask=None):
+        x = self.norm1(x + self.self_attention(x, mask=self_mask))
+        found, weights = self.cross_attention(x, memory, mask=memory_mask)
+        x = self.norm2(x + found)
+        return self.norm3(x + self.feed_forward(x)), weights
+
+
+
+@misconception(
+    "DecoderBlock",
+    "block_added_to_pair",
+    sentence="You add the pair that MultiHeadAttention returns. It is (output, weights); only the "
+    "output is added to x.",
+    seen="a trial with typical wrong answers",
+)
+class DecoderBlock(nn.Module):
+    def __init__(self, d_model, num_heads, d_ff):
+        super().__init__()
+        self.self_attention = MultiHeadAttention(d_model, num_heads)
+        self.cross_attention = MultiHeadAttention(d_model, num_heads)
+        self.feed_forward = FeedForward(d_model, d_ff)
+        self.norm1, self.norm2, self.norm3 = (LayerNorm(d_model) for _ in range(3))
+
+    def forward(self, x, memory, self_mask=None, memory_mask=None):
+        x = self.norm1(self.self_attention(x, mask=self_mask) + x)
+        found, weights = self.cross_attention(x, memory, mask=memory_mask)
+        x = self.norm2(x + found)
+        return self.norm3(x + self.feed_forward(x)), weights
+
+
+
+@misconception(
+    "DecoderBlock",
+    "block_cross_pair_added",
+    sentence="You add the pair that MultiHeadAttention returns. It is (output, weights); only the "
+    "output is added to x.",
+    seen="a trial with typical wrong answers",
+)
+class DecoderBlock(nn.Module):
+    def __init__(self, d_model, num_heads, d_ff):
+        super().__init__()
+        self.self_attention = MultiHeadAttention(d_model, num_heads)
+        self.cross_attention = MultiHeadAttention(d_model, num_heads)
+        self.feed_forward = FeedForward(d_model, d_ff)
+        self.norm1, self.norm2, self.norm3 = (LayerNorm(d_model) for _ in range(3))
+
+    def forward(self, x, memory, self_mask=None, memory_mask=None):
+        attended, own = self.self_attention(x, mask=self_mask)
+        x = self.norm1(x + attended)
+        weights = self.cross_attention(x, memory, mask=memory_mask)
+        x = self.norm2(x + weights)
+        return self.norm3(x + self.feed_forward(x)), weights
+
+
+
+@misconception(
+    "DecoderBlock",
+    "block_norm1_three_times",
+    sentence="One norm serves all three sublayers. Each has a norm of its own, because each "
+    "learns its own gamma and beta.",
+    seen="a trial with typical wrong answers",
+)
+class DecoderBlock(nn.Module):
+    def __init__(self, d_model, num_heads, d_ff):
+        super().__init__()
+        self.self_attention = MultiHeadAttention(d_model, num_heads)
+        self.cross_attention = MultiHeadAttention(d_model, num_heads)
+        self.feed_forward = FeedForward(d_model, d_ff)
+        self.norm1, self.norm2, self.norm3 = (LayerNorm(d_model) for _ in range(3))
+
+    def forward(self, x, memory, self_mask=None, memory_mask=None):
+        attended, own = self.self_attention(x, mask=self_mask)
+        x = self.norm1(x + attended)
+        found, weights = self.cross_attention(x, memory, mask=memory_mask)
+        x = self.norm1(x + found)
+        return self.norm1(x + self.feed_forward(x)), weights
+
 
 
 # --- greedy_decode --------------------------------------------------------------------------
@@ -2376,9 +2542,9 @@ choice(
     "answer_bug",
     "c",
     right=True,
-    reason="The sentences are sorted, and the results are never put back. Sentences of one "
-    "length keep their order, so there nothing shows. Cross-attention takes any memory: "
-    "each line is good Spanish, for another sentence.",
+    reason="The sentences are sorted by length, and the results are never put back. Sentences of "
+    "one length keep their order, so there nothing shows. Every translation is right, for a "
+    "sentence at another place of the list.",
 )
 choice(
     "answer_bug",
