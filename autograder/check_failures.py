@@ -262,14 +262,15 @@ class ChecksFailed(CheckFailed):
         self.parts = parts
         self.failed = failed = [part for part in parts if part.error is not None]
         super().__init__(f"{len(failed)} of {len(parts)} checks do not pass yet.")
-        self.diagnosis = next(
-            (
-                part.error.diagnosis
-                for part in failed
-                if isinstance(part.error, CheckFailed) and part.error.diagnosis
-            ),
-            "",
-        )
+        self.known = {
+            part.name: part.error.diagnosis
+            if isinstance(part.error, CheckFailed)
+            else known_mistake(
+                Evidence(f"error:test_{exercise_of_cell()}", fingerprint(part.error))
+            )
+            for part in failed
+        }
+        self.diagnosis = next((known for known in self.known.values() if known), "")
         self.args = ("\n".join(self.lines()),)
 
     def lines(self) -> list[str]:
@@ -280,6 +281,7 @@ class ChecksFailed(CheckFailed):
             if isinstance(part.error, CheckFailed):
                 found += part.error.lines()
             else:
+                found += [self.known[part.name]] if self.known[part.name] else []
                 found.append(_what_was_raised(part.error))
         return found
 
@@ -291,6 +293,8 @@ class ChecksFailed(CheckFailed):
             if isinstance(part.error, CheckFailed):
                 parts.append(part.error.html())
             else:
+                if self.known[part.name]:
+                    parts.append(f"<p><strong>{as_html(self.known[part.name])}</strong></p>")
                 parts.append(f"<p>{as_html(_what_was_raised(part.error))}</p>")
         return "".join(parts)
 

@@ -6,7 +6,7 @@
 # - **Count** the parameters of a block by hand.
 # - **Train** a stack that sorts digits, and **read** in its attention how it does so.
 # - **Remove** each part in turn, and **measure** what breaks: it is not what most texts say.
-# - **Decide** between post-norm, pre-norm and warm-up from measurements.
+# - **Decide** from measurements where the norm should stand, and how fast the learning may start.
 
 # %% tags=["setup"]
 import math
@@ -79,8 +79,6 @@ results = {"at the start": start, "12 x replaced": plain, "  without neighbours"
 means = {name: cosines(x)[~only_itself].mean().item() for name, x in results.items()}
 for name, mean in means.items():
     print(f"{name:21s} mean cosine of two words: {mean:5.2f}")
-assert means["12 x replaced"] > 0.999
-assert means["  without neighbours"] < 0.7 and means["12 x added"] < 0.7
 
 # %% tags=["demonstration"]
 figure, panels = plt.subplots(1, 2, figsize=(9.6, 4.2))
@@ -92,21 +90,22 @@ for axes, (title, map_) in zip(panels, maps.items()):
     draw_heatmap(axes, map_, words, words, row_label="", column_label="", vmin=-1)
     axes.set_title(title)
 figure.tight_layout()
+corner = "cosine"
 show(
     figure,
-    "Figure 1. Left: after 12 random attention layers all five words are the same vector. Right: "
-    "if each layer adds to the word instead of replacing it, the words stay different. Do not "
-    "conclude that trained layers must behave so: these are random.",
+    "Figure 1. Left: after 12 random attention layers all five words point in the same direction. "
+    "Right: if each layer adds to the word instead of replacing it, the words stay different. Do "
+    "not conclude that trained layers must behave so: these are random.",
     "Two heat maps of cosines between the five words of the sentence. Left: every entry is 1.00. "
     "Right: 1 on the diagonal, smaller elsewhere.",
-    "\n\n".join(f"{title}\n\n{text_table(m, words, words)}" for title, m in maps.items()),
+    "\n\n".join(f"{title}\n\n{text_table(m, words, words, corner=corner)}" for title, m in maps.items()),
 )
 
 # %% [markdown]
 # Attention averages. Average again and again, and everything becomes the same (Dong, Cordonnier
 # and Loukas, 2021). It is the mixing that does it: without neighbours the same layers leave the
-# words different. The remedy is one plus sign: a **residual connection** adds what a part computes
-# to what was there before, $x + f(x)$.
+# words different. The remedy is one plus sign: a **residual connection** (He, Zhang, Ren and Sun,
+# 2016) adds what a part computes to what was there before, $x + f(x)$.
 #
 # The transformer has three things besides attention. Each needs only a few lines:
 #
@@ -114,7 +113,7 @@ show(
 # |---|---|---|
 # | residual connection | adds a part's result to its input | no |
 # | **layer norm** | keeps the numbers of each word at size 1 | no |
-# | **feed-forward** | computes on each word with two linear layers and a ReLU | no |
+# | **feed-forward** | computes on each word: linear layer, negative numbers to 0, linear layer | no |
 #
 # One attention, one feed-forward, with their residuals and norms: that is a **transformer block**.
 # A **stack** is several blocks, one after another. Both norm and feed-forward work on each word by
@@ -196,7 +195,7 @@ class LayerNorm(nn.Module):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_LayerNorm", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
-# Two words with four features each, then a batch; compared with torch's own layer.
+# Four words with four features each, then a batch; compared with torch's own layer.
 @probe
 def start_values(d_model):
     layer = LayerNorm(d_model)
@@ -206,15 +205,17 @@ def start_values(d_model):
 
 
 @probe
-def normalise(gamma, beta, x):
-    layer = LayerNorm(x.shape[-1])
+def normalise(gamma, beta, x, eps):
+    layer = LayerNorm(x.shape[-1], eps)
     with torch.no_grad():
-        layer.load_state_dict({"gamma": gamma, "beta": beta}, strict=False)
+        for name, values in (("gamma", gamma), ("beta", beta)):
+            if isinstance(getattr(layer, name, None), torch.Tensor):
+                getattr(layer, name).copy_(values)
         return layer(x)
 
 
+kinds, parameters = start_values(4)
 with check("gamma starts with ones, beta with zeros", points=1):
-    kinds, parameters = start_values(4)
     assert_equal(
         kinds,
         kinds | {"gamma": "Parameter", "beta": "Parameter"},
@@ -227,22 +228,21 @@ with check("gamma starts with ones, beta with zeros", points=1):
         "gamma and beta should have the shape (d_model,), ones and zeros at the start.",
         name="the parameters",
     )
-rng = check_rng()
-x = torch.tensor([[0.0, 2.0, 2.0, 4.0], [1.0, -1.0, 1.0, -1.0]])
-with check("mean 0 and variance 1", points=1):
+with check("four words by hand, with eps = 2", points=1):
+    x = torch.tensor([[0.0, 2, 2, 4], [-6, 4, 2, 0], [9, 5, 7, 7], [3, 3, 3, 3]])
     assert_close(
-        normalise(torch.ones(4), torch.zeros(4), x),
-        torch.tensor([[-1.4142, 0.0, 0.0, 1.4142], [1.0, -1.0, 1.0, -1.0]]),
-        "The first word, 0 2 2 4, has mean 2 and variance (4 + 0 + 0 + 4) / 4 = 2. Did you divide "
-        "by 4 and not by 3? Is each word normalised by itself, over its features?",
-        rtol=1e-3,
+        normalise(torch.ones(4), torch.zeros(4), x, 2.0),
+        torch.tensor([[-1.0, 0, 0, 1], [-1.5, 1, 0.5, 0], [1, -1, 0, 0], [0, 0, 0, 0]]),
+        "The first word, 0 2 2 4, has mean 2 and variance (4 + 0 + 0 + 4) / 4 = 2. With eps = 2 "
+        "the root is that of 2 + 2. Is each word normalised by itself, over its features?",
     )
-with check("as torch's layer", points=1):
+rng = check_rng()
+with check("as torch's layer, with eps = 0.5", points=1):
     gamma, beta = (torch.tensor(rng.normal(size=6), dtype=torch.float32) for _ in range(2))
     x = torch.tensor(3 + 2 * rng.normal(size=(4, 5, 6)), dtype=torch.float32)  # (batch, n, d_model)
     assert_close(
-        normalise(gamma, beta, x),
-        F.layer_norm(x, (6,), gamma, beta, 1e-5),
+        normalise(gamma, beta, x, 0.5),
+        F.layer_norm(x, (6,), gamma, beta, 0.5),
         "Four texts of five words: your result differs from torch's. Mean and variance run over "
         "the last axis; gamma multiplies and beta is added afterwards.",
     )
@@ -412,10 +412,10 @@ assert max(change.max() for name, change in changes.items() if name != "one feat
 
 # %% [markdown]
 # Layer norm forgets how large a word's numbers are and what their mean is. It keeps their pattern.
-# One huge feature makes all others small. And no word sees its neighbours: this will matter in
-# section 9.
+# One huge feature makes all others small. And no word sees its neighbours.
 #
-# Batch norm has the same formula with the axes changed: it takes mean and variance of one feature
+# Batch norm, common in models that read pictures, is the same formula with the axes changed: it
+# takes mean and variance of one feature
 # over many texts. Then a text's result depends on which other texts are in the batch, and a second
 # set of numbers is needed for evaluation. Layer norm needs neither.
 #
@@ -439,8 +439,8 @@ assert max(change.max() for name, change in changes.items() if name != "one feat
 #   `nn.Linear(d_ff, d_model)`, both with bias.
 # - `forward(x)`: `(..., n, d_model)` to `(..., n, d_model)`: `linear1`, ReLU, `linear2`.
 # - Graded: the values for any number of leading axes, both parts, gradients, float64 (after
-#   `.double()`), the same result in training and evaluation mode (no dropout), `x` unchanged. No
-#   errors are graded.
+#   `.double()`), the same result in training and evaluation mode, `x` unchanged. No errors are
+#   graded.
 
 
 # %% nbgrader={"grade": false, "grade_id": "FeedForward", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
@@ -647,12 +647,13 @@ print("results that change:", [word for word, yes in zip(words, changed) if yes]
 # Difficulty: ●●●○○ &nbsp; Importance: ●●●●● &nbsp; You should spend up to 20-30 minutes on it.
 #
 # - `TransformerBlock(d_model, num_heads, d_ff, norm_first=False)`. Its parts are `attention`
-#   (`MultiHeadAttention` of lesson 5), `norm1` and `norm2` (two `LayerNorm`s of your own),
-#   `feed_forward` (your `FeedForward`). One object each.
+#   (`MultiHeadAttention(d_model, num_heads)` of lesson 5), `norm1` and `norm2` (two `LayerNorm`s of
+#   your own), `feed_forward` (your `FeedForward`). One object each.
+# - Lesson 5's `forward(query, key=None, value=None, mask=None)` returns `(output, weights)`.
 # - `forward(x, mask=None)`: `x` is `(..., n, d_model)`. Returns `(output, weights)`: the output
 #   `(..., n, d_model)` and the weights of all heads `(..., num_heads, n, n)`.
 # - `norm_first=False`: post-norm, as in the paper. `norm_first=True`: pre-norm. Nothing else is
-#   added: no dropout, and no further norm at the end.
+#   added: no dropout (random zeros while training), and no further norm at the end.
 # - `mask`: boolean, `True` = may attend, all shapes that lesson 5's layer takes. A word that may
 #   attend to nothing gets the weights 0, and no NaN.
 # - Graded: both orders equal `nn.TransformerEncoderLayer` (dropout 0) with the same weights; all
@@ -707,11 +708,11 @@ def parts_of(d_model, num_heads, d_ff):
 
 
 @probe
-def forward(parameters, norm_first, x):
+def forward(parameters, norm_first, x, mask):
     block = TransformerBlock(12, 3, 20, norm_first)
     with torch.no_grad():
         block.load_state_dict(parameters, strict=False)
-        return block(x)
+        return block(x, mask)
 
 
 linear = {
@@ -727,8 +728,8 @@ shapes |= {f"{name}.bias": [12] for name in list(linear)[:4]}
 shapes |= {"feed_forward.linear1.weight": [20, 12], "feed_forward.linear1.bias": [20]}
 shapes |= {"feed_forward.linear2.weight": [12, 20], "feed_forward.linear2.bias": [12]}
 shapes |= {f"norm{i}.{name}": [12] for i in (1, 2) for name in ("gamma", "beta")}
+found = parts_of(12, 3, 20)
 with check("the four parts", points=1):
-    found = parts_of(12, 3, 20)
     assert_equal(
         {name: found.get(name) for name in shapes},
         shapes,
@@ -742,9 +743,11 @@ parameters = {
     for name, shape in shapes.items()
 }
 x = torch.tensor(rng.normal(size=(2, 5, 12))).float()
+mask = torch.ones(2, 5, 5, dtype=torch.bool).tril()  # no word sees a later one,
+mask[1, :, 1] = False  # and in the second text nobody sees word 1
 
 
-def of_torchs_block(norm_first):
+def of_torchs_block(norm_first, mask=None):
     """Output and weights of torch's block with these parameters."""
     theirs = nn.TransformerEncoderLayer(12, 3, 20, 0.0, batch_first=True, norm_first=norm_first)
     state = {f"{other}.{p}": parameters[f"{one}.{p}"] for one, other in linear.items()
@@ -755,41 +758,69 @@ def of_torchs_block(norm_first):
         state[f"norm{i}.weight"] = parameters[f"norm{i}.gamma"]
         state[f"norm{i}.bias"] = parameters[f"norm{i}.beta"]
     theirs.load_state_dict(state)
+    hidden = None if mask is None else ~mask.repeat_interleave(3, 0)  # torch's True means hidden
     with torch.no_grad():
-        seen = theirs.norm1(x) if norm_first else x
-        return theirs(x), theirs.self_attn(seen, seen, seen, average_attn_weights=False)[1]
+        y = theirs.norm1(x) if norm_first else x
+        weights = theirs.self_attn(y, y, y, attn_mask=hidden, average_attn_weights=False)[1]
+        return theirs(x, src_mask=hidden), weights
+
+
+def of_yours(norm_first, mask=None):
+    """Output and weights of the exercise's block."""
+    both = forward(parameters, norm_first, x, mask)
+    return both if isinstance(both, (tuple, list)) and len(both) == 2 else (both, None)
+
+
+def compare(norm_first, place, message, mask=None):
+    """Outputs (place 0) or weights (place 1) with torch's."""
+    name = ("the output", "the weights")[place]
+    found, expected = (of(norm_first, mask)[place] for of in (of_yours, of_torchs_block))
+    other = of_torchs_block(not norm_first, mask)[place]
+    alike = isinstance(found, torch.Tensor) and found.shape == other.shape
+    if alike and (found - other).abs().max() < 1e-4:
+        assert_equal(
+            {first: of_yours(first, mask)[place] for first in (False, True)},
+            {first: of_torchs_block(first, mask)[place] for first in (False, True)},
+            f"With norm_first={norm_first} you get {name} of the other order.",
+            name=f"{name}, by norm_first,",
+        )
+    assert_close(found, expected, message, name=name)
 
 
 def check_output(norm_first, kind):
-    both = forward(parameters, norm_first, x)
-    assert_close(
-        both[0] if isinstance(both, (tuple, list)) else both,
-        of_torchs_block(norm_first)[0],
+    message = (
         f"{kind}: the output differs from torch's. Follow the two formulas above from left to "
-        "right: what goes into each part, what is added to what, and where do the norms stand?",
-        name="the output",
+        "right: what goes into each part, what is added to what, and where do the norms stand?"
     )
+    compare(norm_first, 0, message)
 
 
 def check_weights(norm_first, kind):
-    both = forward(parameters, norm_first, x)
-    assert_close(
-        both[1] if isinstance(both, (tuple, list)) else None,
-        of_torchs_block(norm_first)[1],
+    message = (
         f"{kind}: the second result should be the weights of every head, (batch, num_heads, n, "
-        "n), as the attention gives them.",
-        name="the weights",
+        "n), as the attention gives them."
     )
+    compare(norm_first, 1, message)
 
 
-with check("Post-norm: the output", points=1):
+def check_mask(norm_first, kind):
+    message = f"{kind}: with a mask your block differs from torch's. Does the attention get it?"
+    compare(norm_first, 1, message, mask)
+    compare(norm_first, 0, message, mask)
+
+
+with check("Post-norm: the output", points=0.5):
     check_output(False, "Post-norm")
 with check("Post-norm: the weights", points=0.5):
     check_weights(False, "Post-norm")
-with check("Pre-norm: the output", points=1):
+with check("Post-norm: with a mask, passed on as mask=...", points=0.5):
+    check_mask(False, "Post-norm")
+with check("Pre-norm: the output", points=0.5):
     check_output(True, "Pre-norm")
 with check("Pre-norm: the weights", points=0.5):
     check_weights(True, "Pre-norm")
+with check("Pre-norm: with a mask, passed on as mask=...", points=0.5):
+    check_mask(True, "Pre-norm")
 checks_passed("TransformerBlock")
 
 
@@ -1171,7 +1202,8 @@ def in_order(texts):
 # %% [markdown]
 # One function trains all models of this lesson, one function measures them on texts that they
 # have never seen. The learning rate can rise from 0 over the first steps. This is called
-# **warm-up**. It can also fall to 0 at the end.
+# **warm-up**. It can also fall to 0 at the end. Its highest value is 0.01 unless something else is
+# said: two blocks stand that. Section 8 tries it on twelve.
 
 
 # %% tags=["demonstration"]
@@ -1265,7 +1297,6 @@ panels[1].set_title("second block, by digit")
 figure.tight_layout()
 centre = by_digit @ torch.arange(10.0)  # the mean digit that each output position looks at
 print("mean digit looked at, by output position:", centre.numpy().round(1))
-assert by_place.max() < 0.25 and centre[9] - centre[0] > 3 and (centre.diff() > -0.3).all()
 show(
     figure,
     "Figure 2. The same weights, averaged in two ways. Left: where a digit stands hardly matters. "
@@ -1307,17 +1338,17 @@ def hiding(model):
     return {name: accuracy(model, in_order, [None, ~one])[0] for name, one in hidden.items()}
 
 
-found = hiding(sorter)
-for name, right in found.items():
+hiding_leaves = hiding(sorter)
+for name, right in hiding_leaves.items():
     print(f"hidden: {name:18s} digits right {right:.2f}")
-assert found["far digits"] > 0.96 and found["as many at random"] < 0.9
-assert found["the right digit"] < 0.75
 
 # %% [markdown]
 # Hiding the right digit, or just as many at random, does great harm: the second block **uses** the
 # digits of the band in figure 2. Hiding the far digits does nearly none. But be careful with this
 # line: the mask was made from the right answer. Whoever may see only the digits near the right one
 # is also told something. What an experiment breaks says more than what it leaves whole.
+#
+# ### Who counts? (optional)
 #
 # To sort, one must also **count**: two 3s in the text, two 3s in the answer. Which block does that?
 # We take texts in which some digit occurs twice, and hide one of the two, once from the first block
@@ -1347,16 +1378,12 @@ def copies_written(model):
 written = copies_written(sorter)
 for name, copies in written.items():
     print(f"hidden from {name:8s} copies written: {copies:.2f}")
-assert written["block 1"] < 1.75 and written["block 2"] > 1.9
 
 # %% [markdown]
 # The **first** block counts. (An average can count: the more 3s there are, the larger is their
 # share in it.) What it has not seen is often missing in the answer, although the second block sees
 # it. The second block needs only **one** of the copies. So this model sorts in two steps: count,
-# then fetch. One block alone must do both, and section 7 shows that it can.
-#
-# What we have not shown: how the counts are kept in the vectors. To find out, one would have to
-# look into them.
+# then fetch. What we have not shown: how the counts are kept in the vectors.
 #
 # ## 7. Take one part away
 #
@@ -1372,6 +1399,11 @@ assert written["block 1"] < 1.75 and written["block 2"] > 1.9
 
 
 # %% tags=["demonstration"]
+def first_of(given, named):
+    """The word vectors that a part was called with, by place or by name."""
+    return given[0] if given else named["query" if "query" in named else "x"]
+
+
 class Zero(nn.Module):
     """Instead of a part: gives 0."""
 
@@ -1379,8 +1411,9 @@ class Zero(nn.Module):
         super().__init__()
         self.with_weights = with_weights
 
-    def forward(self, x, mask=None):
-        return (torch.zeros_like(x), None) if self.with_weights else torch.zeros_like(x)
+    def forward(self, *given, **named):
+        zero = torch.zeros_like(first_of(given, named))
+        return (zero, None) if self.with_weights else zero
 
 
 class MinusInput(nn.Module):
@@ -1390,8 +1423,8 @@ class MinusInput(nn.Module):
         super().__init__()
         self.part = part
 
-    def forward(self, x, **how):
-        result = self.part(x, **how)
+    def forward(self, *given, **named):
+        result, x = self.part(*given, **named), first_of(given, named)
         return (result[0] - x, result[1]) if isinstance(result, tuple) else result - x
 
 
@@ -1416,17 +1449,18 @@ def without(model, part):
 
 
 # %% [markdown]
-# **Predict, then run.** Six stacks learn to sort, 120 steps each: five lack one part in both
-# blocks, the sixth has only one block. (And a whole one, to compare.) Which of them still put more
-# than eight digits of ten in the right place? Write down your six answers.
+# **Predict, then run.** Seven stacks learn to sort, 120 steps each. One is whole. Four lack
+# attention, residuals, norms or the feed-forward in both blocks. One has no positions, one has only
+# one block.
+# Which of the six put more than eight digits of ten in the right place? Write down six answers.
 
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 def sorts_without(part):
-    """Share of digits right after 120 steps of a stack without this part."""
+    """Shares of digits and of texts right after 120 steps of a stack without this part."""
     model = without(new_stack(depth=1 if part == "second block" else 2), part)
     train(model, in_order, "missing: " + part, 120, warm_up=30, fall=True)
-    return accuracy(model, in_order)[0]
+    return accuracy(model, in_order)
 
 
 two_blocks = {part: sorts_without(part) for part in ("nothing", "attention", "positions")}
@@ -1434,17 +1468,15 @@ two_blocks = {part: sorts_without(part) for part in ("nothing", "attention", "po
 # %% tags=["demonstration", "nbval-ignore-output"]
 parts = ("residuals", "norms", "feed-forward", "second block")
 two_blocks |= {part: sorts_without(part) for part in parts}
-for part, right in two_blocks.items():
-    print(f"missing: {part:13s} digits right {right:.3f}")
-assert two_blocks["attention"] < 0.55 and two_blocks["positions"] < 0.4
-assert min(two_blocks[part] for part in ("nothing", *parts)) > 0.85
+for part, (digits, whole) in two_blocks.items():
+    print(f"missing: {part:13s} digits right {digits:.2f}   whole texts right {whole:.2f}")
 
 # %% [markdown]
-# A surprise: for this task, only attention and positions matter. Without residuals, without norms,
-# without the feed-forward, and even with one block, the stack sorts nearly as well. (The 0.40
-# without attention is what a digit's own value and its place tell.) So what is the rest good for?
-# Two answers, and each can be measured: the feed-forward **stores facts**, and what residuals do
-# shows only in **deep** stacks.
+# Only attention and positions cannot be spared. (The 0.40 without attention is what a digit's own
+# value and its place tell.) Each of the others can be, and still more than nine digits of ten are
+# right. Whole texts tell more: without norms or the second block nearly all are right, without
+# residuals or the feed-forward only about two of three. So what are these two good for? The
+# feed-forward can **store facts**, and residuals are needed in **deep** stacks. We measure both.
 #
 # ### What the feed-forward is good for
 #
@@ -1474,7 +1506,6 @@ for part in ("nothing", "feed-forward", "ReLU"):
     facts[part] = accuracy(model, look_up)[0]
 for part, right in facts.items():
     print(f"facts, missing: {part:13s} right {right:.3f}")
-assert facts["nothing"] > 0.85 and facts["feed-forward"] < 0.65 and facts["ReLU"] < 0.65
 
 # %% [markdown]
 # The whole block knows nearly the whole table. Without the feed-forward, or without its ReLU, half
@@ -1486,8 +1517,8 @@ assert facts["nothing"] > 0.85 and facts["feed-forward"] < 0.65 and facts["ReLU"
 #
 # Now go deep: twelve blocks. Before any training we measure two things, with random weights:
 #
-# - How strongly does the loss pull on each block? We take the size of the gradient of `linear1` in
-#   its feed-forward (the root of the sum of the squared entries).
+# - How large is the gradient in each block? We take that of `linear1` in its feed-forward (the
+#   root of the sum of the squared entries).
 # - Are the words of a text still different after each block? We take the mean cosine between two
 #   different words of a text, as in figure 1.
 #
@@ -1519,65 +1550,45 @@ def at_the_start(kind, seed):
 kinds = ("pre-norm", "post-norm", "no norms", "no residuals", "no residuals, no norms")
 started = {k: np.mean([at_the_start(k, s) for s in range(3)], axis=0) for k in kinds}  # (2, 12)
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 3.8))
-for (kind, (pulls, alike)), style in zip(started.items(), ("o-", "s--", "^-.", "x:", "v:")):
-    left.semilogy(range(1, 13), pulls, style, label=kind)
+for (kind, (sizes, alike)), style in zip(started.items(), ("o-", "s--", "^-.", "x:", "v:")):
+    left.semilogy(range(1, 13), sizes, style, label=kind)
     right.plot(range(1, 13), alike, style, label=kind)
-    print(f"{kind:22s} gradient, block 1 / block 12: {pulls[0] / pulls[-1]:7.1e}   "
+    print(f"{kind:22s} gradient, block 1 / block 12: {sizes[0] / sizes[-1]:7.1e}   "
           f"cosine of two words after block 12: {alike[-1]:.2f}")  # fmt: skip
 left.set(xlabel="block (12 is next to the answer)", ylabel="size of the gradient")
 right.set(xlabel="after block", ylabel="mean cosine of two words", ylim=(0, 1.05))
 right.legend(loc="lower left", bbox_to_anchor=(0.12, 0.48))
 figure.tight_layout()
-pulls, alike = started["no residuals"]
-assert 0.02 < pulls[0] / pulls[-1] < 0.5 and alike[-1] > 0.99
-pulls, alike = started["no residuals, no norms"]
-assert pulls[0] / pulls[-1] < 1e-9 and alike[-1] > 0.99
-assert all(0.3 < started[kind][0][0] / started[kind][0][-1] < 4 for kind in kinds[:3])
-assert all(started[kind][1][-1] < 0.9 for kind in kinds[:3])
+blocks = [1, 2, 4, 8, 12]
+rows = [[math.log10(sizes[b - 1]) for b in blocks] for sizes, _ in started.values()]
+cosine_rows = [[alike[b - 1] for b in blocks] for _, alike in started.values()]
 show(
     figure,
-    "Figure 3. Before training, random weights, mean of three seeds. Left: with residuals all "
-    "blocks feel about the same pull. Without them the first one feels about a tenth of the last; "
-    "without residuals and norms it feels nothing. Right: without residuals all words of a text "
-    "become the same vector within a few blocks, with norms or without. Do not conclude from the "
-    "left panel alone who will learn.",
+    "Figure 3. Before training, random weights, mean of three seeds. Left: with residuals the "
+    "gradients of all blocks are about equal. Without them that of the first is less than a tenth "
+    "of the last; without residuals and norms there is practically none. Right: without residuals "
+    "all words of a text point in the same direction after two blocks, with norms or without. Do "
+    "not conclude from the left panel alone who will learn.",
     "Two plots over 12 blocks. Left, gradient sizes on a log scale: nearly flat for pre-norm, "
     "post-norm and no norms; rising about tenfold for no residuals; rising from 1e-14 to 1e-2 "
     "without residuals and norms. Right, mean cosine of two words: without residuals it reaches 1 "
-    "within a few blocks, the others stay clearly below.",
+    "at the second block, the others stay clearly below.",
+    "log10 of the gradient's size\n\n"
+    + text_table(rows, kinds, [f"block {b}" for b in blocks], corner="stack")
+    + "\n\nmean cosine of two words\n\n"
+    + text_table(cosine_rows, kinds, [f"after block {b}" for b in blocks], corner="stack"),
 )
 
 # %% [markdown]
-# Gradients do vanish if residuals **and** norms are missing. With norms the loss still pulls on the
-# first block, although the residuals are missing. But then all words have become one vector, and
-# from that no block can give six different answers.
-
-# %% [markdown]
-# ### Short answer 3: `answer_depth`
+# At this depth gradients vanish only if residuals **and** norms are missing. With norms the first
+# block still gets a gradient. But without residuals all words have become alike, and from that no
+# block can give six different answers.
 #
-# Five stacks of 12 blocks learn to sort 6 digits, for 80 steps, with the high learning rate 0.01:
+# Now train: seven stacks of 12 blocks learn to sort 6 digits, 80 steps each. Four use the rate 0.01
+# of section 5: post-norm, post-norm with warm-up over the first 40 steps, pre-norm, and a stack
+# without norms. One is post-norm at 0.003. Two are post-norm without residuals, one at each rate.
 #
-# 1. post-norm
-# 2. post-norm, with warm-up over the first 40 steps
-# 3. pre-norm
-# 4. without any norm (residuals kept)
-# 5. without residual connections (post-norm kept)
-#
-# Predict before you run the next cell: which of them fail, and stay below half of the digits
-# right?
-#
-# - a) only 5
-# - b) 1 and 5
-# - c) 4 and 5
-# - d) all but 3
-
-# %% nbgrader={"grade": false, "grade_id": "answer_depth", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
-### BEGIN SOLUTION
-answer_depth = "b"
-### END SOLUTION
-
-# %% nbgrader={"grade": true, "grade_id": "test_answer_depth", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
-check_answer("answer_depth", answer_depth)
+# **Predict, then run.** Which of the seven learn?
 
 
 # %% tags=["demonstration"]
@@ -1596,52 +1607,89 @@ names = ("post-norm, rate 0.003", "post-norm, rate 0.01", "post-norm, rate 0.01,
 deep = {name: train_deep(name) for name in names}
 
 # %% tags=["demonstration", "nbval-ignore-output"]
-names = ("pre-norm, rate 0.01", "no norms, rate 0.01", "no residuals, rate 0.01")
+names = ("pre-norm, rate 0.01", "no norms, rate 0.01", "no residuals, rate 0.003",
+         "no residuals, rate 0.01")  # fmt: skip
 deep |= {name: train_deep(name) for name in names}
 
 # %% tags=["demonstration", "nbval-ignore-output"]
+texts = in_order(torch.randint(10, (20000, 6), generator=torch.Generator().manual_seed(1)))
+blind = F.one_hot(texts, 10).float().mean(0).amax(-1).mean().item()  # best without looking
 final = {name: right[-20:].mean() for name, right in deep.items()}
 for name, right in final.items():
     print(f"{name:31s} digits right, last 20 steps: {right:.2f}")
+print(f"{'most frequent digit of a place':31s} digits right: {blind:.2f}")
 figure, axes = plt.subplots(figsize=(7.4, 4.2))
-for (name, right), style in zip(deep.items(), ("-", "--", "-.", "-", ":", "--")):
+for (name, right), style in zip(deep.items(), ("-", "--", "-.", "-", ":", "-.", "--")):
     smooth = np.convolve(right, np.ones(10) / 10, "valid")  # mean over ten steps
     axes.plot(np.arange(len(smooth)) + 10, smooth, style, label=name, linewidth=2)
 axes.set(xlabel="step", ylabel="share of digits right", ylim=(0, 1))
-texts = in_order(torch.randint(10, (20000, 6), generator=torch.Generator().manual_seed(1)))
-blind = F.one_hot(texts, 10).float().mean(0).amax(-1).mean().item()  # best without looking
-axes.axhline(blind, color="grey", linewidth=1, label="most frequent digit of each position")
+axes.axhline(blind, color="grey", linewidth=1, label="most frequent digit of each place")
 axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1))
-works = [name for name in deep if name not in ("post-norm, rate 0.01", "no residuals, rate 0.01")]
-assert min(final[name] for name in works) > blind + 0.15
-assert final["post-norm, rate 0.01"] < blind + 0.1 and final["no residuals, rate 0.01"] < blind
+steps = range(20, 81, 20)
+rows = [[right[step - 20 : step].mean() for step in steps] for right in deep.values()]
 show(
     figure,
-    "Figure 4. Twelve blocks. Post-norm learns at the rate 0.003 and fails at 0.01, unless the "
-    "rate rises slowly. Pre-norm learns at 0.01 from the start, and so does a stack without any "
-    "norm. Without residual connections nothing is learned. Do not conclude that post-norm needs "
-    "warm-up: at an ordinary rate it does not. And one task with 80 steps says nothing about "
-    "models that train for months.",
-    "Accuracy over 80 steps for six stacks of 12 blocks. Post-norm at 0.003, post-norm at 0.01 "
-    "with warm-up, pre-norm and no norms rise to 0.6 and more. Post-norm at 0.01 without warm-up "
-    "and no residuals stay near 0.1 to 0.2.",
+    "Figure 4. Twelve blocks. Four stacks learn, three stay below the grey line: who always writes "
+    "the most frequent digit of each place, without looking at the text, does better. Do not "
+    "conclude anything about models that train for months: this is one task, 80 steps and one seed.",
+    "Accuracy over 80 steps for seven stacks of 12 blocks, and a grey line at 0.3. The table has "
+    "the numbers.",
+    text_table(rows, list(deep), [f"steps {s - 19} to {s}" for s in steps], corner="stack"),
 )
 
 # %% [markdown]
-# One claim is often repeated: "deep post-norm transformers do not train without warm-up". What we
-# measured:
+# ### Short answer 3: `answer_depth`
 #
-# - At a learning rate of 0.003 a post-norm stack of 12 blocks learns without warm-up.
-# - At 0.01 it fails. It is not slow, it is **stuck**: it does no better than one who does not
-#   look at the text and always says the most frequent digit of each position (the grey line).
-# - Warm-up over 40 steps mends it. Pre-norm does not need it.
-# - Norms are not what makes learning possible here. A stack **without norms** learned as well. The
-#   residual connection is what is needed.
+# Which sentence do figures 3 and 4 and their numbers support?
+#
+# - a) A deep post-norm stack needs warm-up in order to learn.
+# - b) Of the stacks that have residuals, post-norm is the most sensitive to a high learning rate.
+# - c) A deep stack needs norms in order to learn.
+# - d) Without residuals the stack fails because the rate 0.01 is too high for it.
+
+# %% nbgrader={"grade": false, "grade_id": "answer_depth", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+### BEGIN SOLUTION
+answer_depth = "b"
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_answer_depth", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+check_answer("answer_depth", answer_depth)
+
+# %% [markdown]
+# In numbers, all from one seed:
+#
+# - At 0.01 post-norm is not slow, it is **stuck**: 0.1 to 0.2, below the grey line (0.30). Warm-up
+#   helps, but not fully: about 0.7, with a dip when the full rate is reached. At 0.003 it is 0.9.
+# - Pre-norm learns at 0.01 from the first step: 0.9. A stack without norms also learns: 0.75.
 #
 # So **where the norm stands** decides how large the first steps may be. Xiong and others (2020)
 # explain it with the gradients of a new post-norm stack. In figure 3 the post-norm curve looks
 # harmless, so here the start alone does not tell the story: the failure comes in the first steps.
-#
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# What sections 1 to 8 say about the measurements, once more, for your machine.
+assert means["12 x replaced"] > 0.999
+assert means["  without neighbours"] < 0.7 and means["12 x added"] < 0.7
+assert by_place.max() < 0.25 and centre[9] - centre[0] > 3 and (centre.diff() > -0.3).all()
+assert hiding_leaves["far digits"] > 0.96 and hiding_leaves["as many at random"] < 0.9
+assert hiding_leaves["the right digit"] < 0.85
+assert written["block 1"] < 1.85 and written["block 2"] > 1.85
+assert two_blocks["attention"][0] < 0.55 and two_blocks["positions"][0] < 0.4
+assert min(two_blocks[part][0] for part in ("nothing", *parts)) > 0.9
+assert min(two_blocks[part][1] for part in ("nothing", "norms", "second block")) > 0.88
+assert max(two_blocks[part][1] for part in ("residuals", "feed-forward")) < 0.86
+assert facts["nothing"] > 0.85 and facts["feed-forward"] < 0.65 and facts["ReLU"] < 0.65
+ratio = {kind: sizes[0] / sizes[-1] for kind, (sizes, _) in started.items()}
+assert 0.02 < ratio["no residuals"] < 0.3 and ratio["no residuals, no norms"] < 1e-9
+assert all(0.3 < ratio[kind] < 4 and started[kind][1][-1] < 0.9 for kind in kinds[:3])
+assert all(started[kind][1][1] > 0.98 for kind in kinds[3:])
+stuck = ("post-norm, rate 0.01", "no residuals, rate 0.003", "no residuals, rate 0.01")
+assert max(final[name] for name in stuck) < blind
+assert min(final[name] for name in deep if name not in stuck) > blind + 0.15
+assert final["pre-norm, rate 0.01"] > final["no norms, rate 0.01"]
+assert final["post-norm, rate 0.003"] > final["post-norm, rate 0.01, warm-up"] + 0.1
+
+# %% [markdown]
 # ### Written answer: `written_block`
 #
 # In 5 to 8 sentences, for a friend who has read only the formula of the block (4 points):
@@ -1649,7 +1697,7 @@ show(
 # 1. What does the residual connection do, and which measurement of this lesson shows it?
 # 2. Post-norm or pre-norm: what is the difference on the residual path, and what did you measure
 #    with 12 blocks? Say at which learning rates.
-# 3. A friend writes: "I removed the feed-forward and the accuracy did not change. So
+# 3. A friend writes: "I removed the feed-forward and nine digits of ten are still right. So
 #    transformers do not need it." What do you answer?
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "written_block", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
@@ -1657,13 +1705,13 @@ show(
 # A residual connection adds a part's result to its input instead of replacing it. So a word stays
 # itself while it collects, and the gradient has a path through plus signs to the first block.
 # Twelve random attention layers without it made all words equal (figure 1), a new stack of 12
-# blocks without it does the same (figure 3), and such a stack learned nothing (figure 4). In
+# blocks without it does the same (figure 3), and such a stack learned nothing at either rate. In
 # post-norm the residual path passes through a norm after every part; in pre-norm only the input
 # of a part is normalised and the path itself has only sums. With 12 blocks post-norm learned at a
-# rate of 0.003 without warm-up, failed at 0.01, and learned at 0.01 with 40 steps of warm-up;
-# pre-norm learned at 0.01 without warm-up. To the friend: it depends on the task and on the
-# depth. Sorting with two blocks did not need the feed-forward either, but a table of random facts
-# did: without the feed-forward or without its ReLU much of it was wrong. One task on which a part
+# rate of 0.003 without warm-up, failed at 0.01, and learned at 0.01 with 40 steps of warm-up, but
+# less; pre-norm learned at 0.01 without warm-up. To the friend: it depends on the task, and on what
+# one counts. Digits stayed right, but fewer whole texts were; and of a table of random facts much
+# was wrong without the feed-forward or without its ReLU. One task on which a part
 # is not needed does not show that it is never needed.
 #
 # **Marking scheme** (4 points). 1 point: adds instead of replaces (words stay different, or a
@@ -1685,7 +1733,7 @@ def friends_block(n):
     mask = torch.tensor(causal_mask(n))  # line a: the mask of lesson 6, as it is
     block = TransformerBlock(16, 2, 32, norm_first=True)
     block.norm1 = nn.LayerNorm([n, 16])  # line b: torch's layer norm, "it is faster"
-    block.last_norm = nn.Identity()  # line c: no norm at the end
+    block.norm2 = LayerNorm(16, eps=1e-3)  # line c: a larger eps
     block.feed_forward = FeedForward(16, 128)  # line d: a wider feed-forward
     return block.double(), mask
 
@@ -1707,7 +1755,7 @@ def causal(block, mask):
 #
 # - a) line a: the mask is not turned around
 # - b) line b: this norm is not the norm of this lesson
-# - c) line c: a pre-norm block without a last norm
+# - c) line c: with this eps the variance is not exactly 1
 # - d) line d: the feed-forward was exchanged after the block was made
 
 # %% nbgrader={"grade": false, "grade_id": "answer_silent_bug", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
@@ -1756,10 +1804,10 @@ for name, layer in (
 #
 # | often said | what is right | where shown |
 # |---|---|---|
-# | "Post-norm needs warm-up." | At a high learning rate. At an ordinary one it does not. | section 8 |
-# | "Without norms nothing trains." | 12 blocks without norms learned; without residuals nothing did. | section 8 |
-# | "Without residuals gradients vanish." | Only if the norms are missing, too. What is lost is the difference between the words. | section 8 |
-# | "Every part is needed." | Two blocks sort without norms, residuals or feed-forward. | section 7 |
+# | "Deep post-norm stacks need warm-up." | At 0.01 it helped. At 0.003 it was not needed. | section 8 |
+# | "Without norms nothing trains." | 12 blocks without norms learned; without residuals they did not, at 0.01 or 0.003. | section 8 |
+# | "Without residuals gradients vanish." | In 12 blocks only if the norms are missing, too. What is lost is the difference between the words. | section 8 |
+# | "Every part is needed." | It depends on the task: two blocks sort without norms, and nine digits of ten without residuals or feed-forward. | section 7 |
 # | "Attention is where the parameters are." | With $d_{ff} = 4 d_{model}$ two thirds are in the feed-forward. | section 4 |
 # | "The feed-forward mixes words." | Each word by itself. Only attention mixes. | section 3 |
 # | "Layer norm makes features normal." | Mean 0 and variance 1, for one word; the shape of the distribution stays, and gamma and beta change it again. | section 2 |
