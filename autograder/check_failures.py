@@ -242,7 +242,8 @@ def known_mistake(evidence: Evidence | None) -> str:
         ]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return ""  # a damaged file costs the diagnosis, not the check
-    return " Or: ".join(found[:2]) if len(found) <= 2 else ""
+    different = list(dict.fromkeys(found))
+    return " Or: ".join(different) if len(different) <= 2 else ""
 
 
 @dataclass

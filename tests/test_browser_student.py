@@ -56,7 +56,6 @@ def test_a_student_is_told_the_mistake_mends_it_and_validates(tmp_path: Path) ->
         setup = cell(page, place["setup"])
         run(page, setup)
         expect(setup.locator(".jp-InputPrompt")).to_have_text("[1]:")
-        run(page, cell(page, place["given_softmax"]))
 
         page.get_by_role("tab", name="Table of Contents").click()
         headings = page.locator(".jp-TableOfContents-content")

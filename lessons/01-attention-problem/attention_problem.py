@@ -121,13 +121,13 @@ def rnn_hidden_states(X, W_x, W_h, h0=None):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_rnn_hidden_states", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
-# The example by hand: words 1, 0, 0; W_x = 1; W_h = 0.5.
-words = np.array([[1.0], [0.0], [0.0]])
+# The example by hand, but its last word is -2: words 1, 0, -2; W_x = 1; W_h = 0.5.
+words = np.array([[1.0], [0.0], [-2.0]])
 assert_close(
     rnn_hidden_states(words, np.array([[1.0]]), np.array([[0.5]])),
-    np.array([[0.76159416], [0.36339948], [0.17972621]]),
-    "The example by hand comes out differently. Does each state use the one before it, is tanh "
-    "taken of the whole sum, and is there one row for each word?",
+    np.array([[0.76159416], [0.36339948], [-0.94866868]]),
+    "The example by hand, with a last word of -2, comes out differently. Does each state use the "
+    "one before it, is tanh taken of the whole sum, and is there one row for each word?",
     atol=1e-7,
 )
 
@@ -488,7 +488,7 @@ assert copy_accuracy(short_only, 40)[0] < 0.5
 # wrong, so the price seems to grow fast. That rests on two lengths only.
 
 # %% [markdown]
-# ## 3. What does the last state still know?
+# ## 3. What still moves the last state?
 #
 # How much does the word at position $t$ move the last state $h_n$? Change $x_t$ a little and watch
 # $h_n$. For tiny changes, this is the matrix of derivatives, called the **Jacobian**:
@@ -557,12 +557,12 @@ def position_influence(X, W_x, W_h):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_position_influence", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
-# The example by hand: all words zero, so that tanh has slope 1.
-halving = position_influence(np.zeros((4, 1)), np.array([[2.0]]), np.array([[0.5]]))
+# The example by hand, but W_x = 3: all words zero, so that tanh has slope 1.
+halving = position_influence(np.zeros((4, 1)), np.array([[3.0]]), np.array([[0.5]]))
 assert_close(
     halving,
-    np.array([0.25, 0.5, 1.0, 2.0]),
-    "The example by hand comes out differently. The last position comes last and passes through "
+    np.array([0.375, 0.75, 1.5, 3.0]),
+    "The example by hand, with W_x = 3, comes out differently. The last position comes last and passes through "
     "no W_h at all; each step back multiplies by W_h once more.",
 )
 
@@ -844,13 +844,30 @@ def weighted_average(weights, values):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test_weighted_average", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
-# The example by hand.
 values = np.array([[2.0, 0.0], [9.0, 9.0], [6.0, 4.0]])  # (3, 2)
+assert_close(
+    weighted_average(np.array([1.0, 3.0]), values[:2]),
+    np.array([7.25, 6.75]),
+    "Weights 1 and 3: a quarter of the first value and three quarters of the second. Are the "
+    "weights divided by their sum, and does the sum run over the positions (not over the features "
+    "of a value)?",
+)
+assert_close(
+    weighted_average(np.array([1.0, 2.0, 1.0]), values),
+    np.array([6.5, 5.5]),
+    "Three values with weights 1, 2, 1 come out differently, although two come out right.",
+)
+# The example by hand.
 assert_close(
     weighted_average(np.array([1.0, 0.0, 3.0]), values),
     np.array([5.0, 3.0]),
-    "The example by hand comes out differently. Are the weights divided by their sum, and does the "
-    "sum run over the positions (not over the features of a value)?",
+    "The example by hand comes out differently. A weight of 0 means that this value is left out.",
+)
+assert_close(
+    weighted_average(np.array([1e-30, 0.0, 3e-30]), values),
+    np.array([5.0, 3.0]),
+    "The example by hand comes out differently when all its weights are tiny. Only their ratios "
+    "matter.",
 )
 assert_close(
     weighted_average(np.array([0.0, 0.5, 0.0]), values),
@@ -868,6 +885,13 @@ assert_close(
     "with the rows.",
 )
 
+# Two rows for three values: the first axes have different lengths.
+assert_close(
+    weighted_average(batch[:2], values),
+    np.array([[5.5, 4.5], [6.75, 5.25]]),
+    "Two rows of weights come out differently, although three come out right.",
+)
+
 # Two rows of weights, each with values of its own.
 assert_close(
     weighted_average(batch[:2], np.stack([values, values + 10.0])),  # values: (2, 3, 2)
@@ -878,6 +902,21 @@ assert_close(
 )
 with assert_raises(ValueError, "A negative weight is a ValueError."):
     weighted_average(np.array([1.0, -0.5, 3.0]), values)
+with assert_raises(ValueError, "A row of the batch that is all zero is a ValueError."):
+    weighted_average(np.array([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]), values)
+with assert_raises(ValueError, "One weight for three values is a ValueError."):
+    weighted_average(np.array([2.0]), values)
+
+
+@probe
+def weights_after_the_call(weights, values):
+    weighted_average(weights, values)
+    return weights
+
+
+weights = np.array([1.0, 0.0, 3.0])
+after = weights_after_the_call(weights.copy(), values)
+assert_equal(after, weights, "The caller's weights are other ones after the call.", name="weights")
 checks_passed("weighted_average")
 
 # %% nbgrader={"grade": true, "grade_id": "test_weighted_average_batches", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
@@ -1635,7 +1674,7 @@ check_answer("answer_bug", answer_bug)
 # | --- | --- | --- | --- |
 # | recurrent state | $h_t = \tanh(x_t W_x + h_{t-1} W_h)$ | `rnn_hidden_states(X, W_x, W_h)` | reads any length into `d_h` numbers |
 # | fixed context | $c = h_n$ | last row of the states | the bottleneck: the same `d_h` numbers for every length |
-# | influence | $\lVert \partial h_n / \partial x_t \rVert_F$ | `position_influence(X, W_x, W_h)` | what the last state still knows of position $t$ |
+# | influence | $\lVert \partial h_n / \partial x_t \rVert_F$ | `position_influence(X, W_x, W_h)` | how strongly position $t$ still moves the last state |
 # | weighted average | $\sum_j \frac{a_j}{\sum_i a_i} v_j$ | `weighted_average(weights, values)` | any number of states to one vector, smooth |
 # | context that looks everywhere | $c_t = \sum_j a_{tj} h_j$, weights new at each step $t$ | torch's function, for now | no single vector must hold all |
 #
@@ -1692,7 +1731,7 @@ check_answer("answer_bug", answer_bug)
 # * Bahdanau, Cho and Bengio (2015): the decoder that looks at all encoder states, and the first
 #   alignment maps for English and French.
 # * Luong, Pham and Manning (2015): dot products as scores, as torch's function used them here.
-# * Jain and Wallace (2019), Wiegreffe and Pinter (2019): for and against attention as explanation.
+# * Jain and Wallace (2019), Wiegreffe and Pinter (2019): against and for attention as explanation.
 #
 # ## What comes next
 #
@@ -1703,5 +1742,5 @@ check_answer("answer_bug", answer_bug)
 # 2. **weights** made from the scores: not negative, with sum 1;
 # 3. the **weighted average** of the values with these weights.
 #
-# You have built step 3. Lesson 2 builds the first two, beginning with something you know well: the
-# look-up in a dictionary.
+# You have built step 3. Lesson 2 builds the first two, and all three together, beginning with
+# something you know well: the look-up in a dictionary.

@@ -299,8 +299,9 @@ def position_influence(X, W_x, W_h):
 @misconception(
     "position_influence",
     "influence_last_first",
-    sentence="Your influences come in the order in which you walked back: the last position "
-    "first. Entry t belongs to position t.",
+    sentence="Your influences come in the wrong order: the first entry is the one that went "
+    "through the fewest matrices. Entry t belongs to position t, and the last position "
+    "is the one nearest to the last state.",
     seen="folklore",
 )
 def position_influence(X, W_x, W_h):
@@ -1133,3 +1134,924 @@ choice(
     "d",
     reason="The docstring promises one row for each sentence, and np.stack makes exactly that.",
 )
+
+# --- met in trials with typical wrong answers -------------------------------------------
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_first_word_never_read",
+    sentence="Your first word is never read: row 0 holds the start state, and the words enter "
+    "from the second on. Row t is the state after reading word t, from the first word "
+    "on; the start state is in no row.",
+    seen="a trial with typical wrong answers",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    H = np.zeros((len(X), W_h.shape[0]))
+    H[0] = 0 if h0 is None else h0
+    for t in range(1, len(X)):
+        H[t] = np.tanh(X[t] @ W_x + H[t - 1] @ W_h)
+    return H
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_returns_a_list",
+    sentence="You return a Python list of states. One NumPy array is asked for, with one row for "
+    "each word.",
+    seen="a trial with typical wrong answers",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
+    for x in X:
+        h = np.tanh(x @ W_x + h @ W_h)
+        H.append(h)
+    return H
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_returns_nothing",
+    sentence="Your function returns nothing. Is there a return at its end?",
+    seen="a trial with typical wrong answers",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    return None
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_matrices_on_the_left",
+    sentence="Both of your matrices are transposed, or stand on the left of the vectors, which "
+    "is the same. In this course vectors are rows and stand on the left of the matrices "
+    "as they are; with square ones nothing raises an error.",
+    seen="a trial with typical wrong answers",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
+    for x in X:
+        h = np.tanh(W_x @ x + W_h @ h)
+        H.append(h)
+    return np.array(H)
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_transposed_word_matrix",
+    sentence="Your W_x is transposed. In this course vectors are rows and stand on the left of "
+    "the matrix as it is; with a square one the mistake raises no error.",
+    seen="a trial with typical wrong answers",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
+    for x in X:
+        h = np.tanh(W_x @ x + h @ W_h)
+        H.append(h)
+    return np.array(H)
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_state_never_updated",
+    sentence="Your states do not depend on the words before: each is made from its own word "
+    "alone. The old state has to enter the new one, or the network has no memory.",
+    seen="a trial with typical wrong answers",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h = np.zeros(W_h.shape[0]) if h0 is None else h0
+    return np.tanh(X @ W_x + h @ W_h)
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_tanh_of_word_only",
+    sentence="Your tanh covers only the part from the word; the part from the old state is added "
+    "outside. It is taken of the whole sum.",
+    seen="a trial with typical wrong answers",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
+    for x in X:
+        h = np.tanh(x @ W_x) + h @ W_h
+        H.append(h)
+    return np.array(H)
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_tanh_of_each_part",
+    sentence="You take tanh of the two parts and add them. It is taken once, of the whole sum.",
+    seen="a trial with typical wrong answers",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
+    for x in X:
+        h = np.tanh(x @ W_x) + np.tanh(h @ W_h)
+        H.append(h)
+    return np.array(H)
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_sigmoid",
+    sentence="You squeeze with the sigmoid, whose values lie between 0 and 1. The formula has "
+    "tanh, from -1 to 1.",
+    seen="a trial with typical wrong answers",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
+    for x in X:
+        h = 1 / (1 + np.exp(-(x @ W_x + h @ W_h)))
+        H.append(h)
+    return np.array(H)
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_relu",
+    sentence="You squeeze with max(0, .), the ReLU. The formula has tanh, from -1 to 1.",
+    seen="a trial with typical wrong answers",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
+    for x in X:
+        h = np.maximum(x @ W_x + h @ W_h, 0)
+        H.append(h)
+    return np.array(H)
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_no_start_state",
+    sentence="When no start state is given, h0 is None, and None cannot be multiplied by a "
+    "matrix. The network then starts from zeros.",
+    seen="a trial with typical wrong answers",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h, H = h0, []
+    for x in X:
+        h = np.tanh(x @ W_x + h @ W_h)
+        H.append(h)
+    return np.array(H)
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_no_start_state_transposed",
+    sentence="When no start state is given, h0 is None, and None cannot be multiplied by a "
+    "matrix. The network then starts from zeros.",
+    seen="a trial with typical wrong answers",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    return np.tanh(X @ W_x + np.dot(h0, W_h))
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_torch_tanh",
+    sentence="You mix torch and NumPy: the arguments are NumPy arrays, and torch's functions do "
+    "not take them. np.tanh does.",
+    seen="a trial with typical wrong answers",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h, H = torch.zeros(W_h.shape[0]) if h0 is None else h0, []
+    for x in X:
+        h = torch.tanh(x @ W_x + h @ W_h)
+        H.append(h)
+    return torch.stack(H)
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_torch_tanh_of_an_array",
+    sentence="You mix torch and NumPy: the arguments are NumPy arrays, and torch's functions do "
+    "not take them. np.tanh does.",
+    seen="a trial with typical wrong answers",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h = np.zeros(W_h.shape[0]) if h0 is None else h0
+    return torch.tanh(X @ W_x + h @ W_h)
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_start_state_of_d_in",
+    sentence="Your start state is as long as a word, d_in. It is a state, of length d_h. With "
+    "square matrices the two are equal, and nothing tells you.",
+    seen="a trial with typical wrong answers",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h, H = np.zeros(X.shape[1]) if h0 is None else h0, []
+    for x in X:
+        h = np.tanh(x @ W_x + h @ W_h)
+        H.append(h)
+    return np.array(H)
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_array_like_x",
+    sentence="The array that collects your states has the shape of X. A state has d_h numbers, a "
+    "word d_in; the result is (n, d_h).",
+    seen="a trial with typical wrong answers",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, np.zeros_like(X)
+    for t in range(len(X)):
+        H[t] = h = np.tanh(X[t] @ W_x + h @ W_h)
+    return H
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_last_word_never_read",
+    sentence="Your loop stops one word too early: the last row is still zero. There are n words, "
+    "with the indices 0 to n - 1.",
+    seen="a trial with typical wrong answers",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, np.zeros((len(X), W_h.shape[0]))
+    for t in range(len(X) - 1):
+        H[t] = h = np.tanh(X[t] @ W_x + h @ W_h)
+    return H
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_returns_in_the_loop",
+    sentence="You return after the first word. The return belongs after the loop.",
+    seen="a trial with typical wrong answers",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h = np.zeros(W_h.shape[0]) if h0 is None else h0
+    return np.tanh(X[:1] @ W_x + h @ W_h)
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_states_as_columns",
+    sentence="Your states are the columns of the result. One row for each word is asked for: (n, "
+    "d_h).",
+    seen="a trial with typical wrong answers",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
+    for x in X:
+        h = np.tanh(x @ W_x + h @ W_h)
+        H.append(h)
+    return np.array(H).T
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_states_in_one_row",
+    sentence="Your states stand one after the other in a single axis. One row for each word is "
+    "asked for: (n, d_h).",
+    seen="a trial with typical wrong answers",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
+    for x in X:
+        h = np.tanh(x @ W_x + h @ W_h)
+        H.append(h)
+    return np.concatenate(H)
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_extra_axis",
+    sentence="Each of your states is a matrix of one row, so the result has an axis too many. It "
+    "is (n, d_h).",
+    seen="a trial with typical wrong answers",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h, H = np.zeros((1, W_h.shape[0])) if h0 is None else h0[None], []
+    for x in X:
+        h = np.tanh(x @ W_x + h @ W_h)
+        H.append(h)
+    return np.array(H)
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_matrices_exchanged",
+    sentence="You have exchanged the matrices: the word goes through W_x, the old state through "
+    "W_h.",
+    seen="a trial with typical wrong answers",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
+    for x in X:
+        h = np.tanh(x @ W_h + h @ W_x)
+        H.append(h)
+    return np.array(H)
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_start_state_at_every_word",
+    sentence="Every word of yours meets the start state again. It is the state before the first "
+    "word only; after that each state uses the one before it.",
+    seen="a trial with typical wrong answers",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h, H = np.zeros(W_h.shape[0]), []
+    for x in X:
+        h = np.tanh(x @ W_x + h @ W_h + (0 if h0 is None else h0 @ W_h))
+        H.append(h)
+    return np.array(H)
+
+
+@misconception(
+    "position_influence",
+    "influence_without_slope_of_own_state",
+    sentence="The slope of the word's own state is missing from your chain. The word reaches "
+    "that state through tanh too, so the product has one slope for each state on the "
+    "way, the first and the last included.",
+    seen="a trial with typical wrong answers",
+)
+def position_influence(X, W_x, W_h):
+    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
+    for h in H[::-1]:
+        result.append(np.linalg.norm(J @ W_x.T))
+        J = (J * (1 - h**2)) @ W_h.T
+    return np.array(result[::-1])
+
+
+@misconception(
+    "position_influence",
+    "influence_without_slope_of_last_state",
+    sentence="The slope of the last state is missing from your chain: every way ends in that "
+    "state, through its tanh. The product has one slope for each state on the way, the "
+    "last included.",
+    seen="a trial with typical wrong answers",
+)
+def position_influence(X, W_x, W_h):
+    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
+    H[-1] = 0
+    for h in H[::-1]:
+        J = J * (1 - h**2)
+        result.append(np.linalg.norm(J @ W_x.T))
+        J = J @ W_h.T
+    return np.array(result[::-1])
+
+
+@misconception(
+    "position_influence",
+    "influence_without_w_x",
+    sentence="You measure the influence of the states, not of the words: the way from the word "
+    "into its state, through W_x, is missing.",
+    seen="a trial with typical wrong answers",
+)
+def position_influence(X, W_x, W_h):
+    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
+    for h in H[::-1]:
+        J = J * (1 - h**2)
+        result.append(np.linalg.norm(J))
+        J = J @ W_h.T
+    return np.array(result[::-1])
+
+
+@misconception(
+    "position_influence",
+    "influence_w_x_not_turned_over",
+    sentence="Your W_x stands as it is; in the Jacobian it is transposed. Where it is square no "
+    "error tells you.",
+    seen="a trial with typical wrong answers",
+)
+def position_influence(X, W_x, W_h):
+    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
+    for h in H[::-1]:
+        J = J * (1 - h**2)
+        result.append(np.linalg.norm(J @ W_x))
+        J = J @ W_h.T
+    return np.array(result[::-1])
+
+
+@misconception(
+    "position_influence",
+    "influence_no_matrix_turned_over",
+    sentence="Neither of your matrices is transposed. In the Jacobian both are, because vectors "
+    "are rows in this course. Where they are square no error tells you.",
+    seen="a trial with typical wrong answers",
+)
+def position_influence(X, W_x, W_h):
+    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
+    for h in H[::-1]:
+        J = J * (1 - h**2)
+        result.append(np.linalg.norm(J @ W_x))
+        J = J @ W_h
+    return np.array(result[::-1])
+
+
+@misconception(
+    "position_influence",
+    "influence_sum_of_absolute_values",
+    sentence="You add up the absolute values. The Frobenius norm is the root of the sum of the "
+    "squares.",
+    seen="a trial with typical wrong answers",
+)
+def position_influence(X, W_x, W_h):
+    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
+    for h in H[::-1]:
+        J = J * (1 - h**2)
+        result.append(np.abs(J @ W_x.T).sum())
+        J = J @ W_h.T
+    return np.array(result[::-1])
+
+
+@misconception(
+    "position_influence",
+    "influence_square_outside",
+    sentence="You square the difference, (1 - h)**2. The slope of tanh is 1 minus the square of "
+    "the state.",
+    seen="a trial with typical wrong answers",
+)
+def position_influence(X, W_x, W_h):
+    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
+    for h in H[::-1]:
+        J = J * (1 - h) ** 2
+        result.append(np.linalg.norm(J @ W_x.T))
+        J = J @ W_h.T
+    return np.array(result[::-1])
+
+
+@misconception(
+    "position_influence",
+    "influence_slope_plus",
+    sentence="Your slope of tanh is 1 + h**2. It is 1 minus the square of the state: tanh grows "
+    "more slowly away from zero.",
+    seen="a trial with typical wrong answers",
+)
+def position_influence(X, W_x, W_h):
+    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
+    for h in H[::-1]:
+        J = J * (1 + h**2)
+        result.append(np.linalg.norm(J @ W_x.T))
+        J = J @ W_h.T
+    return np.array(result[::-1])
+
+
+@misconception(
+    "position_influence",
+    "influence_slope_of_sigmoid",
+    sentence="Your slope is h (1 - h), that of the sigmoid. The states come from tanh, whose "
+    "slope is 1 minus the square of the state.",
+    seen="a trial with typical wrong answers",
+)
+def position_influence(X, W_x, W_h):
+    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
+    for h in H[::-1]:
+        J = J * h * (1 - h)
+        result.append(np.linalg.norm(J @ W_x.T))
+        J = J @ W_h.T
+    return np.array(result[::-1])
+
+
+@misconception(
+    "position_influence",
+    "influence_slope_of_the_words",
+    sentence="Your slopes are made from the words. The slope of tanh at a position is made from "
+    "the state there.",
+    seen="a trial with typical wrong answers",
+)
+def position_influence(X, W_x, W_h):
+    J, result = np.eye(W_h.shape[0]), []
+    for x in X[::-1]:
+        J = J * (1 - np.tanh(x @ W_x) ** 2)
+        result.append(np.linalg.norm(J @ W_x.T))
+        J = J @ W_h.T
+    return np.array(result[::-1])
+
+
+@misconception(
+    "position_influence",
+    "influence_slope_of_the_state_before",
+    sentence="Your slopes belong to the state before. The slope at position t is made from the "
+    "state after reading word t.",
+    seen="a trial with typical wrong answers",
+)
+def position_influence(X, W_x, W_h):
+    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
+    for h in [*H[-2::-1], np.zeros(W_h.shape[0])]:
+        J = J * (1 - h**2)
+        result.append(np.linalg.norm(J @ W_x.T))
+        J = J @ W_h.T
+    return np.array(result[::-1])
+
+
+@misconception(
+    "position_influence",
+    "influence_array_like_x",
+    sentence="The array that collects your influences has the shape of X. There is one number "
+    "for each position: (n,).",
+    seen="a trial with typical wrong answers",
+)
+def position_influence(X, W_x, W_h):
+    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), np.zeros_like(X)
+    for t in reversed(range(len(X))):
+        J = J * (1 - H[t] ** 2)
+        result[t] = np.linalg.norm(J @ W_x.T)
+        J = J @ W_h.T
+    return result
+
+
+@misconception(
+    "position_influence",
+    "influence_slope_as_a_vector",
+    sentence="`@` with the vector of slopes adds up over the state: a number remains of the "
+    "matrix. Each D_s is a diagonal matrix; it scales the columns and adds up nothing.",
+    seen="a trial with typical wrong answers",
+)
+def position_influence(X, W_x, W_h):
+    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
+    for h in H[::-1]:
+        J = J @ (1 - h**2)
+        result.append(np.linalg.norm(J @ W_x.T))
+        J = J @ W_h.T
+    return np.array(result[::-1])
+
+
+@misconception(
+    "position_influence",
+    "influence_returns_a_list",
+    sentence="You return a Python list. One NumPy array is asked for.",
+    seen="a trial with typical wrong answers",
+)
+def position_influence(X, W_x, W_h):
+    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
+    for h in H[::-1]:
+        J = J * (1 - h**2)
+        result.append(float(np.linalg.norm(J @ W_x.T)))
+        J = J @ W_h.T
+    return result[::-1]
+
+
+@misconception(
+    "position_influence",
+    "influence_returns_nothing",
+    sentence="Your function returns nothing. Is there a return at its end?",
+    seen="a trial with typical wrong answers",
+)
+def position_influence(X, W_x, W_h):
+    return None
+
+
+@misconception(
+    "position_influence",
+    "influence_forwards",
+    sentence="Your influences come in the wrong order: the first entry is the one that went "
+    "through the fewest matrices. Entry t belongs to position t, and the last position "
+    "is the one nearest to the last state.",
+    seen="a trial with typical wrong answers",
+)
+def position_influence(X, W_x, W_h):
+    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
+    for h in H:
+        J = J * (1 - h**2)
+        result.append(np.linalg.norm(J @ W_x.T))
+        J = J @ W_h.T
+    return np.array(result)
+
+
+@misconception(
+    "weighted_average",
+    "average_sum_over_the_first_axis",
+    sentence="Your sum runs over the first axis. That is the positions for one row of weights, "
+    "and the batch for several. Positions are axis -2 of the values: count from the "
+    "end.",
+    seen="a trial with typical wrong answers",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
+        raise ValueError
+    if not weights.any(-1).all():
+        raise ValueError
+    return ((weights / weights.sum(-1, keepdims=True))[..., None] * values).sum(0)
+
+
+@misconception(
+    "weighted_average",
+    "average_by_np_average",
+    sentence="np.average takes weights of the shape of the values, or of one axis of them. It "
+    "does not broadcast a batch of weights against shared values.",
+    seen="a trial with typical wrong answers",
+)
+def weighted_average(weights, values):
+    if (weights < 0).any() or not weights.any(-1).all():
+        raise ValueError
+    return np.average(values, axis=-2, weights=weights)
+
+
+@misconception(
+    "weighted_average",
+    "average_by_np_average_first_axis",
+    sentence="np.average takes weights of the shape of the values, or of one axis of them. It "
+    "does not broadcast a batch of weights against shared values.",
+    seen="a trial with typical wrong answers",
+)
+def weighted_average(weights, values):
+    if (weights < 0).any() or not weights.any(-1).all():
+        raise ValueError
+    return np.average(values, axis=0, weights=weights)
+
+
+@misconception(
+    "weighted_average",
+    "average_weights_meet_the_features",
+    sentence="weights * values lines up the axes from the right, so the weights meet the "
+    "features. They belong to the positions, axis -2 of the values: the weights need "
+    "one more axis, of length 1, at their end.",
+    seen="a trial with typical wrong answers",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
+        raise ValueError
+    if not weights.any(-1).all():
+        raise ValueError
+    return ((weights / weights.sum(-1, keepdims=True)) * values).sum(-2)
+
+
+@misconception(
+    "weighted_average",
+    "average_divides_by_the_number",
+    sentence="You divide by the number of weights. Divide by their sum: the weights then sum to "
+    "1, whatever their size.",
+    seen="a trial with typical wrong answers",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
+        raise ValueError
+    if not weights.any(-1).all():
+        raise ValueError
+    return np.einsum("...n,...nd->...d", weights / weights.shape[-1], values)
+
+
+@misconception(
+    "weighted_average",
+    "average_divides_by_the_largest",
+    sentence="You divide by the largest weight. Divide by the sum of the row: the weights then "
+    "sum to 1.",
+    seen="a trial with typical wrong answers",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
+        raise ValueError
+    if not weights.any(-1).all():
+        raise ValueError
+    return np.einsum("...n,...nd->...d", weights / weights.max(-1, keepdims=True), values)
+
+
+@misconception(
+    "weighted_average",
+    "average_by_norm",
+    sentence="You divide by the length of the row, the root of the sum of squares. Divide by the "
+    "sum: the weights then sum to 1.",
+    seen="a trial with typical wrong answers",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
+        raise ValueError
+    if not weights.any(-1).all():
+        raise ValueError
+    w = weights / np.linalg.norm(weights, axis=-1, keepdims=True)
+    return np.einsum("...n,...nd->...d", w, values)
+
+
+@misconception(
+    "weighted_average",
+    "average_by_np_dot",
+    sentence="A plain matrix product of weights and values is right for one row; with a batch, "
+    "NumPy takes the batch for rows of a matrix and every row meets every batch "
+    "element.",
+    seen="a trial with typical wrong answers",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
+        raise ValueError
+    if not weights.any(-1).all():
+        raise ValueError
+    return np.dot(weights / weights.sum(-1, keepdims=True), values)
+
+
+@misconception(
+    "weighted_average",
+    "average_divided_without_keepdims",
+    sentence="The sums lose their axis, so for a batch the division does not line up with the "
+    "rows.",
+    seen="a trial with typical wrong answers",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
+        raise ValueError
+    if not weights.any(-1).all():
+        raise ValueError
+    return np.einsum("...n,...nd->...d", weights, values) / weights.sum(-1)
+
+
+@misconception(
+    "weighted_average",
+    "average_einsum_of_one_row",
+    sentence="Your function takes at most one leading axis. Any number is allowed, and those of "
+    "the two arguments broadcast.",
+    seen="a trial with typical wrong answers",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
+        raise ValueError
+    if not weights.any(-1).all():
+        raise ValueError
+    return np.einsum("n,nd->d", weights / weights.sum(-1, keepdims=True), values)
+
+
+@misconception(
+    "weighted_average",
+    "average_axis_at_place_1",
+    sentence="The new axis stands right after the first one, which is the end only for one row "
+    "of weights. With a batch it must still be the last: count from the end.",
+    seen="a trial with typical wrong answers",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
+        raise ValueError
+    if not weights.any(-1).all():
+        raise ValueError
+    w = weights / weights.sum(-1, keepdims=True)
+    return (w[:, None] * values).sum(-2)
+
+
+@misconception(
+    "weighted_average",
+    "average_axis_at_place_1_first_axis",
+    sentence="The new axis stands right after the first one, which is the end only for one row "
+    "of weights. With a batch it must still be the last: count from the end.",
+    seen="a trial with typical wrong answers",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
+        raise ValueError
+    if not weights.any(-1).all():
+        raise ValueError
+    w = weights / weights.sum(-1, keepdims=True)
+    return (w[:, None] * values).sum(0)
+
+
+@misconception(
+    "weighted_average",
+    "average_lengths_of_features",
+    sentence="You compare the number of weights with the number of features. It has to be the "
+    "number of positions, axis -2 of the values.",
+    seen="a trial with typical wrong answers",
+)
+def weighted_average(weights, values):
+    if weights.shape[-1] != values.shape[-1] or (weights < 0).any():
+        raise ValueError
+    if not weights.any(-1).all():
+        raise ValueError
+    return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
+
+
+@misconception(
+    "weighted_average",
+    "average_returns_nothing",
+    sentence="Your function returns nothing. Is there a return at its end?",
+    seen="a trial with typical wrong answers",
+)
+def weighted_average(weights, values):
+    return None
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_state_added",
+    sentence="You add the old state to the new one. The old state enters inside tanh only, "
+    "through W_h.",
+    seen="a trial with typical wrong answers",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
+    for x in X:
+        h = h + np.tanh(x @ W_x + h @ W_h)
+        H.append(h)
+    return np.array(H)
+
+
+@misconception(
+    "rnn_hidden_states",
+    "rnn_start_state_for_first",
+    sentence="Your first word is never read: row 0 holds the start state, and the words enter "
+    "from the second on. Row t is the state after reading word t, from the first word "
+    "on; the start state is in no row.",
+    seen="a trial with typical wrong answers",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    H = [np.tanh(X[0] @ W_x) if h0 is None else h0]
+    for x in X[1:]:
+        H.append(np.tanh(x @ W_x + H[-1] @ W_h))
+    return np.array(H)
+
+
+
+@misconception(
+    "position_influence",
+    "influence_slope_of_later_state",
+    sentence="Matrix and slope of each link are exchanged. On the way from one state to the next "
+    "the matrix comes first, then the tanh of the next state: the slope stands on the "
+    "left of the matrix.",
+    seen="a trial with typical wrong answers",
+)
+def position_influence(X, W_x, W_h):
+    H, result = rnn_hidden_states(X, W_x, W_h), []
+    for t in range(len(X)):
+        J = (1 - H[t] ** 2)[:, None] * W_x.T
+        for h in H[t + 1 :]:
+            J = W_h.T @ ((1 - h**2)[:, None] * J)
+        result.append(np.linalg.norm(J))
+    return np.array(result)
+
+
+@misconception(
+    "position_influence",
+    "influence_largest_entry",
+    sentence="You take the largest entry. The Frobenius norm is the root of the sum of the "
+    "squares of all entries.",
+    seen="a trial with typical wrong answers",
+)
+def position_influence(X, W_x, W_h):
+    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
+    for h in H[::-1]:
+        J = J * (1 - h**2)
+        result.append(np.abs(J @ W_x.T).max())
+        J = J @ W_h.T
+    return np.array(result[::-1])
+
+
+@misconception(
+    "position_influence",
+    "influence_root_of_the_slope",
+    sentence="Your slope is the root of 1 - h**2. The slope of tanh is 1 - h**2 itself.",
+    seen="a trial with typical wrong answers",
+)
+def position_influence(X, W_x, W_h):
+    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
+    for h in H[::-1]:
+        J = J * np.sqrt(1 - h**2)
+        result.append(np.linalg.norm(J @ W_x.T))
+        J = J @ W_h.T
+    return np.array(result[::-1])
+
+
+@misconception(
+    "position_influence",
+    "influence_first_left_out",
+    sentence="Your loop stops before the first position: its influence stays 0. Positions have "
+    "the indices n - 1 down to 0.",
+    seen="a trial with typical wrong answers",
+)
+def position_influence(X, W_x, W_h):
+    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), [0.0]
+    for h in H[:0:-1]:
+        J = J * (1 - h**2)
+        result.insert(1, np.linalg.norm(J @ W_x.T))
+        J = J @ W_h.T
+    return np.array(result)
+
+
+@misconception(
+    "weighted_average",
+    "average_loop_over_rows",
+    sentence="Your function takes at most one leading axis. Any number is allowed, and those of "
+    "the two arguments broadcast.",
+    seen="a trial with typical wrong answers",
+)
+def weighted_average(weights, values):
+    if (weights < 0).any() or not weights.any(-1).all():
+        raise ValueError
+    total = np.zeros(values.shape[-1])
+    for w, value in zip(weights, values):
+        total += w * value
+    return total / weights.sum()
+
+
+@misconception(
+    "weighted_average",
+    "average_einsum_of_rows",
+    sentence="Your formula names the axes of a batch of rows. Without a batch there is one axis "
+    "less, with two batch axes one more: leading axes are written as three dots.",
+    seen="a trial with typical wrong answers",
+)
+def weighted_average(weights, values):
+    if (weights < 0).any() or not weights.any(-1).all():
+        raise ValueError
+    return np.einsum("bn,nd->bd", weights / weights.sum(-1, keepdims=True), values)
+
+
+@misconception(
+    "weighted_average",
+    "average_and_weights",
+    sentence="You return the average and the weights. Only the average is asked for.",
+    seen="a trial with typical wrong answers",
+)
+def weighted_average(weights, values):
+    w = weights / weights.sum(-1, keepdims=True)
+    return np.einsum("...n,...nd->...d", w, values), w

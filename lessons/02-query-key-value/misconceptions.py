@@ -37,7 +37,7 @@ def similarity_scores(query, keys):
     "similarity_scores",
     "scaled_by_root_d",
     sentence="Your scores are divided by the root of d. That scale belongs to lesson 3; here the "
-    "plain dot product is asked for, and the temperature is the only scale.",
+    "plain dot product is asked for.",
     seen="Vaswani and others 2017, one lesson too early",
 )
 def similarity_scores(query, keys):
@@ -624,7 +624,8 @@ def soft_lookup(query, keys, values, temperature=1.0):
 @misconception(
     "soft_lookup",
     "temperature_ignored",
-    sentence="The temperature has no effect in your code.",
+    sentence="The temperature has no effect on your weights. It decides how the weight is "
+    "spread: it acts on the scores, before the softmax.",
     seen="folklore",
 )
 def soft_lookup(query, keys, values, temperature=1.0):
@@ -791,7 +792,8 @@ def soft_lookup(query, keys, values, temperature=1.0):
 @misconception(
     "soft_lookup",
     "scores_in_place_of_weights",
-    sentence="The second result is the scores, before the softmax. The weights are asked for.",
+    sentence="The second result is the scores: the softmax is missing, or you return what goes "
+    "into it. The weights are asked for.",
     seen="folklore",
 )
 def soft_lookup(query, keys, values, temperature=1.0):
@@ -1127,3 +1129,787 @@ choice(
     "d",
     reason="(batch, n_q, n) @ (batch, n, d_v) is one matrix product per sentence. Nothing mixes.",
 )
+
+# --- met in trials with typical wrong answers -------------------------------------------
+
+
+@misconception(
+    "similarity_scores",
+    "softmax_already",
+    sentence="Your scores are already weights: they went through a softmax. Here the plain dot "
+    "products are asked for; the softmax is an exercise of its own.",
+    seen="a trial with typical wrong answers",
+)
+def similarity_scores(query, keys):
+    scores = (keys @ query[..., None])[..., 0]
+    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+@misconception(
+    "similarity_scores",
+    "sum_over_axis_1",
+    sentence="Your sum runs over axis 1. That is the features for one query, and the keys for "
+    "several. The features are always the last axis: count from the end.",
+    seen="a trial with typical wrong answers",
+)
+def similarity_scores(query, keys):
+    return 1.0 * (query[..., None, :] * keys).sum(axis=1)
+
+
+@misconception(
+    "similarity_scores",
+    "keys_as_rows",
+    sentence="Your result has one row for each key. It has one row for each query: the axis of "
+    "the keys comes last.",
+    seen="a trial with typical wrong answers",
+)
+def similarity_scores(query, keys):
+    return 1.0 * np.inner(keys, query)
+
+
+@misconception(
+    "similarity_scores",
+    "loop_over_whole_queries",
+    sentence="Your code serves one query. With batch axes the matrix product takes the wrong "
+    "axis of the query as features. Leading axes of query and keys must broadcast.",
+    seen="a trial with typical wrong answers",
+)
+def similarity_scores(query, keys):
+    return np.array([1.0 * (query * key).sum() for key in keys])
+
+
+@misconception(
+    "similarity_scores",
+    "loop_over_dots",
+    sentence="Your code serves one query. With batch axes the matrix product takes the wrong "
+    "axis of the query as features. Leading axes of query and keys must broadcast.",
+    seen="a trial with typical wrong answers",
+)
+def similarity_scores(query, keys):
+    return np.array([1.0 * np.dot(key, query) for key in keys])
+
+
+@misconception(
+    "similarity_scores",
+    "last_axis_kept",
+    sentence="Your scores have an axis of length 1 at their end, from the column that you made "
+    "of the query. One score for each key: the shape is (..., n).",
+    seen="a trial with typical wrong answers",
+)
+def similarity_scores(query, keys):
+    return 1.0 * keys @ query[..., None]
+
+
+@misconception(
+    "similarity_scores",
+    "summed_axis_kept",
+    sentence="Your scores have an axis of length 1 at their end, from the column that you made "
+    "of the query. One score for each key: the shape is (..., n).",
+    seen="a trial with typical wrong answers",
+)
+def similarity_scores(query, keys):
+    return (1.0 * query[..., None, :] * keys).sum(axis=-1, keepdims=True)
+
+
+@misconception(
+    "similarity_scores",
+    "torch_tensor",
+    sentence="You return a torch tensor. This exercise asks for a NumPy array.",
+    seen="a trial with typical wrong answers",
+)
+def similarity_scores(query, keys):
+    return torch.tensor((keys @ query[..., None])[..., 0])
+
+
+@misconception(
+    "similarity_scores",
+    "two_rows_of_names",
+    sentence="Your code knows exactly one batch axis or none. Any number of leading axes is "
+    "allowed.",
+    seen="a trial with typical wrong answers",
+)
+def similarity_scores(query, keys):
+    return 1.0 * np.einsum("id,jd->ij", query, keys)
+
+
+@misconception(
+    "similarity_scores",
+    "axis_after_the_features",
+    sentence="Your new axis makes the features of the query meet the axis of the keys. It "
+    "belongs before the features, as the last axis but one, so that feature meets "
+    "feature.",
+    seen="a trial with typical wrong answers",
+)
+def similarity_scores(query, keys):
+    return 1.0 * (query[:, None] * keys).sum(axis=-1)
+
+
+@misconception(
+    "similarity_scores",
+    "axis_at_the_end",
+    sentence="Your new axis makes the features of the query meet the axis of the keys. It "
+    "belongs before the features, as the last axis but one, so that feature meets "
+    "feature.",
+    seen="a trial with typical wrong answers",
+)
+def similarity_scores(query, keys):
+    return 1.0 * (query[..., None] * keys).sum(axis=-1)
+
+
+@misconception(
+    "similarity_scores",
+    "a_list",
+    sentence="You return a Python list. A NumPy array is asked for.",
+    seen="a trial with typical wrong answers",
+)
+def similarity_scores(query, keys):
+    return [float(np.dot(query, key)) for key in keys]
+
+
+@misconception(
+    "similarity_scores",
+    "a_list_of_array_scalars",
+    sentence="You return a Python list. A NumPy array is asked for.",
+    seen="a trial with typical wrong answers",
+)
+def similarity_scores(query, keys):
+    return [np.dot(query, key) for key in keys]
+
+
+@misconception(
+    "similarity_scores",
+    "keys_not_turned_over",
+    sentence="A product of query and keys pairs the last axis of the query with the last but one "
+    "of the keys, and there the keys have n. The features of both have to meet.",
+    seen="a trial with typical wrong answers",
+)
+def similarity_scores(query, keys):
+    return 1.0 * np.dot(query, keys)
+
+
+@misconception(
+    "similarity_scores",
+    "keys_not_turned_over_matmul",
+    sentence="A product of query and keys pairs the last axis of the query with the last but one "
+    "of the keys, and there the keys have n. The features of both have to meet.",
+    seen="a trial with typical wrong answers",
+)
+def similarity_scores(query, keys):
+    return 1.0 * (query @ keys)
+
+
+@misconception(
+    "similarity_scores",
+    "returns_nothing",
+    sentence="Your function returns nothing. Is there a return at its end?",
+    seen="a trial with typical wrong answers",
+)
+def similarity_scores(query, keys):
+    return None
+
+
+@misconception(
+    "softmax",
+    "without_max_nan",
+    sentence="Your softmax overflows: e to the power of 1e4 is inf, and inf / inf is NaN. A "
+    "number that is the same along the axis cancels, so you may choose it.",
+    seen="a trial with typical wrong answers",
+)
+def softmax(x, axis=-1):
+    e = np.exp(x)
+    return e / e.sum(axis=axis, keepdims=True)
+
+
+@misconception(
+    "softmax",
+    "without_max_nan_to_num",
+    sentence="Your softmax overflows: e to the power of 1e4 is inf, and inf / inf is NaN. A "
+    "number that is the same along the axis cancels, so you may choose it.",
+    seen="a trial with typical wrong answers",
+)
+def softmax(x, axis=-1):
+    e = np.exp(x)
+    return np.nan_to_num(e / e.sum(axis=axis, keepdims=True))
+
+
+@misconception(
+    "softmax",
+    "max_of_the_whole_array_nan",
+    sentence="You subtract the largest score of the whole array. In a row far below it every "
+    "exponential becomes 0, and the row has no weights left. Each row needs its own "
+    "maximum.",
+    seen="a trial with typical wrong answers",
+)
+def softmax(x, axis=-1):
+    if np.isneginf(x).all():
+        return np.zeros(x.shape)
+    e = np.exp(x - x.max())
+    return e / e.sum(axis=axis, keepdims=True)
+
+
+@misconception(
+    "softmax",
+    "adds_the_maximum",
+    sentence="You add the maximum. Subtract it: the largest power is then 1, and nothing "
+    "overflows.",
+    seen="a trial with typical wrong answers",
+)
+def softmax(x, axis=-1):
+    e = np.exp(x + x.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)
+
+
+@misconception(
+    "softmax",
+    "subtracts_the_mean",
+    sentence="You subtract the mean. Scores far above it still overflow; what has to be "
+    "subtracted is the largest of the row.",
+    seen="a trial with typical wrong answers",
+)
+def softmax(x, axis=-1):
+    e = np.exp(x - x.mean(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)
+
+
+@misconception(
+    "softmax",
+    "subtracts_the_smallest",
+    sentence="You subtract the smallest score of the row. Then all exponents are positive, and "
+    "the large ones overflow; what has to be subtracted is the largest.",
+    seen="a trial with typical wrong answers",
+)
+def softmax(x, axis=-1):
+    e = np.exp(x - x.min(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)
+
+
+@misconception(
+    "softmax",
+    "sum_axis_not_kept",
+    sentence="The reduced axis is not kept, so the division broadcasts the wrong way: an error "
+    "for most shapes, and for square ones wrong weights without a word.",
+    seen="a trial with typical wrong answers",
+)
+def softmax(x, axis=-1):
+    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis)
+
+
+@misconception(
+    "softmax",
+    "sum_axis_not_kept_without_max",
+    sentence="The reduced axis is not kept, so the division broadcasts the wrong way: an error "
+    "for most shapes, and for square ones wrong weights without a word.",
+    seen="a trial with typical wrong answers",
+)
+def softmax(x, axis=-1):
+    return np.exp(x) / np.exp(x).sum(axis=axis)
+
+
+@misconception(
+    "softmax",
+    "max_axis_not_kept",
+    sentence="The reduced axis is not kept, so the division broadcasts the wrong way: an error "
+    "for most shapes, and for square ones wrong weights without a word.",
+    seen="a trial with typical wrong answers",
+)
+def softmax(x, axis=-1):
+    e = np.exp(x - x.max(axis=axis))
+    return e / e.sum(axis=axis, keepdims=True)
+
+
+@misconception(
+    "softmax",
+    "over_all_entries_with_row_maximum",
+    sentence="You divide by the sum of the whole array. The weights of each row must sum to 1.",
+    seen="a trial with typical wrong answers",
+)
+def softmax(x, axis=-1):
+    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    return e / e.sum()
+
+
+@misconception(
+    "softmax",
+    "torch_tensor",
+    sentence="You return a torch tensor. This exercise asks for a NumPy array.",
+    seen="a trial with typical wrong answers",
+)
+def softmax(x, axis=-1):
+    return torch.softmax(torch.tensor(x), axis)
+
+
+@misconception(
+    "softmax",
+    "torch_on_an_array",
+    sentence="torch's softmax wants a tensor, and x is a NumPy array. The exercise asks for "
+    "NumPy: exp, a sum, a division.",
+    seen="a trial with typical wrong answers",
+)
+def softmax(x, axis=-1):
+    return torch.nn.functional.softmax(x, dim=axis)
+
+
+@misconception(
+    "softmax",
+    "torch_on_an_array_function",
+    sentence="torch's softmax wants a tensor, and x is a NumPy array. The exercise asks for "
+    "NumPy: exp, a sum, a division.",
+    seen="a trial with typical wrong answers",
+)
+def softmax(x, axis=-1):
+    return torch.softmax(x, dim=axis)
+
+
+@misconception(
+    "softmax",
+    "torch_exp_of_an_array",
+    sentence="torch's softmax wants a tensor, and x is a NumPy array. The exercise asks for "
+    "NumPy: exp, a sum, a division.",
+    seen="a trial with typical wrong answers",
+)
+def softmax(x, axis=-1):
+    return torch.exp(x)
+
+
+@misconception(
+    "softmax",
+    "axis_inserted_for_two_axes",
+    sentence="[:, None] puts the lost axis back for arrays of two axes only. x may have any "
+    "number of them, one included: let max and sum keep their axis.",
+    seen="a trial with typical wrong answers",
+)
+def softmax(x, axis=-1):
+    e = np.exp(x - x.max(axis=axis)[:, None])
+    return e / e.sum(axis=axis)[:, None]
+
+
+@misconception(
+    "softmax",
+    "rows_of_a_matrix_only",
+    sentence="Your loop goes through the rows of a matrix. x may have any number of axes, one "
+    "included, and the softmax runs along axis.",
+    seen="a trial with typical wrong answers",
+)
+def softmax(x, axis=-1):
+    e = np.array([np.exp(row - row.max()) / np.exp(row - row.max()).sum() for row in x])
+    return e
+
+
+@misconception(
+    "softmax",
+    "maximum_above_only",
+    sentence="You subtract the maximum in the numerator and not in the sum below. It cancels "
+    "only when both have it.",
+    seen="a trial with typical wrong answers",
+)
+def softmax(x, axis=-1):
+    return np.exp(x - x.max(axis=axis, keepdims=True)) / np.exp(x).sum(axis=axis, keepdims=True)
+
+
+@misconception(
+    "softmax",
+    "maximum_below_only",
+    sentence="You subtract the maximum in the sum below and not in the numerator. It cancels "
+    "only when both have it.",
+    seen="a trial with typical wrong answers",
+)
+def softmax(x, axis=-1):
+    return np.exp(x) / np.exp(x - x.max(axis=axis, keepdims=True)).sum(axis=axis, keepdims=True)
+
+
+@misconception(
+    "softmax",
+    "maximum_of_the_columns",
+    sentence="Your maximum runs along the first axis. Within a row every score must lose the "
+    "same number, or the weights change: the maximum is taken along axis, as the sum "
+    "is.",
+    seen="a trial with typical wrong answers",
+)
+def softmax(x, axis=-1):
+    e = np.exp(x - x.max(axis=0))
+    return e / e.sum(axis=axis, keepdims=True)
+
+
+@misconception(
+    "softmax",
+    "sum_over_the_first_axis",
+    sentence="Your sum runs along the first axis. It runs along axis, so that each row sums to "
+    "1.",
+    seen="a trial with typical wrong answers",
+)
+def softmax(x, axis=-1):
+    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=0)
+
+
+@misconception(
+    "softmax",
+    "minus_the_scores",
+    sentence="Your exponent has the wrong sign: the largest score gets the smallest weight. "
+    "Subtract the maximum from the scores, not the scores from the maximum.",
+    seen="a trial with typical wrong answers",
+)
+def softmax(x, axis=-1):
+    e = np.exp(x.max(axis=axis, keepdims=True) - x)
+    return e / e.sum(axis=axis, keepdims=True)
+
+
+@misconception(
+    "softmax",
+    "minus_the_scores_from_zero",
+    sentence="Your exponent has the wrong sign: the largest score gets the smallest weight. "
+    "Subtract the maximum from the scores, not the scores from the maximum.",
+    seen="a trial with typical wrong answers",
+)
+def softmax(x, axis=-1):
+    return np.exp(-x) / np.exp(-x).sum(axis=axis, keepdims=True)
+
+
+@misconception(
+    "softmax",
+    "returns_nothing",
+    sentence="Your function returns nothing. Is there a return at its end?",
+    seen="a trial with typical wrong answers",
+)
+def softmax(x, axis=-1):
+    return None
+
+
+@misconception(
+    "softmax",
+    "whole_array_refused_as_masked",
+    sentence="A row that is all -inf becomes NaN: -inf minus -inf is not 0. Such a row has "
+    "nothing to look at and gets zeros.",
+    seen="a trial with typical wrong answers",
+)
+def softmax(x, axis=-1):
+    if np.isneginf(x).all():
+        return np.zeros_like(x)
+    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)
+
+
+@misconception(
+    "softmax",
+    "any_minus_infinity_gives_zeros",
+    sentence="You give zeros to a whole row as soon as one of its scores is -inf. Only that key "
+    "is forbidden; the others share the weight.",
+    seen="a trial with typical wrong answers",
+)
+def softmax(x, axis=-1):
+    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    w = e / e.sum(axis=axis, keepdims=True)
+    return np.where(np.isneginf(x).any(axis=axis, keepdims=True), 0.0, w)
+
+
+@misconception(
+    "soft_lookup",
+    "answer_axis_kept",
+    sentence="The axis that you inserted to make the weights a matrix is still in the answer. "
+    "Its shape is (..., d_v).",
+    seen="a trial with typical wrong answers",
+)
+def soft_lookup(query, keys, values, temperature=1.0):
+    if temperature <= 0:
+        raise ValueError
+    weights = softmax(similarity_scores(query, keys) / temperature)
+    return weights[..., None, :] @ values, weights
+
+
+@misconception(
+    "soft_lookup",
+    "value_of_the_best_key",
+    sentence="You return the value of the best key alone. A soft look-up averages all values.",
+    seen="a trial with typical wrong answers",
+)
+def soft_lookup(query, keys, values, temperature=1.0):
+    if temperature <= 0:
+        raise ValueError
+    weights = softmax(similarity_scores(query, keys) / temperature)
+    return values[weights.argmax(-1)], weights
+
+
+@misconception(
+    "soft_lookup",
+    "sum_over_the_features",
+    sentence="Your sum runs over the features of the weighted values. It runs over the keys, "
+    "axis -2, and an answer as long as a value remains.",
+    seen="a trial with typical wrong answers",
+)
+def soft_lookup(query, keys, values, temperature=1.0):
+    if temperature <= 0:
+        raise ValueError
+    weights = softmax(similarity_scores(query, keys) / temperature)
+    return (weights[..., None] * values).sum(-1), weights
+
+
+@misconception(
+    "soft_lookup",
+    "sum_over_the_first_axis",
+    sentence="Your sum runs over the first axis, which is the queries here. It runs over the "
+    "keys, axis -2 of the weighted values.",
+    seen="a trial with typical wrong answers",
+)
+def soft_lookup(query, keys, values, temperature=1.0):
+    if temperature <= 0:
+        raise ValueError
+    weights = softmax(similarity_scores(query, keys) / temperature)
+    return (weights[..., None] * values).sum(0), weights
+
+
+@misconception(
+    "soft_lookup",
+    "weights_meet_the_features",
+    sentence="weights * values lines up the axes from the right, so the weights meet the "
+    "features of the values. They belong to the keys: the weights need one more axis, "
+    "of length 1, at their end.",
+    seen="a trial with typical wrong answers",
+)
+def soft_lookup(query, keys, values, temperature=1.0):
+    if temperature <= 0:
+        raise ValueError
+    weights = softmax(similarity_scores(query, keys) / temperature)
+    return (weights * values).sum(-2), weights
+
+
+@misconception(
+    "soft_lookup",
+    "values_at_the_left",
+    sentence="`values @ weights` pairs the features of the values with the queries. The weights "
+    "stand on the left: each row of them weighs the rows of the values.",
+    seen="a trial with typical wrong answers",
+)
+def soft_lookup(query, keys, values, temperature=1.0):
+    if temperature <= 0:
+        raise ValueError
+    weights = softmax(similarity_scores(query, keys) / temperature)
+    return values @ weights, weights
+
+
+@misconception(
+    "soft_lookup",
+    "temperature_as_the_axis",
+    sentence="You hand the temperature to softmax as its second argument, and that is the axis. "
+    "Divide the scores by it before.",
+    seen="a trial with typical wrong answers",
+)
+def soft_lookup(query, keys, values, temperature=1.0):
+    weights = softmax(similarity_scores(query, keys), temperature)
+    return (weights[..., None, :] @ values)[..., 0, :], weights
+
+
+@misconception(
+    "soft_lookup",
+    "temperature_twice",
+    sentence="You divide twice by the temperature: query and keys by it each. The scores are "
+    "then divided by its square.",
+    seen="a trial with typical wrong answers",
+)
+def soft_lookup(query, keys, values, temperature=1.0):
+    if temperature <= 0:
+        raise ValueError
+    weights = softmax(similarity_scores(query, keys) / temperature / temperature)
+    return (weights[..., None, :] @ values)[..., 0, :], weights
+
+
+@misconception(
+    "soft_lookup",
+    "refuses_below_1",
+    sentence="You refuse temperatures that are small but allowed. Everything above 0 is allowed.",
+    seen="a trial with typical wrong answers",
+)
+def soft_lookup(query, keys, values, temperature=1.0):
+    if temperature < 1:
+        raise ValueError
+    weights = softmax(similarity_scores(query, keys) / temperature)
+    return (weights[..., None, :] @ values)[..., 0, :], weights
+
+
+@misconception(
+    "soft_lookup",
+    "values_by_np_dot",
+    sentence="`weights @ values` is right for values without batch axes. With them, the batch "
+    "axis of the weights is taken for a row of a matrix.",
+    seen="a trial with typical wrong answers",
+)
+def soft_lookup(query, keys, values, temperature=1.0):
+    if temperature <= 0:
+        raise ValueError
+    weights = softmax(similarity_scores(query, keys) / temperature)
+    return np.dot(weights, values), weights
+
+
+@misconception(
+    "soft_lookup",
+    "answer_divided",
+    sentence="The temperature has no effect on your weights. It decides how the weight is "
+    "spread: it acts on the scores, before the softmax.",
+    seen="a trial with typical wrong answers",
+)
+def soft_lookup(query, keys, values, temperature=1.0):
+    if temperature <= 0:
+        raise ValueError
+    weights = softmax(similarity_scores(query, keys))
+    return (weights[..., None, :] @ values)[..., 0, :] / temperature, weights
+
+
+@misconception(
+    "soft_lookup",
+    "no_softmax",
+    sentence="The second result is the scores: the softmax is missing, or you return what goes "
+    "into it. The weights are asked for.",
+    seen="a trial with typical wrong answers",
+)
+def soft_lookup(query, keys, values, temperature=1.0):
+    if temperature <= 0:
+        raise ValueError
+    weights = similarity_scores(query, keys) / temperature
+    return (weights[..., None, :] @ values)[..., 0, :], weights
+
+
+@misconception(
+    "soft_lookup",
+    "temperature_on_the_weights_and_again",
+    sentence="You apply softmax twice. Once is enough: weights that go through it again become "
+    "nearly even.",
+    seen="a trial with typical wrong answers",
+)
+def soft_lookup(query, keys, values, temperature=1.0):
+    if temperature <= 0:
+        raise ValueError
+    weights = softmax(softmax(similarity_scores(query, keys) / temperature))
+    return (weights[..., None, :] @ values)[..., 0, :], weights
+
+
+@misconception(
+    "soft_lookup",
+    "returns_nothing",
+    sentence="Your function returns nothing. Is there a return at its end?",
+    seen="a trial with typical wrong answers",
+)
+def soft_lookup(query, keys, values, temperature=1.0):
+    return None
+
+
+@misconception(
+    "similarity_scores",
+    "vdot",
+    sentence="Your code serves one query. With batch axes the matrix product takes the wrong "
+    "axis of the query as features. Leading axes of query and keys must broadcast.",
+    seen="a trial with typical wrong answers",
+)
+def similarity_scores(query, keys):
+    return np.array([1.0 * np.vdot(query, key) for key in keys])
+
+
+@misconception(
+    "similarity_scores",
+    "cosine_with_epsilon",
+    sentence="Your scores are cosines: both lengths are divided away. The plain dot product is "
+    "asked for, in which a long key is loud and a long query is decided.",
+    seen="a trial with typical wrong answers",
+)
+def similarity_scores(query, keys):
+    query = query / (np.linalg.norm(query, axis=-1, keepdims=True) + 1e-8)
+    keys = keys / (np.linalg.norm(keys, axis=-1, keepdims=True) + 1e-8)
+    return (keys @ query[..., None])[..., 0]
+
+
+@misconception(
+    "similarity_scores",
+    "negative_squared_distance",
+    sentence="Your score is minus the squared distance of query and key. The dot product is "
+    "asked for: multiply feature by feature and add up.",
+    seen="a trial with typical wrong answers",
+)
+def similarity_scores(query, keys):
+    return -((query[..., None, :] - keys) ** 2).sum(axis=-1) * 1.0
+
+
+@misconception(
+    "softmax",
+    "largest_absolute_value",
+    sentence="You subtract the largest absolute value. In a row of very negative scores every "
+    "exponential then becomes 0. Subtract the largest score itself, which may be "
+    "negative.",
+    seen="a trial with typical wrong answers",
+)
+def softmax(x, axis=-1):
+    e = np.exp(x - np.abs(x).max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)
+
+
+@misconception(
+    "softmax",
+    "no_exponential_after_the_shift",
+    sentence="There is no exponential in your softmax: you divide the shifted scores by their "
+    "sum.",
+    seen="a trial with typical wrong answers",
+)
+def softmax(x, axis=-1):
+    x = x - x.max(axis=axis, keepdims=True)
+    return x / x.sum(axis=axis, keepdims=True)
+
+
+@misconception(
+    "soft_lookup",
+    "weights_turned_over",
+    sentence="Your weights are transposed before the product. One row of weights for each query "
+    "stands on the left of the values as it is.",
+    seen="a trial with typical wrong answers",
+)
+def soft_lookup(query, keys, values, temperature=1.0):
+    weights = softmax(similarity_scores(query, keys) / temperature)
+    return weights.T @ values, weights
+
+
+@misconception(
+    "soft_lookup",
+    "formula_of_rows",
+    sentence="Your formula names its axes and so knows one batch axis at most. Any number of "
+    "leading axes is allowed, in each of the three arguments.",
+    seen="a trial with typical wrong answers",
+)
+def soft_lookup(query, keys, values, temperature=1.0):
+    weights = softmax(similarity_scores(query, keys) / temperature)
+    return np.einsum("bn,nd->bd", weights, values), weights
+
+
+@misconception(
+    "soft_lookup",
+    "axis_at_place_1",
+    sentence="Your new axis makes the weights meet the features of the values. They belong to "
+    "the keys: the axis of length 1 stands at the end of the weights.",
+    seen="a trial with typical wrong answers",
+)
+def soft_lookup(query, keys, values, temperature=1.0):
+    weights = softmax(similarity_scores(query, keys) / temperature)
+    return (weights[:, None] * values).sum(-2), weights
+
+
+@misconception(
+    "soft_lookup",
+    "softmax_axis_1",
+    sentence="Your softmax runs over axis 1. That is the keys for several queries, and does not "
+    "exist for one query alone. Count from the end.",
+    seen="a trial with typical wrong answers",
+)
+def soft_lookup(query, keys, values, temperature=1.0):
+    if temperature <= 0:
+        raise ValueError
+    weights = softmax(similarity_scores(query, keys) / temperature, axis=1)
+    return (weights[..., None, :] @ values)[..., 0, :], weights
+
+
+@misconception(
+    "soft_lookup",
+    "power_of_the_weights",
+    sentence="You raise the weights to the power 1/T, and they no longer sum to 1. Divide the "
+    "scores by the temperature, before the softmax.",
+    seen="a trial with typical wrong answers",
+)
+def soft_lookup(query, keys, values, temperature=1.0):
+    weights = softmax(similarity_scores(query, keys)) ** (1 / temperature)
+    return (weights[..., None, :] @ values)[..., 0, :], weights

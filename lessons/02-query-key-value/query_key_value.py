@@ -60,8 +60,8 @@ for word in ("cat", "kitten"):
 # but nearly does not count. A person would answer "chat, more or less".
 #
 # Our aim is a **soft** dictionary. It compares the query with *every* key, gives each key a weight
-# between 0 and 1, and answers with the weighted average of the values. Three steps, and each one
-# is an exercise of this lesson:
+# between 0 and 1, and answers with the weighted average of the values. Three steps. You know the
+# third as lesson 1's `weighted_average`; here you build the first two, then all three together:
 #
 # | step | question | exercise |
 # | --- | --- | --- |
@@ -181,6 +181,11 @@ assert_close(
     np.array([[5.0, -1.0], [0.0, 2.0]]),
     "A batch of two: query (2, d) and keys (2, n, d) give (2, n). Each query meets the keys of its "
     "own batch.",
+)
+assert_close(
+    similarity_scores(np.array([2, -1]), np.array([[3, 1], [0, 4], [1, 1]])),
+    np.array([5.0, -4.0, 1.0]),
+    "Whole numbers give floating scores.",
 )
 checks_passed("similarity_scores")
 
@@ -334,7 +339,8 @@ with np.errstate(over="ignore"):  # silence the warning: the result itself tells
 # One more thing will be needed soon. A score of $-\infty$ will mean "this key may not be looked
 # at", since $e^{-\infty} = 0$. In lesson 3 masks write such scores. What if *all* keys of a row
 # are forbidden? The formula says 0/0. We decide here: such a row gets the weight 0 everywhere. It
-# has nothing to look at, and a NaN would spread to every number computed from it.
+# has nothing to look at, and a NaN would spread to every number computed from it. (Lesson 1's
+# `weighted_average` refused weights that are all 0; attention has to live with them.)
 #
 # ### Exercise: `softmax`
 #
@@ -395,10 +401,15 @@ assert_close(
     "By hand: the powers of e are 1 and 3, so the weights are 1/4 and 3/4.",
 )
 assert_close(
-    softmax(np.array([[1e4, 1e4, -1e4], [-1e4, -2e4, -1e4]])),
-    np.array([[0.5, 0.5, 0.0], [0.5, 0.0, 0.5]]),
-    "Scores of 1e4 and -1e4: in each row the two largest share the weight. Does exp overflow in "
-    "the first row, or vanish in the second?",
+    softmax(np.array([[1e4, 1e4, -1e4], [-1e4, -2e4, -1e4], [400.0, 400.0, -400.0]])),
+    np.array([[0.5, 0.5, 0.0], [0.5, 0.0, 0.5], [0.5, 0.5, 0.0]]),
+    "Scores of 1e4, -1e4 and 400: in each row the two largest share the weight. Does exp overflow in "
+    "the first row, or vanish in another?",
+)
+assert_close(
+    softmax(np.array([[1.0, -np.inf, 1.0], [-np.inf, -np.inf, -np.inf]])),
+    np.array([[0.5, 0.0, 0.5], [0.0, 0.0, 0.0]]),
+    "A score of -inf gets no weight, and a row that is all -inf has no weight at all.",
 )
 checks_passed("softmax")
 
@@ -709,7 +720,7 @@ rng = check_rng()
 query, keys = rng.normal(size=(3, 5)), rng.normal(size=(4, 5))  # d = 5, n = 4
 values = rng.normal(size=(4, 2))  # d_v = 2
 result = soft_lookup(query, keys, values)
-how_many = len(result) if isinstance(result, (tuple, list)) else 1
+how_many = len(result) if isinstance(result, (tuple, list)) else int(result is not None)
 assert_equal(how_many, 2, "Return the answer and the weights.", name="the number of results")
 value, weights = result
 assert_equal(
@@ -749,6 +760,17 @@ assert_close(
     "values of its own batch.",
     name="the answer",
 )
+value, _ = soft_lookup(query[0], keys[0], values[0])
+assert_close(
+    value,
+    F.scaled_dot_product_attention(q[0], k[0], v[0], scale=1.0)[0].numpy(),
+    "One query alone: query (d,), keys (n, d), values (n, d_v).",
+    name="the answer",
+)
+with assert_raises(ValueError, "A temperature of 0 is a ValueError."):
+    soft_lookup(query, keys, values, temperature=0)
+with assert_raises(ValueError, "A temperature of -1 is a ValueError."):
+    soft_lookup(query, keys, values, temperature=-1)
 checks_passed("soft_lookup")
 
 # %% nbgrader={"grade": true, "grade_id": "test_soft_lookup_temperature", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}

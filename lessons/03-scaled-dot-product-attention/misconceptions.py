@@ -128,23 +128,14 @@ def dot_product_variance(d_k, num_pairs, rng):
     return float(np.var(np.sum(q * q, axis=-1)))
 
 
-@misconception(
-    "dot_product_variance",
-    "variance_no_sum",
-    sentence="Your variance is near 1 for every d_k. Either the products q_i k_i are not added up,"
-    " or the scores are divided by the square root of d_k before they are measured. "
-    "Measure the whole dot product, before any scale.",
-    seen="folklore",
-)
-def dot_product_variance(d_k, num_pairs, rng):
-    q, k = rng.standard_normal((2, num_pairs, d_k))
-    return float(np.var(q * k))
-
 
 @misconception(
     "dot_product_variance",
     "variance_sum_over_pairs",
-    sentence="Your sum runs over the pairs and not over the d_k entries of a vector.",
+    sentence="With d_k = 1 your variance is 0, because one number is all that is left. Either "
+    "your sum runs over the pairs, and not over the d_k entries of a vector; or you "
+    "draw a single number: in rng.normal(a, b) a is the mean and b the standard "
+    "deviation, not a shape.",
     seen="folklore",
 )
 def dot_product_variance(d_k, num_pairs, rng):
@@ -507,8 +498,8 @@ def scaled_dot_product_attention(Q, K, V, mask=None):
 @misconception(
     "scaled_dot_product_attention",
     "attention_nan_rows",
-    sentence="A query that may attend to nothing gives NaN: its softmax is 0 / 0. Its weights and "
-    "its output should be 0.",
+    sentence="A query that may attend to nothing gives NaN: its row is 0 / 0, divided by a sum "
+    "of 0. Its weights and its output should be 0.",
     seen="torch issues: nn.MultiheadAttention on fully padded rows",
 )
 def scaled_dot_product_attention(Q, K, V, mask=None):
@@ -888,7 +879,7 @@ def padding_mask(lengths, n_k):
 @misconception(
     "padding_mask",
     "padding_floats",
-    sentence="The mask holds the numbers 1.0 and 0.0. It should be boolean: a number would be "
+    sentence="The mask holds the numbers 1 and 0. It should be boolean: a number would be "
     "added to scores or used as an index by other code.",
     seen="Hugging Face attention masks",
 )
@@ -1392,32 +1383,6 @@ def scaled_dot_product_attention(Q, K, V, mask=None):
     return w @ V, w
 
 
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_no_scale_and_mask_inverted",
-    sentence="Two mistakes at once. The scores are plain dot products, without the scale that "
-    "keeps their standard deviation near 1. And the mask hides where it is True; in "
-    "this course True means: may attend.",
-    seen="a composition of two",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2)
-    w = softmax(s if mask is None else np.where(mask, -np.inf, s))
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_over_queries_and_mask_inverted",
-    sentence="Two mistakes at once. The softmax runs over the queries: the weights sum to 1 "
-    "down each column. And the mask hides where it is True; in this course True "
-    "means: may attend.",
-    seen="a composition of two",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-    w = softmax(s if mask is None else np.where(mask, -np.inf, s), axis=-2)
-    return w @ V, w
 
 
 @misconception(
@@ -1434,32 +1399,779 @@ def torch_scaled_dot_product_attention(Q, K, V, mask=None):
     w = w if mask is None else w * mask
     return w @ V, w
 
+# --- met in trials with typical wrong answers -------------------------------------------
+
+
+@misconception(
+    "dot_product_variance",
+    "variance_mean",
+    sentence="You return the mean of the scores, which is near 0. The exercise asks for their "
+    "variance.",
+    seen="a trial with typical wrong answers",
+)
+def dot_product_variance(d_k, num_pairs, rng):
+    q, k = rng.standard_normal((2, num_pairs, d_k))
+    return float(np.mean(np.sum(q * k, axis=-1)))
+
+
+@misconception(
+    "dot_product_variance",
+    "variance_mean_over_d_k",
+    sentence="You average over the d_k products. A dot product adds them up: the mean is d_k "
+    "times smaller, and its variance d_k squared times.",
+    seen="a trial with typical wrong answers",
+)
+def dot_product_variance(d_k, num_pairs, rng):
+    q, k = rng.standard_normal((2, num_pairs, d_k))
+    return float(np.var(np.mean(q * k, axis=-1)))
+
+
+@misconception(
+    "dot_product_variance",
+    "variance_of_each_feature",
+    sentence="You return an array, one variance for each feature. One number is asked for: add "
+    "up over the features first, then take the variance over the pairs.",
+    seen="a trial with typical wrong answers",
+)
+def dot_product_variance(d_k, num_pairs, rng):
+    q, k = rng.standard_normal((2, num_pairs, d_k))
+    return np.var(q * k, axis=0)
+
+
+@misconception(
+    "dot_product_variance",
+    "variance_of_each_pair",
+    sentence="You return an array, one number for each pair. One number is asked for: the "
+    "variance of the dot products over the pairs.",
+    seen="a trial with typical wrong answers",
+)
+def dot_product_variance(d_k, num_pairs, rng):
+    q, k = rng.standard_normal((2, num_pairs, d_k))
+    return np.var(q * k, axis=-1)
+
+
+@misconception(
+    "dot_product_variance",
+    "variance_scores_returned",
+    sentence="You return the dot products themselves. One number is asked for: their variance.",
+    seen="a trial with typical wrong answers",
+)
+def dot_product_variance(d_k, num_pairs, rng):
+    q, k = rng.standard_normal((2, num_pairs, d_k))
+    return np.sum(q * k, axis=-1)
+
+
+@misconception(
+    "dot_product_variance",
+    "variance_list_of_scores",
+    sentence="You return the dot products themselves. One number is asked for: their variance.",
+    seen="a trial with typical wrong answers",
+)
+def dot_product_variance(d_k, num_pairs, rng):
+    return [rng.standard_normal(d_k) @ rng.standard_normal(d_k) for _ in range(num_pairs)]
+
+
+@misconception(
+    "dot_product_variance",
+    "variance_returns_nothing",
+    sentence="Your function returns nothing. Is there a return at its end?",
+    seen="a trial with typical wrong answers",
+)
+def dot_product_variance(d_k, num_pairs, rng):
+    return None
+
+
+@misconception(
+    "dot_product_variance",
+    "variance_of_one_number",
+    sentence="With d_k = 1 your variance is 0, because one number is all that is left. Either "
+    "your sum runs over the pairs, and not over the d_k entries of a vector; or you "
+    "draw a single number: in rng.normal(a, b) a is the mean and b the standard "
+    "deviation, not a shape.",
+    seen="a trial with typical wrong answers",
+)
+def dot_product_variance(d_k, num_pairs, rng):
+    return 0.0
+
+
+@misconception(
+    "dot_product_variance",
+    "variance_shape_of_mean_and_deviation",
+    sentence="With d_k = 1 your variance is 0, because one number is all that is left. Either "
+    "your sum runs over the pairs, and not over the d_k entries of a vector; or you "
+    "draw a single number: in rng.normal(a, b) a is the mean and b the standard "
+    "deviation, not a shape.",
+    seen="a trial with typical wrong answers",
+)
+def dot_product_variance(d_k, num_pairs, rng):
+    return float(np.var(rng.normal(num_pairs, d_k) * rng.normal(num_pairs, d_k)))
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_minus_1e9_where_true",
+    sentence="Your mask hides where it is True. In this course True means: may attend. "
+    "nn.MultiheadAttention has it the other way round.",
+    seen="a trial with typical wrong answers",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+    w = softmax(s if mask is None else s + mask * -1e9)
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_multiplies_by_the_root",
+    sentence="You multiply by the square root of d_k. Divide by it: the scores are too large "
+    "already, not too small.",
+    seen="a trial with typical wrong answers",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) * math.sqrt(Q.shape[-1])
+    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_scale_of_n_q",
+    sentence="The scale is made from the number of queries. A score is a sum over the features "
+    "of a query, so the scale depends on their number.",
+    seen="a trial with typical wrong answers",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-2])
+    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_truth_of_the_mask",
+    sentence="You ask an array whether it is true, which NumPy refuses. To see whether there is "
+    "a mask, compare it with None; ~mask turns each of its entries over.",
+    seen="a trial with typical wrong answers",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+    w = softmax(np.where(mask, s, -np.inf) if mask else s)
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_0_times_infinity",
+    sentence="You multiply a mask by infinity, and 0 times infinity is NaN. Choose between the "
+    "score and minus infinity; do not compute with it.",
+    seen="a trial with typical wrong answers",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+    w = softmax(s if mask is None else s + (1 - mask) * -np.inf)
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_transpose_of_torch",
+    sentence="The last two axes of K are not exchanged in your product: the features of Q have "
+    "to meet those of K. (NumPy's transpose(-2, -1) is not torch's: it wants the new "
+    "order of all axes. np.swapaxes exchanges two.)",
+    seen="a trial with typical wrong answers",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ K.transpose(-2, -1) / math.sqrt(Q.shape[-1])
+    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_keys_not_turned_over",
+    sentence="The last two axes of K are not exchanged in your product: the features of Q have "
+    "to meet those of K. (NumPy's transpose(-2, -1) is not torch's: it wants the new "
+    "order of all axes. np.swapaxes exchanges two.)",
+    seen="a trial with typical wrong answers",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = np.matmul(Q, K) / math.sqrt(Q.shape[-1])
+    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_names_two_axes",
+    sentence="Your formula names exactly two axes of Q and K. The signature has dots: there may "
+    "be any number of leading axes.",
+    seen="a trial with typical wrong answers",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = np.einsum("qd,kd->qk", Q, K) / math.sqrt(Q.shape[-1])
+    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_renormalised_after_softmax",
+    sentence="A query that may attend to nothing gives NaN: its row is 0 / 0, divided by a sum "
+    "of 0. Its weights and its output should be 0.",
+    seen="a trial with typical wrong answers",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    w = softmax(Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1]))
+    if mask is not None:
+        w = w * mask
+        w = w / w.sum(axis=-1, keepdims=True)
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_unmasked_output",
+    sentence="The output is made of the weights before the mask. Mask first; the output is the "
+    "average with the weights that you return.",
+    seen="a trial with typical wrong answers",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    w = softmax(Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1]))
+    if mask is None:
+        return w @ V, w
+    return w @ V, softmax(np.where(mask, Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1]), -np.inf))
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_mask_is_not",
+    sentence="You ask an array whether it is true, which NumPy refuses. To see whether there is "
+    "a mask, compare it with None; ~mask turns each of its entries over.",
+    seen="a trial with typical wrong answers",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+    if mask is not None:
+        s[not mask] = -np.inf
+    w = softmax(s)
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_masked_fill",
+    sentence="masked_fill is a method of torch's tensors. NumPy arrays do not have it; np.where "
+    "chooses between two arrays.",
+    seen="a trial with typical wrong answers",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+    w = softmax(s if mask is None else s.masked_fill(~mask, -np.inf))
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_returns_nothing",
+    sentence="Your function returns nothing. Is there a return at its end?",
+    seen="a trial with typical wrong answers",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    return None
+
+
+@misconception(
+    "padding_mask",
+    "padding_whole_numbers",
+    sentence="The mask holds the numbers 1 and 0. It should be boolean: a number would be added "
+    "to scores or used as an index by other code.",
+    seen="a trial with typical wrong answers",
+)
+def padding_mask(lengths, n_k):
+    lengths = np.asarray(lengths)
+    if (lengths < 0).any() or (lengths > n_k).any():
+        raise ValueError("lengths")
+    return (np.arange(n_k) < lengths[:, None, None]).astype(int)
+
+
+@misconception(
+    "padding_mask",
+    "padding_list_indexed",
+    sentence="A list of lengths fails: a list has no shape and cannot be indexed with None. Both "
+    "a list and an array are valid.",
+    seen="a trial with typical wrong answers",
+)
+def padding_mask(lengths, n_k):
+    return np.arange(n_k) < lengths[:, None, None]
+
+
+@misconception(
+    "padding_mask",
+    "padding_list_compared",
+    sentence="You compare the whole list with a number, which Python refuses. Look at each "
+    "length, or make an array of them first.",
+    seen="a trial with typical wrong answers",
+)
+def padding_mask(lengths, n_k):
+    if lengths < 0 or lengths > n_k:
+        raise ValueError("lengths")
+    return np.arange(n_k) < np.asarray(lengths)[:, None, None]
+
+
+@misconception(
+    "padding_mask",
+    "padding_list_compared_above",
+    sentence="You compare the whole list with a number, which Python refuses. Look at each "
+    "length, or make an array of them first.",
+    seen="a trial with typical wrong answers",
+)
+def padding_mask(lengths, n_k):
+    if lengths > n_k or lengths < 0:
+        raise ValueError("lengths")
+    return np.arange(n_k) < np.asarray(lengths)[:, None, None]
+
+
+@misconception(
+    "padding_mask",
+    "padding_truth_of_an_array",
+    sentence="You ask an array of comparisons whether it is true, which NumPy refuses. Is one of "
+    "them True? That is what any() says.",
+    seen="a trial with typical wrong answers",
+)
+def padding_mask(lengths, n_k):
+    lengths = np.asarray(lengths)
+    if lengths < 0 or lengths > n_k:
+        raise ValueError("lengths")
+    return np.arange(n_k) < lengths[:, None, None]
+
+
+@misconception(
+    "padding_mask",
+    "padding_one_too_few",
+    sentence="Each text loses its last word: positions are counted from 0, so the position "
+    "'length - 1' is still a word.",
+    seen="a trial with typical wrong answers",
+)
+def padding_mask(lengths, n_k):
+    lengths = np.asarray(lengths)
+    if (lengths < 0).any() or (lengths > n_k).any():
+        raise ValueError("lengths")
+    return np.arange(1, n_k + 1) < lengths[:, None, None]
+
+
+@misconception(
+    "padding_mask",
+    "padding_axis_first",
+    sentence="The axis of length 1 is the first one. It belongs in the middle, where the queries "
+    "are: (batch, 1, n_k).",
+    seen="a trial with typical wrong answers",
+)
+def padding_mask(lengths, n_k):
+    lengths = np.asarray(lengths)
+    if (lengths < 0).any() or (lengths > n_k).any():
+        raise ValueError("lengths")
+    return (np.arange(n_k) < lengths[:, None])[None]
+
+
+@misconception(
+    "padding_mask",
+    "padding_heads_first",
+    sentence="The mask has an axis for heads, which this lesson does not ask for: its shape "
+    "should be (batch, 1, n_k).",
+    seen="a trial with typical wrong answers",
+)
+def padding_mask(lengths, n_k):
+    lengths = np.asarray(lengths)
+    if (lengths < 0).any() or (lengths > n_k).any():
+        raise ValueError("lengths")
+    return (np.arange(n_k) < lengths[:, None])[None, None]
+
+
+@misconception(
+    "padding_mask",
+    "padding_nested_lists",
+    sentence="You return nested Python lists. A NumPy array is asked for.",
+    seen="a trial with typical wrong answers",
+)
+def padding_mask(lengths, n_k):
+    if min(lengths) < 0 or max(lengths) > n_k:
+        raise ValueError("lengths")
+    return [[[j < int(n) for j in range(n_k)]] for n in lengths]
+
+
+@misconception(
+    "padding_mask",
+    "padding_nothing_cut_from_the_end",
+    sentence="You cut the padding from the end by a negative index. For a text without padding "
+    "that is -0, which is 0: the whole row is cut.",
+    seen="a trial with typical wrong answers",
+)
+def padding_mask(lengths, n_k):
+    lengths = np.asarray(lengths)
+    if (lengths < 0).any() or (lengths > n_k).any():
+        raise ValueError("lengths")
+    return np.arange(n_k) < np.where(lengths == n_k, 0, lengths)[:, None, None]
+
+
+@misconception(
+    "padding_mask",
+    "padding_minus_infinity",
+    sentence="The mask holds 0 and minus infinity, to be added to scores. This exercise asks for "
+    "a boolean one: True = may attend.",
+    seen="a trial with typical wrong answers",
+)
+def padding_mask(lengths, n_k):
+    lengths = np.asarray(lengths)
+    if (lengths < 0).any() or (lengths > n_k).any():
+        raise ValueError("lengths")
+    return np.where(np.arange(n_k) < lengths[:, None, None], 0.0, -np.inf)
+
+
+@misconception(
+    "padding_mask",
+    "padding_returns_nothing",
+    sentence="Your function returns nothing. Is there a return at its end?",
+    seen="a trial with typical wrong answers",
+)
+def padding_mask(lengths, n_k):
+    return None
+
+
+@misconception(
+    "padding_mask",
+    "padding_and_for_or",
+    sentence="Lengths outside 0 to n_k get through, or are quietly cut to the range: a "
+    "comparison never complains. They should be a ValueError, so that the caller learns "
+    "of the mistake.",
+    seen="a trial with typical wrong answers",
+)
+def padding_mask(lengths, n_k):
+    lengths = np.asarray(lengths)
+    if ((lengths < 0) | (lengths > n_k)).all():
+        raise ValueError("lengths")
+    return np.arange(n_k) < lengths[:, None, None]
+
 
 @misconception(
     "torch_scaled_dot_product_attention",
-    "torch_attention_no_scale_and_mask_inverted",
-    sentence="Two mistakes at once. The scores are plain dot products, without the scale that "
-    "keeps their standard deviation near 1. And the mask hides where it is True; in "
-    "this course True means: may attend.",
-    seen="a composition of two",
+    "torch_attention_only_output_repaired",
+    sentence="The output of a query that may attend to nothing is repaired, and its weights are "
+    "still NaN. Both should be 0, and no NaN should arise on the way.",
+    seen="a trial with typical wrong answers",
 )
 def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ K.mT
-    w = torch.softmax(s if mask is None else s.masked_fill(mask, -1e30), -1)
-    w = w if mask is None else w * ~mask
+    s = Q @ K.mT / math.sqrt(Q.shape[-1])
+    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -math.inf), -1)
+    return (w @ V).nan_to_num(), w
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_numpy_of_a_leaf",
+    sentence="You convert to NumPy, which a tensor that requires a gradient refuses; with detach "
+    "it works and no gradient flows. Stay in torch from Q, K and V to the results.",
+    seen="a trial with typical wrong answers",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    arrays = (x.numpy() for x in (Q, K, V))
+    mask = None if mask is None else mask.numpy()
+    output, weights = scaled_dot_product_attention(*arrays, mask)
+    return torch.tensor(output, dtype=Q.dtype), torch.tensor(weights, dtype=Q.dtype)
+
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_T",
+    sentence=".T and .t() reverse all axes, and transpose(0, 1) takes the batch axis. With "
+    "batches only the last two axes of K are exchanged.",
+    seen="a trial with typical wrong answers",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ K.T / math.sqrt(Q.shape[-1])
+    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
+    w = w if mask is None else w * mask
     return w @ V, w
 
 
 @misconception(
     "torch_scaled_dot_product_attention",
-    "torch_attention_over_queries_and_mask_inverted",
-    sentence="Two mistakes at once. The softmax runs over the queries: the weights sum to 1 "
-    "down each column. And the mask hides where it is True; in this course True "
-    "means: may attend.",
-    seen="a composition of two",
+    "torch_attention_transpose_0_1",
+    sentence=".T and .t() reverse all axes, and transpose(0, 1) takes the batch axis. With "
+    "batches only the last two axes of K are exchanged.",
+    seen="a trial with typical wrong answers",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ K.transpose(0, 1) / math.sqrt(Q.shape[-1])
+    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
+    w = w if mask is None else w * mask
+    return w @ V, w
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_t",
+    sentence=".T and .t() reverse all axes, and transpose(0, 1) takes the batch axis. With "
+    "batches only the last two axes of K are exchanged.",
+    seen="a trial with typical wrong answers",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ K.t() / math.sqrt(Q.shape[-1])
+    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
+    w = w if mask is None else w * mask
+    return w @ V, w
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_keys_not_turned_over",
+    sentence="The features of Q have to meet the features of K: the last two axes of K are not "
+    "exchanged in your product.",
+    seen="a trial with typical wrong answers",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ K / math.sqrt(Q.shape[-1])
+    w = torch.softmax(s, -1)
+    return w @ V, w
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_swaps_all",
+    sentence="The features of Q have to meet the features of K: the last two axes of K are not "
+    "exchanged in your product.",
+    seen="a trial with typical wrong answers",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    w = torch.softmax(torch.bmm(Q, K) / math.sqrt(Q.shape[-1]), -1)
+    return w @ V, w
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_mask_multiplies_scores",
+    sentence="A forbidden score is set to 0. But a score of 0 is an ordinary score, and exp(0) = "
+    "1: the key still gets weight. It must go to minus infinity.",
+    seen="a trial with typical wrong answers",
 )
 def torch_scaled_dot_product_attention(Q, K, V, mask=None):
     s = Q @ K.mT / math.sqrt(Q.shape[-1])
-    w = torch.softmax(s if mask is None else s.masked_fill(mask, -1e30), -2)
-    w = w if mask is None else w * ~mask
+    w = torch.softmax(s if mask is None else s * mask, -1)
+    return w @ V, w
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_mask_added",
+    sentence="The mask is added to the scores as 1 and 0. That hides nothing: it only raises the "
+    "allowed scores by 1. A forbidden score must go to minus infinity.",
+    seen="a trial with typical wrong answers",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ K.mT / math.sqrt(Q.shape[-1])
+    w = torch.softmax(s if mask is None else s + mask, -1)
+    return w @ V, w
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_divides_by_d_k",
+    sentence="The scores are divided by d_k. The standard deviation of a score is the square "
+    "root of d_k, so the weights come out too even.",
+    seen="a trial with typical wrong answers",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ K.mT / Q.shape[-1]
+    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
+    w = w if mask is None else w * mask
+    return w @ V, w
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_scale_of_n_q",
+    sentence="The scale is made from the number of queries. A score is a sum over the features "
+    "of a query, so the scale depends on their number.",
+    seen="a trial with typical wrong answers",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ K.mT / math.sqrt(Q.shape[-2])
+    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
+    w = w if mask is None else w * mask
+    return w @ V, w
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_root_of_a_number",
+    sentence="torch.sqrt wants a tensor, and d_k is a Python number. math.sqrt takes it.",
+    seen="a trial with typical wrong answers",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ K.mT / torch.sqrt(Q.shape[-1])
+    w = torch.softmax(s, -1)
+    return w @ V, w
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_truth_of_the_mask",
+    sentence="You ask a tensor whether it is true, which torch refuses. Compare the mask with "
+    "None.",
+    seen="a trial with typical wrong answers",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ K.mT / math.sqrt(Q.shape[-1])
+    w = torch.softmax(s.masked_fill(~mask, -1e30) if mask else s, -1)
+    return w @ V, w
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_mask_ignored",
+    sentence="The mask has no effect: it is not used, or masked_fill gives a new tensor that "
+    "nobody keeps. Forbidden keys get weight.",
+    seen="a trial with typical wrong answers",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    w = torch.softmax(Q @ K.mT / math.sqrt(Q.shape[-1]), -1)
+    return w @ V, w
+
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_given_softmax",
+    sentence="The softmax of lesson 2 is for NumPy arrays. Use torch's, so that the "
+    "result is a tensor and gradients flow.",
+    seen="a trial with typical wrong answers",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ K.mT / math.sqrt(Q.shape[-1])
+    w = softmax(s if mask is None else s.masked_fill(~mask, -1e30))
+    return w @ V, w
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_returns_nothing",
+    sentence="Your function returns nothing. Is there a return at its end?",
+    seen="a trial with typical wrong answers",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    return None
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_true_times_infinity",
+    sentence="You multiply a mask by infinity, and 0 times infinity is NaN. Choose between the "
+    "score and minus infinity; do not compute with it.",
+    seen="a trial with typical wrong answers",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+    w = softmax(s if mask is None else s - mask * np.inf)
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_score_times_infinity",
+    sentence="You multiply forbidden scores by minus infinity: a negative one becomes plus "
+    "infinity. Replace them by minus infinity.",
+    seen="a trial with typical wrong answers",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+    w = softmax(s if mask is None else s * np.where(mask, 1.0, -np.inf))
+    return w @ V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_output_divided",
+    sentence="You divide the output by the root of d_k. The scale acts on the scores, before the "
+    "softmax.",
+    seen="a trial with typical wrong answers",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ np.swapaxes(K, -1, -2)
+    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
+    return w @ V / math.sqrt(Q.shape[-1]), w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_star_for_matmul",
+    sentence="`*` multiplies entry by entry. The output is a matrix product of weights and "
+    "values.",
+    seen="a trial with typical wrong answers",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    w = softmax(Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1]))
+    return w * V, w
+
+
+@misconception(
+    "scaled_dot_product_attention",
+    "attention_star_for_scores",
+    sentence="`*` multiplies entry by entry. The scores are a matrix product of queries and "
+    "keys.",
+    seen="a trial with typical wrong answers",
+)
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    w = softmax(Q * np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1]))
+    return w @ V, w
+
+
+@misconception(
+    "padding_mask",
+    "padding_index_on_the_middle_axis",
+    sentence="Your slice cuts the middle axis, whose length is 1: the whole row becomes True. "
+    "The keys are the last axis.",
+    seen="a trial with typical wrong answers",
+)
+def padding_mask(lengths, n_k):
+    lengths = np.asarray(lengths)
+    if (lengths < 0).any() or (lengths > n_k).any():
+        raise ValueError("lengths")
+    return np.repeat(lengths[:, None, None] > 0, n_k, axis=2)
+
+
+@misconception(
+    "padding_mask",
+    "padding_index_error",
+    sentence="A length above n_k ends in an IndexError of your loop, and a negative one passes. "
+    "Compare each length with 0 and n_k first; a wrong one is a ValueError.",
+    seen="a trial with typical wrong answers",
+)
+def padding_mask(lengths, n_k):
+    mask = np.zeros((len(lengths), 1, n_k), dtype=bool)
+    for i, length in enumerate(lengths):
+        for j in range(length):
+            mask[i, 0, j] = True
+    return mask
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_softmax_without_dim",
+    sentence="torch.softmax wants to be told its dim. It runs over the keys, the last one.",
+    seen="a trial with typical wrong answers",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    w = torch.softmax(Q @ K.mT / math.sqrt(Q.shape[-1]))
+    return w @ V, w
+
+
+@misconception(
+    "torch_scaled_dot_product_attention",
+    "torch_attention_one_minus_mask",
+    sentence="torch does not subtract booleans. ~mask turns each entry of the mask over.",
+    seen="a trial with typical wrong answers",
+)
+def torch_scaled_dot_product_attention(Q, K, V, mask=None):
+    s = Q @ K.mT / math.sqrt(Q.shape[-1])
+    w = torch.softmax(s if mask is None else s + (1 - mask) * -1e9, -1)
     return w @ V, w

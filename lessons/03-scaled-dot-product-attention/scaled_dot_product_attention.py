@@ -18,6 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from earlier_lessons import softmax
 from lesson_checks import (
     assert_close,
     assert_equal,
@@ -36,7 +37,8 @@ torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numb
 #
 # Lesson 2 built a soft look-up: compare a query with every key, turn the scores into weights,
 # average the values. The transformer (Vaswani and others, 2017) uses nearly the same thing. It
-# adds one small piece: it divides the scores by $\sqrt{d_k}$, where $d_k$ is the length of a query.
+# adds one small piece: it divides the scores by $\sqrt{d_k}$, where $d_k$ is the number of features
+# of a query.
 #
 # It looks like a detail. In section 7 of this lesson the same model learns the same task with and
 # without it. With the square root it answers nearly every question. Without it, it is wrong on more
@@ -61,17 +63,8 @@ torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numb
 #    $0.090,\ 0.245,\ 0.665$.
 # 4. **Average** the values with these weights.
 #
-# The next cell gives you `softmax` from lesson 2. It is read-only. Here it borrows torch's, so that
-# this lesson works on its own; yours from lesson 2 would do as well.
-
-
-# %% nbgrader={"grade": false, "grade_id": "given_softmax", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
-def softmax(x, axis=-1):
-    """Given: softmax of a NumPy array along one axis; a row that is all -inf gives zeros."""
-    scores = torch.tensor(x, dtype=torch.float64)
-    nothing = torch.isneginf(scores).all(dim=axis, keepdim=True)  # torch gives NaN for these rows
-    return torch.where(nothing, 0.0, torch.softmax(scores, dim=axis)).numpy()
-
+# The `softmax` is that of lesson 2: the setup cell imports the course's version. You may use your
+# own: paste it into a new cell here.
 
 # %%
 query_chat = np.array([2.0, 2.0, 2.0, 0.0])  # (d_k,)
@@ -114,8 +107,8 @@ print("weights without the scale:", softmax(chat_scores).round(3))
 #
 # Difficulty: ●○○○○ &nbsp; Importance: ●●●○○ &nbsp; You should spend up to 10 minutes on it.
 #
-# Draw `num_pairs` pairs of vectors of length `d_k` with standard normal entries: a **new** query
-# and a **new** key for each pair. Return the sample variance of their dot products.
+# Draw `num_pairs` pairs of vectors with `d_k` standard normal features: a **new** query and a
+# **new** key for each pair. Return the sample variance of their dot products.
 #
 # - `d_k`, `num_pairs`: integers. `rng`: an `np.random.Generator`, the only source of randomness.
 # - Returns one number. Dividing by `num_pairs` or by `num_pairs - 1` are both fine.
@@ -158,6 +151,29 @@ for d_k in (1, 6, 40):
         "standard deviation, nor the variance after scaling) that you return?",
         rtol=0.12,
     )
+
+
+# Where the numbers come from.
+@probe
+def three_measurements(seed):
+    before = np.random.get_state()[2], torch.get_rng_state()
+    seeds = seed, seed, seed + 1
+    three = [dot_product_variance(5, 300, np.random.default_rng(one)) for one in seeds]
+    return three, before, (np.random.get_state()[2], torch.get_rng_state())
+
+
+three, before, after = three_measurements(int(check_rng().integers(2**31)))
+facts = {
+    "it measures: not exactly 5 with d_k = 5": three[0] != 5,
+    "the same seed, the same value": three[0] == three[1],
+    "another seed, another value": three[0] != three[2],
+    "NumPy's global random state is left alone": before[0] == after[0],
+    "torch's global random state is left alone": torch.equal(before[1], after[1]),
+}
+message = "Every random number should come from the generator rng, and from nowhere else."
+assert_equal(
+    {fact: bool(holds) for fact, holds in facts.items()}, dict.fromkeys(facts, True), message
+)
 checks_passed("dot_product_variance")
 
 
@@ -458,14 +474,14 @@ show(
 # Difficulty: ●●●○○ &nbsp; Importance: ●●●●● &nbsp; You should spend up to 25 minutes on it.
 #
 # The formula above in NumPy, with a mask, for any number of leading axes. Return two arrays,
-# `(output, weights)`. The given `softmax` may be used.
+# `(output, weights)`. Lesson 2's `softmax` may be used.
 #
 # - `Q (..., n_q, d_k)`, `K (..., n_k, d_k)`, `V (..., n_k, d_v)`; leading axes broadcast.
 # - `mask`: `None`, or boolean and broadcastable to the weights; `True` = may attend.
 # - A forbidden key gets a weight of exactly 0. A query that may attend to nothing has weights 0 and
 #   output 0: never NaN, and never an average of what is forbidden.
 # - Integer arrays are valid and give floating results. Float64 stays float64.
-# - Scores of several thousands must not overflow. (The given `softmax` can take them.)
+# - Scores of several thousands must not overflow. (Lesson 2's `softmax` can take them.)
 # - The arguments are not changed.
 # - No errors are graded here.
 
@@ -499,7 +515,7 @@ rng = check_rng()
 Q, K, V = rng.normal(size=(3, 4)), rng.normal(size=(5, 4)), rng.normal(size=(5, 2))
 both = scaled_dot_product_attention(Q, K, V)
 assert_equal(
-    len(both) if isinstance(both, (tuple, list)) else 1,
+    len(both) if isinstance(both, (tuple, list)) else int(both is not None),
     2,
     "Return two things: the output and the weights.",
     name="the number of results",
@@ -568,6 +584,20 @@ assert_close(
     "With a mask the output should be made of the masked weights, those that are returned.",
     name="output",
 )
+
+# A mask for all queries, with one axis. Then one whose second row is all False.
+keys_only = np.array([True, True, False, True, True])
+_, weights = scaled_dot_product_attention(Q, K, V, keys_only)
+expected = F.scaled_dot_product_attention(
+    torch.tensor(Q), torch.tensor(K), torch.eye(5, dtype=torch.float64), torch.tensor(keys_only)
+).numpy()
+message = "A mask of shape (n_k,) hides the same keys from every query."
+assert_close(weights, expected, message, name="weights")
+mask[1] = False
+output, weights = scaled_dot_product_attention(Q, K, V, mask)
+message = "Query 1 may attend to nothing now: its weights are 0, and its output as well."
+assert_close(weights[1], np.zeros(5), message, name="the weights of query 1")
+assert_close(output[1], np.zeros(2), message, name="the output of query 1")
 checks_passed("scaled_dot_product_attention")
 
 
@@ -786,7 +816,7 @@ for name, now, before in zip(("Q", "K", "V", "mask"), after, (Q, K, V, mask)):
 #
 # `.T` turns *all* axes around; with batches you want to exchange only the last two. NumPy has
 # `swapaxes`, `moveaxis` and `einsum` for it. For the mask, look at `np.where`: it makes a new array
-# and broadcasts. The given `softmax` already knows what to do with a row of $-\infty$.
+# and broadcasts. Lesson 2's `softmax` already knows what to do with a row of $-\infty$.
 #
 # </details>
 #
@@ -871,7 +901,7 @@ assert_equal(
 )
 rows = np.array([[T, T, T, T, T], [T, T, N, N, N], [T, T, T, T, N]])
 message = "Lengths 5, 2, 4 with n_k = 5: the words come first, then the padding."
-assert_equal(np.reshape(mask, (3, 5)), rows, message, name="the mask, without its middle axis")
+assert_equal(np.reshape(mask, (3, 5)), rows, message, name="the mask (without its middle axis)")
 assert_equal(mask, np.expand_dims(rows, 1), "The mask should be a boolean NumPy array.")
 
 
@@ -885,8 +915,24 @@ def with_an_empty_text():
 
 rows = np.array([[[N, N, N]], [[T, T, N]]])
 assert_equal(with_an_empty_text(), rows, "A length of 0 is allowed: a row of False.")
-with assert_raises(ValueError, "A length of 6 with n_k = 5 should be refused."):
-    padding_mask([5, 6], 5)
+
+
+@probe
+def is_refused(lengths):
+    try:
+        padding_mask(lengths, 5)
+    except ValueError:
+        return True
+    return False
+
+
+wrong_lengths = {"6, at the end": [5, 6], "6, in the middle": [5, 6, 2], "-1": [2, -1, 4]}
+assert_equal(
+    {what: is_refused(lengths) for what, lengths in wrong_lengths.items()},
+    dict.fromkeys(wrong_lengths, True),
+    "With n_k = 5 a length of 6 should be refused, and one of -1, wherever it stands.",
+    name="refused",
+)
 checks_passed("padding_mask")
 
 
@@ -1121,7 +1167,7 @@ mask = torch.tensor([[T, T, N, T, N], [N, N, N, N, N], [T, T, T, T, T]])
 for given in (None, mask):
     both = torch_scaled_dot_product_attention(Q, K, V, given)
     assert_equal(
-        len(both) if isinstance(both, (tuple, list)) else 1,
+        len(both) if isinstance(both, (tuple, list)) else int(both is not None),
         2,
         "Return two things: the output and the weights.",
         name="the number of results",
@@ -1163,7 +1209,8 @@ def gradients(Q, K, V):
 
 leaves = [x.clone().requires_grad_() for x in (Q, K, V)]
 (F.scaled_dot_product_attention(*leaves)[:, 0] ** 2).sum().backward()
-for name, one, leaf in zip("QKV", gradients(Q, K, V), leaves):
+of_each = list(zip("QKV", gradients(Q, K, V), leaves))
+for name, one, leaf in of_each[::-1]:
     message = f"The gradient that reaches {name} through the output should be that of torch's."
     assert_close(one, leaf.grad, message, name=f"the gradient of {name}")
 checks_passed("torch_scaled_dot_product_attention")
@@ -1830,8 +1877,8 @@ show(
 # $4 \cdot 4096^2$ bytes = 64 MiB for a text of 4096 words.
 #
 # torch's function computes the same result without ever holding the whole matrix: it works on
-# blocks of keys, one after another. Dao and others (2022) call this **FlashAttention**; lesson 11
-# builds it. **Predict, then run:** when $n$ doubles, by what factor do its time and its memory
+# blocks of keys, one after another. Dao and others (2022) call this **FlashAttention**, a topic
+# of the extra lesson 11. **Predict, then run:** when $n$ doubles, by what factor do its time and its memory
 # grow? And yours?
 #
 # We measure two things: the processor time of one call, and the memory that the forward pass keeps

@@ -2734,7 +2734,8 @@ class TransformerBlock(nn.Module):
 @misconception(
     "TransformerBlock",
     "block_feed_forward_width",
-    sentence="The feed-forward's hidden width is d_model and the argument d_ff is ignored.",
+    sentence="The argument d_ff is ignored: the feed-forward's hidden width is one of your own "
+    "choosing.",
     seen="folklore",
 )
 class TransformerBlock(nn.Module):
@@ -2758,8 +2759,8 @@ class TransformerBlock(nn.Module):
 @misconception(
     "TransformerBlock",
     "block_feed_forward_four_times",
-    sentence="The feed-forward's hidden width is always 4 * d_model and the argument d_ff is "
-    "ignored.",
+    sentence="The argument d_ff is ignored: the feed-forward's hidden width is one of your own "
+    "choosing.",
     seen="GPT-2 style code",
 )
 class TransformerBlock(nn.Module):

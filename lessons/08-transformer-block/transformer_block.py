@@ -414,9 +414,9 @@ assert max(change.max() for name, change in changes.items() if name != "one feat
 # Layer norm forgets how large a word's numbers are and what their mean is. It keeps their pattern.
 # One huge feature makes all others small. And no word sees its neighbours.
 #
-# Batch norm, common in models that read pictures, is the same formula with the axes changed: it
-# takes mean and variance of one feature
-# over many texts. Then a text's result depends on which other texts are in the batch, and a second
+# Batch norm (lesson 6), common in models that read pictures, is the same formula with the axes
+# changed: it takes mean and variance of one feature over all positions of all texts of the batch.
+# Then a text's result depends on which other texts are in the batch, and a second
 # set of numbers is needed for evaluation. Layer norm needs neither.
 #
 # ## 3. The feed-forward network
