@@ -184,38 +184,12 @@ def assert_close(
         evidence = Evidence.of("close", message, actual, allowed)
         raise CheckFailed(message, detail, evidence=evidence, arrays=arrays)
 
-    if actual is None:
-        graph = " If it is a gradient: does every step stay in torch, without detach?"
-        hint = graph if isinstance(expected, torch.Tensor) else ""
-        fail(f"{name} is None. Does the function return its result?{hint}")
-    if isinstance(expected, torch.Tensor):
-        if not isinstance(actual, torch.Tensor):
-            fail(f"{name} should be a torch tensor and is {_kind(actual)}.")
-    elif isinstance(expected, np.ndarray) and expected.ndim:
-        if not isinstance(actual, np.ndarray):
-            fail(f"{name} should be a NumPy array and is {_kind(actual)}.")
-    elif not (_is_plain_number(actual) or (isinstance(actual, np.ndarray) and not actual.ndim)):
-        fail(f"{name} should be a number and is {_kind(actual)}.")
-
+    unfit = _unfit(actual, expected)
+    if unfit:
+        fail(f"{name} {unfit}")
     got, want = _to_numpy(actual), _to_numpy(expected)
-    if got.dtype == object:
-        fail(f"{name} holds Python objects, not numbers (dtype object).")
-    if got.shape != want.shape:
-        fail(f"{name} has shape {got.shape} and should have shape {want.shape}.")
-    if want.dtype == bool:
-        if got.dtype != bool:
-            fail(f"{name} should be boolean and has dtype {got.dtype}.")
-    elif want.dtype.kind == "f":
-        if got.dtype.kind != "f":
-            fail(f"{name} should be floating and has dtype {got.dtype}.")
-        if want.ndim and got.dtype.itemsize < want.dtype.itemsize:
-            fail(
-                f"{name} has dtype {got.dtype}, less precise than the {want.dtype} it is "
-                "computed from.",
-            )
     if got.size == 0:
         return
-
     default_rtol, default_atol = _default_tolerance(want)
     rtol = default_rtol if rtol is None else rtol
     atol = default_atol if atol is None else atol
@@ -227,24 +201,65 @@ def assert_close(
     if same.all():
         return
     if np.isnan(got).any() and not np.isnan(want).any():
-        first = tuple(int(i) for i in np.argwhere(np.isnan(got))[0])
-        fail(f"{name} holds NaN, first at {list(first)}.", arrays=_small(got, want))
-    first = tuple(int(i) for i in np.argwhere(~same)[0])
-    place = f" at {list(first)}" if first else ""
+        first = _first(np.isnan(got))
+        detail = f"{name} holds NaN, first at {list(first)}.{_which(first)}"
+        fail(detail, arrays=_small(got, want, first))
+    first = _first(~same)
     if got.ndim == 0:
         fail(f"{name} is {got:.6g} and should be {want:.6g}.")
-    fail(
-        f"{int((~same).sum())} of {same.size} values differ; the first{place}: "
-        f"{got[first]:.6g}, expected {want[first]:.6g}."
-        if want.dtype != bool
-        else f"{int((~same).sum())} of {same.size} values differ; the first{place}.",
-        arrays=_small(got, want),
-    )
+    values = f": {got[first]:.6g}, expected {want[first]:.6g}" if want.dtype != bool else ""
+    count = f"{int((~same).sum())} of {same.size} values differ"
+    detail = f"{count}; the first at {list(first)}{values}.{_which(first)}"
+    fail(detail, arrays=_small(got, want, first))
 
 
-def _small(got: np.ndarray, want: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """The pair where it is small enough to be shown."""
-    return None if got.ndim == 0 or got.size > 64 or got.ndim > 2 else (got, want)
+def _unfit(actual: Any, expected: Any) -> str:
+    """Why a result cannot be compared number by number, or ""."""
+    if actual is None:
+        graph = " If it is a gradient: does every step stay in torch, without detach?"
+        hint = graph if isinstance(expected, torch.Tensor) else ""
+        return f"is None. Does the function return its result?{hint}"
+    if isinstance(expected, torch.Tensor):
+        if not isinstance(actual, torch.Tensor):
+            return f"should be a torch tensor and is {_kind(actual)}."
+    elif isinstance(expected, np.ndarray) and expected.ndim:
+        if not isinstance(actual, np.ndarray):
+            return f"should be a NumPy array and is {_kind(actual)}."
+    elif not (_is_plain_number(actual) or (isinstance(actual, np.ndarray) and not actual.ndim)):
+        return f"should be a number and is {_kind(actual)}."
+    got, want = _to_numpy(actual), _to_numpy(expected)
+    if got.dtype == object:
+        return "holds Python objects, not numbers (dtype object)."
+    if got.dtype.kind not in "biuf":
+        return f"should hold real numbers and has dtype {got.dtype}."
+    if got.shape != want.shape:
+        return f"has shape {got.shape} and should have shape {want.shape}."
+    if want.dtype == bool and got.dtype != bool:
+        return f"should be boolean and has dtype {got.dtype}."
+    if want.dtype.kind == "f":
+        if got.dtype.kind != "f":
+            return f"should be floating and has dtype {got.dtype}."
+        if want.ndim and got.dtype.itemsize < want.dtype.itemsize:
+            return f"has dtype {got.dtype}, less precise than the {want.dtype} it is computed from."
+    return ""
+
+
+def _first(where: np.ndarray) -> tuple[int, ...]:
+    return tuple(int(i) for i in np.argwhere(where)[0])
+
+
+def _small(
+    got: np.ndarray, want: np.ndarray, first: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """The pair where it is small enough to be shown; of more axes the matrix that holds
+    ``first``, the place of the first difference."""
+    got, want = got[first[:-2]], want[first[:-2]]
+    return None if got.ndim == 0 or got.size > 64 else (got, want)
+
+
+def _which(first: tuple[int, ...]) -> str:
+    """Says which matrix of several :func:`_small` takes."""
+    return f" That is in the matrix {list(first[:-2])}." if len(first) > 2 else ""
 
 
 def assert_equal(actual: Any, expected: Any, message: str, *, name: str = "the result") -> None:
@@ -279,8 +294,14 @@ def _difference(actual: Any, expected: Any, name: str) -> _Difference | None:
         got, want = _to_numpy(actual), _to_numpy(expected)
         if got.shape != want.shape:
             return f"{name} has shape {got.shape} and should have shape {want.shape}.", None
-        if not np.array_equal(got, want, equal_nan=want.dtype.kind == "f"):
-            return f"{name} has other values.", _small(got, want)
+        same = got == want
+        if want.dtype.kind == "f":
+            same |= np.isnan(got) & np.isnan(want)
+        if not np.all(same):
+            first = _first(~np.asarray(same))
+            place = f", first at {list(first)}" if first else ""
+            detail = f"{name} has other values{place}.{_which(first)}"
+            return detail, _small(got, want, first)
         return None
     if isinstance(expected, (tuple, list)):
         if len(actual) != len(expected):

@@ -8,7 +8,6 @@ whole traceback.
 
 from __future__ import annotations
 
-import html
 import traceback
 from types import TracebackType
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 from lesson_failures import (
     CheckFailed,
     Evidence,
+    as_html,
     exercise_of_cell,
     in_notebook,
     known_mistake,
@@ -47,7 +47,7 @@ def _show(
     exercise = exercise_of_cell()
     if exercise and not isinstance(error, CheckFailed):
         lines = what_was_raised(exercise, error, trace)
-        body = "".join(f"<p>{html.escape(line)}</p>" for line in lines)
+        body = "".join(f"<p>{as_html(line)}</p>" for line in lines)
         show_box(body, "\n".join(lines))
         error._render_traceback_ = lambda: lines[:1]  # type: ignore[attr-defined]
     shell.showtraceback((kind, error, trace), tb_offset=tb_offset)

@@ -70,7 +70,8 @@ class CheckFailed(AssertionError):
         sentence: what the author of the check says to the student.
         details: what differs, with values.
         evidence: by which a known mistake is recognised, or None.
-        arrays: the student's array and the expected one where they are small, or None.
+        arrays: the student's array and the expected one where they are small, or None; of arrays
+            with more than two axes the first matrix that differs.
         diagnosis: the sentence of the known mistake whose result this is, or "".
     """
 
@@ -82,7 +83,7 @@ class CheckFailed(AssertionError):
         arrays: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> None:
         self.sentence = sentence
-        self.details = tuple(detail for detail in details if detail)
+        self.details = tuple(_sentence(detail) for detail in details if detail)
         self.evidence = evidence
         self.arrays = arrays
         self.diagnosis = known_mistake(evidence)
@@ -101,9 +102,9 @@ class CheckFailed(AssertionError):
         """The message as a box for a notebook."""
         parts = []
         if self.diagnosis:
-            parts.append(f"<p><strong>{html.escape(self.diagnosis)}</strong></p>")
-        parts.append(f"<p>{html.escape(self.sentence)}</p>")
-        parts += [f"<p>{html.escape(detail)}</p>" for detail in self.details]
+            parts.append(f"<p><strong>{as_html(self.diagnosis)}</strong></p>")
+        parts.append(f"<p>{as_html(self.sentence)}</p>")
+        parts += [f"<p>{as_html(detail)}</p>" for detail in self.details]
         if self.arrays is not None:
             parts.append(_tables(*self.arrays))
         return "".join(parts)
@@ -126,8 +127,18 @@ class CheckFailed(AssertionError):
         return textwrap.wrap(self.diagnosis or self.sentence, width)
 
 
+def _sentence(detail: str) -> str:
+    """With a capital, unless it begins with a name from code."""
+    return detail[0].upper() + detail[1:] if detail.startswith(("the ", "item ")) else detail
+
+
 #: Seen on a light and on a dark page.
 _RED = "#c9473b"
+
+
+def as_html(text: str) -> str:
+    """A sentence, what stands between backticks as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
 
 
 def show_box(body: str, text: str) -> bool:
@@ -197,7 +208,8 @@ def _tables(got: np.ndarray, want: np.ndarray) -> str:
                 )
             rows.append(f"<tr>{''.join(cells)}</tr>")
         tables.append(
-            '<table style="display:inline-table;margin-right:2em;vertical-align:top">'
+            '<table style="display:inline-table;border-collapse:separate;margin-right:2em;'
+            'vertical-align:top">'
             f"<caption>{name}</caption>{''.join(rows)}</table>"
         )
     return f"<div>{''.join(tables)}</div>"
@@ -231,7 +243,8 @@ def known_mistake(evidence: Evidence | None) -> str:
         ]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return ""  # a damaged file costs the diagnosis, not the check
-    return " Or: ".join(found[:2]) if len(found) <= 2 else ""
+    different = list(dict.fromkeys(found))
+    return " Or: ".join(different) if len(different) <= 2 else ""
 
 
 @dataclass
@@ -251,14 +264,15 @@ class ChecksFailed(CheckFailed):
         self.parts = parts
         self.failed = failed = [part for part in parts if part.error is not None]
         super().__init__(f"{len(failed)} of {len(parts)} checks do not pass yet.")
-        self.diagnosis = next(
-            (
-                part.error.diagnosis
-                for part in failed
-                if isinstance(part.error, CheckFailed) and part.error.diagnosis
-            ),
-            "",
-        )
+        self.known = {
+            part.name: part.error.diagnosis
+            if isinstance(part.error, CheckFailed)
+            else known_mistake(
+                Evidence(f"error:test_{exercise_of_cell()}", fingerprint(part.error))
+            )
+            for part in failed
+        }
+        self.diagnosis = next((known for known in self.known.values() if known), "")
         self.args = ("\n".join(self.lines()),)
 
     def lines(self) -> list[str]:
@@ -269,18 +283,21 @@ class ChecksFailed(CheckFailed):
             if isinstance(part.error, CheckFailed):
                 found += part.error.lines()
             else:
+                found += [self.known[part.name]] if self.known[part.name] else []
                 found.append(_what_was_raised(part.error))
         return found
 
     def html(self) -> str:
         """The message as a box for a notebook."""
-        parts = [f"<p>{html.escape(self.sentence)}</p>"]
+        parts = [f"<p>{as_html(self.sentence)}</p>"]
         for part in self.failed:
             parts.append(f"<p>✗ <em>{html.escape(part.name)}</em> ({part.points:g} points)</p>")
             if isinstance(part.error, CheckFailed):
                 parts.append(part.error.html())
             else:
-                parts.append(f"<p>{html.escape(_what_was_raised(part.error))}</p>")
+                if self.known[part.name]:
+                    parts.append(f"<p><strong>{as_html(self.known[part.name])}</strong></p>")
+                parts.append(f"<p>{as_html(_what_was_raised(part.error))}</p>")
         return "".join(parts)
 
 
