@@ -199,7 +199,8 @@ def _tables(got: np.ndarray, want: np.ndarray) -> str:
             for value, fits in zip(values, row):
                 framed = name == "yours" and not fits
                 style = (
-                    "padding:.1em .5em;text-align:right;font-variant-numeric:tabular-nums;"
+                    "padding:.1em .5em;text-align:right;white-space:nowrap;"
+                    "font-variant-numeric:tabular-nums;"
                     f"border:2px solid {_RED if framed else 'transparent'}"
                 )
                 shown = html.escape(_number(value, (got, want)))

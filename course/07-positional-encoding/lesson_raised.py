@@ -8,6 +8,7 @@ whole traceback.
 
 from __future__ import annotations
 
+import textwrap
 import traceback
 from types import TracebackType
 from typing import Any
@@ -47,9 +48,10 @@ def _show(
     exercise = exercise_of_cell()
     if exercise and not isinstance(error, CheckFailed):
         lines = what_was_raised(exercise, error, trace)
-        body = "".join(f"<p>{as_html(line)}</p>" for line in lines)
-        show_box(body, "\n".join(lines))
-        error._render_traceback_ = lambda: lines[:1]  # type: ignore[attr-defined]
+        body = "".join(f"<p>{as_html(line)}</p>" for line in lines[1:])
+        show_box(f"<p><strong>{as_html(lines[0])}</strong></p>{body}", "\n".join(lines))
+        short = textwrap.wrap(lines[0], 88)
+        error._render_traceback_ = lambda: short  # type: ignore[attr-defined]
     shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
 
 

@@ -191,7 +191,8 @@ def similarity_scores(query, keys):
     "similarity_scores",
     "no_axis_for_the_keys",
     sentence="query * keys lines up the axes from the right. With several queries the axis of the "
-    "queries then meets the axis of the keys. Each query has to meet every key of its own.",
+    "queries then meets the axis of the keys. Give the query an axis of length 1 where the keys "
+    "have n.",
     seen="a trial with typical wrong answers",
 )
 def similarity_scores(query, keys):

@@ -773,9 +773,8 @@ def padding_mask(lengths, n_k):
 @misconception(
     "padding_mask",
     "padding_no_check",
-    sentence="Lengths outside 0 to n_k get through, or are quietly cut to the range: a comparison "
-    "never complains. They should be a ValueError, so that the caller learns of the "
-    "mistake.",
+    sentence="Lengths outside 0 to n_k get through, or are quietly cut to the range. They should be a "
+    "ValueError, so that the caller learns of the mistake. Every single length has to be compared.",
     seen="folklore",
 )
 def padding_mask(lengths, n_k):
@@ -867,9 +866,8 @@ def padding_mask(lengths, n_k):
 @misconception(
     "padding_mask",
     "padding_clips",
-    sentence="Lengths outside 0 to n_k get through, or are quietly cut to the range: a comparison "
-    "never complains. They should be a ValueError, so that the caller learns of the "
-    "mistake.",
+    sentence="Lengths outside 0 to n_k get through, or are quietly cut to the range. They should be a "
+    "ValueError, so that the caller learns of the mistake. Every single length has to be compared.",
     seen="folklore",
 )
 def padding_mask(lengths, n_k):
@@ -1840,9 +1838,8 @@ def padding_mask(lengths, n_k):
 @misconception(
     "padding_mask",
     "padding_and_for_or",
-    sentence="Lengths outside 0 to n_k get through, or are quietly cut to the range: a "
-    "comparison never complains. They should be a ValueError, so that the caller learns "
-    "of the mistake.",
+    sentence="Lengths outside 0 to n_k get through, or are quietly cut to the range. They should be a "
+    "ValueError, so that the caller learns of the mistake. Every single length has to be compared.",
     seen="a trial with typical wrong answers",
 )
 def padding_mask(lengths, n_k):
