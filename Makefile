@@ -8,6 +8,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip --quiet --disable-pip-version-check
 READY := $(VENV)/.ready
 WORKERS ?= 2
+# Tests wait for boxes, kernels and browsers: one process more than cores.
+TESTERS ?= 3
 # make site SOLUTIONS=1 shows the solved lessons.
 SOLUTIONS ?=
 
@@ -55,7 +57,7 @@ test: $(READY) ## run every check
 	@echo "== 3 of 4: nbval re-runs every solved notebook and compares the stable outputs"
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --nbval --nbval-sanitize-with tests/nbval.cfg -r s solutions
 	@echo "== 4 of 4: the tests, and the tests of the tests"
-	$(BIN)/pytest -n $(WORKERS) --durations 10 -r s tests
+	$(BIN)/pytest -n $(TESTERS) --dist worksteal --durations 10 -r s tests
 
 bench: $(READY) ## measure what grading costs, against nbgrader autograde
 	$(BIN)/python -m bench.against_nbgrader

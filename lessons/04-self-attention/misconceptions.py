@@ -943,8 +943,8 @@ class SelfAttention:
 
     def forward(self, X, mask=None):
         Q, K, V = (np.float32(X @ W) for W in (self.W_q, self.W_k, self.W_v))
-        output, weights = scaled_dot_product_attention(Q, K, V, mask)
-        return output.astype(np.float64), weights.astype(np.float64)
+        both = scaled_dot_product_attention(Q, K, V, mask)
+        return both[0].astype(np.float64), both[1].astype(np.float64)
 
 
 @misconception(
