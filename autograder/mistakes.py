@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from pathlib import Path
 
@@ -20,7 +21,7 @@ import torch
 from autograder import plain_run, wire
 from autograder.beside_notebook import MODULES
 from autograder.carried_over import carried_over
-from autograder.course import HIDDEN, Lesson
+from autograder.course import HIDDEN, Course, Lesson
 from autograder.diagnosis import DIAGNOSIS_SEED, Mistake, from_json, same, to_json
 from autograder.fingerprints import agree
 from autograder.implementations import TWO_AT_ONCE, Implementation, misconceptions
@@ -115,6 +116,12 @@ def released_mistakes(lesson: Lesson) -> str:
     return json.dumps(made, ensure_ascii=False, indent=0, sort_keys=True) + "\n"
 
 
+def keep(lesson: Lesson) -> None:
+    """Have the evidence of a lesson's mistakes in ``build/mistakes/``."""
+    for as_graded in (True, False):
+        _kept(lesson, as_graded=as_graded)
+
+
 def look_alike(found: Sequence[Mistake]) -> list[tuple[Mistake, Mistake]]:
     """Pairs of one exercise that no test can tell apart."""
     pairs = []
@@ -125,3 +132,15 @@ def look_alike(found: Sequence[Mistake]) -> list[tuple[Mistake, Mistake]]:
             ):
                 pairs.append((other, one))
     return pairs
+
+
+def main() -> None:
+    """``python -m autograder.mistakes``: :func:`keep` every lesson's, on all cores."""
+    lessons = Course.load(Path()).lessons
+    with ProcessPoolExecutor(initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        for lesson, _ in zip(lessons, pool.map(keep, lessons)):
+            print(lesson.folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -943,8 +943,8 @@ class SelfAttention:
 
     def forward(self, X, mask=None):
         Q, K, V = (np.float32(X @ W) for W in (self.W_q, self.W_k, self.W_v))
-        both = scaled_dot_product_attention(Q, K, V, mask)
-        return both[0].astype(np.float64), both[1].astype(np.float64)
+        rough = scaled_dot_product_attention(Q, K, V, mask)
+        return rough[0].astype(np.float64), rough[1].astype(np.float64)
 
 
 @misconception(
