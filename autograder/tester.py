@@ -18,7 +18,8 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
-from types import CodeType, ModuleType
+from functools import cache
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from autograder import check_failures, checks, short_answers
@@ -205,8 +206,8 @@ class Tester:
         return value
 
     def _probe_decorator(self, box: Box) -> Callable[..., Any]:
-        def probe(function: Callable[..., Any]) -> Callable[..., Any]:
-            source = _without_decorators(textwrap.dedent(inspect.getsource(function)))
+        def probe(function: FunctionType) -> Callable[..., Any]:
+            source = _source_of(function.__code__)
             name = function.__name__
 
             def call(*args: Any, **kwargs: Any) -> Any:
@@ -239,6 +240,12 @@ def _as_exception(error: BoxError) -> Exception:
     fallback = Exception(error.text)
     fallback.box_error = error  # type: ignore[attr-defined]
     return fallback
+
+
+@cache
+def _source_of(code: CodeType) -> str:
+    """The source of a probe. Its cell is compiled once, and so the code is the same each time."""
+    return _without_decorators(textwrap.dedent(inspect.getsource(code)))
 
 
 def _without_decorators(source: str) -> str:
