@@ -244,10 +244,15 @@ def publish(
     graded = verdict.graded
     path = root / "autograded" / verdict.student / graded.assignment / f"{graded.notebook}.ipynb"
     notebook = autograded_notebook(graded, bundle)
-    before = written_answers(reads_json(path.read_text(encoding="utf-8"))) if path.exists() else {}
-    after = written_answers(notebook)
-    same = {name for name, text in after.items() if before.get(name) == text}
-    record(gradebook, verdict.student, graded, same)
+
+    def same_answers() -> set[str]:
+        if not path.exists():
+            return set()
+        before = written_answers(reads_json(path.read_text(encoding="utf-8")))
+        after = written_answers(notebook)
+        return {name for name, text in after.items() if before.get(name) == text}
+
+    record(gradebook, verdict.student, graded, same_answers)
     manual = manual_grades(gradebook, verdict.student, graded.assignment)
     give_standing(verdict, gradebook, folder or ClassFolder(root))  # and commit both
     write_whole(feedback_path(root, verdict), feedback_page(verdict, bundle, manual))

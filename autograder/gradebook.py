@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,7 +105,9 @@ def enrol(gradebook: Gradebook, roster: Roster) -> None:
             gradebook.update_or_create_student(member.id, **says)
 
 
-def record(gradebook: Gradebook, student: str, graded: Graded, same_answers: set[str]) -> None:
+def record(
+    gradebook: Gradebook, student: str, graded: Graded, same_answers: Callable[[], set[str]]
+) -> None:
     """Write the verdict on one submission; the caller commits, or all of it is undone.
 
     All earlier machine scores of the submission are replaced, also by lower ones. A score
@@ -115,7 +117,8 @@ def record(gradebook: Gradebook, student: str, graded: Graded, same_answers: set
         gradebook: an open gradebook that knows the assignment.
         student: the student's id; added when new.
         graded: the verdict.
-        same_answers: grade_ids of written answers that are the same as at the last grading.
+        same_answers: gives the grade_ids of written answers that are the same as at the last
+            grading; asked only where a person gave points.
 
     Raises:
         GradebookError: the gradebook does not know the assignment or one of its tests.
@@ -167,10 +170,13 @@ def _with_names(
     return [(one, name) for one, name in found]
 
 
-def _record_written(grade: Grade, name: str, graded: Graded, same_answers: set[str]) -> None:
+def _record_written(
+    grade: Grade, name: str, graded: Graded, same_answers: Callable[[], set[str]]
+) -> None:
     attempted = name in graded.written_to_read
     grade.auto_score = None if attempted else 0.0
-    if name not in same_answers:
+    marked = grade.manual_score is not None or grade.extra_credit is not None
+    if marked and name not in same_answers():
         grade.manual_score = None
         grade.extra_credit = None
     grade.needs_manual_grade = attempted and grade.manual_score is None

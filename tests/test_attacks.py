@@ -262,7 +262,7 @@ def school(tmp_path_factory: pytest.TempPathFactory) -> ClassFolder:
         if attack.name in ("half characters", "a deep output", "escapes in a message"):
             hand_in(folder, attack.name, attack.make(bundle, place))
     with open_gradebook(folder.db_url) as gradebook:  # full points from an earlier hand-in
-        record(gradebook, "again", graded(bundle, right), set())
+        record(gradebook, "again", graded(bundle, right), set)
     hand_in(folder, "again", attacking(bundle, "import os\nwhile True: os.kill(os.getpid(), 9)"))
     grade_class(folder, workers=1, sandbox=boxes().tier, quiet=True)
     return folder
