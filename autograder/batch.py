@@ -11,7 +11,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 
 from nbformat.v4 import reads_json
 from nbgrader.api import Gradebook
@@ -20,15 +19,14 @@ from autograder.autograded import autograded_notebook, written_answers
 from autograder.bundle import Bundle
 from autograder.class_folder import ClassError, ClassFolder, Handin
 from autograder.executors import dask, local, size
-from autograder.feedback import feedback_page, feedback_path
-from autograder.gradebook import enrol, manual_grades, open_gradebook, record
+from autograder.feedback import feedback_path, settled_page
+from autograder.gradebook import enrol, open_gradebook, record
 from autograder.graded import MISSING, NO_NOTEBOOK, OUR_FAULT, Graded, TestResult
 from autograder.grades import NOTHING_HANDED_IN, Verdict, write_grades
 from autograder.late import Standing
 from autograder.progress import Progress
 from autograder.results import Results
 from autograder.sandbox import NONE, choose
-from autograder.standing import give_standing
 from autograder.task import Task, judge, make_task
 from autograder.whole_file import write_whole
 
@@ -124,7 +122,7 @@ def grade_class(
         for handin, graded, kept in judged:
             verdict = Verdict(handin.student, graded)
             if graded.status != OUR_FAULT:
-                publish(folder.root, verdict, bundles[handin.assignment], gradebook, folder)
+                publish(folder, verdict, bundles[handin.assignment], gradebook)
             progress.tell(verdict, kept)
             # What the pages needed is not kept in memory for a whole class.
             verdict.graded = replace(graded, runs=(), cells=())
@@ -229,20 +227,15 @@ def _our_fault(handin: Handin, error: Exception) -> Graded:
     return Graded(handin.assignment, "", OUR_FAULT, reason=details[-2000:])
 
 
-def publish(
-    root: Path,
-    verdict: Verdict,
-    bundle: Bundle,
-    gradebook: Gradebook,
-    folder: ClassFolder | None = None,
-) -> None:
+def publish(folder: ClassFolder, verdict: Verdict, bundle: Bundle, gradebook: Gradebook) -> None:
     """Write what one verdict means: autograded notebook, gradebook, feedback page.
 
     The verdict gets its standing and its notes. The notebook is replaced last: it says for
     which answers a person's points were given.
     """
     graded = verdict.graded
-    path = root / "autograded" / verdict.student / graded.assignment / f"{graded.notebook}.ipynb"
+    place = folder.root / "autograded" / verdict.student / graded.assignment
+    path = place / f"{graded.notebook}.ipynb"
     notebook = autograded_notebook(graded, bundle)
 
     def same_answers() -> set[str]:
@@ -253,7 +246,6 @@ def publish(
         return {name for name, text in after.items() if before.get(name) == text}
 
     record(gradebook, verdict.student, graded, same_answers)
-    manual = manual_grades(gradebook, verdict.student, graded.assignment)
-    give_standing(verdict, gradebook, folder or ClassFolder(root))  # and commit both
-    write_whole(feedback_path(root, verdict), feedback_page(verdict, bundle, manual))
+    page = settled_page(verdict, bundle, gradebook, folder)
+    write_whole(feedback_path(folder.root, verdict), page)
     write_whole(path, json.dumps(notebook, ensure_ascii=False) + "\n")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from autograder.plain_text import plain_line
+from autograder.plain_text import aligned, plain_line
 
 Entries = dict[tuple[str, str], dict[str, Any]]
 
@@ -53,11 +53,4 @@ def table(found: Iterable[Change]) -> str:
         (plain_line(one.student), one.assignment, one.exercise, f"{one.before:g}", f"{one.after:g}")
         for one in found
     ]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(
-            text.ljust(width) if column < 3 else text.rjust(width)
-            for column, (text, width) in enumerate(zip(row, widths))
-        ).rstrip()
-        for row in rows
-    )
+    return "\n".join(aligned(rows, left=3))

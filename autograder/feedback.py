@@ -11,15 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+from nbgrader.api import Gradebook
 
 import autograder
 from autograder.bundle import Bundle
+from autograder.class_folder import ClassFolder
 from autograder.formulas import with_formulas
-from autograder.gradebook import ManualGrade
+from autograder.gradebook import ManualGrade, manual_grades
 from autograder.graded import TestResult
 from autograder.grades import Verdict
 from autograder.late import Standing, how_late
 from autograder.spreadsheet import as_points
+from autograder.standing import give_standing
 
 _LABELS = {
     "passed": "passes",
@@ -99,6 +102,22 @@ def feedback_page(verdict: Verdict, bundle: Bundle, manual: dict[str, ManualGrad
         symbols={name: _SYMBOLS.get(name, "✗") for name in _LABELS},
         engine=autograder.__version__,
     )
+
+
+def settled_page(
+    verdict: Verdict, bundle: Bundle, gradebook: Gradebook, folder: ClassFolder
+) -> str:
+    """:func:`feedback_page` of now, with the points people gave and what being late costs.
+
+    The verdict gets its standing and its notes, and what is in the gradebook is committed.
+
+    Raises:
+        MissingEntry: the submission was never graded.
+        LateError: class.toml cannot be used.
+    """
+    manual = manual_grades(gradebook, *verdict.key)
+    give_standing(verdict, gradebook, folder)
+    return feedback_page(verdict, bundle, manual)
 
 
 def late_line(standing: Standing) -> str:

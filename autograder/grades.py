@@ -12,7 +12,7 @@ import autograder
 from autograder.errors import WrongUse
 from autograder.graded import Graded
 from autograder.late import Standing
-from autograder.plain_text import plain_line
+from autograder.plain_text import aligned, plain_line
 from autograder.spreadsheet import as_cell, as_csv
 from autograder.whole_file import write_whole
 
@@ -150,15 +150,8 @@ def table(verdicts: list[Verdict]) -> str:
     rows += [
         [plain_line(who), *(cells.get((who, name), "") for name in assignments)] for who in students
     ]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = [
-        "  ".join(
-            text.ljust(width) if column == 0 else text.rjust(width)
-            for column, (text, width) in enumerate(zip(row, widths))
-        ).rstrip()
-        for row in rows
-    ]
-    lines.insert(1, "-" * (sum(widths) + 2 * (len(widths) - 1)))
+    lines = aligned(rows, left=1)
+    lines.insert(1, "-" * len(lines[0]))
     return "\n".join(lines)
 
 

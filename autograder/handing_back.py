@@ -5,6 +5,7 @@ For when written answers were marked in the Formgrader, and for handing back thr
 
 from __future__ import annotations
 
+import contextlib
 import os
 import zipfile
 from dataclasses import dataclass, field
@@ -12,16 +13,14 @@ from pathlib import Path
 
 from nbgrader.api import MissingEntry
 
-from autograder.bundle import Bundle
 from autograder.class_folder import ClassError, ClassFolder
-from autograder.feedback import feedback_page, feedback_path
-from autograder.gradebook import manual_grades, open_gradebook
+from autograder.feedback import feedback_path, settled_page
+from autograder.gradebook import open_gradebook
 from autograder.grades import Verdict, sandbox_of, write_grades
 from autograder.results import Results
-from autograder.sandbox import BUBBLEWRAP, NONE
-from autograder.standing import give_standing
+from autograder.sandbox import NONE
 from autograder.submitted import collected
-from autograder.task import make_task
+from autograder.task import task_in_class
 from autograder.whole_file import write_whole
 
 
@@ -51,32 +50,22 @@ def write_pages(folder: ClassFolder, assignments: list[str] | None = None) -> Ha
             if handin.assignment not in bundles:
                 continue
             bundle = bundles[handin.assignment]
-            verdict = _kept(folder, results, handin.student, bundle)
-            try:
-                if verdict is not None:
-                    give_standing(verdict, gradebook, folder)
-            except MissingEntry:
-                verdict = None
-            if verdict is None:
+            # A verdict is the same in every sandbox, and so is what it is kept by.
+            graded = results.find(task_in_class(folder, handin.student, bundle, NONE).key)
+            page = None
+            if graded is not None:
+                verdict = Verdict(handin.student, graded)
+                with contextlib.suppress(MissingEntry):
+                    page = settled_page(verdict, bundle, gradebook, folder)
+            if page is None:
                 done.not_graded.append(f"{handin.student}/{handin.assignment}")
                 continue
-            manual = manual_grades(gradebook, *verdict.key)
             path = feedback_path(folder.root, verdict)
-            write_whole(path, feedback_page(verdict, bundle, manual))
+            write_whole(path, page)
             done.pages.append(path)
             again.append(verdict)
     write_grades(folder.root, folder.title, sandbox_of(folder.root / "grades.json"), again)
     return done
-
-
-def _kept(folder: ClassFolder, results: Results, student: str, bundle: Bundle) -> Verdict | None:
-    where = folder.root / "submitted" / student / bundle.assignment
-    limits = folder.limits(bundle.assignment)
-    for tier in (BUBBLEWRAP, NONE):
-        graded = results.find(make_task(where, bundle, folder.seed, limits, tier).key)
-        if graded is not None:
-            return Verdict(student, graded)
-    return None
 
 
 def zip_for_lms(folder: ClassFolder, pages: list[Path], target: Path) -> int:

@@ -29,14 +29,13 @@ from autograder.bundle import Bundle
 from autograder.class_folder import ClassFolder
 from autograder.errors import WrongUse
 from autograder.executors import local
-from autograder.feedback import feedback_page
-from autograder.gradebook import manual_grades, open_gradebook, put_alembic_on_path
+from autograder.feedback import settled_page
+from autograder.gradebook import open_gradebook, put_alembic_on_path
 from autograder.graded import Graded
 from autograder.grades import Verdict, write_grades
 from autograder.results import Results
 from autograder.sandbox import BUBBLEWRAP, NONE, NoSandbox, choose
-from autograder.standing import give_standing
-from autograder.task import Task, judge, make_task
+from autograder.task import Task, judge, task_in_class
 
 
 class EngineExporter(NotebookExporter):
@@ -104,12 +103,12 @@ class EngineExporter(NotebookExporter):
             The autograded notebook.
         """
         bundle = self._bundle(assignment)
-        task = _task(self.folder, student, bundle, self.tier)
+        task = task_in_class(self.folder, student, bundle, self.tier)
         graded = self._ask(task)
         Results(self.folder.root / ".results").keep(task.key, graded)
         verdict = Verdict(student, graded)
         with open_gradebook(db_url) as gradebook:
-            publish(self.folder.root, verdict, bundle, gradebook)
+            publish(self.folder, verdict, bundle, gradebook)
         write_grades(self.folder.root, self.folder.title, self.tier, [verdict])
         says = graded.reason or f"{graded.score:g} of {graded.max_score:g} points"
         self.log.info("%s, %s: %s; %s", student, assignment, graded.status, says)
@@ -203,7 +202,7 @@ class FeedbackExporter(Exporter):
 
     def _page(self, student: str, assignment: str, db_url: str) -> str:
         bundle = self.folder.bundle(assignment)
-        task = _task(self.folder, student, bundle, NONE)
+        task = task_in_class(self.folder, student, bundle, NONE)
         graded = Results(self.folder.root / ".results").find(task.key)
         if graded is None:
             again = f"grade it first: autograder grade . --assignment {assignment}"
@@ -217,15 +216,7 @@ class FeedbackExporter(Exporter):
             )
             return self._former[student, assignment]
         with open_gradebook(db_url) as gradebook:
-            verdict = Verdict(student, graded)
-            give_standing(verdict, gradebook, self.folder)
-            manual = manual_grades(gradebook, student, assignment)
-        return feedback_page(verdict, bundle, manual)
-
-
-def _task(folder: ClassFolder, student: str, bundle: Bundle, tier: str) -> Task:
-    where = folder.root / "submitted" / student / bundle.assignment
-    return make_task(where, bundle, folder.seed, folder.limits(bundle.assignment), tier)
+            return settled_page(Verdict(student, graded), bundle, gradebook, self.folder)
 
 
 def _refuse(converter: Any, message: str) -> None:

@@ -11,6 +11,7 @@ from autograder.build import generate_release, nbgrader_config, write_source
 from autograder.bundle import Bundle
 from autograder.class_folder import ClassError, ClassFolder
 from autograder.course import Course, grade_id
+from autograder.whole_file import untaken
 
 
 def refresh(folder: ClassFolder, course: Course, assignment: str) -> Path | None:
@@ -36,7 +37,8 @@ def refresh(folder: ClassFolder, course: Course, assignment: str) -> Path | None
         if _contents(fresh) == _contents(source):
             return None
         _refuse_other_cells(old, new, assignment)
-        kept = _aside(folder, assignment)
+        now = datetime.now().strftime("%Y-%m-%d-%H%M%S")
+        kept = untaken(folder.root / "set_aside" / "lessons" / f"{assignment}-{now}")
         kept.mkdir(parents=True)
         os.replace(source, kept / "source")
         os.replace(fresh, source)
@@ -69,12 +71,3 @@ def _refuse_other_cells(old: Bundle, new: Bundle, assignment: str) -> None:
         f"{', ' if gone and come else ''}{', '.join(['+' + one for one in come])}), and points in "
         "the gradebook hang on them; keep the names and mend their contents, or make a new class"
     )
-
-
-def _aside(folder: ClassFolder, assignment: str) -> Path:
-    name = f"{assignment}-{datetime.now().strftime('%Y-%m-%d-%H%M%S')}"
-    number = 1
-    top = folder.root / "set_aside" / "lessons"
-    while (path := top / (name if number == 1 else f"{name}-{number}")).exists():
-        number += 1
-    return path

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from autograder.class_folder import ClassFolder
 from autograder.late import read_timestamp, write_timestamp
-from autograder.whole_file import write_whole
+from autograder.whole_file import untaken, write_whole
 
 #: In the class folder: for each submission, how the LMS named it.
 COLLECTED = "collected.json"
@@ -46,20 +46,12 @@ def put(there: Path, file: str, content: bytes, came: datetime | None, top: Path
         write_timestamp(fresh, came)
     kept = None
     if there.exists():
-        kept = _place_aside(there, top)
+        before = read_timestamp(there) or datetime.now(UTC)
+        kept = untaken(top / before.strftime("%Y-%m-%d-%H%M%S"))
         kept.parent.mkdir(parents=True, exist_ok=True)
         os.replace(there, kept)
     os.replace(fresh, there)
     return kept
-
-
-def _place_aside(there: Path, top: Path) -> Path:
-    before = read_timestamp(there) or datetime.now(UTC)
-    name = before.strftime("%Y-%m-%d-%H%M%S")
-    number = 1
-    while (path := top / (name if number == 1 else f"{name}-{number}")).exists():
-        number += 1
-    return path
 
 
 def collected(folder: ClassFolder) -> dict[str, dict[str, str]]:

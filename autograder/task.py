@@ -9,12 +9,16 @@ import hashlib
 from dataclasses import astuple, dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import autograder
 from autograder.bundle import Bundle
 from autograder.graded import Graded
 from autograder.limits import Limits
 from autograder.submission import Missing, Unreadable, find_notebook, read_file
+
+if TYPE_CHECKING:
+    from autograder.class_folder import ClassFolder
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,12 @@ def make_task(folder: Path, bundle: Bundle, seed: int, limits: Limits, sandbox: 
     except (Missing, Unreadable) as problem:
         data = problem
     return Task(data, tuple(flags), bundle, _own_seed(seed, data), limits, sandbox)
+
+
+def task_in_class(folder: ClassFolder, student: str, bundle: Bundle, sandbox: str) -> Task:
+    """The task of grading what a student of a class handed in, with the class's settings."""
+    where = folder.root / "submitted" / student / bundle.assignment
+    return make_task(where, bundle, folder.seed, folder.limits(bundle.assignment), sandbox)
 
 
 def _own_seed(seed: int, data: bytes | Missing | Unreadable) -> int:

@@ -1,4 +1,5 @@
-"""Writing a file so that whoever reads it finds the old one or the new one, never a part."""
+"""Writing so that nothing is lost: a file is the old one or the new one, never a part, and what
+is kept takes nothing's place."""
 
 from __future__ import annotations
 
@@ -15,3 +16,12 @@ def write_whole(path: Path, text: str) -> None:
     scratch = path.with_name(f".{path.name}.new")
     scratch.write_text(text, encoding="utf-8")
     os.replace(scratch, path)
+
+
+def untaken(path: Path) -> Path:
+    """``path``, or the first of ``path-2``, ``path-3``... that nothing has yet."""
+    found, number = path, 1
+    while found.exists():
+        number += 1
+        found = path.with_name(f"{path.name}-{number}")
+    return found

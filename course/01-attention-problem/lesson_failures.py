@@ -248,6 +248,11 @@ def known_mistake(evidence: Evidence | None) -> str:
     return " Or: ".join(different) if len(different) <= 2 else ""
 
 
+def known_error(exercise: str, error: BaseException | None) -> str:
+    """The sentence of the known mistake that ends the visible check of an exercise so, or ""."""
+    return known_mistake(Evidence(f"error:test_{exercise}", fingerprint(error)))
+
+
 @dataclass
 class Part:
     """A named check in a test cell: what it is worth and what came of it."""
@@ -268,9 +273,7 @@ class ChecksFailed(CheckFailed):
         self.known = {
             part.name: part.error.diagnosis
             if isinstance(part.error, CheckFailed)
-            else known_mistake(
-                Evidence(f"error:test_{exercise_of_cell()}", fingerprint(part.error))
-            )
+            else known_error(exercise_of_cell(), part.error)
             for part in failed
         }
         self.diagnosis = next((known for known in self.known.values() if known), "")

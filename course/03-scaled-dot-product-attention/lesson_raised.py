@@ -15,14 +15,12 @@ from typing import Any
 
 from lesson_failures import (
     CheckFailed,
-    Evidence,
     as_html,
     exercise_of_cell,
     in_notebook,
-    known_mistake,
+    known_error,
     show_box,
 )
-from lesson_fingerprints import fingerprint
 
 __all__ = ["show_exceptions_in_boxes"]
 
@@ -60,7 +58,7 @@ def what_was_raised(exercise: str, error: BaseException, trace: TracebackType | 
     if isinstance(error, NotImplementedError):
         return [str(error) or f"{exercise} is not written yet: it raises NotImplementedError."]
     lines = []
-    known = known_mistake(Evidence(f"error:test_{exercise}", fingerprint(error)))
+    known = known_error(exercise, error)
     if known:
         lines.append(known)
     lines.append(f"It raised {type(error).__name__}: {str(error)[:500]}")
