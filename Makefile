@@ -57,7 +57,7 @@ test: $(READY) ## run every check
 	@echo "== 3 of 4: nbval re-runs every solved notebook and compares the stable outputs"
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --nbval --nbval-sanitize-with tests/nbval.cfg -r s solutions
 	@echo "== 4 of 4: the tests, and the tests of the tests"
-	@$(BIN)/python -m autograder.mistakes > $(VENV)/.mistakes # what the tests compare with, once
+	@$(BIN)/python -m autograder.diagnose.catalogue > $(VENV)/.mistakes # what the tests compare with, once
 	$(BIN)/pytest -n $(TESTERS) --dist worksteal --durations 10 -r s tests
 
 bench: $(READY) ## measure what grading costs, against nbgrader autograde
@@ -65,7 +65,7 @@ bench: $(READY) ## measure what grading costs, against nbgrader autograde
 	$(BIN)/python -m bench.scale
 
 mutants: $(READY) ## measure the tests and the diagnoses: rejected, named, accepted
-	$(BIN)/python -m autograder.mutants
+	$(BIN)/python -m autograder.authors.mutants
 
 site: $(READY) ## make the documentation in build/site (SOLUTIONS=1: the solved lessons too)
 	@rm -rf build/site build/site-doctrees

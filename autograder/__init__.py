@@ -1,3 +1,19 @@
-"""Build, check and grade the attention course."""
+"""Build, check and grade the attention course: the map of this package.
+
+Each package's docstring says what comes in, what goes out and what it must not know. Imports go
+downward only; ``[tool.importlinter]`` in pyproject.toml holds the floors, and a test keeps them::
+
+    cli                              the command line
+    marking    lms    report         a class graded; to and from an LMS; what a class got wrong
+    classroom  authors               a class folder and its gradebook; what authors ask
+    build      grade      student    sources to course/; one notebook to one result; own notebooks
+    diagnose                         which known mistake it is
+    box        course                student code, confined; the course as its authors write it
+    lesson                           what travels with a notebook
+    errors  text  files  tables  notebooks
+
+docs/architecture.md walks through it: a submission to its grade, a lesson to a student's folder,
+a misconception to its sentence.
+"""
 
 __version__ = "0.1.0"

@@ -29,8 +29,9 @@ from pathlib import Path
 import nbformat
 from nbgrader.api import Gradebook
 
-from autograder.class_folder import ClassFolder
-from autograder.course import DEMONSTRATION, Course, Lesson, tags
+from autograder.classroom.folder import ClassFolder
+from autograder.course.lessons import Course, Lesson
+from autograder.notebooks import DEMONSTRATION, tags
 from bench.markdown import table
 from bench.meter import CommandFailed, Cost, how, measure
 from bench.submissions import hand_in, handed_in, make_class, student, without_demonstrations

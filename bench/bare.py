@@ -20,9 +20,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from autograder.bundle import Bundle
-from autograder.class_folder import ClassFolder
-from autograder.submission import find_notebook, parse, read_file
+from autograder.classroom.folder import ClassFolder
+from autograder.course.bundle import Bundle
+from autograder.grade.submission import find_notebook, parse, read_file
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from autograder.course import Course
+from autograder.course.lessons import Course
 from bench.markdown import table
 from bench.meter import Cost, how, measure
 from bench.submissions import hand_in, handed_in, make_class, student

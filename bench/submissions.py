@@ -11,10 +11,11 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.class_folder import ClassFolder
-from autograder.course import DEMONSTRATION, Course, Lesson, grade_id, is_answer, tags
-from autograder.implementations import misconceptions
-from autograder.new_class import new_class
+from autograder.classroom.folder import ClassFolder
+from autograder.classroom.new_class import new_class
+from autograder.course.implementations import misconceptions
+from autograder.course.lessons import Course, Lesson
+from autograder.notebooks import DEMONSTRATION, grade_id, is_answer, tags
 
 
 def make_class(course: Course, root: Path, lessons: Iterable[Lesson]) -> ClassFolder:

@@ -16,9 +16,10 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.course import Course, Lesson, grade_id, is_answer, is_written
-from autograder.implementations import Implementation, alternatives, misconceptions
-from autograder.new_class import new_class
+from autograder.classroom.new_class import new_class
+from autograder.course.implementations import Implementation, alternatives, misconceptions
+from autograder.course.lessons import Course, Lesson
+from autograder.notebooks import grade_id, is_answer, is_written
 
 HERE = Path(__file__).resolve().parent
 

@@ -10,7 +10,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.logging import getLogger
 
-from autograder.formulas import as_mathml
+from autograder.marking.formulas import as_mathml
 
 project = "Attention course and autograder"
 extensions = ["myst_nb"]

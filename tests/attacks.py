@@ -20,9 +20,9 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.bundle import Bundle
-from autograder.course import grade_id, is_answer, is_test
-from autograder.limits import Limits
+from autograder.course.bundle import Bundle
+from autograder.grade.limits import Limits
+from autograder.notebooks import grade_id, is_answer, is_test
 
 from .submissions import as_bytes, notebook_with
 
@@ -348,7 +348,7 @@ INSIDE = {
             setattr(c, name, lambda *a, **k: None)
         c.CheckFailed.__init__ = lambda *a: None
         c._seed = 0
-        sys.modules["autograder.checks"] = c
+        sys.modules["autograder.lesson.checks"] = c
         """,
     ),
     "sys.modules": (
@@ -357,14 +357,18 @@ INSIDE = {
         import sys, types
         class Yes(types.ModuleType):
             def __getattr__(self, name): return lambda *a, **k: True
-        for name in ("lesson_checks", "numpy.testing", "autograder.tester", "autograder.grading"):
+        for name in (
+            "lesson_checks", "numpy.testing", "autograder.grade.tester", "autograder.grade.grading"
+        ):
             sys.modules[name] = Yes(name)
         """,
     ),
     "the wire": (
         "Encodes every result as the one that would be right, if it knew it.",
         """
-        from autograder import wire, channel, inside_box
+        from autograder.box import wire
+        from autograder.box import channel
+        from autograder.box import inside
         real = wire.encode
         def lie(value, strict=True):
             if isinstance(value, dict) and "value" in value:
@@ -376,9 +380,9 @@ INSIDE = {
     "the server": (
         "Answers requests itself: everything passed.",
         """
-        from autograder import inside_box
-        inside_box.Inside.evaluate = lambda self, request: {"value": "passed", "points": 8}
-        inside_box.Inside.answer = lambda self, request: {"outcome": "passed", "output": ""}
+        from autograder.box import inside
+        inside.Inside.evaluate = lambda self, request: {"value": "passed", "points": 8}
+        inside.Inside.answer = lambda self, request: {"outcome": "passed", "output": ""}
         """,
     ),
     "import hooks": (
@@ -627,7 +631,7 @@ add(
     "Imports the grader and asks it for the tests and the seed.",
     attempt(
         """
-        from autograder import checks
+        from autograder.lesson import checks
         package = os.path.dirname(checks.__file__)
         for place in (".", "/", package, os.path.dirname(package), *sys.path):
             for name in ("lessons", "solutions", "source", "build", "class.toml"):
@@ -1128,7 +1132,7 @@ add(
 _SOCKET = code(
     """
     import os, stat, struct, json
-    from autograder import wire
+    from autograder.box import wire
     def send(data):
         for number in range(3, 64):
             try:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from autograder.build import write_source
-from autograder.bundle import Bundle
-from autograder.course import Course
+from autograder.build.build import write_source
+from autograder.course.bundle import Bundle
+from autograder.course.lessons import Course
 
 ROOT = Path(__file__).resolve().parent.parent
 COURSE = Course.load(ROOT)

@@ -7,10 +7,11 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.build import generate_release, nbgrader_config, write_source
-from autograder.course import Course, grade_id
-from autograder.release_manifest import record_release
-from autograder.start_page import write_start_page
+from autograder.build.build import generate_release, nbgrader_config, write_source
+from autograder.build.start_page import write_start_page
+from autograder.course.lessons import Course
+from autograder.course.release import record_release
+from autograder.notebooks import grade_id
 
 from .tiny import LESSON, tiny_course
 

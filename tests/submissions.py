@@ -11,13 +11,13 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.boxes import Boxes
-from autograder.bundle import Bundle
-from autograder.course import grade_id, is_answer
-from autograder.graded import Graded
-from autograder.grading import grade
-from autograder.limits import Limits
-from autograder.sandbox import BUBBLEWRAP, NONE, examine
+from autograder.box.boxes import Boxes
+from autograder.box.sandbox import BUBBLEWRAP, NONE, examine
+from autograder.course.bundle import Bundle
+from autograder.grade.grading import grade
+from autograder.grade.limits import Limits
+from autograder.grade.result import Graded
+from autograder.notebooks import grade_id, is_answer
 
 SEED = 20260
 

@@ -18,17 +18,17 @@ from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
-from autograder.batch import grade_class
-from autograder.build import write_source
-from autograder.bundle import Bundle, TestCell
-from autograder.class_folder import ClassFolder
-from autograder.course import grade_id
-from autograder.feedback import feedback_page
-from autograder.gradebook import open_gradebook, record
-from autograder.graded import Graded
-from autograder.grades import Verdict, table
-from autograder.new_class import new_class
-from autograder.sandbox import BUBBLEWRAP
+from autograder.box.sandbox import BUBBLEWRAP
+from autograder.build.build import write_source
+from autograder.classroom.folder import ClassFolder
+from autograder.classroom.gradebook import open_gradebook, record
+from autograder.classroom.grades_file import Verdict, table
+from autograder.classroom.new_class import new_class
+from autograder.course.bundle import Bundle, TestCell
+from autograder.grade.result import Graded
+from autograder.marking.feedback import feedback_page
+from autograder.marking.grade_class import grade_class
+from autograder.notebooks import grade_id
 
 from .attacks import CORPUS, FULL, HONEST, MARK, SECRET, WRONG, Attack
 from .conftest import ROOT

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from autograder.course import Course
-from autograder.mistakes import mistakes
-from autograder.trial import report
+from autograder.authors.trial import report
+from autograder.course.lessons import Course
+from autograder.diagnose.catalogue import mistakes
 
 from .conftest import ROOT
 from .tiny import COURSE_TOML
@@ -27,7 +27,8 @@ def test_the_worked_example_is_an_exercise(tmp_path: Path) -> None:
     lesson.mkdir(parents=True)
     (tmp_path / "lessons" / "course.toml").write_text(COURSE_TOML)
     (lesson / "tiny.py").write_text(SETUP + cells)
-    head = "import numpy as np\nfrom autograder.implementations import alternative, misconception\n"
+    head = "import numpy as np\nfrom autograder.course.implementations import "
+    head += "alternative, misconception\n"
     (lesson / "misconceptions.py").write_text(head + wrong)
     (lesson / "alternatives.py").write_text(head + "@alternative" + right)
     made = Course.load(tmp_path).lesson("01")

@@ -10,10 +10,10 @@ import pytest
 from nbgrader.api import Gradebook
 from playwright.sync_api import FrameLocator, Locator, Page, expect
 
-from autograder.batch import grade_class
-from autograder.class_folder import ClassFolder
-from autograder.new_class import new_class
-from autograder.roster import Member, Roster
+from autograder.classroom.folder import ClassFolder
+from autograder.classroom.new_class import new_class
+from autograder.classroom.roster import Member, Roster
+from autograder.marking.grade_class import grade_class
 from demo.make_class import hand_in
 
 from .browser import SECONDS, jupyter_lab, needs_chromium, take_picture, window

@@ -8,8 +8,8 @@ from pathlib import Path
 import nbformat
 from playwright.sync_api import Locator, Page, expect
 
-from autograder.course import SETUP, grade_id, tags
-from autograder.implementations import misconceptions
+from autograder.course.implementations import misconceptions
+from autograder.notebooks import SETUP, grade_id, tags
 
 from .browser import SECONDS, jupyter_lab, needs_chromium, take_picture, window
 from .conftest import COURSE, ROOT

@@ -14,16 +14,17 @@ from typing import Any
 import nbformat
 import pytest
 
-from autograder.beside_notebook import MODULES
-from autograder.build import build, without_outputs
-from autograder.check_failures import MISTAKES_FILE
-from autograder.course import HIDDEN, Lesson, is_answer, is_written
-from autograder.diagnosis import DIAGNOSIS_SEED
-from autograder.fingerprints import agree
-from autograder.implementations import TWO_AT_ONCE, alternatives, misconceptions
-from autograder.plain_run import PlainRun, seen
-from autograder.release_manifest import MANIFEST_FILE, read_manifest, release_in
-from autograder.short_answers import ANSWERS_FILE
+from autograder.build.build import build, without_outputs
+from autograder.course.implementations import TWO_AT_ONCE, alternatives, misconceptions
+from autograder.course.lessons import Lesson
+from autograder.course.release import MANIFEST_FILE, read_manifest, release_in
+from autograder.diagnose.diagnosis import DIAGNOSIS_SEED
+from autograder.diagnose.plain_run import PlainRun, seen
+from autograder.lesson.beside import MODULES
+from autograder.lesson.failures import MISTAKES_FILE
+from autograder.lesson.fingerprints import agree
+from autograder.lesson.short_answers import ANSWERS_FILE
+from autograder.notebooks import HIDDEN, is_answer, is_written
 
 from .conftest import COURSE, ROOT
 
@@ -244,7 +245,7 @@ def test_no_answer_reaches_course(lesson: Lesson) -> None:
 
 
 def test_no_sentence_about_a_choice_can_be_read_in_course() -> None:
-    from autograder.implementations import choices
+    from autograder.course.implementations import choices
 
     for lesson in COURSE.lessons:
         text = (ROOT / "course" / lesson.folder / ANSWERS_FILE).read_text(encoding="utf-8")

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from autograder.build import write_source
-from autograder.bundle import Bundle
-from autograder.carried_over import EARLIER, as_module, carried_over, names_carried_over
-from autograder.companions import companions
-from autograder.course import Course, Lesson, LessonError
+from autograder.build.beside import companions
+from autograder.build.build import write_source
+from autograder.course.bundle import Bundle
+from autograder.course.earlier import EARLIER, as_module, carried_over, names_carried_over
+from autograder.course.lessons import Course, Lesson, LessonError
 
 from .conftest import COURSE
 from .submissions import graded, notebook_with, points

@@ -9,9 +9,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from autograder.cli import main
-from autograder.course import grade_id
-from autograder.visible_checks import (
+from autograder.cli.main import main
+from autograder.notebooks import grade_id
+from autograder.student.check import (
     CHANGED,
     ERROR,
     FAILS,

@@ -15,13 +15,13 @@ import pytest
 from nbgrader.api import Gradebook
 from sqlalchemy import text
 
-from autograder.batch import ClassResult, grade_class
-from autograder.class_folder import ClassError, ClassFolder
-from autograder.cli import main
-from autograder.course import grade_id
-from autograder.gradebook import open_gradebook
-from autograder.grades import GradesError
-from autograder.new_class import new_class
+from autograder.classroom.folder import ClassError, ClassFolder
+from autograder.classroom.gradebook import open_gradebook
+from autograder.classroom.grades_file import GradesError
+from autograder.classroom.new_class import new_class
+from autograder.cli.main import main
+from autograder.marking.grade_class import ClassResult, grade_class
+from autograder.notebooks import grade_id
 
 from .submissions import boxes, notebook_with
 from .tiny import tiny_course
@@ -291,7 +291,7 @@ def test_exit_status(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_the_command_works_without_an_activated_environment(tmp_path: Path) -> None:
     """nbgrader calls alembic by name; our commands find it beside the interpreter."""
     tiny_course(tmp_path)
-    command = [sys.executable, "-m", "autograder.cli", "new-class", "class", "--course", "."]
+    command = [sys.executable, "-m", "autograder.cli.main", "new-class", "class", "--course", "."]
     environment = {**os.environ, "PATH": os.defpath}
     subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
     assert (tmp_path / "class" / "gradebook.db").exists()
@@ -302,7 +302,7 @@ def test_the_process_that_grades_imports_no_torch(tmp_path: Path) -> None:
     folder = new(tmp_path)
     code = (
         "import sys\n"
-        "from autograder.cli import main\n"
+        "from autograder.cli.main import main\n"
         "main(['grade', sys.argv[1], '--sandbox', 'none'])\n"
         "print(sorted({'torch', 'numpy', 'matplotlib'} & set(sys.modules)))\n"
     )

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from autograder import archives, collect
-from autograder.archives import ArchiveError
-from autograder.class_folder import ClassError, ClassFolder
-from autograder.cli import main
-from autograder.late import read_timestamp
-from autograder.layouts import LayoutError, stem
-from autograder.submitted import collected
+from autograder.classroom.folder import ClassError, ClassFolder
+from autograder.classroom.hand_ins import collected
+from autograder.classroom.late import read_timestamp
+from autograder.cli.main import main
+from autograder.lms import archives, collect
+from autograder.lms.archives import ArchiveError
+from autograder.lms.layouts import LayoutError, stem
 
 from .test_class import LESSON, new
 

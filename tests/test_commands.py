@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from autograder.batch import grade_class
-from autograder.class_folder import ClassFolder
-from autograder.cli import main, parser
+from autograder.classroom.folder import ClassFolder
+from autograder.cli.main import main, parser
+from autograder.marking.grade_class import grade_class
 
 from .submissions import boxes
 from .test_class import LESSON, hand_in, new, solved
@@ -275,7 +275,7 @@ def test_what_the_system_refuses_is_one_line(
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("autograder.whole_file.write_whole", full)
+    monkeypatch.setattr("autograder.files.write_whole", full)
     refused("export class --to csv", "No space left on device; make room", here, capsys)
 
 
@@ -285,7 +285,7 @@ def test_stopped_by_the_user(
     def stop(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("autograder.batch.grade_class", stop)
+    monkeypatch.setattr("autograder.marking.grade_class.grade_class", stop)
     refused("grade class", "the same command goes on from here", here, capsys, status=130)
 
 
@@ -295,7 +295,7 @@ def test_nobody_reads_what_is_said(unbuffered: str) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
-        [sys.executable, "-m", "autograder.cli", "doctor", "--json"],
+        [sys.executable, "-m", "autograder.cli.main", "doctor", "--json"],
         stdout=writer,
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONUNBUFFERED": unbuffered},

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from autograder.course import Course, LessonError, exercise_of
-from autograder.implementations import alternatives
+from autograder.course.implementations import alternatives
+from autograder.course.lessons import Course, LessonError
+from autograder.notebooks import exercise_of
 
 from .tiny import tiny_course
 
@@ -133,7 +134,7 @@ def test_classes_of_one_name_are_told_apart(tmp_path: Path) -> None:
     course = tiny_course(tmp_path)
     path = tmp_path / "lessons" / "01-tiny" / "alternatives.py"
     one = '@alternative("double", "{name}")\nclass Double:\n    value = {value}\n\n\n'
-    head = "from autograder.implementations import alternative\n\n\n"
+    head = "from autograder.course.implementations import alternative\n\n\n"
     path.write_text(head + one.format(name="a", value=1) + one.format(name="b", value=2))
     found = alternatives(course.lesson("01"))
     assert [one.source for one in found] == [

@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
-from autograder.build import write_source
-from autograder.bundle import Bundle
-from autograder.check_failures import Evidence
-from autograder.companions import write_companions
-from autograder.course import Course, grade_id
-from autograder.diagnosis import Mistake, diagnose, from_json, to_json
-from autograder.fingerprints import agree, fingerprint
+from autograder.build.beside import write_companions
+from autograder.build.build import write_source
+from autograder.course.bundle import Bundle
+from autograder.course.lessons import Course
+from autograder.diagnose.diagnosis import Mistake, diagnose, from_json, to_json
+from autograder.lesson.failures import Evidence
+from autograder.lesson.fingerprints import agree, fingerprint
+from autograder.notebooks import grade_id
 
 from .submissions import graded, notebook_with
 from .tiny import head, tiny_course
@@ -357,8 +358,8 @@ def test_without_a_notebook_the_message_is_plain_text(course: Course, tmp_path: 
 def test_a_damaged_file_of_mistakes_costs_the_sentence_only(tmp_path: Path) -> None:
     (tmp_path / "lesson_mistakes.json").write_text("{")
     code = (
-        "from autograder.check_failures import CheckFailed\n"
-        "from autograder.checks import assert_close\n"
+        "from autograder.lesson.failures import CheckFailed\n"
+        "from autograder.lesson.checks import assert_close\n"
         "try:\n    assert_close(1.0, 2.0, 'Is it two?')\n"
         "except CheckFailed as failed:\n    print(failed.sentence, repr(failed.diagnosis))\n"
     )

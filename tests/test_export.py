@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from autograder import collect
-from autograder.batch import grade_class
-from autograder.canvas_gradebook import CANVAS_COLUMNS, canvas
-from autograder.class_folder import ClassFolder
-from autograder.cli import main
-from autograder.export import ExportError, plain
-from autograder.handing_back import write_pages
-from autograder.marks import NothingGraded, marks
-from autograder.moodle_worksheet import MOODLE_COLUMNS, moodle
+from autograder.classroom.folder import ClassFolder
+from autograder.cli.main import main
+from autograder.lms import collect
+from autograder.lms.canvas import CANVAS_COLUMNS, canvas
+from autograder.lms.export import ExportError, plain
+from autograder.lms.marks import NothingGraded, marks
+from autograder.lms.moodle import MOODLE_COLUMNS, moodle
+from autograder.marking.grade_class import grade_class
+from autograder.marking.hand_back import write_pages
 
 from .submissions import boxes
 from .test_class import LESSON, give_by_hand, new, solved

@@ -10,13 +10,13 @@ import pytest
 from nbconvert.exporters import HTMLExporter
 from traitlets.config import Config
 
-from autograder.autograded import safe_markdown
-from autograder.formgrader_pages import (
+from autograder.marking.autograded import safe_markdown
+from autograder.marking.formgrader import (
     LONGEST_FORMULA,
     markdown_with_formulas,
     without_internet,
 )
-from autograder.formulas import MOST_FORMULAS
+from autograder.marking.formulas import MOST_FORMULAS
 
 from .test_class import new
 

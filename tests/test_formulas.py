@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autograder.formulas import MOST_FORMULAS, as_mathml, with_formulas
+from autograder.marking.formulas import MOST_FORMULAS, as_mathml, with_formulas
 
 
 def test_a_formula_becomes_mathml() -> None:

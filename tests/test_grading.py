@@ -10,12 +10,12 @@ from typing import Any
 import nbformat
 import pytest
 
-from autograder.build import write_source
-from autograder.bundle import Bundle, BundleError
-from autograder.course import grade_id, is_test
-from autograder.graded import Graded
-from autograder.limits import Limits
-from autograder.submission import Missing, Unreadable, find_notebook, read_file
+from autograder.build.build import write_source
+from autograder.course.bundle import Bundle, BundleError
+from autograder.grade.limits import Limits
+from autograder.grade.result import Graded
+from autograder.grade.submission import Missing, Unreadable, find_notebook, read_file
+from autograder.notebooks import grade_id, is_test
 
 from .submissions import as_bytes, graded, notebook_with, points
 from .tiny import tiny_course

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.batch import grade_class
-from autograder.class_folder import ClassFolder
+from autograder.classroom.folder import ClassFolder
+from autograder.classroom.late import LatePolicy, how_late, read_timestamp, write_timestamp
+from autograder.classroom.standing import settle
 from autograder.errors import WrongUse
-from autograder.late import LatePolicy, how_late, read_timestamp, write_timestamp
-from autograder.standing import settle
+from autograder.marking.grade_class import grade_class
 
 from .submissions import boxes
 from .test_class import LESSON, entries, give_by_hand, hand_in, new, solved

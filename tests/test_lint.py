@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from autograder.cli import main
-from autograder.course import Course, Lesson
-from autograder.lint import lint
+from autograder.authors.lint import lint
+from autograder.cli.main import main
+from autograder.course.lessons import Course, Lesson
 
 from .conftest import COURSE
 from .tiny import LESSON, head, tiny_course
@@ -16,7 +16,7 @@ from .tiny import LESSON, head, tiny_course
 CATALOGUE = """
 import numpy as np
 
-from autograder.implementations import choice, misconception
+from autograder.course.implementations import choice, misconception
 
 choice("answer_size", "a", reason="It is larger.")
 choice("answer_size", "b", right=True, reason="It is.")
@@ -47,7 +47,7 @@ def lesson_with(folder: Path, *more: str, text: str = LESSON) -> Lesson:
     wrong = [WRONG.format(name, add + 1, by) for name, add, by in pairs]
     right = [RIGHT.format(name, add, by) for name, add, by in pairs if add < 2]
     (lesson / "misconceptions.py").write_text(CATALOGUE + "\n".join(wrong))
-    head_of_right = "from autograder.implementations import alternative\n"
+    head_of_right = "from autograder.course.implementations import alternative\n"
     (lesson / "alternatives.py").write_text(head_of_right + "\n".join(right))
     return Course.load(folder).lesson("01")
 

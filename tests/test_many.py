@@ -18,14 +18,14 @@ from typing import Any
 
 import pytest
 
-from autograder.batch import grade_class
-from autograder.class_folder import ClassFolder
-from autograder.cli import main
-from autograder.executors import SchedulerError
-from autograder.graded import Graded
-from autograder.grades import Verdict
-from autograder.progress import Progress
-from autograder.task import Task
+from autograder.classroom.folder import ClassFolder
+from autograder.classroom.grades_file import Verdict
+from autograder.cli.main import main
+from autograder.grade.executors import SchedulerError
+from autograder.grade.result import Graded
+from autograder.grade.task import Task
+from autograder.marking.grade_class import grade_class
+from autograder.marking.progress import Progress
 
 from .submissions import boxes
 from .test_class import LESSON, entries, hand_in, new, scores_in_gradebook, solved
@@ -86,7 +86,7 @@ def test_what_did_not_change_is_not_run_again(
     def never(task: Task) -> Graded:
         raise AssertionError("graded again")
 
-    monkeypatch.setattr("autograder.batch.judge", never)
+    monkeypatch.setattr("autograder.marking.grade_class.judge", never)
     result = grade_class(folder, sandbox=boxes().tier, quiet=True)
     assert f"{STUDENTS} kept from an earlier run" in result.summary
     assert everything(folder) == expected
@@ -107,7 +107,7 @@ def test_killed_at_any_moment_and_run_again(
 ) -> None:
     """Twenty times kill -9 at a random moment; then one run to the end."""
     folder, expected = undisturbed
-    command = [sys.executable, "-m", "autograder.cli", "grade", str(folder.root)]
+    command = [sys.executable, "-m", "autograder.cli.main", "grade", str(folder.root)]
     command += ["--workers", "1", "--sandbox", boxes().tier]
     rng = random.Random(time.time_ns())
     started = time.monotonic()
@@ -157,18 +157,18 @@ def test_a_worker_that_dies_costs_one_verdict(tmp_path: Path) -> None:
         hand_in(folder, f"student{number}", solved(folder))
     plugin = tmp_path / "sitecustomize.py"
     plugin.write_text(
-        "import autograder.task as task, os\n"
-        "usual = task.judge\n"
+        "import autograder.grade.executors as executors, os\n"
+        "usual = executors.judge\n"
         "def judge(one):\n"
         "    if b'end this worker' in one.data:\n"
         "        os._exit(9)\n"
         "    return usual(one)\n"
-        "judge.__module__ = 'autograder.task'; judge.__qualname__ = 'judge'\n"
-        "task.judge = judge\n"
+        "judge.__module__ = 'autograder.grade.executors'; judge.__qualname__ = 'judge'\n"
+        "executors.judge = judge\n"
     )
     marked = solved(folder, why="end this worker")
     hand_in(folder, "student1", marked)
-    command = [sys.executable, "-m", "autograder.cli", "grade", str(folder.root)]
+    command = [sys.executable, "-m", "autograder.cli.main", "grade", str(folder.root)]
     command += ["--workers", "2", "--sandbox", boxes().tier]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -220,7 +220,7 @@ def test_no_scheduler_is_said_and_loses_nothing(
     undisturbed: tuple[ClassFolder, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, expected = undisturbed
-    monkeypatch.setattr("autograder.executors.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("autograder.grade.executors.CONNECT_SECONDS", 1)
     with pytest.raises(SchedulerError, match="no Dask scheduler answers"):
         grade_class(folder, scheduler="tcp://127.0.0.1:9", sandbox="none", again=True, quiet=True)
     assert everything(folder) == expected

@@ -15,9 +15,9 @@ from nbgrader.api import Gradebook
 from nbgrader.converters import GenerateAssignment
 from nbgrader.preprocessors import ClearSolutions
 
-from autograder.batch import grade_class
-from autograder.class_folder import ClassFolder
-from autograder.stubs import ClearSolutionsAndAnswers
+from autograder.build.stubs import ClearSolutionsAndAnswers
+from autograder.classroom.folder import ClassFolder
+from autograder.marking.grade_class import grade_class
 
 from .submissions import boxes
 from .test_class import (
@@ -224,7 +224,7 @@ def test_without_a_sandbox_nothing_is_graded_or_removed(tmp_path: Path) -> None:
     config = folder.root / "nbgrader_config.py"
     text = config.read_text()
     config.write_text(
-        "import autograder.sandbox as sandbox\n"
+        "import autograder.box.sandbox as sandbox\n"
         'broken = sandbox.Protection("a wall", False, "build one")\n'
         f"sandbox.examine = lambda: [broken]\n{text}"
         'c.EngineExporter.sandbox = "auto"\n'

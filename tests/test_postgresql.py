@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.batch import grade_class
-from autograder.class_folder import ClassFolder
+from autograder.classroom.folder import ClassFolder
+from autograder.marking.grade_class import grade_class
 
 from .submissions import boxes
 from .test_class import LESSON, give_by_hand, hand_in, new, scores_in_gradebook, solved

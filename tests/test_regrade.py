@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.changes import changes
-from autograder.class_folder import ClassError
-from autograder.cli import main
-from autograder.course import Course
-from autograder.new_class import new_class
-from autograder.regrade import refresh
+from autograder.classroom.folder import ClassError
+from autograder.classroom.new_class import new_class
+from autograder.cli.main import main
+from autograder.course.lessons import Course
+from autograder.marking.changes import changes
+from autograder.marking.regrade import refresh
 
 from .submissions import boxes
 from .test_class import (

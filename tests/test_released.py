@@ -9,7 +9,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from autograder.course import Lesson, grade_id, is_answer, is_test
+from autograder.course.lessons import Lesson
+from autograder.notebooks import grade_id, is_answer, is_test
 
 from .conftest import COURSE, ROOT
 

@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-from autograder.batch import grade_class
-from autograder.class_folder import ClassFolder
-from autograder.cli import main
-from autograder.grades import GradesError
-from autograder.new_class import new_class
-from autograder.report import write_report
-from autograder.report_entries import read_grades
-from autograder.report_labels import labels, without_ids
-from autograder.report_numbers import make_report
-from autograder.report_separation import in_words, separates
+from autograder.classroom.folder import ClassFolder
+from autograder.classroom.grades_file import GradesError
+from autograder.classroom.new_class import new_class
+from autograder.cli.main import main
+from autograder.marking.grade_class import grade_class
+from autograder.report.class_report import write_report
+from autograder.report.entries import read_grades
+from autograder.report.labels import labels, without_ids
+from autograder.report.numbers import make_report
+from autograder.report.separation import in_words, separates
 
 from .submissions import boxes, notebook_with
 from .tiny import tiny_course

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.batch import grade_class
-from autograder.class_folder import ClassFolder
-from autograder.cli import main
-from autograder.roster import Member, Roster, RosterError, import_roster
-from autograder.spreadsheet import SpreadsheetError
+from autograder.classroom.folder import ClassFolder
+from autograder.classroom.roster import Member, Roster, RosterError, import_roster
+from autograder.cli.main import main
+from autograder.marking.grade_class import grade_class
+from autograder.tables import SpreadsheetError
 
 from .submissions import boxes
 from .test_class import LESSON, entries, hand_in, new, solved

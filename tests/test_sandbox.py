@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from autograder import sandbox, seccomp
-from autograder.box import Box, BoxDied
-from autograder.boxes import Boxes
-from autograder.cli import main
-from autograder.sandbox import BUBBLEWRAP, NONE, NoSandbox, choose, examine
+from autograder.box import sandbox, seccomp
+from autograder.box.box import Box, BoxDied
+from autograder.box.boxes import Boxes
+from autograder.box.sandbox import BUBBLEWRAP, NONE, NoSandbox, choose, examine
+from autograder.cli.main import main
 
 from .test_class import hand_in, new, solved
 
@@ -189,7 +189,7 @@ def test_without_bubblewrap_grading_refuses_and_says_what_to_do(
 ) -> None:
     folder = new(tmp_path)
     hand_in(folder, "ada", solved(folder))
-    monkeypatch.setattr("autograder.sandbox.shutil.which", lambda name: None)
+    monkeypatch.setattr("autograder.box.sandbox.shutil.which", lambda name: None)
     with pytest.raises(NoSandbox, match="apt-get install bubblewrap"):
         choose("auto")
     assert main(["grade", str(folder.root)]) == 3
@@ -209,7 +209,7 @@ def test_nothing_outlives_a_grader_that_is_killed(tmp_path: Path) -> None:
     mark = f"outlives-{os.getpid()}"
     tier = BUBBLEWRAP if all(one.works for one in examine()) else NONE
     code = (
-        "import os, signal\nfrom autograder.boxes import Boxes\n"
+        "import os, signal\nfrom autograder.box.boxes import Boxes\n"
         f"box = Boxes({tier!r}).start({{}})\n"
         f"box.run('import ctypes; x = {mark!r}; ctypes.CDLL(None).prctl(15, b{mark[:15]!r})', 20)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.course import is_answer, is_written
-from autograder.formulas import as_mathml
+from autograder.marking.formulas import as_mathml
+from autograder.notebooks import is_answer, is_written
 
 from .conftest import COURSE, ROOT
 from .test_build import BOILERPLATE, solution_regions, telling_lines

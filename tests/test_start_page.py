@@ -12,18 +12,19 @@ import nbformat
 import pytest
 from nbgrader.utils import compute_checksum
 
-from autograder.build import build
-from autograder.course import Course, is_answer, is_test, is_written
-from autograder.course_progress import (
+from autograder.build.build import build
+from autograder.build.own_work import keep_own_work
+from autograder.build.start_page import PROGRESS_FILE, START_FILE
+from autograder.course.lessons import Course
+from autograder.course.release import read_manifest, record_release, release_in
+from autograder.lesson.course_progress import (
     as_table,
     has_code,
     is_begun,
     lesson_notebooks,
     progress_of,
 )
-from autograder.own_work import keep_own_work
-from autograder.release_manifest import read_manifest, record_release, release_in
-from autograder.start_page import PROGRESS_FILE, START_FILE
+from autograder.notebooks import is_answer, is_test, is_written
 
 from .conftest import COURSE, ROOT
 from .hand_outs import TINY, cell_named, handed_out, read, type_in
@@ -172,7 +173,7 @@ def test_a_build_writes_page_and_manifest_and_keeps_own_work(
     told: list[str] = []
 
     # Whether the solved version runs is not what this test is about.
-    monkeypatch.setattr("autograder.build._same_cells", lambda *arguments: True)
+    monkeypatch.setattr("autograder.build.build._same_cells", lambda *arguments: True)
     (tmp_path / "solutions" / "01-tiny").mkdir(parents=True)
     build(Course.load(tmp_path), tmp_path, say=told.append)
     assert {path.name: path.read_bytes() for path in course.iterdir() if path.is_file()} == fresh

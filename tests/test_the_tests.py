@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import pytest
 
-from autograder.bundle import Bundle
-from autograder.course import Lesson
-from autograder.implementations import Implementation, alternatives, misconceptions
-from autograder.mutants import Counted, count
-from autograder.trial import report
+from autograder.authors.mutants import Counted, count
+from autograder.authors.trial import report
+from autograder.course.bundle import Bundle
+from autograder.course.implementations import Implementation, alternatives, misconceptions
+from autograder.course.lessons import Lesson
 
 from .conftest import COURSE
 from .submissions import graded, max_points, notebook_with, points, released

@@ -11,11 +11,11 @@ from typing import Any
 import nbformat
 import pytest
 
-from autograder import update
-from autograder.cli import main
-from autograder.course import grade_id
-from autograder.release_manifest import ManifestError, release_in
-from autograder.update import KEPT, MERGED, NEW, REPLACED, SET, UpdateError, plan
+from autograder.cli.main import main
+from autograder.course.release import ManifestError, release_in
+from autograder.notebooks import grade_id
+from autograder.student import update
+from autograder.student.update import KEPT, MERGED, NEW, REPLACED, SET, UpdateError, plan
 
 from .hand_outs import TINY, cell_named, everything_in, handed_out, read, type_in
 from .tiny import LESSON

@@ -9,9 +9,10 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from autograder.bundle import Bundle
-from autograder.course import DEMONSTRATION, Lesson, is_test, tags
-from autograder.inside_box import MOST_OUTPUT
+from autograder.box.inside import MOST_OUTPUT
+from autograder.course.bundle import Bundle
+from autograder.course.lessons import Lesson
+from autograder.notebooks import DEMONSTRATION, is_test, tags
 
 from .conftest import COURSE
 from .submissions import boxes, notebook_with

@@ -11,8 +11,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autograder import wire
-from autograder.wire import Foreign, ProtocolError, decode, encode
+from autograder.box import wire
+from autograder.box.wire import Foreign, ProtocolError, decode, encode
 
 ARRAYS = [
     np.arange(6, dtype=np.int64).reshape(2, 3)[:, ::2],

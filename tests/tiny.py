@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from autograder.course import Course
+from autograder.course.lessons import Course
 
 COURSE_TOML = """
 title = "A tiny course"
@@ -60,7 +60,7 @@ LESSON = (
 )
 
 MISCONCEPTIONS = """
-from autograder.implementations import choice
+from autograder.course.implementations import choice
 
 choice("answer_size", "a", reason="It is larger.")
 choice("answer_size", "b", right=True, reason="It is.")

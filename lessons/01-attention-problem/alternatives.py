@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from autograder.implementations import alternative
+from autograder.course.implementations import alternative
 
 # --- rnn_hidden_states ---------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from autograder.implementations import choice, misconception
+from autograder.course.implementations import choice, misconception
 
 # --- similarity_scores ---------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from autograder.implementations import choice, misconception
+from autograder.course.implementations import choice, misconception
 
 
 def softmax(x, axis=-1):

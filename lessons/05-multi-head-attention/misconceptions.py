@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from autograder.implementations import choice, misconception
+from autograder.course.implementations import choice, misconception
 
 
 def torch_scaled_dot_product_attention(Q, K, V, mask=None):

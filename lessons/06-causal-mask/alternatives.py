@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from autograder.implementations import alternative
+from autograder.course.implementations import alternative
 
 
 @alternative("causal_mask", "compare_positions")

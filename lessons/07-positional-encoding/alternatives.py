@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from autograder.implementations import alternative
+from autograder.course.implementations import alternative
 
 
 @alternative("sinusoidal_positional_encoding", "where_and_all_columns")

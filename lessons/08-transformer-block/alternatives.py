@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from autograder.implementations import alternative
+from autograder.course.implementations import alternative
 
 
 class MultiHeadAttention(nn.Module):

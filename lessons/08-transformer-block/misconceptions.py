@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from autograder.implementations import choice, misconception
+from autograder.course.implementations import choice, misconception
 
 
 class MultiHeadAttention(nn.Module):

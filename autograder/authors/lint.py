@@ -1,0 +1,262 @@
+"""The mistakes that authors of exercises make, found before a student does.
+
+Some are seen in the text of a test cell, others only when the tests run: on the untouched
+stub, on the solution while its calls are recorded, on the catalogue.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import contextlib
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from autograder.course.implementations import alternatives, misconceptions
+from autograder.course.lessons import Lesson
+from autograder.diagnose.catalogue import look_alike, mistakes
+from autograder.diagnose.plain_run import PlainRun, told
+from autograder.lesson import checks
+from autograder.notebooks import HIDDEN, SETUP, exercise_of, nbgrader_metadata, tags
+
+#: Of the rows of weights that a lesson's checks compare, this many may be nearly one-hot.
+MOST_SATURATED = 0.8
+
+_SOLUTION = re.compile(r"^([ \t]*)[^\n]*### BEGIN SOLUTION.*?### END SOLUTION[^\n]*$", re.S | re.M)
+_GLOBAL_DRAW = re.compile(
+    r"\bnp\.random\.(rand|randn|randint|random|normal|uniform|choice|permutation|shuffle)\b"
+    r"|\btorch\.(rand|randn|randint|randperm|normal)\b(?!.*generator=)"
+)
+#: Such as a test that the global state is left alone.
+_SEEDED = re.compile(r"\b(seed|manual_seed|get_state|get_rng_state)\(")
+_CLOSE = {"allclose", "isclose", "assert_allclose", "assert_almost_equal", "array_equal"}
+_LEAST_WRONG, _LEAST_RIGHT = 4, 2
+
+
+def lint(lesson: Lesson, seed: int = 401) -> list[str]:
+    """What is wrong with a lesson's exercises and tests, each with what to do; empty when
+    nothing is."""
+    found = [*_texts(lesson), *_catalogue(lesson)]
+    with PlainRun(lesson) as run:
+        found += [f"{cell}: the solved lesson stops here: {e}" for cell, e in run.stopped.items()]
+        found += _on_stubs(run, seed)
+        found += _on_solutions(run, seed)
+    return [f"{lesson.folder}: {text}" for text in found]
+
+
+def _texts(lesson: Lesson) -> Iterator[str]:
+    cells = [cell for cell in lesson.notebook.cells if cell.cell_type == "code"]
+    known = set(lesson.exercises) | set(dir(builtins))
+    for cell in cells:
+        if SETUP in tags(cell):
+            known |= _bound(ast.parse(cell.source))
+    for name, cell in lesson.tests.items():
+        tree = ast.parse(cell.source)
+        unknown = sorted(_used(tree) - _bound(tree) - known)
+        if unknown:
+            yield (
+                f"{name}: uses {', '.join(unknown)} of other cells; the grader runs a test cell by "
+                "itself, so define it there"
+            )
+        if HIDDEN.search(cell.source) and "print" in _called(tree):
+            yield f"{name}: a hidden test prints; what it prints could show its inputs, remove it"
+        loose = sorted(_CLOSE & _called(tree))
+        if loose:
+            yield (
+                f"{name}: {', '.join(loose)} broadcasts or says nothing of shapes; compare with "
+                "assert_close or assert_equal"
+            )
+        if _GLOBAL_DRAW.search(cell.source) and not _SEEDED.search(cell.source):
+            yield f"{name}: draws from the global random state; take check_rng() or a generator"
+        yield from _named_points(name, tree, nbgrader_metadata(cell).get("points", 0))
+
+
+def _named_points(name: str, tree: ast.Module, points: float) -> Iterator[str]:
+    total, there = 0.0, False
+    for node in ast.walk(tree):
+        for call in [one.context_expr for one in node.items] if isinstance(node, ast.With) else ():
+            if not isinstance(call, ast.Call) or getattr(call.func, "id", "") != "check":
+                continue
+            there = True
+            given = [word.value for word in call.keywords if word.arg == "points"] + call.args[1:]
+            value = given[0].value if given and isinstance(given[0], ast.Constant) else None
+            if not isinstance(value, (int, float)):
+                yield f"{name}: a named check needs its points as a number: check('...', points=1)"
+                return
+            total += value
+    if there and total != points:
+        yield f"{name}: its named checks are worth {total:g} points, the cell {points:g}"
+    if there and "checks_passed" not in _called(tree):
+        yield f"{name}: named checks are reported by checks_passed(...); end the cell with it"
+
+
+def _catalogue(lesson: Lesson) -> Iterator[str]:
+    wrong, right = misconceptions(lesson), alternatives(lesson)
+    names = list(lesson.exercises)
+    hidden = {exercise_of(n, names) for n, c in lesson.tests.items() if HIDDEN.search(c.source)}
+    for exercise in lesson.exercises:
+        if exercise.startswith("answer_"):
+            continue
+        counts = (
+            sum(one.exercise == exercise for one in wrong),
+            sum(one.exercise == exercise for one in right),
+        )
+        if counts[0] < _LEAST_WRONG:
+            yield f"{exercise}: {counts[0]} misconceptions; add some to misconceptions.py"
+        if counts[1] < _LEAST_RIGHT:
+            yield f"{exercise}: {counts[1]} alternatives; add some to alternatives.py"
+        if exercise not in hidden:
+            yield f"{exercise}: no hidden test; add a cell test_{exercise}_<aspect>"
+    for one in wrong:
+        if not one.sentence or not one.seen:
+            yield f"{one.exercise}: the misconception {one.name} lacks its sentence or where seen"
+    for first, second in look_alike(mistakes(lesson, 401)):
+        if first.sentence != second.sentence:
+            yield (
+                f"{first.exercise}: no test tells {first.name} from {second.name}; give both one "
+                "sentence, or add a test that does"
+            )
+
+
+def _on_stubs(run: PlainRun, seed: int) -> Iterator[str]:
+    stubs = {
+        name: f"{name} = None\n"
+        if name.startswith("answer_")
+        else _SOLUTION.sub(r"\1raise NotImplementedError()", source)
+        for name, source in run.lesson.exercises.items()
+    }
+    for test, error in run.errors(stubs, seed).items():
+        if error is None:
+            yield f"{test}: passes for the untouched stub; it has to call the exercise"
+        elif not isinstance(error, NotImplementedError):
+            yield (
+                f"{test}: the untouched stub stops it with {told(error)}; call the exercise "
+                "first, so that the student reads NotImplementedError"
+            )
+
+
+@dataclass
+class _Calls:
+    """What the tests hand to one exercise."""
+
+    shapes: list[dict[str, tuple[int, ...]]] = field(default_factory=list)
+
+
+def _on_solutions(run: PlainRun, seed: int) -> Iterator[str]:
+    for exercise in run.names:
+        if exercise.startswith("answer_"):
+            continue
+        calls = _Calls()
+        weights: list[np.ndarray] = []
+
+        def assert_close(
+            actual: Any, *args: Any, kept: list[np.ndarray] = weights, **kwargs: Any
+        ) -> None:
+            kept.extend(_rows_of_weights(actual))
+            checks.assert_close(actual, *args, **kwargs)
+
+        with run.watched(exercise, partial(_recorded, calls=calls), assert_close):
+            errors = run.errors({}, seed, run.tests_of({exercise}))
+        for test, error in errors.items():
+            if error is not None:
+                yield f"{test}: the solution fails it: {told(error)}"
+        yield from _equal_sizes(exercise, calls)
+        rows = [row for array in weights for row in array if not np.isin(row, (0.0, 1.0)).all()]
+        saturated = sum(float(np.max(row)) > 0.99 for row in rows)
+        if rows and saturated > MOST_SATURATED * len(rows):
+            yield (
+                f"{exercise}: {saturated} of {len(rows)} rows of weights in its checks are nearly "
+                "one-hot; a wrong scale or axis would pass, so use scores of order 1"
+            )
+
+
+def _equal_sizes(exercise: str, calls: _Calls) -> Iterator[str]:
+    square = [
+        shapes for shapes in calls.shapes if sum(len(shape) >= 2 for shape in shapes.values()) >= 1
+    ]
+    if square and all(
+        len({size for shape in shapes.values() for size in shape[-2:]}) == 1 for shapes in square
+    ):
+        yield (
+            f"{exercise}: in every test all sizes are equal; a transposed or wrongly reduced axis "
+            "would pass, so make them distinct"
+        )
+    for one, other in (("Q", "K"), ("query", "key")):
+        both = [s for s in calls.shapes if len(s.get(one, ())) >= 2 and len(s.get(other, ())) >= 2]
+        if both and all(shapes[one][-2] == shapes[other][-2] for shapes in both):
+            yield f"{exercise}: {one} and {other} have the same length in every test; vary it"
+
+
+def _recorded(thing: Any, calls: _Calls) -> Any:
+    """A function or class that works as before and records the shapes it is given."""
+    if not inspect.isclass(thing):
+        return _recorded_call(thing, calls)
+    if hasattr(thing, "forward"):
+        thing.forward = _recorded_call(thing.forward, calls)
+    return thing
+
+
+def _recorded_call(function: Callable[..., Any], calls: _Calls) -> Callable[..., Any]:
+    signature = inspect.signature(function)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with contextlib.suppress(TypeError):
+            bound = signature.bind(*args, **kwargs).arguments
+            shapes = {
+                name: tuple(value.shape)
+                for name, value in bound.items()
+                if isinstance(value, (np.ndarray, torch.Tensor)) and value.ndim
+            }
+            if shapes:
+                calls.shapes.append(shapes)
+        return function(*args, **kwargs)
+
+    return call
+
+
+def _rows_of_weights(value: Any) -> list[np.ndarray]:
+    """The rows of an array whose rows are weights: not negative, sum 1, of at least three."""
+    if isinstance(value, torch.Tensor):
+        value = value.detach().numpy() if value.dtype != torch.bfloat16 else None
+    if not isinstance(value, np.ndarray) or value.ndim == 0 or value.dtype.kind != "f":
+        return []
+    rows = value.reshape(-1, value.shape[-1])
+    fits = rows.shape[-1] >= 3 and rows.size and np.isfinite(rows).all() and (rows >= 0).all()
+    if not fits or not np.allclose(rows.sum(axis=-1), 1, atol=1e-4):
+        return []
+    return [rows]
+
+
+def _used(tree: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+
+
+def _bound(tree: ast.AST) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            found.add(node.id)
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, ast.arg):
+            found.add(node.arg)
+        elif isinstance(node, ast.alias):
+            found.add((node.asname or node.name).split(".")[0])
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            found.add(node.name)
+    return found
+
+
+def _called(tree: ast.AST) -> set[str]:
+    return {
+        getattr(node.func, "attr", getattr(node.func, "id", ""))
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+    }

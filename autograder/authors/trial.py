@@ -1,0 +1,104 @@
+"""Try implementations on a lesson's tests in one plain namespace, as a notebook would.
+
+No box, no sandbox: for authors, who trust their own catalogue. Grading uses
+:mod:`autograder.grade.grading`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import copy
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+
+from autograder.build.beside import write_companions
+from autograder.course.implementations import alternatives, misconceptions
+from autograder.course.lessons import Course, Lesson
+from autograder.diagnose.plain_run import PlainRun, told
+from autograder.notebooks import exercise_of
+
+
+def report(lesson: Lesson, seeds: list[int]) -> list[str]:
+    """What is wrong with the lesson's tests: an empty list when nothing is.
+
+    The solution and every alternative must pass everything; every misconception must fail
+    at least one test of its exercise, and of no exercise that does not build on it.
+    """
+    with PlainRun(lesson) as run:
+        complaints = [f"the solution stops at {cell}: {e}" for cell, e in run.stopped.items()]
+        for seed in seeds:
+            complaints += _of_seed(run, seed)
+    return complaints
+
+
+def _of_seed(run: PlainRun, seed: int) -> Iterator[str]:
+    lesson = run.lesson
+    for cell, error in run.errors({}, seed).items():
+        if error:
+            yield f"seed {seed}: the solution fails {cell}: {told(error)}"
+    for one in alternatives(lesson):
+        tests = run.tests_of({one.exercise} | run.dependents(one.exercise))
+        for cell, error in run.errors({one.exercise: one.source}, seed, tests).items():
+            if error:
+                yield f"seed {seed}: alternative {one.name} fails {cell}: {told(error)}"
+    for one in misconceptions(lesson):
+        errors = run.errors({one.exercise: one.source}, seed)
+        failed = {exercise_of(cell, run.names) for cell, error in errors.items() if error}
+        if one.exercise not in failed:
+            yield f"seed {seed}: misconception {one.name} is accepted"
+        for other in failed - {one.exercise} - run.dependents(one.exercise):
+            yield f"seed {seed}: misconception {one.name} also fails {other}"
+
+
+def execute(lesson: Lesson, folder: Path) -> float:
+    """Run the whole solved lesson in a kernel; leave the notebook and its figures in ``folder``.
+
+    Returns:
+        The kernel's processor seconds.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    write_companions(lesson, folder)
+    notebook = copy.deepcopy(lesson.notebook)
+    clock = nbformat.v4.new_code_cell("import time; print(time.process_time())")
+    notebook.cells.append(clock)
+    client = NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}})
+    client.execute()
+    seconds = float(clock.outputs[0]["text"])
+    notebook.cells.pop()
+    nbformat.write(notebook, folder / f"{lesson.notebook_name}.ipynb")
+    count = 0
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            if "image/png" in output.get("data", {}):
+                count += 1
+                data = base64.b64decode(output["data"]["image/png"])
+                (folder / f"figure-{count:02d}.png").write_bytes(data)
+    return seconds
+
+
+def main() -> None:
+    """``python -m autograder.authors.trial 02 [--seeds 3] [--execute FOLDER]``"""
+    parser = argparse.ArgumentParser(description="Try a lesson's tests while writing it.")
+    parser.add_argument("lesson", help="folder name or number, such as 02")
+    parser.add_argument("--seeds", type=int, default=3, help="how many random inputs to try")
+    parser.add_argument("--execute", type=Path, help="run all of it, figures go to this folder")
+    arguments = parser.parse_args()
+    lesson = Course.load(Path.cwd()).lesson(arguments.lesson)
+    if arguments.execute:
+        seconds = execute(lesson, arguments.execute)
+        print(f"{lesson.folder}: {seconds:.1f} processor seconds, see {arguments.execute}")
+    complaints = report(lesson, list(range(1, arguments.seeds + 1)))
+    print("\n".join(complaints) or f"{lesson.folder}: all tests do what they should")
+    for name in lesson.exercises:
+        wrong = sum(one.exercise == name for one in misconceptions(lesson))
+        right = sum(one.exercise == name for one in alternatives(lesson))
+        print(f"  {name}: {wrong} misconceptions, {right} alternatives")
+    raise SystemExit(1 if complaints else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,207 @@
+"""A box: a separate process that holds one student's notebook.
+
+The grader sends requests and reads plain data; see :mod:`autograder.box.inside` for the
+other side. A box that dies or does not answer in time is reported as such, and can be
+started again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from autograder.box import channel
+from autograder.box.confinement import BoxLimits
+from autograder.box.inside import MOST_ERROR_TEXT, MOST_OUTPUT
+from autograder.box.sandbox import NoSandbox, Zygote
+from autograder.box.wire import ProtocolError
+from autograder.text import plain, plain_line
+
+#: Seconds a fresh box may take until it is ready: a fork, on a busy machine.
+START_SECONDS = 60.0
+
+#: Bytes that the processes of a box may take together.
+MOST_MEMORY = BoxLimits().memory
+
+
+class BoxFailure(BaseException):
+    """The box gave no answer.
+
+    Not an ``Exception``: a test that expects an error must not take this for one.
+    """
+
+
+class BoxDied(BoxFailure):
+    """The process ended."""
+
+
+class BoxTimeout(BoxFailure):
+    """The answer did not come in time; the process was ended."""
+
+
+@dataclass(frozen=True)
+class BoxError:
+    """An exception that the student's code raised; ``by_hand``: with a statement of its own."""
+
+    types: tuple[str, ...]
+    text: str
+    by_hand: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.types[0]}: {self.text}" if self.text else self.types[0]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a box answered.
+
+    ``missing`` means that the name is not defined; otherwise there is an error or a value.
+    """
+
+    value: Any = None
+    error: BoxError | None = None
+    missing: bool = False
+    output: str = ""
+
+
+class Box:
+    """One running box. Use it as a context manager, or call :meth:`close`."""
+
+    def __init__(
+        self, zygote: Zygote, files: dict[str, bytes], most_memory: int = MOST_MEMORY
+    ) -> None:
+        """Fork a box; the one before of the same zygote ends.
+
+        Args:
+            zygote: what it is forked from.
+            files: what lies beside the notebook.
+            most_memory: bytes that its processes may take together.
+
+        Raises:
+            BoxFailure: it did not become ready.
+        """
+        mine, its = socket.socketpair()
+        self._zygote = zygote
+        self._channel = mine
+        self._most_memory = most_memory
+        self._count = 0
+        self._next_look = time.monotonic() + channel.WATCH_SECONDS
+        self._ended = False
+        zygote.fork(its.fileno())
+        its.close()
+        self._ask({"op": "enter", "files": files}, START_SECONDS)
+
+    def __enter__(self) -> Box:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the box and everything in it."""
+        if not self._ended:
+            self._ended = True
+            self._channel.close()
+            with contextlib.suppress(NoSandbox, OSError):  # the zygote ended with it
+                self._zygote.end_box()
+
+    def run(self, source: str, seconds: float) -> Reply:
+        """Run a notebook cell."""
+        return self._ask({"op": "run", "source": source}, seconds)
+
+    def call(
+        self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], seconds: float
+    ) -> Reply:
+        """Call one of the student's names with plain data.
+
+        Raises:
+            ProtocolError: an argument does not travel (a mistake of the test).
+            BoxFailure: no answer.
+        """
+        return self._ask({"op": "call", "name": name, "args": args, "kwargs": kwargs}, seconds)
+
+    def probe(
+        self,
+        source: str,
+        name: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        seconds: float,
+    ) -> Reply:
+        """Define the function ``name`` by ``source`` beside the student's names and call it."""
+        request = {"op": "probe", "source": source, "name": name, "args": args, "kwargs": kwargs}
+        return self._ask(request, seconds)
+
+    def get(self, name: str, seconds: float) -> Reply:
+        """The value of one of the student's names."""
+        return self._ask({"op": "get", "name": name}, seconds)
+
+    def _ask(self, request: dict[str, Any], seconds: float) -> Reply:
+        deadline = time.monotonic() + seconds
+        self._count += 1
+        try:
+            whole = {"id": self._count, **request}
+            channel.send(self._channel, whole, deadline=deadline, watch=self._watch)
+            answer = channel.receive(self._channel, deadline=deadline, watch=self._watch)
+            # The id may be anything, also an array that has no truth value.
+            if not isinstance(answer, dict) or type(number := answer.get("id")) is not int:
+                raise ProtocolError("an answer without a number")
+            if number != self._count:
+                raise ProtocolError("an answer that nobody asked for")
+        except channel.Late:
+            self.close()
+            raise BoxTimeout(f"no answer within {seconds:g} seconds") from None
+        except channel.Closed:
+            raise BoxDied(self._epitaph()) from None
+        except ProtocolError as error:
+            self.close()
+            raise BoxDied(f"it sent bytes of its own ({error})") from None
+        except BaseException:
+            self.close()
+            raise
+        output = answer.get("output", "")
+        # The box keeps to this length itself, as long as it is what we started.
+        output = plain(output, MOST_OUTPUT + 100) if isinstance(output, str) else ""
+        if answer.get("missing") is True:
+            return Reply(missing=True, output=output)
+        raised = answer.get("error")
+        if raised is None:
+            return Reply(value=answer.get("value"), output=output)
+        return Reply(error=_box_error(raised), output=output)
+
+    def _watch(self) -> None:
+        """End the box when its processes take too much memory; called while it works."""
+        if time.monotonic() < self._next_look:
+            return
+        taken = self._zygote.memory(enough=self._most_memory)
+        self._next_look = time.monotonic() + channel.WATCH_SECONDS
+        if taken > self._most_memory:
+            self.close()
+            raise BoxDied(f"it took more than {self._most_memory / 2**30:.3g} GiB of memory")
+
+    def _epitaph(self) -> str:
+        """How a box ended that hung up by itself."""
+        self._ended = True
+        self._channel.close()
+        try:
+            status = self._zygote.end_box(hung_up=True)
+        except (NoSandbox, OSError):
+            return "it ended, and all around it"
+        if status < 0:
+            with contextlib.suppress(ValueError):
+                return f"it was ended by {signal.Signals(-status).name}"
+        return f"it ended with status {status}"
+
+
+def _box_error(error: Any) -> BoxError:
+    types = error.get("types") if isinstance(error, dict) else None
+    text = error.get("text") if isinstance(error, dict) else None
+    if not isinstance(types, list) or not types or not all(isinstance(t, str) for t in types):
+        types = ["Exception"]
+    kinds = tuple(plain_line(kind, 80) for kind in types[:20])
+    by_hand = isinstance(error, dict) and error.get("by_hand") is True
+    return BoxError(kinds, plain(text, MOST_ERROR_TEXT) if isinstance(text, str) else "", by_hand)

@@ -1,0 +1,190 @@
+"""What runs inside a box: it holds one student's notebook and answers requests.
+
+Nothing in this process is believed. It runs the student's cells, calls a name with plain
+data, or runs a probe, and sends back plain data; whether that is right is decided
+elsewhere. It never sees expected values or tests.
+
+Requests (dicts over :mod:`autograder.box.wire`, each with an ``id`` the reply repeats):
+
+* ``enter``: begin a notebook with ``files`` beside it.
+* ``run``: run ``source`` as a notebook cell; the reply has ``output`` and ``error``.
+* ``call``: call the student's ``name`` with ``args`` and ``kwargs``.
+* ``probe``: define the function in ``source``, call it with ``args`` and ``kwargs``.
+* ``get``: the value of the student's ``name``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+import os
+import socket
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from autograder.box.channel import Closed, receive, send
+from autograder.lesson.fingerprints import raised_by_hand
+
+MOST_OUTPUT = 20_000
+MOST_ERROR_TEXT = 2_000
+
+
+class CappedText(io.TextIOBase):
+    """A text stream that keeps the first ``limit`` characters and forgets the rest."""
+
+    def __init__(self, limit: int = MOST_OUTPUT) -> None:
+        self.limit = limit
+        self.parts: list[str] = []
+        self.size = 0
+
+    def writable(self) -> bool:
+        """True: it is written to."""
+        return True
+
+    def write(self, text: str) -> int:
+        """Keep ``text`` while there is room."""
+        if self.size < self.limit:
+            self.parts.append(text[: self.limit - self.size])
+            self.size += len(self.parts[-1])
+            if self.size >= self.limit:
+                self.parts.append("\n[output cut here]\n")
+        return len(text)
+
+    def take(self) -> str:
+        """What was kept; the stream is empty afterwards."""
+        text = "".join(self.parts)
+        self.parts, self.size = [], 0
+        return text
+
+
+class Inside:
+    """The student's namespace and the requests on it."""
+
+    def __init__(self) -> None:
+        import random
+
+        import matplotlib.pyplot as plt
+        import numpy as np
+        import torch
+        import torch._dynamo  # the first optimizer would import it: a second
+        import torch.nn.functional as F
+        from IPython.core.interactiveshell import InteractiveShell
+        from torch import nn
+        from traitlets.config import Config
+
+        from autograder.lesson.beside import MODULES
+
+        torch.set_num_threads(1)
+        plt.close("all")
+        sys.modules.update(MODULES)
+        self.probe_names = {"np": np, "torch": torch, "nn": nn, "F": F, "math": math}
+        self.reseed: list[Callable[[], object]] = [random.seed, np.random.seed]
+        config = Config()
+        config.HistoryManager.enabled = False
+        config.InteractiveShell.colors = "nocolor"
+        config.InteractiveShell.xmode = "Plain"
+        self.shell = InteractiveShell.instance(config=config)
+        self.output = CappedText()
+
+    def enter(self, files: dict[str, bytes]) -> None:
+        """Begin a notebook: its files into the working folder, random numbers of its own."""
+        for name, data in files.items():
+            Path(name).write_bytes(data)
+        sys.path.append(str(Path.cwd()))
+        for seed in self.reseed:
+            seed()
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The reply to one request; what the student's code raises is part of it."""
+        with self.captured():
+            if request["op"] == "enter":
+                self.enter(request["files"])
+                reply: dict[str, Any] = {"value": None}
+            elif request["op"] == "run":
+                reply = self.run(request["source"])
+            else:
+                reply = self.evaluate(request)
+        reply["output"] = self.output.take()
+        return reply
+
+    @contextlib.contextmanager
+    def captured(self) -> Iterator[None]:
+        """Collect what is printed, by Python or below it."""
+        with tempfile.TemporaryFile() as low_level:
+            kept = [os.dup(1), os.dup(2)]
+            os.dup2(low_level.fileno(), 1)
+            os.dup2(low_level.fileno(), 2)
+            streams = sys.stdout, sys.stderr
+            sys.stdout = sys.stderr = self.output
+            try:
+                yield
+            finally:
+                sys.stdout, sys.stderr = streams
+                for number, descriptor in enumerate(kept, start=1):
+                    os.dup2(descriptor, number)
+                    os.close(descriptor)
+                low_level.seek(0)
+                self.output.write(low_level.read(MOST_OUTPUT).decode("utf-8", "replace"))
+
+    def run(self, source: str) -> dict[str, Any]:
+        """Run a notebook cell with IPython's shell."""
+        result = self.shell.run_cell(source, store_history=True)
+        error = result.error_before_exec or result.error_in_exec
+        return {"error": describe(error) if error is not None else None}
+
+    def evaluate(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Call a name, run a probe, or get a value."""
+        try:
+            if request["op"] == "probe":
+                function = self.define(request["source"], request["name"])
+            else:
+                if request["name"] not in self.shell.user_ns:
+                    return {"missing": True}
+                function = self.shell.user_ns[request["name"]]
+                if request["op"] == "get":
+                    return {"value": function}
+            return {"value": function(*request["args"], **request["kwargs"])}
+        except BaseException as error:  # also an interrupt that the student's code raises
+            return {"error": describe(error)}
+
+    def define(self, source: str, name: str) -> Any:
+        """Define a probe beside the student's names, without binding it among them."""
+        beside = {**self.shell.user_ns, **self.probe_names}
+        exec(compile(source, "<probe>", "exec"), beside)
+        return beside[name]
+
+
+def describe(error: BaseException) -> dict[str, Any]:
+    """Type, base types and text of an exception, and whether a cell raised it, as plain data."""
+    try:
+        text = str(error)[:MOST_ERROR_TEXT]
+    except Exception:
+        text = "(its text could not be read)"
+    try:
+        by_hand = raised_by_hand(error)
+    except Exception:
+        by_hand = False
+    types = [kind.__name__ for kind in type(error).__mro__]
+    return {"types": types, "text": str(text), "by_hand": by_hand}
+
+
+def serve(channel: socket.socket, inside: Inside) -> None:
+    """Answer requests until the other side hangs up."""
+    while True:
+        try:
+            request = receive(channel)
+        except Closed:
+            return
+        reply = {"id": request["id"], **inside.answer(request)}
+        try:
+            send(channel, reply, strict=False)
+        except Closed:
+            return
+        except Exception as error:  # ProtocolError, or anything out of an object of the student's
+            text = f"the result cannot be handed over: {error}"
+            reply = {"error": {"types": ["ProtocolError", "Exception"], "text": text}}
+            send(channel, {"id": request["id"], "output": "", **reply})

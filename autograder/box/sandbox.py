@@ -1,0 +1,305 @@
+"""The sandbox around student code: bubblewrap, namespaces, limits, a system call filter.
+
+:func:`examine` says what this machine can do by doing it. Nothing is assumed from a
+version or a setting.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import site
+import socket
+import subprocess
+import sys
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+
+import autograder
+from autograder.box import seccomp
+from autograder.box.confinement import WORK
+
+BUBBLEWRAP, NONE = "bubblewrap", "none"
+
+#: Seconds until a zygote is ready: it imports torch.
+START_SECONDS = 120.0
+
+
+class NoSandbox(Exception):
+    """Student code cannot be confined here; the message says what to install or allow."""
+
+
+def zygote_command(tier: str, descriptor: int) -> list[str]:
+    """The command that starts a zygote on an inherited control socket."""
+    confined = tier == BUBBLEWRAP
+    run = [sys.executable, "-I", "-m", "autograder.box.zygote", str(descriptor)]
+    # A user of its own for each zygote: limits on processes are counted by user.
+    run += ["confined", str(100_000 + os.getpid())] if confined else ["free", "0"]
+    return [*_bubblewrap(), "--", *run] if confined else run
+
+
+def _bubblewrap() -> list[str]:
+    """bubblewrap with the interpreter, its libraries and this package, read-only."""
+    command = [shutil.which("bwrap") or "bwrap", "--die-with-parent", "--new-session"]
+    command += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
+    command += ["--unshare-cgroup-try", "--clearenv", "--hostname", "box"]
+    if os.getuid() != 0:  # root stays outside one, so that boxes can become another user
+        command.append("--unshare-user")
+    # The zygote, which runs no student code, makes namespaces for its children; the
+    # children give these up before student code runs.
+    command += ["--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN"]
+    if os.getuid() == 0:
+        command += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_KILL"]
+    command += ["--proc", "/proc", "--dev", "/dev", "--dir", "/tmp", "--tmpfs", WORK]
+    # Shared mappings of /dev/zero are memory that no watch sees; /dev/full reads the same.
+    command += ["--dev-bind", "/dev/full", "/dev/zero"]
+    bound = [path for path in (*_system_folders(), *_python_folders()) if path.exists()]
+    for parent in sorted({parent for path in bound for parent in path.parents}):
+        if parent != Path("/"):  # made by --ro-bind, it would be closed to the box's user
+            command += ["--perms", "0755", "--dir", str(parent)]
+    for path in bound:
+        if path.is_symlink():
+            command += ["--symlink", os.readlink(path), str(path)]
+        else:
+            command += ["--ro-bind", str(path), str(path)]
+    for name, value in box_environment(WORK).items():
+        command += ["--setenv", name, value]
+    # Also /dev: an ordinary user's boxes could leave each other words there.
+    return [*command, "--chdir", WORK, "--remount-ro", "/dev", "--remount-ro", "/"]
+
+
+def box_environment(folder: str) -> dict[str, str]:
+    """All that a box's process has in its environment."""
+    return {
+        "HOME": folder,
+        "LANG": "C.UTF-8",
+        "MPLBACKEND": "agg",
+        "MPLCONFIGDIR": folder,
+        "OMP_NUM_THREADS": "1",
+        "PATH": "/usr/bin:/bin",
+        "TMPDIR": folder,
+    }
+
+
+def _system_folders() -> list[Path]:
+    names = ("/lib", "/lib32", "/lib64", "/libx32", "/bin", "/usr/bin", "/usr/lib", "/usr/lib32")
+    more = ("/usr/lib64", "/usr/libx32", "/usr/share/fonts", "/usr/share/zoneinfo")
+    return [Path(name) for name in (*names, *more, "/etc/fonts", "/etc/ld.so.cache")]
+
+
+def _python_folders() -> list[Path]:
+    """The interpreter, its environment and this package, outermost first."""
+    here = Path(autograder.__file__).resolve().parent
+    wanted = {Path(sys.base_prefix), Path(sys.prefix), Path(sysconfig.get_paths()["stdlib"]), here}
+    wanted |= {Path(folder) for folder in site.getsitepackages()}
+    kept: list[Path] = []
+    covered = [path for path in _system_folders() if path.is_dir() and not path.is_symlink()]
+    for path in sorted({path.resolve() for path in wanted if path.exists()}):
+        if path in (Path("/"), Path("/usr"), Path("/usr/local")):
+            # An interpreter of the system: its libraries, not the whole tree.
+            kept += [path / part for part in ("bin", "lib") if path == Path("/usr/local")]
+        elif not any(path.is_relative_to(other) for other in (*covered, *kept)):
+            kept.append(path)
+    return kept
+
+
+@dataclass(frozen=True)
+class Protection:
+    """One thing the sandbox relies on, and whether this machine gives it."""
+
+    name: str
+    works: bool
+    advice: str = ""
+
+
+def examine() -> list[Protection]:
+    """Try each protection on this machine."""
+    found = [
+        Protection(
+            "bubblewrap is installed",
+            shutil.which("bwrap") is not None,
+            "install it: apt-get install bubblewrap, or dnf install bubblewrap",
+        ),
+        Protection(
+            "a system call filter exists for this processor",
+            seccomp.supported(),
+            "x86_64 and aarch64 have one; grade on such a machine",
+        ),
+    ]
+    if not all(one.works for one in found):
+        return found
+    problem = _try_confinement()
+    found.append(
+        Protection(
+            "a box can be confined (namespaces, mounts, limits, user, filter)",
+            not problem,
+            f"{problem}; allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, on "
+            "Ubuntu kernel.apparmor_restrict_unprivileged_userns=0), in a container run it with "
+            "the privileges that bubblewrap needs",
+        )
+    )
+    return found
+
+
+def _try_confinement() -> str:
+    """Why a box cannot be confined here; an empty string when it can."""
+    code = (
+        "import os, sys\n"
+        "from autograder.box.confinement import *\n"
+        "own_namespaces()\n"
+        "pid = os.fork()\n"
+        "if pid == 0:\n"
+        "    try:\n"
+        "        limits = BoxLimits()\n"
+        "        own_file_systems(limits); os.chdir(WORK)\n"
+        "        limit_resources(limits); drop_privileges(100_000)\n"
+        "        open('probe', 'w').close()\n"
+        "    except BaseException as error:\n"
+        "        print(error, file=sys.stderr, flush=True); os._exit(1)\n"
+        "    os._exit(0)\n"
+        "os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n"
+    )
+    try:
+        done = subprocess.run(
+            [*_bubblewrap(), "--", sys.executable, "-I", "-c", code],
+            env={},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    return "" if done.returncode == 0 else done.stderr.strip()[-300:] or "bubblewrap failed"
+
+
+def choose(wanted: str) -> str:
+    """The tier for ``auto``, ``bubblewrap`` or ``none``.
+
+    Raises:
+        NoSandbox: the sandbox is wanted and does not work here.
+    """
+    if wanted == NONE:
+        return NONE
+    lacking = [one for one in examine() if not one.works]
+    if lacking:
+        raise NoSandbox(
+            "student code cannot be confined on this machine: "
+            + "; ".join(f"not so: {one.name} ({one.advice})" for one in lacking)
+            + ". To grade without a sandbox, with submissions you trust, say --sandbox none."
+        )
+    return BUBBLEWRAP
+
+
+class Zygote:
+    """A running zygote: starts boxes in milliseconds, one at a time."""
+
+    def __init__(self, tier: str, scratch: Path) -> None:
+        """Start it and wait until it is ready.
+
+        Args:
+            tier: ``bubblewrap`` or ``none``.
+            scratch: the working folder of boxes that are not confined.
+
+        Raises:
+            NoSandbox: it did not start; the message holds what it printed.
+        """
+        mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        confined = tier == BUBBLEWRAP
+        environment = {} if confined else box_environment(str(scratch))
+        self.confined = confined
+        self.scratch = scratch
+        with contextlib.ExitStack() as stack:
+            stack.callback(its.close)
+            self.process = subprocess.Popen(
+                zygote_command(tier, its.fileno()),
+                env=environment,
+                cwd=None if confined else scratch,
+                pass_fds=[its.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        self.control = mine
+        self._asleep = 0
+        mine.settimeout(START_SECONDS)
+        try:
+            ready = mine.recv(1)
+        except OSError:
+            ready = b""
+        if ready != b"R":
+            self.process.kill()
+            said = self.process.communicate()[1].decode("utf-8", "replace")
+            raise NoSandbox(f"the sandbox did not start: {said.strip()[-500:]}")
+        self._asleep = memory_below(self.process.pid)
+
+    def fork(self, descriptor: int) -> None:
+        """Fork a box that serves on ``descriptor``."""
+        socket.send_fds(self.control, [b"F"], [descriptor])
+
+    def end_box(self, *, hung_up: bool = False) -> int:
+        """End the box; its exit code, negative for a signal.
+
+        Args:
+            hung_up: it is about to end by itself, so that its own status can be had.
+        """
+        from autograder.box.zygote import STATUS
+
+        self.control.sendall(b"W" if hung_up else b"K")
+        words = b""
+        while len(words) < STATUS.size:
+            more = self.control.recv(STATUS.size - len(words))
+            if not more:
+                raise NoSandbox("the zygote ended")
+            words += more
+        return int(STATUS.unpack(words)[0])
+
+    def memory(self, enough: int = 0) -> int:
+        """Bytes that the box's processes hold, less what the zygote holds.
+
+        Args:
+            enough: a rough figure will do while it is below this; the exact one costs the
+                kernel a walk through all pages.
+        """
+        rough = memory_below(self.process.pid, exact=False) - self._asleep
+        if rough < enough:
+            return max(0, rough)
+        return max(0, memory_below(self.process.pid) - self._asleep)
+
+    def close(self) -> None:
+        """End the zygote and whatever it started."""
+        self.control.close()
+        self.process.kill()
+        self.process.communicate()
+
+
+def memory_below(pid: int, *, exact: bool = True) -> int:
+    """Bytes of anonymous and shared memory of a process and all it started.
+
+    Pages shared since a fork count once when ``exact``, where the kernel lets us ask (the
+    proportional set size); otherwise once for each process, which is never less.
+    """
+    total = 0
+    waiting = [pid]
+    while waiting:
+        one = waiting.pop()
+        with contextlib.suppress(OSError, ValueError):
+            total += _memory_of(one, exact)
+            for task in Path(f"/proc/{one}/task").iterdir():
+                waiting.extend(int(child) for child in (task / "children").read_text().split())
+    return total
+
+
+def _memory_of(pid: int, exact: bool) -> int:
+    wanted = ("RssAnon:", "RssShmem:")
+    text = ""
+    if exact:
+        with contextlib.suppress(PermissionError):
+            text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+            wanted = ("Pss_Anon:", "Pss_Shmem:")
+    text = text or Path(f"/proc/{pid}/status").read_text()
+    lines = [line.split() for line in text.splitlines() if line.startswith(wanted)]
+    return sum(int(words[1]) for words in lines) * 1024

@@ -1,0 +1,205 @@
+"""The zygote: a process that has imported everything and forks a box for each submission.
+
+It runs inside the sandbox and never runs student code itself; each box is a child with
+namespaces, files and limits of its own. One box at a time: starting the next ends the
+one before.
+
+Control, over an inherited socket: ``F`` with a file descriptor of the box's channel forks a
+box; ``K`` ends the box at once, ``W`` waits a moment for it to end by itself; both are
+answered with its exit code (four bytes, negative for a signal). When the other
+side hangs up, everything ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+import tempfile
+from dataclasses import dataclass
+
+STATUS = struct.Struct(">i")
+
+#: Seconds that a box which has hung up may take to end.
+PATIENCE = 2.0
+
+#: The status of a box that was still running when it was to end.
+ENDED_BY_US = -signal.SIGKILL
+
+
+@dataclass
+class _Child:
+    """A box as the zygote sees it: the process to end, the process to reap, its last word."""
+
+    kill: int
+    reap: int
+    report: int
+
+    def end(self, patience: float) -> int:
+        """End the box and everything in it; its exit code, negative for a signal.
+
+        A box that has hung up is given ``patience`` seconds to end by itself.
+        """
+        status = ENDED_BY_US
+        ready, _, _ = select.select([self.report], [], [], patience)
+        if ready:
+            words = os.read(self.report, STATUS.size)
+            if len(words) == STATUS.size:
+                status = int(STATUS.unpack(words)[0])
+        self._reap()
+        return status
+
+    def _reap(self) -> None:
+        # Confined, the first process takes its whole namespace with it. Otherwise it leads a
+        # process group; whatever has left that group survives.
+        for end in (os.killpg, os.kill):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                end(self.kill, signal.SIGKILL)
+        os.waitpid(self.reap, 0)
+        os.close(self.report)
+
+
+def serve(control: socket.socket, user: int | None) -> None:
+    """Fork boxes until the other side hangs up.
+
+    Args:
+        control: orders come from here.
+        user: who confined boxes run as when this is root; None: boxes are not confined.
+    """
+    from autograder.box.inside import Inside
+
+    inside = Inside()
+    control.send(b"R")
+    child: _Child | None = None
+    while True:
+        order, descriptors, _, _ = socket.recv_fds(control, 1, 1)
+        if order == b"F":
+            if child is not None:
+                child.end(0)
+            child = _fork(control, descriptors[0], user, inside)
+            os.close(descriptors[0])
+        elif order in (b"K", b"W"):
+            status = child.end(PATIENCE if order == b"W" else 0) if child else ENDED_BY_US
+            child = None
+            control.send(STATUS.pack(status))
+        else:
+            if child is not None:
+                child.end(0)
+            return
+
+
+def _fork(control: socket.socket, descriptor: int, user: int | None, inside: object) -> _Child:
+    """Fork a box that serves on ``descriptor``."""
+    names_out, names_in = os.pipe()
+    report_out, report_in = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        status = 70
+        with contextlib.suppress(BaseException):
+            control.close()
+            os.close(names_out)
+            os.close(report_out)
+            status = _outer(names_in, report_in, descriptor, user, inside)
+        os._exit(status)
+    os.close(names_in)
+    os.close(report_in)
+    words = os.read(names_out, STATUS.size)
+    os.close(names_out)
+    inner = STATUS.unpack(words)[0] if len(words) == STATUS.size else pid
+    return _Child(kill=inner, reap=pid, report=report_out)
+
+
+def _outer(names: int, report: int, descriptor: int, user: int | None, inside: object) -> int:
+    """The process between zygote and box: a pid namespace needs a fork of its own."""
+    if user is not None:
+        from autograder.box.confinement import own_namespaces
+
+        own_namespaces()
+    pid = os.fork()
+    if pid == 0:
+        status = 70
+        with contextlib.suppress(BaseException):
+            os.close(names)
+            status = _first(report, descriptor, user, inside)
+        os._exit(status)
+    os.write(names, STATUS.pack(pid))
+    os.close(names)
+    os.close(report)
+    os.close(descriptor)
+    os.waitpid(pid, 0)
+    return 0
+
+
+def _first(report: int, descriptor: int, user: int | None, inside: object) -> int:
+    """The first process of a box: it reaps what the box leaves, and reports how it ended.
+
+    When it ends, the kernel ends all that is left in its pid namespace.
+    """
+    from autograder.box.confinement import BoxLimits, own_file_systems
+
+    limits = BoxLimits()
+    if user is not None:
+        own_file_systems(limits)
+    else:
+        os.setsid()
+    pid = os.fork()
+    if pid == 0:
+        status = 70
+        with contextlib.suppress(BaseException):
+            os.close(report)
+            _box(descriptor, user, inside, limits)
+            status = 0
+        os._exit(status)
+    os.close(descriptor)
+    while True:
+        ended, status = os.wait()
+        if ended == pid:
+            os.write(report, STATUS.pack(os.waitstatus_to_exitcode(status)))
+            if user is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(0, signal.SIGKILL)
+            return 0
+
+
+def _box(descriptor: int, user: int | None, student: object, limits: object) -> None:
+    """Where student code runs."""
+    from autograder.box import inside
+    from autograder.box.confinement import WORK, BoxLimits, drop_privileges, limit_resources
+
+    assert isinstance(student, inside.Inside) and isinstance(limits, BoxLimits)
+    _keep_only(descriptor)
+    channel = socket.socket(fileno=descriptor)
+    if user is None:
+        os.chdir(tempfile.mkdtemp(dir="."))
+    else:
+        os.chdir(WORK)
+        limit_resources(limits)
+        drop_privileges(user)
+    inside.serve(channel, student)
+
+
+def _keep_only(descriptor: int) -> None:
+    """Close every other file: a pipe that boxes share would carry words between them."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number in range(3):
+        os.dup2(nothing, number)
+    for number in {int(name) for name in os.listdir("/proc/self/fd")} - {0, 1, 2, descriptor}:
+        with contextlib.suppress(OSError):  # the listing's own is closed by now
+            os.close(number)
+
+
+def main() -> None:
+    """``python -m autograder.box.zygote FD confined|free USER``: serve on an inherited socket."""
+    control = socket.socket(fileno=int(sys.argv[1]))
+    control.set_inheritable(False)
+    user = int(sys.argv[3]) if sys.argv[2] == "confined" else None
+    sys.argv = ["notebook"]
+    serve(control, user)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,199 @@
+"""From lesson sources to what people open: ``build/source``, ``course/``, ``solutions/``.
+
+jupytext reads the sources, nbgrader's ``generate_assignment`` and ``generate_solution``
+write the two versions. A build is deterministic but for the outputs of solved notebooks,
+and a solved notebook is run again only when its cells changed.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import tempfile
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+from nbgrader.converters import GenerateAssignment, GenerateSolution
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.preprocessors import ClearSolutions, Execute
+from traitlets.config import Config
+
+from autograder.build.beside import companions, write_companions
+from autograder.course.lessons import (CATALOGUE_FILE, Course, Lesson)
+from autograder.diagnose.diagnosis import to_json
+from autograder.errors import WrongUse
+from autograder.build.alembic import put_alembic_on_path
+from autograder.diagnose.catalogue import catalogue
+from autograder.build.own_work import keep_own_work
+from autograder.course.release import record_release
+from autograder.build.start_page import write_start_page
+from autograder.build.stubs import ClearSolutionsAndAnswers
+
+Say = Callable[[str], None]
+
+
+class BuildError(WrongUse):
+    """nbgrader could not make a version of the course; the message says which."""
+
+
+def write_source(lesson: Lesson, folder: Path) -> None:
+    """Write the lesson's source notebook, its companions and the grader's catalogue."""
+    folder.mkdir(parents=True, exist_ok=True)
+    nbformat.write(lesson.notebook, folder / f"{lesson.notebook_name}.ipynb")
+    write_companions(lesson, folder)
+    evidence = to_json(catalogue(lesson))
+    (folder / CATALOGUE_FILE).write_text(evidence, encoding="utf-8")
+
+
+def nbgrader_config(root: Path, db_url: str) -> Config:
+    """Configuration shared by every conversion: folders, stub, what is never copied."""
+    config = Config()
+    config.CourseDirectory.root = str(root)
+    config.CourseDirectory.db_url = db_url
+    config.CourseDirectory.ignore = [
+        ".ipynb_checkpoints",
+        "*.pyc",
+        "__pycache__",
+        "misconceptions.py",
+        "alternatives.py",
+        CATALOGUE_FILE,
+    ]
+    config.Execute.timeout = 300
+    return config
+
+
+def generate_release(config: Config, assignment: str) -> None:
+    """Make the student version of one assignment with nbgrader's GenerateAssignment.
+
+    Raises:
+        BuildError: nbgrader refused the notebook.
+    """
+    config = Config(config)
+    config.GenerateAssignment.preprocessors = [
+        ClearSolutionsAndAnswers if step is ClearSolutions else step
+        for step in GenerateAssignment.preprocessors.default_args[0]
+    ]
+    _convert(GenerateAssignment, config, assignment)
+
+
+def _generate_solution(config: Config, assignment: str, execute: bool) -> None:
+    config = Config(config)
+    if not execute:
+        config.GenerateSolution.preprocessors = [
+            step for step in GenerateSolution.preprocessors.default_args[0] if step is not Execute
+        ]
+    _convert(GenerateSolution, config, assignment)
+
+
+def _convert(converter: type, config: Config, assignment: str) -> None:
+    config.CourseDirectory.assignment_id = assignment
+    put_alembic_on_path()
+    log = logging.getLogger(f"autograder.build.build.{assignment}")
+    log.propagate = False
+    messages: list[str] = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: messages.append(record.getMessage())  # type: ignore[method-assign]
+    log.handlers = [handler]
+    coursedir = CourseDirectory(config=config, log=log)
+    running = converter(coursedir=coursedir, config=config, log=log)
+    running.force = True
+    try:
+        running.start()
+    except Exception as error:
+        details = "\n".join(messages)
+        raise BuildError(
+            f"{assignment}: nbgrader's {converter.__name__} failed: {error}\n{details}"
+        ) from error
+
+
+def build(course: Course, into: Path, say: Say = print, only: str | None = None) -> None:
+    """Write build/source, course/ and solutions/ below ``into``.
+
+    Args:
+        course: the lessons.
+        into: the folder that gets the three; the repository itself, or a scratch folder.
+        say: is told what is being done.
+        only: one lesson's folder name; all lessons otherwise.
+
+    Raises:
+        LessonError, BuildError: a source cannot be built; nothing of it is left half done.
+    """
+    lessons = [course.lesson(only)] if only else list(course.lessons)
+    for lesson in lessons:
+        _ = lesson.notebook  # every source is checked before anything is written
+    folder = lessons[0].folder if only else None
+    kept_in, kept_work = keep_own_work(into / "course", folder, datetime.now())
+    if kept_work:
+        say(f"course/ was worked in; a copy of that is in {kept_in}: {', '.join(kept_work)}")
+    source = into / "build" / "source"
+    if only is None and source.exists():
+        shutil.rmtree(source)
+    for lesson in lessons:
+        write_source(lesson, source / lesson.folder)
+
+    with tempfile.TemporaryDirectory() as scratch:
+        config = nbgrader_config(into, f"sqlite:///{scratch}/gradebook.db")
+        config.CourseDirectory.source_directory = "build/source"
+        config.CourseDirectory.release_directory = "course"
+        config.CourseDirectory.solution_directory = "build/solutions"
+        for lesson in lessons:
+            say(f"{lesson.folder}: student version")
+            generate_release(config, lesson.folder)
+            _generate_solution(config, lesson.folder, execute=False)
+            plain = into / "build" / "solutions" / lesson.folder
+            kept = into / "solutions" / lesson.folder
+            if _same_cells(lesson, plain, kept):
+                say(f"{lesson.folder}: solved version is up to date")
+                for path in kept.iterdir():
+                    if path.suffix != ".ipynb" and path.is_file():
+                        path.unlink()
+                for name in companions(lesson):
+                    shutil.copy(plain / name, kept / name)
+                continue
+            say(f"{lesson.folder}: solved version, running it (a minute)")
+            _generate_solution(config, lesson.folder, execute=True)
+            _tidy_outputs(plain / f"{lesson.notebook_name}.ipynb")
+            shutil.rmtree(kept, ignore_errors=True)
+            shutil.copytree(plain, kept)
+    if only is None:
+        _remove_strangers(into, {lesson.folder for lesson in lessons})
+    write_start_page(into / "course", course.title)
+    record_release(into / "course", folder)
+
+
+def without_outputs(notebook: NotebookNode) -> NotebookNode:
+    """A copy of a notebook without what running it left behind."""
+    copy = nbformat.from_dict(notebook)
+    for cell in copy.cells:
+        if cell.cell_type == "code":
+            cell["outputs"] = []
+            cell["execution_count"] = None
+        cell.metadata.pop("execution", None)
+    return copy
+
+
+def _same_cells(lesson: Lesson, one: Path, other: Path) -> bool:
+    name = f"{lesson.notebook_name}.ipynb"
+    if not (other / name).exists():
+        return False
+    pair = [without_outputs(nbformat.read(folder / name, as_version=4)) for folder in (one, other)]
+    return bool(pair[0].cells == pair[1].cells)
+
+
+def _tidy_outputs(path: Path) -> None:
+    """Drop the times of execution: they would differ in every build."""
+    notebook = nbformat.read(path, as_version=4)
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)
+    notebook.metadata["language_info"] = {"name": "python"}
+    nbformat.write(notebook, path)
+
+
+def _remove_strangers(into: Path, folders: set[str]) -> None:
+    for top in ("course", "solutions"):
+        for path in (into / top).iterdir():
+            if path.is_dir() and path.name not in folders:
+                shutil.rmtree(path)

@@ -1,0 +1,77 @@
+"""``course/start.ipynb``: the page on which JupyterLab opens, and its ``course_progress.py``.
+
+It is a notebook and not a Markdown file because a notebook can be asked again: its one cell
+reads the lesson notebooks beside it and shows how far the student is, with nothing but what
+is in the course folder. Its output is stored by the build, as Markdown, so that the lessons
+and their links are there before anything was run, also in a notebook that is not trusted.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+
+from autograder.lesson import course_progress
+from autograder.lesson.course_progress import as_table, lesson_notebooks, progress_of
+from autograder.files import write_whole
+
+#: The page, and the module that its cell imports.
+START_FILE = "start.ipynb"
+PROGRESS_FILE = "course_progress.py"
+
+_WELCOME = """\
+# {title}
+
+Open a lesson with its link. An exercise is a card that says what to write, a cell to write it
+in, and a check to run right below. The table shows your own progress as saved in the notebooks.
+To bring it up to date, save them, click into the table's cell and press **Shift+Enter**.
+"""
+
+_MORE = """\
+`autograder check` in a terminal runs all visible checks at once and says which pass. More checks
+run when your work is graded.
+"""
+
+_GENERATED = (
+    "# Generated from autograder/lesson/course_progress.py by `autograder build`. Do not edit this copy.\n"
+)
+
+_CODE = "from course_progress import show_progress\n\nshow_progress()"
+
+
+def write_start_page(folder: Path, title: str) -> None:
+    """Write the start page of the lessons that lie in a course folder, and its module.
+
+    Args:
+        folder: with one folder a lesson.
+        title: of the course.
+    """
+    table = as_table([progress_of(path) for path in lesson_notebooks(folder)])
+    shown = nbformat.v4.new_output(
+        "display_data", {"text/markdown": table, "text/plain": "<IPython.core.display.Markdown>"}
+    )
+    cells = [
+        nbformat.v4.new_markdown_cell(_WELCOME.format(title=title).strip()),
+        # The code is folded away: the cell is there to be run, not to be read.
+        nbformat.v4.new_code_cell(
+            _CODE, outputs=[shown], metadata={"jupyter": {"source_hidden": True}}
+        ),
+        nbformat.v4.new_markdown_cell(_MORE.strip()),
+    ]
+    for cell, name in zip(cells, ("welcome", "progress", "more")):
+        cell["id"] = name
+    page = nbformat.v4.new_notebook(cells=cells)
+    page.metadata = nbformat.from_dict(
+        {
+            "kernelspec": {
+                "display_name": "Python 3 (ipykernel)",
+                "language": "python",
+                "name": "python3",
+            },
+            "language_info": {"name": "python"},
+        }
+    )
+    write_whole(folder / START_FILE, nbformat.writes(page) + "\n")
+    module = Path(str(course_progress.__file__)).read_text(encoding="utf-8")
+    write_whole(folder / PROGRESS_FILE, _GENERATED + module)

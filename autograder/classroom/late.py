@@ -1,0 +1,135 @@
+"""Due dates, when a submission came, and what handing in late costs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from dateutil.parser import parse
+from dateutil.tz import gettz
+
+from autograder.errors import WrongUse
+from autograder.files import write_whole
+
+TIMESTAMP = "timestamp.txt"
+MINUTES_A_DAY = 24 * 60
+
+
+class LateError(WrongUse):
+    """Due dates or late policy of class.toml cannot be used; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class LatePolicy:
+    """What handing in late costs: percent of the points for each day that has begun."""
+
+    per_day: float = 0.0
+    grace_minutes: float = 0.0
+    latest_days: float = math.inf
+
+    @classmethod
+    def from_table(cls, table: Any, path: Path) -> LatePolicy:
+        """Read the table [late].
+
+        Raises:
+            LateError: an unknown name, or a value that cannot be.
+        """
+        if not isinstance(table, dict):
+            raise LateError(f"{path}: late should be a table, [late]")
+        known = cls.__dataclass_fields__
+        for name, value in table.items():
+            if name not in known:
+                raise LateError(f"{path}: late.{name} is unknown; there are {sorted(known)}")
+            if not isinstance(value, (int, float)) or isinstance(value, bool) or not value >= 0:
+                raise LateError(f"{path}: late.{name} should be a number from 0")
+        if table.get("per_day", 0) > 100:
+            raise LateError(f"{path}: late.per_day is in percent: at most 100")
+        return cls(**table)
+
+    def penalty(self, points: float, minutes: float) -> float:
+        """What is taken off ``points`` for a submission that came so many minutes late."""
+        if minutes <= self.grace_minutes or points <= 0:
+            return 0.0
+        if minutes > self.latest_days * MINUTES_A_DAY:
+            return points
+        days = math.ceil(minutes / MINUTES_A_DAY)
+        return round(points * min(1.0, days * self.per_day / 100), 4)
+
+
+def due_dates(table: Any, path: Path, assignments: list[str]) -> dict[str, datetime]:
+    """Read the table [due].
+
+    Raises:
+        LateError: an assignment that is none, or a date that is not exact.
+    """
+    if not isinstance(table, dict):
+        raise LateError(f"{path}: due should be a table, [due]")
+    for name, value in table.items():
+        if name not in assignments:
+            raise LateError(
+                f"{path}: due has {name!r}, which is no assignment; there are "
+                f"{', '.join(assignments)}"
+            )
+        if not isinstance(value, datetime) or value.tzinfo is None:
+            raise LateError(
+                f"{path}: due of {name} should be a date, a time and an offset without quotes, "
+                "such as 2026-12-01T23:59:00+01:00"
+            )
+    return dict(table)
+
+
+def read_timestamp(folder: Path) -> datetime | None:
+    """When a submission came: nbgrader's ``timestamp.txt`` in its folder, or None."""
+    path = folder / TIMESTAMP
+    try:
+        if path.is_symlink() or path.stat().st_size > 200:
+            return None
+        # nbgrader's parse_utc takes "+0100" for 100 seconds.
+        came = parse(path.read_text(encoding="utf-8").strip(), tzinfos=_zone)
+    except (OSError, ValueError, OverflowError):  # not there, or not a time
+        return None
+    return came.replace(tzinfo=UTC) if came.tzinfo is None else came.astimezone(UTC)
+
+
+def _zone(name: str, offset: int | None) -> Any:
+    return gettz(name) if offset is None else offset
+
+
+def write_timestamp(folder: Path, came: datetime) -> None:
+    """Write ``timestamp.txt`` the way nbgrader reads it."""
+    write_whole(folder / TIMESTAMP, as_timestamp(came) + "\n")
+
+
+def as_timestamp(came: datetime) -> str:
+    """A time as nbgrader writes it, to the second."""
+    return came.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What one submission counts: machine, person and clock together."""
+
+    late_minutes: int | None
+    manual: float
+    penalty: float
+    total: float
+    needs_manual_grade: bool = False
+
+    def entry(self) -> dict[str, Any]:
+        """Its part in ``grades.json``."""
+        return {"late_minutes": self.late_minutes, "penalty": self.penalty, "total": self.total}
+
+
+def how_late(minutes: float) -> str:
+    """Minutes in words."""
+    if minutes <= 0:
+        return "in time"
+    days, rest = divmod(math.floor(minutes), MINUTES_A_DAY)
+    hours, left = divmod(rest, 60)
+    parts = [
+        f"{number} {unit}" for number, unit in ((days, "d"), (hours, "h"), (left, "min")) if number
+    ]
+    return " ".join(parts or ["less than a minute"]) + " late"

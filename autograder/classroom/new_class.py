@@ -1,0 +1,158 @@
+"""Making a class folder: every lesson released, and settings that say what they do."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+
+from autograder.build.build import generate_release, nbgrader_config, write_source
+from autograder.classroom.folder import ClassError, ClassFolder
+from autograder.classroom.roster import Roster
+from autograder.course.lessons import Course
+from autograder.files import write_whole
+
+_NBGRADER_CONFIG = '''\
+"""nbgrader's settings of this class; its commands, Formgrader and exchange read them.
+
+Nothing here can fail: nbgrader passes over a configuration that does, and would then run
+students' code in a kernel of its own. What is named and missing stops it.
+"""
+
+import tomllib
+from pathlib import Path
+
+c = get_config()  # noqa: F821
+c.CourseDirectory.course_id = {course_id!r}
+
+# The gradebook is said once, in class.toml.
+try:
+    settings = tomllib.loads(Path(__file__).with_name("class.toml").read_text(encoding="utf-8"))
+except (OSError, ValueError):  # grading says what is wrong with it
+    settings = {{}}
+if settings.get("db_url"):
+    c.CourseDirectory.db_url = settings["db_url"]
+
+# `nbgrader autograde` and the Formgrader's button ask this engine, which confines student code.
+c.Autograde.exporter_class = "autograder.marking.nbgrader_engine.EngineExporter"
+c.Autograde.sanitize_preprocessors = []
+c.Autograde.autograde_preprocessors = [
+    "autograder.marking.nbgrader_engine.AskEngine",
+    "nbgrader.preprocessors.AssignLatePenalties",
+]
+# What handing in late costs is said once too, in class.toml.
+c.AssignLatePenalties.plugin_class = "autograder.classroom.standing.LatePenalty"
+
+# `nbgrader generate_feedback` too: nbgrader's own pages show the hidden tests.
+c.GenerateFeedback.exporter_class = "autograder.marking.nbgrader_engine.FeedbackExporter"
+c.GenerateFeedback.preprocessors = []
+
+# The Formgrader's pages load nothing from elsewhere; formulas are drawn all the same.
+try:
+    from autograder.marking.formgrader import without_internet
+except ImportError:  # what is named above is missing too, and stops nbgrader
+    pass
+else:
+    without_internet(c)
+
+# The evidence of known mistakes is for the grader, not for a release.
+c.CourseDirectory.ignore = [
+    ".ipynb_checkpoints", "*.pyc", "__pycache__", "mistakes.json",
+]
+
+c.GenerateAssignment.preprocessors = [
+    "nbgrader.preprocessors.IncludeHeaderFooter",
+    "nbgrader.preprocessors.InstantiateTests",
+    "nbgrader.preprocessors.LockCells",
+    "autograder.build.stubs.ClearSolutionsAndAnswers",
+    "nbgrader.preprocessors.ClearOutput",
+    "nbgrader.preprocessors.CheckCellMetadata",
+    "nbgrader.preprocessors.ComputeChecksums",
+    "nbgrader.preprocessors.SaveCells",
+    "nbgrader.preprocessors.ClearHiddenTests",
+    "nbgrader.preprocessors.ClearMarkScheme",
+    "nbgrader.preprocessors.ComputeChecksums",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]
+'''
+
+_CLASS_TOML = """\
+# Settings of this class for `autograder`.
+
+title = {title!r}
+
+# The random inputs of the tests come from this seed and the notebook that is graded.
+seed = {seed}
+
+# Seconds that one cell, one test and one notebook may take, and MiB of memory for all
+# processes of a notebook. A table of an assignment's own, such as
+# [limits."03-scaled-dot-product-attention"], overrides single values.
+[limits]
+cell = 30
+test = 20
+notebook = 240
+memory = 2048
+
+# When assignments are due: date, time and offset from UTC, without quotes. One that is not
+# named here has no due date, and nothing is late.
+[due]
+{due}
+
+# What handing in late costs: percent of the points of the submission for each day that has
+# begun since it was due. So many minutes cost nothing; after so many days all points are lost.
+[late]
+per_day = 0
+grace_minutes = 15
+# latest_days = 7
+
+# `autograder collect` knows the paths in the zips of Moodle, Canvas and Gradescope. For others,
+# a regular expression in single quotes says where student and file stand in the path.
+[collect]
+# pattern = '(?P<student_id>[^_]+)_(?P<file_id>.+\\.ipynb)$'
+
+# The column of your LMS's gradebook for an assignment, where `autograder export` does not find it.
+[export]
+# "{first}" = "Homework 1"
+"""
+
+
+def new_class(
+    course: Course,
+    root: Path,
+    say: Callable[[str], None] = print,
+    roster: Roster | None = None,
+) -> ClassFolder:
+    """Make a class folder with all lessons of a course released.
+
+    Args:
+        course: the lessons.
+        root: the folder to make; it must not exist or be empty.
+        say: is told what is being done.
+        roster: who is in the class; only a heading is written otherwise.
+
+    Raises:
+        ClassError: the folder holds something already; nothing is touched.
+    """
+    if root.exists() and (not root.is_dir() or any(root.iterdir())):
+        raise ClassError(f"{root} exists and is not empty; choose a new folder for the class")
+    for lesson in course.lessons:
+        write_source(lesson, root / "source" / lesson.folder)
+    (root / "submitted").mkdir()
+    (root / "nbgrader_config.py").write_text(
+        _NBGRADER_CONFIG.format(course_id=root.resolve().name), encoding="utf-8"
+    )
+    names = [lesson.folder for lesson in course.lessons]
+    settings = _CLASS_TOML.format(
+        title=course.title,
+        seed=secrets.randbelow(2**31),
+        due="\n".join(f'# "{name}" = 2030-12-01T23:59:00+01:00' for name in names),
+        first=names[0],
+    )
+    (root / "class.toml").write_text(settings, encoding="utf-8")
+    write_whole(root / "roster.csv", (roster or Roster()).as_csv())
+    made = ClassFolder.open(root)
+    config = nbgrader_config(made.root, made.db_url)
+    for lesson in course.lessons:
+        say(f"{lesson.folder}: released")
+        generate_release(config, lesson.folder)
+    return made

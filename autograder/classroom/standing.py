@@ -1,0 +1,90 @@
+"""What a submission counts in the end: machine, person and clock together.
+
+nbgrader's gradebook holds it all: the points, the due date of an assignment, when a
+submission came, and its late penalty, which the Formgrader shows. A person's extension,
+given in the gradebook, counts.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC
+from pathlib import Path
+
+from nbgrader.api import Grade, Gradebook, SubmittedNotebook
+from nbgrader.plugins import LateSubmissionPlugin
+from sqlalchemy import func
+
+from autograder.classroom.folder import ClassFolder
+from autograder.classroom.grades_file import Verdict
+from autograder.classroom.late import Standing, read_timestamp
+
+
+def settle(gradebook: Gradebook, folder: ClassFolder, student: str, assignment: str) -> Standing:
+    """Write due date, time and late penalty of one submission into the gradebook.
+
+    To be called again when a person gave points: the penalty is a share of all points.
+
+    Raises:
+        MissingEntry: the submission was never graded.
+        LateError: class.toml cannot be used.
+    """
+    submission = gradebook.find_submission(assignment, student)
+    due = folder.due.get(assignment)
+    came = read_timestamp(folder.root / "submitted" / student / assignment)
+    naive = {
+        name: one and one.astimezone(UTC).replace(tzinfo=None)
+        for name, one in (("due", due), ("came", came))
+    }  # as nbgrader keeps times
+    if due is not None:
+        submission.assignment.duedate = naive["due"]
+    if came is not None:
+        submission.timestamp = naive["came"]
+    score = float(submission.score)
+    dated = submission.assignment.duedate is not None
+    minutes = submission.total_seconds_late / 60 if dated else 0.0
+    penalty = folder.late_policy.penalty(score, minutes)
+    left = penalty
+    for notebook in submission.notebooks:
+        notebook.late_submission_penalty = min(left, float(notebook.score))
+        left -= notebook.late_submission_penalty
+    machine = (
+        gradebook.db.query(func.sum(Grade.auto_score))
+        .join(SubmittedNotebook, Grade.notebook_id == SubmittedNotebook.id)
+        .filter(SubmittedNotebook.assignment_id == submission.id, Grade.manual_score.is_(None))
+        .scalar()
+    )
+    needs_manual_grade = bool(submission.needs_manual_grade)
+    gradebook.db.commit()
+    return Standing(
+        late_minutes=math.ceil(minutes) if dated else None,
+        manual=score - (machine or 0.0),
+        penalty=penalty,
+        total=round(score - penalty, 4),
+        needs_manual_grade=needs_manual_grade,
+    )
+
+
+def give_standing(verdict: Verdict, gradebook: Gradebook, folder: ClassFolder) -> None:
+    """Settle a verdict and let it say so, in a class with due dates or a roster.
+
+    Raises:
+        MissingEntry: the submission was never graded.
+        LateError: class.toml cannot be used.
+    """
+    settled = settle(gradebook, folder, *verdict.key)
+    if settled.late_minutes is not None or folder.roster:
+        verdict.standing = settled
+    verdict.notes = folder.roster.notes(verdict.student)
+
+
+class LatePenalty(LateSubmissionPlugin):  # type: ignore[misc]
+    """The penalty of class.toml, for nbgrader's own Autograde."""
+
+    def late_submission_penalty(
+        self, student_id: str, score: float, total_seconds_late: float
+    ) -> float | None:
+        """What is taken off the points of a notebook."""
+        coursedir = self.parent.parent.parent.coursedir
+        policy = ClassFolder.open(Path(coursedir.root)).late_policy
+        return policy.penalty(score, total_seconds_late / 60)

@@ -1,0 +1,28 @@
+"""The short answers of a lesson as a released folder may hold them: sealed."""
+
+from __future__ import annotations
+
+import json
+
+from autograder.course.lessons import Lesson
+from autograder.course.implementations import choices
+from autograder.lesson.short_answers import seal_reply
+
+
+def sealed_answers(lesson: Lesson) -> str:
+    """JSON for ``lesson_answers.json``: for each short answer its choices, and for each
+    choice a fingerprint and a reply that only that choice can open."""
+    found: dict[str, dict[str, object]] = {}
+    for choice in choices(lesson):
+        entry = found.setdefault(choice.exercise, {"choices": [], "replies": {}})
+        shown = entry["choices"]
+        replies = entry["replies"]
+        assert isinstance(shown, list) and isinstance(replies, dict)
+        shown.append(choice.value)
+        fingerprint, sealed = seal_reply(choice.exercise, choice.value, choice.right, choice.reason)
+        replies[fingerprint] = sealed
+    for entry in found.values():
+        assert isinstance(entry["choices"], list) and isinstance(entry["replies"], dict)
+        entry["choices"] = sorted(entry["choices"], key=str)
+        entry["replies"] = dict(sorted(entry["replies"].items()))
+    return json.dumps(found, indent=1, ensure_ascii=False) + "\n"

@@ -1,0 +1,176 @@
+"""What grading one lesson needs: its tests, points and order, from the source notebook.
+
+Points, tests and their order never come from a submission.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from autograder.course.lessons import (CATALOGUE_FILE, builds_on)
+from autograder.notebooks import (DEMONSTRATION, HIDDEN, SETUP, exercise_of, grade_id, is_answer, is_test, is_written, nbgrader_metadata, tags)
+from autograder.errors import WrongUse
+
+
+class BundleError(WrongUse):
+    """An assignment's source cannot be graded from; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class TestCell:
+    """One graded test cell, as its author wrote it."""
+
+    __test__ = False  # not for pytest
+
+    grade_id: str
+    exercise: str
+    points: float
+    source: str
+
+    @property
+    def hidden(self) -> bool:
+        """Whether students never see what it checks."""
+        return "BEGIN HIDDEN TESTS" in self.source
+
+    @property
+    def released(self) -> str:
+        """What of it stands in the student's notebook."""
+        return HIDDEN.sub("", self.source)
+
+    @property
+    def words(self) -> str:
+        """Its leading comment: what it checks, in words fit for everybody."""
+        lines = []
+        for line in self.released.strip().splitlines():
+            if not line.startswith("#"):
+                break
+            lines.append(line.lstrip("# ").strip())
+        return " ".join(lines)
+
+
+@dataclass(frozen=True)
+class Written:
+    """A question that a person grades."""
+
+    grade_id: str
+    points: float
+    source: str
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """Everything that grading submissions of one assignment needs."""
+
+    assignment: str
+    notebook_name: str
+    notebook: NotebookNode
+    setup: str
+    tests: tuple[TestCell, ...]
+    written: tuple[Written, ...]
+    exercises: dict[str, str]
+    demonstrations: frozenset[str]
+    #: What lies beside the notebook, from the source: never a submission's version.
+    companions: dict[str, bytes]
+    #: Evidence of known mistakes, see :mod:`autograder.diagnose.catalogue`; never in a box.
+    catalogue: bytes = b"[]"
+
+    @classmethod
+    def load(cls, folder: Path) -> Bundle:
+        """Read ``source/<assignment>/`` of a class.
+
+        Raises:
+            BundleError: no notebook there, or more than one, or one without tests.
+        """
+        notebooks = sorted(folder.glob("*.ipynb"))
+        if len(notebooks) != 1:
+            raise BundleError(
+                f"{folder} should hold one source notebook and holds {len(notebooks)}; make the "
+                "class again with `autograder new-class`, or put the lesson's source back"
+            )
+        try:
+            notebook = nbformat.read(notebooks[0], as_version=4)
+        except Exception as error:
+            raise BundleError(
+                f"{notebooks[0]} cannot be read: {error}; put the source notebook back"
+            ) from None
+        exercises = {grade_id(c): c.source for c in notebook.cells if is_answer(c)}
+        code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+        bundle = cls(
+            assignment=folder.name,
+            notebook_name=notebooks[0].stem,
+            notebook=notebook,
+            setup="\n".join(cell.source for cell in code if SETUP in tags(cell)),
+            tests=tuple(
+                TestCell(
+                    grade_id(cell),
+                    exercise_of(grade_id(cell), list(exercises)),
+                    float(nbgrader_metadata(cell)["points"]),
+                    cell.source,
+                )
+                for cell in code
+                if is_test(cell)
+            ),
+            written=tuple(
+                Written(grade_id(cell), float(nbgrader_metadata(cell)["points"]), cell.source)
+                for cell in notebook.cells
+                if is_written(cell)
+            ),
+            exercises=exercises,
+            demonstrations=frozenset(c.source.strip() for c in code if DEMONSTRATION in tags(c)),
+            companions={
+                path.name: path.read_bytes()
+                for path in sorted(folder.iterdir())
+                if path.is_file() and path.suffix != ".ipynb" and path.name != CATALOGUE_FILE
+            },
+            catalogue=_read(folder / CATALOGUE_FILE),
+        )
+        if not bundle.tests:
+            raise BundleError(f"{notebooks[0]} holds no test cells, so there is nothing to grade")
+        return bundle
+
+    @property
+    def title(self) -> str:
+        """The lesson's heading."""
+        for cell in self.notebook.cells:
+            if cell.cell_type == "markdown" and cell.source.startswith("# "):
+                return str(cell.source.splitlines()[0].removeprefix("# "))
+        return self.assignment
+
+    @property
+    def max_score(self) -> float:
+        """Points that the machine gives."""
+        return sum(test.points for test in self.tests)
+
+    @property
+    def answers(self) -> str:
+        """The fingerprints of the short answers, as JSON."""
+        from autograder.lesson.short_answers import ANSWERS_FILE  # not in the grader's own process
+
+        return self.companions.get(ANSWERS_FILE, b"{}").decode()
+
+    @cached_property
+    def digest(self) -> str:
+        """Changes with anything that can change a verdict."""
+        parts = [self.assignment.encode(), nbformat.writes(self.notebook).encode(), self.catalogue]
+        parts += [
+            part for pair in sorted(self.companions.items()) for part in (pair[0].encode(), pair[1])
+        ]
+        whole = hashlib.sha256()
+        for part in parts:
+            whole.update(len(part).to_bytes(8, "big") + part)
+        return whole.hexdigest()
+
+    def builds_on(self, exercise: str) -> set[str]:
+        """The exercises that the course's own solution of ``exercise`` uses."""
+        return builds_on(self.exercises, exercise)
+
+
+def _read(path: Path) -> bytes:
+    """A catalogue; a class made before there was one has none, and no diagnoses."""
+    return path.read_bytes() if path.exists() else b"[]"

@@ -1,0 +1,319 @@
+"""The course as its authors write it: ``lessons/course.toml`` and one folder a lesson.
+
+A lesson's notebook is a Python file in jupytext's percent format whose cells carry
+nbgrader's metadata. Reading one checks everything an author can get wrong, so that the
+build, the grader and the tests may rely on it.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+import tomllib
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import jupytext
+import nbformat
+from nbformat import NotebookNode
+
+from autograder.errors import WrongUse
+from autograder.notebooks import (SETUP, exercise_of, grade_id, is_answer, is_test, nbgrader_metadata, tags)
+
+
+
+
+#: What a class's source folder holds for the grader alone: the evidence of known mistakes.
+CATALOGUE_FILE = "mistakes.json"
+
+_REGIONS = {
+    "solution": ("### BEGIN SOLUTION", "### END SOLUTION"),
+    "hidden tests": ("### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS"),
+}
+
+
+class LessonError(WrongUse):
+    """A lesson's source cannot be used; the message names the file and what to do."""
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+def builds_on(exercises: dict[str, str], name: str) -> set[str]:
+    """The exercises that the solution of ``name`` uses, directly or through others."""
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        tree = ast.parse(exercises[waiting.pop()])
+        used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        new = (used & set(exercises)) - found - {name}
+        found |= new
+        waiting.extend(new)
+    return found
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """One lesson: what course.toml says of it and where its sources are."""
+
+    folder: str
+    title: str
+    minutes: int
+    needs: tuple[str, ...]
+    about: str
+    path: Path
+    number: int
+    #: Every lesson with a smaller number, drafts too: what this one may take over from.
+    earlier: tuple[Lesson, ...] = field(default=(), repr=False)
+    #: Not finished: can be tried by its author, and is in no build, class or test.
+    draft: bool = False
+
+    @property
+    def notebook_name(self) -> str:
+        """The folder's name in snake case without its number."""
+        return re.sub(r"^\d+-", "", self.folder).replace("-", "_")
+
+    @property
+    def source_path(self) -> Path:
+        """The jupytext file authors write."""
+        return self.path / f"{self.notebook_name}.py"
+
+    @cached_property
+    def notebook(self) -> NotebookNode:
+        """The source notebook, checked, with its heading and stable cell ids.
+
+        Raises:
+            LessonError: the file is missing or breaks a rule of lessons/README.md.
+        """
+        if not self.source_path.exists():
+            raise LessonError(
+                f"{self.source_path} is missing: course.toml lists {self.folder}, so its "
+                "notebook is expected there"
+            )
+        text = self.source_path.read_text(encoding="utf-8")
+        _check_regions(self.source_path, text)
+        parsed = jupytext.reads(text, fmt="py:percent")
+        cells = [_clean(cell) for cell in parsed.cells]
+        heading = nbformat.v4.new_markdown_cell(self._heading())
+        notebook = nbformat.v4.new_notebook(cells=[heading, *cells])
+        notebook.metadata = NotebookNode(
+            kernelspec={
+                "display_name": "Python 3 (ipykernel)",
+                "language": "python",
+                "name": "python3",
+            },
+            language_info={"name": "python"},
+        )
+        _give_ids(self.folder, notebook)
+        _check_cells(self.source_path, text, notebook)
+        return notebook
+
+    def _heading(self) -> str:
+        needs = ", ".join(f"lesson {int(folder.split('-')[0])}" for folder in self.needs)
+        return (
+            f"# {self.number}. {self.title}\n\n{self.about}\n\n"
+            f"*About {self.minutes} minutes. Needs: {needs or 'Python, NumPy and a little torch'}.*"
+        )
+
+    @property
+    def exercises(self) -> dict[str, str]:
+        """Name and solved source of every answer cell, in order."""
+        return {grade_id(cell): cell.source for cell in self.notebook.cells if is_answer(cell)}
+
+    @property
+    def tests(self) -> dict[str, NotebookNode]:
+        """The test cells by their grade_id, in order."""
+        return {grade_id(cell): cell for cell in self.notebook.cells if is_test(cell)}
+
+
+@dataclass(frozen=True)
+class Course:
+    """All lessons in order."""
+
+    title: str
+    lessons: tuple[Lesson, ...]
+    root: Path
+    drafts: tuple[Lesson, ...] = ()
+
+    @classmethod
+    def load(cls, root: Path) -> Course:
+        """Read ``root/lessons/course.toml``.
+
+        Raises:
+            LessonError: it is missing, is not TOML, or lacks a field.
+        """
+        path = root / "lessons" / "course.toml"
+        if not path.exists():
+            raise LessonError(f"{path} is missing: run this in the course's own folder")
+        try:
+            data = tomllib.loads(path.read_text(encoding="utf-8"))
+            lessons: list[Lesson] = []
+            for entry in data["lesson"]:
+                lesson = Lesson(
+                    folder=entry["folder"],
+                    title=entry["title"],
+                    minutes=entry["minutes"],
+                    needs=tuple(entry["needs"]),
+                    about=entry["about"],
+                    path=root / "lessons" / entry["folder"],
+                    number=int(entry["folder"].split("-")[0]),
+                    earlier=tuple(lessons),
+                    draft=entry.get("draft", False),
+                )
+                lessons.append(lesson)
+            return cls(
+                title=data["title"],
+                lessons=tuple(lesson for lesson in lessons if not lesson.draft),
+                root=root,
+                drafts=tuple(lesson for lesson in lessons if lesson.draft),
+            )
+        except tomllib.TOMLDecodeError as error:
+            raise LessonError(f"{path} is not valid TOML: {error}") from None
+        except KeyError as error:
+            raise LessonError(f"{path}: the field {error} is missing") from None
+
+    def lesson(self, folder: str) -> Lesson:
+        """The lesson, or draft, with that folder name, or whose name begins so (``03``).
+
+        Raises:
+            LessonError: there is none; the message lists what there is.
+        """
+        for lesson in (*self.lessons, *self.drafts):
+            if lesson.folder == folder or lesson.folder.startswith(f"{folder}-"):
+                return lesson
+        there = ", ".join(lesson.folder for lesson in self.lessons)
+        raise LessonError(f"no lesson {folder!r} in the course; there are {there}")
+
+
+def _clean(cell: NotebookNode) -> NotebookNode:
+    kept = {key: cell.metadata[key] for key in ("nbgrader", "tags") if key in cell.metadata}
+    metadata = NotebookNode(kept)
+    if cell.cell_type == "code":
+        return nbformat.v4.new_code_cell(cell.source, metadata=metadata)
+    return nbformat.v4.new_markdown_cell(cell.source, metadata=metadata)
+
+
+def _give_ids(folder: str, notebook: NotebookNode) -> None:
+    """Cell ids that depend on a cell's own name or text, so that a change moves no other."""
+    seen: dict[str, int] = {}
+    for cell in notebook.cells:
+        key = grade_id(cell) or cell.source
+        seen[key] = seen.get(key, 0) + 1
+        digest = hashlib.sha256(f"{folder}|{key}|{seen[key]}".encode()).hexdigest()
+        cell["id"] = digest[:12]
+
+
+def _check_regions(path: Path, text: str) -> None:
+    for what, (begin, end) in _REGIONS.items():
+        opened = 0
+        for number, line in enumerate(text.splitlines(), start=1):
+            stripped = line.strip().removeprefix("# ")
+            if line.startswith("# %%") and opened:
+                break
+            if stripped == begin:
+                if opened:
+                    raise LessonError(
+                        f"{path}:{number}: a second {begin!r} before {end!r}; close the {what} "
+                        f"region opened in line {opened} first"
+                    )
+                opened = number
+            elif stripped == end:
+                if not opened:
+                    raise LessonError(
+                        f"{path}:{number}: {end!r} without {begin!r} in this cell; add the opening "
+                        "line or remove this one"
+                    )
+                opened = 0
+        if opened:
+            raise LessonError(
+                f"{path}:{opened}: {begin!r} is not closed in its cell; add a line {end!r}"
+            )
+
+
+def _check_cells(path: Path, text: str, notebook: NotebookNode) -> None:
+    lines = text.splitlines()
+
+    def where(needle: str) -> str:
+        for number, line in enumerate(lines, start=1):
+            if needle and needle in line:
+                return f"{path}:{number}"
+        return str(path)
+
+    names: list[str] = []
+    for cell in notebook.cells:
+        first = cell.source.strip().splitlines()[0] if cell.source.strip() else ""
+        name = grade_id(cell)
+        if nbgrader_metadata(cell) and not name:
+            raise LessonError(
+                f"{where(first)}: the cell beginning {first!r} has nbgrader metadata without a "
+                'grade_id; add "grade_id": "<name>" to its # %% line'
+            )
+        if not name and any(begin in cell.source for begin, _ in _REGIONS.values()):
+            raise LessonError(
+                f"{where(first)}: the cell beginning {first!r} holds a solution or hidden tests "
+                "but no nbgrader grade_id, so it would be released as it is; add the metadata to "
+                "its # %% line"
+            )
+        if name in names and name:
+            raise LessonError(
+                f"{where(name)}: the grade_id {name!r} stands on two cells; rename one"
+            )
+        names.append(name)
+
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    if not code or SETUP not in tags(code[0]):
+        raise LessonError(
+            f"{path}: the first code cell must import what the lesson uses and be tagged: "
+            f'# %% tags=["{SETUP}"]'
+        )
+    exercises = [grade_id(cell) for cell in code if is_answer(cell)]
+    for cell in code:
+        name = grade_id(cell)
+        try:
+            tree = ast.parse(cell.source)
+        except SyntaxError as error:
+            first = cell.source.strip().splitlines()[0]
+            raise LessonError(f"{where(first)}: not valid Python: {error}") from None
+        if is_answer(cell) and name not in _bound_names(tree):
+            raise LessonError(
+                f"{where(name)}: the answer cell {name!r} does not define {name!r}; an answer cell "
+                "has the name of what it defines as its grade_id"
+            )
+        if is_test(cell):
+            try:
+                exercise_of(name, exercises)
+            except LookupError:
+                raise LessonError(
+                    f"{where(name)}: the test cell {name!r} belongs to no answer cell; name it "
+                    "test_<exercise> or test_<exercise>_<aspect>"
+                ) from None
+    for name in exercises:
+        if f"test_{name}" not in names:
+            raise LessonError(
+                f"{where(name)}: the exercise {name!r} has no test cell test_{name}; add one "
+                "below it"
+            )
+
+
+def _bound_names(tree: ast.Module) -> set[str]:
+    found: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, ast.Assign):
+            found.update(t.id for t in node.targets if isinstance(t, ast.Name))
+    return found

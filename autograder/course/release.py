@@ -1,0 +1,177 @@
+"""What a release of the course held: ``course/.release.json``, written by the build.
+
+It is how an update knows what a student changed: a digest of every file, and of every cell of
+every notebook. It says also which visible checks a notebook came with, so that a deleted one is
+missed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nbformat import NotebookNode
+
+from autograder.notebooks import (grade_id, is_test, nbgrader_metadata)
+from autograder.lesson.course_progress import has_code
+from autograder.errors import WrongUse
+from autograder.notebooks import read_notebook
+from autograder.files import write_whole
+
+MANIFEST_FILE = ".release.json"
+
+#: Marks in the names of files that an update writes beside a notebook.
+SET_ASIDE = ".before-update-"
+NOT_MERGED = ".new-release-"
+
+
+class ManifestError(WrongUse):
+    """A ``.release.json`` cannot be read; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class ReleasedCell:
+    """A cell as it was released.
+
+    Attributes:
+        id: the notebook's own name of the cell.
+        text: digest of its text.
+        grade_id: nbgrader's name, or "".
+        points: of a visible check; 0 for all else.
+    """
+
+    id: str
+    text: str
+    grade_id: str = ""
+    points: float = 0.0
+
+
+@dataclass
+class Release:
+    """What a release held: digests of its files by name, and the cells of its notebooks."""
+
+    files: dict[str, str] = field(default_factory=dict)
+    cells: dict[str, list[ReleasedCell]] = field(default_factory=dict)
+
+
+def digest_of_text(text: str) -> str:
+    """A short digest of a cell's text; white space at its end does not count."""
+    return hashlib.sha256(text.rstrip().encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def digest_of_file(path: Path) -> str:
+    """A digest of a file; how its lines end does not count."""
+    data = path.read_bytes().replace(b"\r\n", b"\n")
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def released_files(folder: Path) -> Iterator[str]:
+    """The files of a course folder by their names in it, in order, without what Jupyter,
+    Python and an update leave there."""
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder)
+        left = {"__pycache__", ".ipynb_checkpoints", MANIFEST_FILE} & set(name.parts)
+        if path.is_file() and not left and not is_beside(path):
+            yield name.as_posix()
+
+
+def is_beside(path: Path) -> bool:
+    """Whether an update wrote this file beside a student's."""
+    return SET_ASIDE in path.name or NOT_MERGED in path.name
+
+
+def cells_of(notebook: NotebookNode) -> list[ReleasedCell]:
+    """The cells of a released notebook, as the manifest holds them."""
+    return [
+        ReleasedCell(
+            cell.get("id", ""),
+            digest_of_text(cell.source),
+            grade_id(cell),
+            float(nbgrader_metadata(cell)["points"])
+            if is_test(cell) and has_code(cell.source)
+            else 0.0,
+        )
+        for cell in notebook.cells
+    ]
+
+
+def release_in(folder: Path) -> Release:
+    """The manifest of an untouched release, from its files."""
+    found = Release()
+    for name in released_files(folder):
+        found.files[name] = digest_of_file(folder / name)
+        if name.endswith(".ipynb"):
+            found.cells[name] = cells_of(read_notebook(folder / name))
+    return found
+
+
+def record_release(folder: Path, lesson: str | None = None) -> None:
+    """Write the manifest of a course folder that was just made.
+
+    Args:
+        folder: the course folder.
+        lesson: the only lesson folder that was made now; what is known of others stays.
+    """
+    made = release_in(folder)
+    known = read_manifest(folder) if lesson is not None else None
+    for name in known.files if known else ():
+        if known is not None and "/" in name and not name.startswith(f"{lesson}/"):
+            if name in made.files:
+                made.files[name] = known.files[name]
+            if name in made.cells and name in known.cells:
+                made.cells[name] = known.cells[name]
+    write_manifest(folder, made)
+
+
+def write_manifest(folder: Path, release: Release) -> None:
+    """Write ``.release.json`` into a course folder."""
+    tree = {
+        "files": dict(sorted(release.files.items())),
+        "cells": {
+            name: [_as_list(cell) for cell in cells]
+            for name, cells in sorted(release.cells.items())
+        },
+    }
+    text = json.dumps(tree, indent=0, ensure_ascii=False)
+    write_whole(folder / MANIFEST_FILE, re.sub(r"\[\n(\"[^\[\]]*)\n\]", _on_one_line, text) + "\n")
+
+
+def _as_list(cell: ReleasedCell) -> list[Any]:
+    return [cell.id, cell.text, cell.grade_id, cell.points]
+
+
+def _on_one_line(found: re.Match[str]) -> str:
+    return "[" + found.group(1).replace("\n", " ") + "]"
+
+
+def read_manifest(folder: Path) -> Release | None:
+    """The manifest of a course folder; None where there is none.
+
+    Raises:
+        ManifestError: it is damaged.
+    """
+    path = folder / MANIFEST_FILE
+    if not path.exists():
+        return None
+    try:
+        tree = json.loads(path.read_text(encoding="utf-8"))
+        return Release(
+            {str(name): str(digest) for name, digest in tree["files"].items()},
+            {
+                str(name): [
+                    ReleasedCell(str(cell), str(text), str(grade_id), float(points))
+                    for cell, text, grade_id, points in cells
+                ]
+                for name, cells in tree["cells"].items()
+            },
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise ManifestError(
+            f"{path} is damaged; get the one of your release again, or remove it: an update then "
+            "keeps every notebook that you changed as it is"
+        ) from None

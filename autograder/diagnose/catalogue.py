@@ -1,0 +1,148 @@
+"""The catalogue of known mistakes, put through the tests of its exercises.
+
+Two files come of it. ``mistakes.json`` lies beside a class's source notebook and serves the
+grader. ``lesson_mistakes.json`` lies beside a released notebook: fingerprints of the results
+that the visible checks see, and sentences; no code, and nothing of hidden tests.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from autograder.box import wire
+from autograder.course.earlier import carried_over
+from autograder.course.implementations import TWO_AT_ONCE, Implementation, misconceptions
+from autograder.course.lessons import Course, Lesson
+from autograder.diagnose import plain_run
+from autograder.diagnose.diagnosis import DIAGNOSIS_SEED, Mistake, from_json, same, to_json
+from autograder.diagnose.plain_run import PlainRun, seen
+from autograder.files import write_whole
+from autograder.lesson.beside import MODULES
+from autograder.lesson.fingerprints import agree
+from autograder.notebooks import HIDDEN
+
+
+@cache
+def catalogue(lesson: Lesson) -> tuple[Mistake, ...]:
+    """:func:`mistakes` on the inputs of the student's notebook.
+
+    It takes seconds, and is kept in ``build/mistakes/`` until the lesson or this package
+    changes.
+    """
+    return tuple(_kept(lesson, as_graded=True))
+
+
+def _kept(lesson: Lesson, *, as_graded: bool) -> list[Mistake]:
+    made_from = hashlib.sha256(f"{_digest(lesson)} {np.__version__} {torch.__version__}".encode())
+    kind = "graded" if as_graded else "notebook"
+    name = f"{lesson.folder}-{made_from.hexdigest()[:16]}-{kind}.json"
+    path = lesson.path.parent.parent / "build" / "mistakes" / name
+    try:
+        return from_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, KeyError, TypeError):
+        found = mistakes(lesson, DIAGNOSIS_SEED, as_graded=as_graded)
+        with contextlib.suppress(OSError):  # a course that may only be read
+            write_whole(path, to_json(found))
+        return found
+
+
+def _digest(lesson: Lesson) -> str:
+    """Changes with everything in this repository that the evidence of mistakes comes from."""
+    whole = hashlib.sha256()
+    texts = [lesson.source_path, lesson.path / "misconceptions.py"]
+    texts += [Path(str(module.__file__)) for module in (*MODULES.values(), wire, plain_run)]
+    for path in texts:
+        whole.update(hashlib.sha256(path.read_bytes()).digest())
+    whole.update(carried_over(lesson).encode())
+    return whole.hexdigest()[:16]
+
+
+def mistakes(lesson: Lesson, seed: int, *, as_graded: bool = True) -> list[Mistake]:
+    """What the tests of each exercise see of each misconception, on inputs from a seed.
+
+    A wrong choice of a short answer is not among them: it has its reason already.
+    """
+    with PlainRun(lesson) as run:
+        return [
+            mistake_of(run, one, seed, as_graded=as_graded)
+            for one in misconceptions(lesson)
+            if not one.exercise.startswith("answer_")
+        ]
+
+
+def mistake_of(run: PlainRun, one: Implementation, seed: int, *, as_graded: bool = True) -> Mistake:
+    """A wrong implementation put through the tests of its exercise."""
+    tests = run.tests_of({one.exercise})
+    errors = run.errors({one.exercise: one.source}, seed, tests, as_graded=as_graded)
+    return Mistake(one.exercise, one.name, one.sentence, seen(errors))
+
+
+@cache
+def released_mistakes(lesson: Lesson) -> str:
+    """The text of ``lesson_mistakes.json``: for each visible check, results and what they mean.
+
+    Under ``made_from`` it says of which files it was made. The results themselves differ on
+    another processor where rounding decides what a wrong implementation returns.
+    """
+    visible = {name for name, cell in lesson.tests.items() if not HIDDEN.search(cell.source)}
+    tree: dict[str, list[dict[str, object]]] = {}
+    for one in _kept(lesson, as_graded=False):
+        for name, evidence in one.seen.items():
+            if name not in visible:
+                continue
+            for part in evidence:
+                check = f"error:{name}" if part.check == "error" else part.check
+                entries = tree.setdefault(check, [])
+                if not any(
+                    known["sentence"] == one.sentence and agree(known["got"], part.got)
+                    for known in entries
+                ):
+                    entries.append({"got": part.got, "sentence": one.sentence})
+    for entries in tree.values():  # one mistake explains as much as two
+        single = [one for one in entries if not str(one["sentence"]).startswith(TWO_AT_ONCE)]
+        entries[:] = [
+            one
+            for one in entries
+            if one in single or not any(agree(one["got"], other["got"]) for other in single)
+        ]
+    made = {"made_from": _digest(lesson), **tree}
+    return json.dumps(made, ensure_ascii=False, indent=0, sort_keys=True) + "\n"
+
+
+def keep(lesson: Lesson) -> None:
+    """Have the evidence of a lesson's mistakes in ``build/mistakes/``."""
+    for as_graded in (True, False):
+        _kept(lesson, as_graded=as_graded)
+
+
+def look_alike(found: Sequence[Mistake]) -> list[tuple[Mistake, Mistake]]:
+    """Pairs of one exercise that no test can tell apart."""
+    pairs = []
+    for number, one in enumerate(found):
+        for other in found[:number]:
+            if one.exercise == other.exercise and all(
+                same(one.seen[name], other.seen[name]) for name in one.seen
+            ):
+                pairs.append((other, one))
+    return pairs
+
+
+def main() -> None:
+    """``python -m autograder.diagnose.catalogue``: :func:`keep` every lesson's, on all cores."""
+    lessons = Course.load(Path()).lessons
+    with ProcessPoolExecutor(initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        for lesson, _ in zip(lessons, pool.map(keep, lessons)):
+            print(lesson.folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,204 @@
+"""A lesson's tests in one plain namespace, as a notebook runs them.
+
+No box and no sandbox: for the course's own implementations, which are trusted. Grading uses
+:mod:`autograder.grade.grading`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import linecache
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+import torch
+
+from autograder.box import wire
+from autograder.course.answers import sealed_answers
+from autograder.course.earlier import EARLIER, as_module, carried_over
+from autograder.course.lessons import Lesson, builds_on
+from autograder.diagnose.diagnosis import evidence_of
+from autograder.lesson import checks, failures, short_answers
+from autograder.lesson.beside import MODULES
+from autograder.notebooks import DEMONSTRATION, exercise_of, grade_id, is_test, tags
+
+
+class PlainRun:
+    """The solved lesson without its demonstrations, run once; its answers can be replaced.
+
+    Use it as a context manager: while it is open, this process has the modules that lie
+    beside the lesson's notebook.
+    """
+
+    def __init__(self, lesson: Lesson) -> None:
+        """Nothing is run yet."""
+        self.lesson = lesson
+        self.names = list(lesson.exercises)
+        self._stack = contextlib.ExitStack()
+        self._namespace: dict[str, Any] = {}
+        self._wrapped: dict[str, Callable[[Any], Any]] = {}
+        #: What stopped a cell of the solved lesson that is no test: there should be nothing.
+        self.stopped: dict[str, str] = {}
+
+    def __enter__(self) -> PlainRun:
+        os.environ.setdefault("MPLBACKEND", "agg")
+        self._stack.enter_context(_beside(self.lesson))
+        self._namespace = {"__name__": "__main__"}
+        for cell in self.lesson.notebook.cells:
+            if cell.cell_type != "code" or DEMONSTRATION in tags(cell) or is_test(cell):
+                continue
+            error = self._run(cell.source, grade_id(cell) or cell["id"], self._namespace)
+            if error is not None:
+                first = cell.source.splitlines()[0]
+                self.stopped[f"cell {grade_id(cell) or first}"] = told(error)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stack.close()
+
+    def tests_of(self, exercises: set[str]) -> list[str]:
+        """The test cells of some exercises, in order."""
+        return [name for name in self.lesson.tests if exercise_of(name, self.names) in exercises]
+
+    def dependents(self, exercise: str) -> set[str]:
+        """The exercises whose solution builds on ``exercise``."""
+        solved = self.lesson.exercises
+        return {name for name in self.names if exercise in builds_on(solved, name)}
+
+    def errors(
+        self,
+        replaced: dict[str, str],
+        seed: int,
+        tests: list[str] | None = None,
+        *,
+        as_graded: bool = False,
+    ) -> dict[str, BaseException | None]:
+        """What ends each test cell when some answers are replaced; None where it passes.
+
+        Args:
+            replaced: source instead of an exercise's solution, by the exercise's name.
+            seed: of the inputs.
+            tests: only these; all otherwise.
+            as_graded: arguments and results are copied as on their way to a box and back, so
+                that an argument changed in place shows as it does there. In a notebook
+                they are not.
+        """
+        namespace = dict(self._namespace)
+        checks.set_seed(seed)
+        np.random.seed(seed % 2**32)
+        torch.manual_seed(seed)
+        broken: dict[str, BaseException] = {}
+        for name, source in replaced.items():
+            namespace.pop(name, None)
+            error = self._run(source, name, namespace)
+            if error is not None:
+                broken[name] = error
+        # Answers look up each other in the namespace they were defined in.
+        for name in self.names:
+            if name not in replaced and not name.startswith("answer_"):
+                self._run(self.lesson.exercises[name], name, namespace)
+        for name, watch in self._wrapped.items():
+            namespace[name] = watch(namespace[name])
+        if as_graded:
+            namespace = {**namespace, **self._remote(namespace)}
+        found: dict[str, BaseException | None] = {}
+        for test in self.lesson.tests if tests is None else tests:
+            found[test] = self._run(self.lesson.tests[test].source, test, dict(namespace))
+        return found
+
+    def _remote(self, namespace: dict[str, Any]) -> dict[str, Any]:
+        """The exercises, and ``probe``, as a test cell meets them when it is graded."""
+
+        def probe(function: FunctionType) -> Callable[..., Any]:
+            beside = FunctionType(function.__code__, namespace, function.__name__)
+            beside.__defaults__ = function.__defaults__
+            beside.__kwdefaults__ = function.__kwdefaults__
+            return _remotely(beside)
+
+        found: dict[str, Any] = {
+            name: _remotely(namespace[name])
+            for name in self.names
+            if not name.startswith("answer_") and name in namespace
+        }
+        return {**found, "probe": probe}
+
+    @contextlib.contextmanager
+    def watched(
+        self, exercise: str, watch: Callable[[Any], Any], assert_close: Callable[..., None]
+    ) -> Iterator[None]:
+        """While it is open, tests meet an exercise and ``assert_close`` through observers.
+
+        Args:
+            exercise: whose function or class ``watch`` gets; it gives what is called instead.
+            watch: as said.
+            assert_close: stands for that of the checks.
+        """
+        kept = self._namespace.get("assert_close")
+        self._wrapped = {exercise: watch}
+        self._namespace["assert_close"] = assert_close
+        try:
+            yield
+        finally:
+            self._wrapped = {}
+            self._namespace["assert_close"] = kept
+
+    def _run(self, source: str, name: str, namespace: dict[str, Any]) -> BaseException | None:
+        filename = f"<{self.lesson.folder} {name}>"
+        lines = source.splitlines(keepends=True)
+        linecache.cache[filename] = (len(source), None, lines, filename)
+        checks.begin_cell()
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # wrong implementations overflow and divide by zero
+            try:
+                exec(compile(source, filename, "exec"), namespace)
+            except Exception as error:
+                return error
+        return None
+
+
+def _remotely(function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = wire.decode(wire.encode((args, kwargs)))
+        return wire.decode(wire.encode(function(*args, **kwargs), strict=False))
+
+    return call
+
+
+def told(error: BaseException) -> str:
+    """An error in one line, with the line of the cell in which it arose."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{type(error).__name__}: {error} (line {frames[-1].lineno})"
+
+
+def seen(
+    errors: dict[str, BaseException | None],
+) -> dict[str, tuple[failures.Evidence, ...]]:
+    """What the tests saw, for :mod:`autograder.diagnose.diagnosis`."""
+    return {name: evidence_of(error) if error else () for name, error in errors.items()}
+
+
+@contextlib.contextmanager
+def _beside(lesson: Lesson) -> Iterator[None]:
+    names = {**MODULES, EARLIER: as_module(carried_over(lesson))}
+    kept = {name: sys.modules.get(name) for name in names}
+    sys.modules.update(names)
+    short_answers.set_answers(sealed_answers(lesson))
+    failures.look_up_mistakes(False)
+    try:
+        yield
+    finally:
+        short_answers.set_answers(None)
+        failures.look_up_mistakes(True)
+        checks.set_seed(2017)
+        for name, module in kept.items():
+            if module is None:
+                sys.modules.pop(name, None)
+            else:
+                sys.modules[name] = module

@@ -1,0 +1,59 @@
+"""Verdicts kept by content, so that a killed run goes on where it was.
+
+One file a verdict in ``<class>/.results/``, named by the task's key: what was handed in, the
+tests, the seed, the limits and the engine. A file is complete or not there.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from autograder.files import write_whole
+from autograder.grade.result import CellRun, Graded, TestResult
+from autograder.grade.submission import Cell
+
+
+class Results:
+    """The verdicts kept in one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        """Use ``folder``; it is made when the first verdict is kept."""
+        self.folder = folder
+
+    def find(self, key: str) -> Graded | None:
+        """The verdict of a task graded before, or None."""
+        try:
+            tree = json.loads(self._path(key).read_text(encoding="utf-8"))
+            return _from_tree(tree)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None  # not there, or not ours: it is graded again
+
+    def keep(self, key: str, graded: Graded) -> None:
+        """Keep a verdict."""
+        write_whole(self._path(key), json.dumps(_to_tree(graded)))
+
+    def _path(self, key: str) -> Path:
+        return self.folder / f"{key}.json"
+
+
+def _to_tree(graded: Graded) -> dict[str, Any]:
+    tree = asdict(graded)
+    tree["written_to_read"] = sorted(graded.written_to_read)
+    return tree
+
+
+def _from_tree(tree: dict[str, Any]) -> Graded:
+    cells = tree["cells"]
+    return Graded(
+        **{
+            **tree,
+            "tests": tuple(TestResult(**test) for test in tree["tests"]),
+            "flags": tuple(tree["flags"]),
+            "runs": tuple(CellRun(**run) for run in tree["runs"]),
+            "cells": tuple(Cell(**{**cell, "outputs": tuple(cell["outputs"])}) for cell in cells),
+            "written_to_read": frozenset(tree["written_to_read"]),
+        }
+    )

@@ -1,0 +1,273 @@
+"""The tester: runs an author's test cells against a box.
+
+This side is trusted, and the verdict is reached here. In a test cell the student's
+functions are remote: plain data go over, plain data come back. The same cell runs
+unchanged in a notebook, where they are simply the student's functions.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import contextlib
+import inspect
+import io
+import linecache
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import cache
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from autograder.box.box import Box, BoxDied, BoxError, BoxTimeout, Reply
+from autograder.box.wire import Foreign
+from autograder.course.bundle import Bundle, TestCell
+from autograder.course.earlier import EARLIER, as_module
+from autograder.diagnose.diagnosis import Mistake, evidence_of, from_json
+from autograder.grade.result import (
+    CRASHED,
+    FAILED,
+    MISSING,
+    NOT_ATTEMPTED,
+    PARTIAL,
+    PASSED,
+    TIMEOUT,
+    TestResult,
+)
+from autograder.lesson import checks, failures, short_answers
+from autograder.lesson.beside import MODULES
+from autograder.lesson.failures import CheckFailed, ChecksFailed, Evidence, Part
+from autograder.text import plain
+
+#: Characters of a message: a value of the student's may be part of it.
+MOST_MESSAGE = 4_000
+
+
+class _NameMissing(BaseException):
+    """The student's notebook defines no such name."""
+
+
+class Tester:
+    """Runs the test cells of one bundle."""
+
+    def __init__(self, bundle: Bundle, seconds: float) -> None:
+        """Prepare the names of the setup cell.
+
+        Args:
+            bundle: the lesson's tests.
+            seconds: how long the box may take for one test.
+        """
+        self.bundle = bundle
+        self.seconds = seconds
+        self._deadline = 0.0
+        self._prepared: dict[str, tuple[CodeType, frozenset[str]]] = {}
+        self._catalogue = from_json(bundle.catalogue.decode())
+        self._earlier = as_module(bundle.companions.get(f"{EARLIER}.py", b"").decode())
+        with _trusted_modules(self._earlier):
+            self._namespace: dict[str, Any] = {"__name__": "__main__"}
+            exec(compile(bundle.setup, "<setup>", "exec"), self._namespace)
+
+    def run(self, test: TestCell, box: Box, seed: int) -> TestResult:
+        """Run one test cell against the student's names in ``box``, on inputs from ``seed``.
+
+        Never raises for anything that the student's code does. The message of a hidden test
+        holds nothing that the student's code could choose, so that it cannot tell what the
+        test gave it.
+        """
+        return self._attempt(test, box, seed)[0]
+
+    def mistakes(self, exercise: str) -> list[Mistake]:
+        """The known mistakes of an exercise."""
+        return [one for one in self._catalogue if one.exercise == exercise]
+
+    def observe(self, test: TestCell, box: Box, seed: int) -> tuple[Evidence, ...] | None:
+        """What one test cell sees of the student's code; empty where it passes.
+
+        None: it cannot be said, since the code ended its process or took too long.
+        """
+        result, evidence = self._attempt(test, box, seed)
+        return None if result.outcome in (TIMEOUT, CRASHED) else evidence
+
+    def _attempt(
+        self, test: TestCell, box: Box, seed: int
+    ) -> tuple[TestResult, tuple[Evidence, ...]]:
+        outcome, message = PASSED, ""
+        evidence: tuple[Evidence, ...] = ()
+        parts: list[Part] = []
+        self._deadline = time.monotonic() + self.seconds
+        try:
+            self._execute(test, box, seed)
+        except _NameMissing as missing:
+            outcome, message = MISSING, str(missing)
+        except BoxTimeout:
+            outcome = TIMEOUT
+            message = f"Your code did not finish within {self.seconds:g} seconds."
+            parts = checks.parts()
+        except BoxDied as died:
+            outcome, message = CRASHED, "Your code ended its process."
+            if not test.hidden:
+                message = f"Your code ended its process: {died}."
+            parts = checks.parts()
+        except ChecksFailed as failed:
+            outcome, parts = FAILED, failed.parts
+            message = "\n".join(self._explain_part(part, test) for part in parts)
+            evidence = evidence_of(failed)
+        except CheckFailed as failed:
+            outcome = FAILED
+            message = failed.sentence if test.hidden else str(failed)
+            evidence = evidence_of(failed)
+        except Exception as error:
+            outcome, message = self._explain(error, test)
+            evidence = evidence_of(error)
+            parts = checks.parts()
+        points = test.points
+        if outcome != PASSED:
+            passed = [part.points for part in parts if part.over and part.error is None]
+            points = sum(passed, 0.0)
+        if outcome == FAILED and points:
+            outcome = PARTIAL
+        message = plain(message, MOST_MESSAGE)
+        result = TestResult(
+            test.grade_id, test.exercise, min(points, test.points), test.points, outcome, message
+        )
+        return result, evidence
+
+    def _left(self) -> float:
+        """Seconds that are left of the test's."""
+        return max(0.0, self._deadline - time.monotonic())
+
+    def _explain(self, error: Exception, test: TestCell) -> tuple[str, str]:
+        remote: BoxError | None = getattr(error, "box_error", None)
+        if isinstance(error, NotImplementedError):
+            unfinished = f"{test.exercise} still raises NotImplementedError."
+            return NOT_ATTEMPTED, unfinished if remote else str(error)
+        # In a hidden test a built-in name: a class may be named after what it was given.
+        kind = remote.types[0] if remote and not test.hidden else type(error).__name__
+        text = "" if test.hidden else f" ({str(error)[:500]})"
+        if remote:
+            return FAILED, f"Your code raised {kind}{text}."
+        return FAILED, (
+            f"The result of {test.exercise} could not be used: {kind}{text}. Does it return what "
+            "the card says?"
+        )
+
+    def _explain_part(self, part: Part, test: TestCell) -> str:
+        """One line or more about a named check of a cell."""
+        if part.error is None:
+            return f"✓ {part.name}: {part.points:g} of {part.points:g}"
+        if isinstance(part.error, CheckFailed):
+            said = part.error.sentence if test.hidden else str(part.error)
+        else:
+            said = self._explain(part.error, test)[1]
+        return f"✗ {part.name}: 0 of {part.points:g}. {said}"
+
+    def _execute(self, test: TestCell, box: Box, seed: int) -> None:
+        namespace = dict(self._namespace)
+        code, used = self._prepare(test)
+        for name in self.bundle.exercises:
+            if name.startswith("answer_"):
+                if name in used:
+                    namespace[name] = self._value(name, box)
+            else:
+                namespace[name] = self._remote(name, box)
+        namespace["probe"] = self._probe_decorator(box)
+        checks.set_seed(seed)
+        failures.look_up_mistakes(False)
+        checks.begin_cell()
+        short_answers.set_answers(self.bundle.answers)
+        with _trusted_modules(self._earlier), contextlib.redirect_stdout(io.StringIO()):
+            exec(code, namespace)
+
+    def _prepare(self, test: TestCell) -> tuple[CodeType, frozenset[str]]:
+        """The compiled cell and the names it uses; a probe's source is found by its lines."""
+        if test.grade_id not in self._prepared:
+            filename = f"<{self.bundle.assignment} {test.grade_id}>"
+            lines = test.source.splitlines(keepends=True)
+            linecache.cache[filename] = (len(test.source), None, lines, filename)
+            tree = ast.parse(test.source)
+            used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+            self._prepared[test.grade_id] = compile(tree, filename, "exec"), frozenset(used)
+        return self._prepared[test.grade_id]
+
+    def _remote(self, name: str, box: Box) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return _result(name, box.call(name, args, kwargs, self._left()))
+
+        call.__name__ = name
+        return call
+
+    def _value(self, name: str, box: Box) -> Any:
+        value = _result(name, box.get(name, self._left()))
+        if isinstance(value, Foreign):
+            raise CheckFailed(f"{name} is a {value.type_name}, which is none of the choices.")
+        return value
+
+    def _probe_decorator(self, box: Box) -> Callable[..., Any]:
+        def probe(function: FunctionType) -> Callable[..., Any]:
+            source = _source_of(function.__code__)
+            name = function.__name__
+
+            def call(*args: Any, **kwargs: Any) -> Any:
+                return _result(name, box.probe(source, name, args, kwargs, self._left()))
+
+            return call
+
+        return probe
+
+
+def _result(name: str, reply: Reply) -> Any:
+    if reply.missing:
+        raise _NameMissing(f"{name} is not defined in your notebook.")
+    if reply.error is not None:
+        raise _as_exception(reply.error)
+    return reply.value
+
+
+def _as_exception(error: BoxError) -> Exception:
+    """The student's exception as the nearest built-in one, so that tests can expect it."""
+    for name in error.types:
+        kind = getattr(builtins, name, None)
+        if isinstance(kind, type) and issubclass(kind, Exception):
+            try:
+                exception = kind(error.text)
+            except TypeError:  # such as UnicodeDecodeError, which wants more
+                continue
+            exception.box_error = error  # type: ignore[attr-defined]
+            return exception
+    fallback = Exception(error.text)
+    fallback.box_error = error  # type: ignore[attr-defined]
+    return fallback
+
+
+@cache
+def _source_of(code: CodeType) -> str:
+    """The source of a probe. Its cell is compiled once, and so the code is the same each time."""
+    return _without_decorators(textwrap.dedent(inspect.getsource(code)))
+
+
+def _without_decorators(source: str) -> str:
+    node = ast.parse(source).body[0]
+    return "".join(source.splitlines(keepends=True)[node.lineno - 1 :])
+
+
+_modules_lock = threading.RLock()
+
+
+@contextlib.contextmanager
+def _trusted_modules(earlier: ModuleType) -> Iterator[None]:
+    """What a lesson imports from beside its notebook comes from the course here."""
+    names = {**MODULES, EARLIER: earlier}
+    with _modules_lock:
+        kept = {name: sys.modules.get(name) for name in names}
+        sys.modules.update(names)
+        try:
+            yield
+        finally:
+            for name, module in kept.items():
+                if module is None:
+                    sys.modules.pop(name, None)
+                else:
+                    sys.modules[name] = module

@@ -1,0 +1,54 @@
+"""A worker: it grades one submission after another and keeps warm what they share."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+from functools import cache
+
+from autograder.box.boxes import Boxes
+from autograder.grade.grading import grade
+from autograder.grade.result import Graded
+from autograder.grade.task import Task
+from autograder.grade.tester import Tester
+
+#: Testers kept warm: one for each assignment of the course, and some more.
+MOST_TESTERS = 16
+
+_testers: dict[tuple[str, float], Tester] = {}
+
+
+def _tester(task: Task) -> Tester:
+    key = (task.bundle.digest, task.limits.test)
+    if key not in _testers:
+        while len(_testers) >= MOST_TESTERS:
+            _testers.pop(next(iter(_testers)))
+        _testers[key] = Tester(task.bundle, task.limits.test)
+    return _testers[key]
+
+
+@cache
+def _boxes(sandbox: str) -> Boxes:
+    boxes = Boxes(sandbox)
+    atexit.register(boxes.close)
+    return boxes
+
+
+_one_at_a_time = threading.Lock()
+
+
+def judge(task: Task) -> Graded:
+    """Grade one submission. Testers and the zygote stay warm for the next.
+
+    A process grades one at a time, also when a Dask worker has several threads.
+    """
+    with _one_at_a_time:
+        return grade(
+            task.data,
+            task.bundle,
+            make_box=_boxes(task.sandbox).start,
+            seed=task.seed,
+            limits=task.limits,
+            flags=task.flags,
+            tester=_tester(task),
+        )

@@ -1,0 +1,202 @@
+"""What lies in a folder or a zip from an LMS. Nothing in it is trusted, and nothing unpacked.
+
+Files are listed, and read one at a time. A path that leads elsewhere, a link, an archive
+inside is left out and named; what could fill the disk or the memory refuses the whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from autograder.errors import WrongUse
+from autograder.grade.submission import MOST_BYTES, Unreadable, read_file
+from autograder.text import plain_line
+
+#: Files in one archive. A class of a thousand with three files each has 3000.
+MOST_FILES = 20_000
+#: Bytes of all files together, unpacked.
+MOST_TOTAL = 4 * 2**30
+
+_JUNK = re.compile(
+    r"(?:^|/)(?:__MACOSX/|\._|\.DS_Store$|Thumbs\.db$|desktop\.ini$|\.ipynb_checkpoints/)"
+)
+_EXTENDED_TIMESTAMP = 0x5455
+
+
+class ArchiveError(WrongUse):
+    """An archive cannot be used at all; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class File:
+    """One file of an archive.
+
+    ``path`` has slashes and no control characters; ``read`` gives the content, or raises
+    :class:`autograder.grade.submission.Unreadable` with the reason.
+    """
+
+    archive: str
+    path: str
+    modified: datetime | None
+    read: Callable[[], bytes] = field(repr=False, compare=False)
+
+
+@dataclass
+class Archive:
+    """What is in an archive: files, and what was left out with the reason."""
+
+    name: str
+    files: list[File] = field(default_factory=list)
+    left_out: list[tuple[str, str]] = field(default_factory=list)
+
+
+def look_into(path: Path) -> Archive:
+    """List the files of a folder or a zip.
+
+    Raises:
+        ArchiveError: it is neither, is damaged, or holds too much.
+    """
+    if path.is_dir():
+        return _folder(path)
+    if not path.exists():
+        raise ArchiveError(f"{path} does not exist; name the zip that your LMS gave, or a folder")
+    if not zipfile.is_zipfile(path):
+        raise ArchiveError(
+            f"{path} is neither a zip nor a folder; download the submissions again as a zip"
+        )
+    return _zip(path)
+
+
+def _folder(top: Path) -> Archive:
+    found = Archive(top.name)
+    total = 0
+    for here, folders, names in os.walk(top):
+        folders.sort()
+        for name in [one for one in folders if Path(here, one).is_symlink()]:
+            found.left_out.append((_shown(Path(here, name), top), "it is a link"))
+        for name in sorted(names):
+            path = Path(here, name)
+            shown = _shown(path, top)
+            if _JUNK.search(shown):
+                continue
+            status = path.lstat()
+            if not stat.S_ISREG(status.st_mode):
+                found.left_out.append((shown, "it is a link, or not a regular file"))
+                continue
+            total += status.st_size
+            when = datetime.fromtimestamp(status.st_mtime, UTC)
+            found.files.append(File(found.name, shown, when, partial(read_file, path)))
+            _check(found, total, top)
+    return found
+
+
+def _shown(path: Path, top: Path) -> str:
+    return plain_line(path.relative_to(top).as_posix(), 1000)
+
+
+def _check(found: Archive, total: int, path: Path) -> None:
+    if len(found.files) > MOST_FILES:
+        raise ArchiveError(
+            f"{path} holds more than {MOST_FILES} files; is it the LMS's zip of one class? "
+            "Nothing was taken from it"
+        )
+    if total > MOST_TOTAL:
+        raise ArchiveError(
+            f"{path} would unpack to more than {MOST_TOTAL // 2**30} GB, which no class hands "
+            "in; look at what is so large in it. Nothing was taken from it"
+        )
+
+
+def _zip(path: Path) -> Archive:
+    found = Archive(path.name)
+    total = 0
+    try:
+        with zipfile.ZipFile(path) as opened:
+            entries = opened.infolist()
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        raise ArchiveError(f"{path} is a damaged zip ({error}); download it again") from None
+    for info in entries:
+        raw = _name(info)
+        shown = plain_line(raw, 1000)
+        if info.is_dir() or _JUNK.search(shown):
+            continue
+        why = _not_taken(info, raw)
+        if why:
+            found.left_out.append((shown, why))
+            continue
+        total += info.file_size
+        found.files.append(File(found.name, shown, _modified(info), _reader(path, info)))
+        _check(found, total, path)
+    return found
+
+
+def _name(info: zipfile.ZipInfo) -> str:
+    name = info.filename
+    if not info.flag_bits & 0x800:  # not marked as UTF-8: zipfile took it for cp437
+        with contextlib.suppress(UnicodeError):
+            name = name.encode("cp437").decode("utf-8")
+    return name.replace("\\", "/")
+
+
+def _not_taken(info: zipfile.ZipInfo, name: str) -> str:
+    parts = name.split("/")
+    if name.startswith("/") or ".." in parts or re.match(r"[A-Za-z]:", name):
+        return "its path leads out of the archive"
+    mode = info.external_attr >> 16
+    if info.create_system == 3 and stat.S_IFMT(mode) not in (0, stat.S_IFREG):
+        return "it is a link, or not a regular file"
+    if info.flag_bits & 0x1:
+        return "it is encrypted"
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        return "it is packed in an unusual way; unpack the zip and collect the folder"
+    return ""
+
+
+def _reader(path: Path, info: zipfile.ZipInfo) -> Callable[[], bytes]:
+    def read() -> bytes:
+        if info.file_size > MOST_BYTES:
+            raise Unreadable(
+                f"it has {info.file_size / 2**20:.0f} MB; at most {MOST_BYTES // 2**20} MB are read"
+            )
+        try:
+            with zipfile.ZipFile(path) as opened, opened.open(info) as file:
+                return file.read(MOST_BYTES + 1)[:MOST_BYTES]
+        except (
+            zipfile.BadZipFile,
+            zlib.error,
+            OSError,
+            EOFError,
+            NotImplementedError,
+            RuntimeError,
+            ValueError,
+        ) as error:
+            raise Unreadable(f"it is damaged in the zip: {plain_line(str(error))}") from None
+
+    return read
+
+
+def _modified(info: zipfile.ZipInfo) -> datetime | None:
+    """When the entry was written, as far as the zip tells: exact, else in this machine's zone."""
+    extra = info.extra
+    while len(extra) >= 4:
+        kind, size = struct.unpack_from("<HH", extra)
+        if kind == _EXTENDED_TIMESTAMP and size >= 5 and len(extra) >= 9 and extra[4] & 1:
+            return datetime.fromtimestamp(struct.unpack_from("<i", extra, 5)[0], UTC)
+        extra = extra[4 + size :]
+    if info.date_time[0] <= 1980:
+        return None
+    try:
+        return datetime(*info.date_time).astimezone(UTC)
+    except ValueError:
+        return None

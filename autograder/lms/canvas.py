@@ -1,0 +1,116 @@
+"""Canvas's gradebook, as its import takes it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from autograder.classroom.folder import ClassFolder
+from autograder.classroom.roster import squashed
+from autograder.lms.export import Export, ExportError, not_in, same_number, whose
+from autograder.lms.marks import Mark, to_mark
+from autograder.tables import Table, as_cell, as_csv, as_points, read_table
+
+CANVAS_COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
+
+
+def canvas(folder: ClassFolder, found: list[Mark], template: Path | None) -> Export:
+    """Canvas's gradebook: the columns that say who it is, and one for each assignment.
+
+    With a template, an export of that gradebook, its students and columns are kept; what
+    this class does not grade is left out, so that an import changes nothing else.
+
+    Raises:
+        ExportError: the template has no column for any assignment, or is no such export.
+    """
+    names = sorted({one.assignment for one in found})
+    by_student: dict[str, dict[str, Mark]] = {}
+    for one in found:
+        by_student.setdefault(one.member.id, {})[one.assignment] = one
+    most = {one.assignment: one.max_points for one in found}
+    notes = to_mark(found)
+    if template is None:
+        header = [*CANVAS_COLUMNS, *(_title(folder, name) for name in names)]
+        rows = [["    Points Possible", "", "", "", "", *(as_points(most[name]) for name in names)]]
+        for student, has in by_student.items():
+            who = next(iter(has.values())).member
+            name = f"{who.last_name}, {who.first_name}" if who.last_name else student
+            points = [as_points(has[one].total) if one in has else "" for one in names]
+            rows.append([as_cell(name), as_cell(who.lms_id), "", as_cell(student), "", *points])
+        notes.append(
+            "columns have no number of Canvas's: the import will ask which assignment is meant; "
+            "with --template GRADEBOOK.csv, exported from Canvas, it does not"
+        )
+        return Export(as_csv(header, rows), len(rows) - 1, notes)
+    table = read_table(template)
+    identity = [at for name in CANVAS_COLUMNS if (at := table.column(name)) is not None]
+    if table.column("Student") is None or table.column("ID") is None:
+        raise ExportError(
+            f"{template} is no gradebook of Canvas: it has no columns Student and ID; in Canvas, "
+            "open Grades, then Export"
+        )
+    places = {name: _canvas_column(folder, table, name) for name in names}
+    columns = {name: at for name, at in places.items() if at is not None}
+    notes += _unplaced(folder, table, names, columns, template)
+    kept = [*identity, *columns.values()]
+    rows = []
+    placed: set[str] = set()
+    for row in table.rows:
+        cells = list(row)
+        label = row[table.column("Student") or 0].strip()
+        if label == "Points Possible":
+            notes += [
+                f"{table.columns[at]} has {row[at].strip()} points in Canvas and "
+                f"{as_points(most[name])} here"
+                for name, at in columns.items()
+                if not same_number(row[at], most[name])
+            ]
+        elif (member := whose(folder, by_student, table, row)) is not None:
+            placed.add(member)
+            for name, at in columns.items():
+                if name in by_student[member]:
+                    cells[at] = as_points(by_student[member][name].total)
+        rows.append([cells[at] for at in kept])
+    notes += not_in(template, by_student, placed)
+    return Export(as_csv([table.columns[at] for at in kept], rows), len(placed), notes)
+
+
+def _title(folder: ClassFolder, name: str) -> str:
+    title = re.sub(r"^\d+\. ", "", folder.bundle(name).title)  # "3. Attention" in the heading
+    return folder.export_columns.get(name, title)
+
+
+def _canvas_column(folder: ClassFolder, table: Table, name: str) -> int | None:
+    bundle = folder.bundle(name)
+    ours = folder.export_columns.get(name)
+    wanted = (
+        [ours]
+        if ours
+        else [
+            name,
+            bundle.notebook_name,
+            bundle.title,
+            name.partition("-")[2],
+            bundle.title.partition(" ")[2],
+        ]
+    )
+    titles = [squashed(re.sub(r" \(\d+\)$", "", column)) for column in table.columns]
+    for one in wanted:
+        if squashed(one) and squashed(one) in titles:
+            return titles.index(squashed(one))
+        if one in table.columns:
+            return table.columns.index(one)
+    return None
+
+
+def _unplaced(
+    folder: ClassFolder, table: Table, names: list[str], columns: dict[str, int], template: Path
+) -> list[str]:
+    without = [name for name in names if name not in columns]
+    says = (
+        f"{template} has no column for {', '.join(without)}; name it in class.toml under [export]."
+        f" It has {', '.join(table.columns[len(CANVAS_COLUMNS) :])}"
+    )
+    if without and not columns:
+        raise ExportError(says)
+    return [says] if without else []

@@ -1,0 +1,110 @@
+"""Grades as a table for others: what every format shares, and the plain one.
+
+Canvas's is in :mod:`autograder.lms.canvas`, Moodle's in
+:mod:`autograder.lms.moodle`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autograder.classroom.folder import ClassFolder
+from autograder.errors import WrongUse
+from autograder.lms.marks import Mark, to_mark
+from autograder.tables import Table, as_cell, as_csv, as_points
+
+PLAIN_COLUMNS = (
+    "student",
+    "first_name",
+    "last_name",
+    "email",
+    "assignment",
+    "points",
+    "penalty",
+    "total",
+    "max_points",
+    "late_minutes",
+    "to_mark",
+    "status",
+)
+
+
+class ExportError(WrongUse):
+    """It cannot be exported so; the message says what to do."""
+
+
+@dataclass
+class Export:
+    """The text of a file, and what is to be said about it."""
+
+    text: str
+    rows: int
+    notes: list[str] = field(default_factory=list)
+
+
+def plain(found: list[Mark]) -> Export:
+    """One row a student and assignment."""
+    rows = [
+        [
+            as_cell(one.member.id),
+            as_cell(one.member.first_name),
+            as_cell(one.member.last_name),
+            as_cell(one.member.email),
+            one.assignment,
+            as_points(one.total + one.penalty),
+            as_points(one.penalty),
+            as_points(one.total),
+            as_points(one.max_points),
+            "" if one.late_minutes is None else one.late_minutes,
+            "yes" if one.to_mark else "",
+            "missing" if one.missing else "graded",
+        ]
+        for one in found
+    ]
+    return Export(as_csv(PLAIN_COLUMNS, rows), len(rows), to_mark(found))
+
+
+def whose(
+    folder: ClassFolder,
+    there: dict[str, dict[str, Mark]],
+    table: Table,
+    row: tuple[str, ...],
+    numbers: dict[str, str] | None = None,
+) -> str | None:
+    """Which of our students a row of a template is about."""
+
+    def cell(*names: str) -> str:
+        at = table.column(*names)
+        return row[at].strip() if at is not None else ""
+
+    number = re.sub(r"^\D+", "", cell("Identifier")) or cell("ID")
+    for student, known in (numbers or {}).items():
+        if known and known == number and student in there:
+            return student
+    ids = tuple(cell(name) for name in ("SIS Login ID", "SIS User ID", "Username", "ID number"))
+    for one in ids:
+        if one in there:
+            return one
+    name, email = cell("Full name", "Student"), cell("Email address")
+    found = folder.roster.find(ids=ids, lms_id=number, name=name, email=email)
+    if len(found) == 1 and found[0].id in there:
+        return found[0].id
+    return None
+
+
+def not_in(template: Path, there: dict[str, dict[str, Mark]], placed: set[str]) -> list[str]:
+    """What is to be said of our students whom a template does not have."""
+    return [
+        f"{student} is not in {template.name}: their points are not in the export"
+        for student in sorted(set(there) - placed)
+    ]
+
+
+def same_number(text: str, number: float) -> bool:
+    """Whether a cell of a template holds this number; words are not compared."""
+    try:
+        return abs(float(text.strip().replace(",", ".")) - number) < 0.005
+    except ValueError:
+        return True  # Canvas writes words, such as (read only), where there is none

@@ -1,0 +1,204 @@
+"""How Moodle, Canvas and Gradescope name what students hand in.
+
+Each layout is a regular expression for the path of a file, with the names of groups that
+nbgrader's own zip collector uses: ``student_id`` and ``file_id``; ``name`` and ``lms_id``
+where a path tells a person's name or the LMS's number instead, and ``assignment``, ``late``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import yaml
+
+from autograder.errors import WrongUse
+from autograder.text import plain_line
+
+#: ``Ada Lovelace_1234567_assignsubmission_file_/attention.ipynb``; older: no folder.
+MOODLE = re.compile(
+    r"^(?:.*/)?(?P<folder>(?P<name>[^/]+?)_(?P<lms_id>\d+)_assignsubmission_(?:file|onlinetext)_?)"
+    r"/?(?P<file_id>[^/].*)$"
+)
+#: ``lovelaceada_LATE_12345_678910_attention-1.ipynb``; LATE and -1 only where it is so.
+CANVAS = re.compile(
+    r"^(?:.*/)?(?P<name>[^/_]+)_(?:(?P<late>LATE)_)?(?P<lms_id>\d+)_(?P<submission>\d+)_"
+    r"(?P<file_id>[^/]+)$"
+)
+#: ``submission_123456789/attention.ipynb``, with a submission_metadata.yml beside the folders.
+GRADESCOPE = re.compile(r"^(?:.*/)?(?P<submission>submission_\d+)/(?P<file_id>.+)$")
+#: ``ada/01-attention/attention.ipynb``: nbgrader's own.
+PLAIN = re.compile(r"^(?:.*/)?(?P<student_id>[^/]+)/(?P<assignment>[^/]+)/(?P<file_id>[^/]+)$")
+
+METADATA = "submission_metadata.yml"
+
+#: What an LMS or a browser adds to a file's name: Canvas's -1, " (1)", "-Copy1" of JupyterLab.
+_ADDED = re.compile(r"(?:-\d+| ?\(\d+\)|-Copy\d+| - Copy)$")
+
+
+class LayoutError(WrongUse):
+    """No layout fits what an archive holds; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """What the path of one file says; empty where it says nothing."""
+
+    file: str
+    student: str = ""
+    name: str = ""
+    email: str = ""
+    lms_id: str = ""
+    assignment: str = ""
+    folder: str = ""
+    late: bool = False
+    came: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A way of naming files."""
+
+    name: str
+    pattern: re.Pattern[str]
+
+    def read(self, path: str, people: dict[str, list[Named]]) -> list[Named]:
+        """What a path says, for each student it belongs to; nothing when it does not fit.
+
+        Args:
+            path: of the file in its archive.
+            people: for Gradescope, who handed in which submission; see :func:`submitters`.
+        """
+        match = self.pattern.match(path)
+        if match is None:
+            return []
+        says = {name: text or "" for name, text in match.groupdict().items()}
+        file = says["file_id"].rpartition("/")[2]
+        if self.pattern is GRADESCOPE:
+            return [
+                Named(file, one.student, one.name, one.email, came=one.came)
+                for one in people.get(says["submission"], [])
+            ]
+        named = Named(
+            file=file,
+            student=says.get("student_id", ""),
+            name=says.get("name", ""),
+            email=says.get("email", ""),
+            lms_id=says.get("lms_id", ""),
+            assignment=says.get("assignment", ""),
+            folder=says.get("folder", ""),
+            late=bool(says.get("late")),
+        )
+        return [named]
+
+
+LAYOUTS = {
+    "moodle": Layout("moodle", MOODLE),
+    "canvas": Layout("canvas", CANVAS),
+    "gradescope": Layout("gradescope", GRADESCOPE),
+    "plain": Layout("plain", PLAIN),
+}
+
+
+def choose(paths: Iterable[str], own: re.Pattern[str] | None, assignments: list[str]) -> Layout:
+    """The layout that fits most notebooks among ``paths``.
+
+    Args:
+        paths: of the files in one archive.
+        own: the instructor's own pattern; where it is there, it is used.
+        assignments: of the class; the plain layout names one of them.
+
+    Raises:
+        LayoutError: none fits any notebook.
+    """
+    if own is not None:
+        return Layout("class.toml", own)
+    paths = list(paths)
+    notebooks = [path for path in paths if path.endswith(".ipynb")]
+    if any(path.rpartition("/")[2] == METADATA for path in paths):
+        return LAYOUTS["gradescope"]
+
+    def fits(layout: Layout) -> int:
+        found = [match for path in notebooks if (match := layout.pattern.match(path))]
+        if layout.pattern is PLAIN:
+            found = [match for match in found if match["assignment"] in assignments]
+        return len(found)
+
+    best = max((LAYOUTS[name] for name in ("moodle", "canvas", "plain")), key=fits)
+    if not fits(best):
+        example = f", such as {plain_line(notebooks[0])!r}" if notebooks else ""
+        raise LayoutError(
+            f"{len(notebooks)} notebooks{example}, and no path is one that Moodle, Canvas or "
+            "Gradescope makes, or STUDENT/ASSIGNMENT/NOTEBOOK.ipynb; say how paths are made with "
+            "[collect] pattern in class.toml"
+        )
+    return best
+
+
+def stem(file: str) -> tuple[str, int]:
+    """A notebook's name without what an LMS or a browser added, and the number added."""
+    name = file.removesuffix(".ipynb")
+    number = 0
+    while (match := _ADDED.search(name)) and match.start():
+        digits = re.search(r"\d+", match[0])
+        number = max(number, int(digits[0][:9])) if digits else max(number, 1)
+        name = name[: match.start()]
+    return name, number
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """Reads plain data; what Ruby marks as an object of its own is read as such."""
+
+
+def _unmarked(loader: Any, suffix: str, node: Any) -> Any:
+    if isinstance(node, yaml.MappingNode):
+        return loader.construct_mapping(node, deep=True)
+    if isinstance(node, yaml.SequenceNode):
+        return loader.construct_sequence(node, deep=True)
+    return loader.construct_scalar(node)
+
+
+_Loader.add_multi_constructor("!", _unmarked)
+
+
+def submitters(metadata: bytes) -> dict[str, list[Named]]:
+    """Who handed in which submission, from Gradescope's ``submission_metadata.yml``.
+
+    Raises:
+        LayoutError: it is not what Gradescope writes.
+    """
+    wrong = LayoutError(f"{METADATA} is not what Gradescope writes; export the submissions again")
+    try:
+        tree = yaml.load(metadata, Loader=_Loader)
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError, AttributeError):
+        raise wrong from None
+    if not isinstance(tree, dict):
+        raise wrong
+    found: dict[str, list[Named]] = {}
+    for submission, about in tree.items():
+        people = about.get(":submitters") if isinstance(about, dict) else None
+        if not isinstance(people, list):
+            continue
+        came = about.get(":created_at")
+        when = came if isinstance(came, datetime) else None
+        if when is not None:
+            when = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
+        found[str(submission)] = [
+            Named(
+                file="",
+                student=_text(one.get(":sid")),
+                name=_text(one.get(":name")),
+                email=_text(one.get(":email")),
+                came=when,
+            )
+            for one in people
+            if isinstance(one, dict)
+        ]
+    return found
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else plain_line(str(value)).strip()

@@ -1,0 +1,103 @@
+"""What everybody has for each assignment, as nbgrader's gradebook says.
+
+Points given by hand count, and late penalties are taken off. Students who withdrew are left
+out; who is on the roster and handed in nothing has 0 where others were graded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from nbgrader.api import MissingEntry
+
+from autograder.classroom.folder import ClassFolder
+from autograder.classroom.gradebook import open_gradebook
+from autograder.classroom.grades_file import NOTHING_HANDED_IN, read_entries
+from autograder.classroom.roster import Member
+from autograder.classroom.standing import settle
+from autograder.errors import WrongUse
+from autograder.tables import as_points
+
+
+class NothingGraded(WrongUse):
+    """There are no points yet; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What one student has for one assignment."""
+
+    member: Member
+    assignment: str
+    total: float
+    max_points: float
+    penalty: float = 0.0
+    late_minutes: int | None = None
+    to_mark: bool = False
+    missing: bool = False
+
+    @property
+    def words(self) -> str:
+        """How the points came about, in one line."""
+        if self.missing:
+            return NOTHING_HANDED_IN
+        says = f"{as_points(self.total)} of {as_points(self.max_points)} points"
+        if self.penalty:
+            says += f", after {as_points(self.penalty)} for handing in late"
+        return says + (", written answers are not marked yet" if self.to_mark else "")
+
+
+def marks(folder: ClassFolder, assignments: list[str] | None = None) -> list[Mark]:
+    """Everybody's points in the gradebook, with late penalties brought up to date.
+
+    Raises:
+        NothingGraded: nothing was graded.
+        ClassError: there is no such assignment.
+    """
+    wanted = assignments or folder.assignments
+    bundles = {name: folder.bundle(name) for name in wanted}
+    entries = read_entries(folder.root / "grades.json")
+    found: list[Mark] = []
+    with open_gradebook(folder.db_url) as gradebook:
+        for student, name in sorted(entries):
+            member = folder.roster.by_id.get(student, Member(student))
+            if name not in wanted or member.withdrawn:
+                continue
+            bundle = bundles[name]
+            most = bundle.max_score + sum(one.points for one in bundle.written)
+            if entries[student, name].get("reason") == NOTHING_HANDED_IN:
+                found.append(Mark(member, name, 0.0, most, missing=True))
+                continue
+            try:
+                stands = settle(gradebook, folder, student, name)
+            except MissingEntry:
+                raise NothingGraded(
+                    f"the gradebook does not know {student}/{name}, which grades.json does; run "
+                    f"`autograder grade {folder.root}` again"
+                ) from None
+            found.append(
+                Mark(
+                    member,
+                    name,
+                    stands.total,
+                    most,
+                    stands.penalty,
+                    stands.late_minutes,
+                    stands.needs_manual_grade,
+                )
+            )
+    if not found:
+        raise NothingGraded(f"nothing to export yet; run `autograder grade {folder.root}` first")
+    return found
+
+
+def to_mark(found: Iterable[Mark]) -> list[str]:
+    """What is to be said of written answers that nobody has read yet."""
+    number = sum(one.to_mark for one in found)
+    if not number:
+        return []
+    return [
+        f"written answers of {number} submissions are not marked yet and count 0; mark them with "
+        "`nbgrader formgrader` and export again"
+    ]

@@ -1,0 +1,168 @@
+"""From the path of a notebook in an archive to its student and its assignment.
+
+What the path says is looked up in the roster; a student who is not there gets an id made of
+the name. Two people of one name stay two.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from autograder.classroom.folder import ClassError, ClassFolder
+from autograder.classroom.roster import fit_for_a_folder
+from autograder.grade.submission import Unreadable
+from autograder.lms.archives import Archive, File
+from autograder.lms.layouts import METADATA, Layout, Named, stem, submitters
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A notebook that could be a student's submission of an assignment.
+
+    Attributes:
+        file, named: it, and what its path says.
+        student, assignment: whose it is, and of what.
+        name: the notebook's, as it will be called, without its ending.
+        number: what an LMS or a browser added to the name: a larger one is newer.
+        note: what is to be said of the student.
+    """
+
+    file: File
+    named: Named
+    student: str
+    assignment: str
+    name: str
+    number: int
+    note: str
+
+    @property
+    def came(self) -> datetime | None:
+        """When it was handed in, as far as the LMS or the archive tells."""
+        return self.named.came or self.file.modified
+
+    @property
+    def rank(self) -> tuple[datetime, int]:
+        """Grows from the older to the newer."""
+        return self.came or datetime.min.replace(tzinfo=UTC), self.number
+
+
+def people(archive: Archive, layout: Layout) -> dict[str, list[Named]]:
+    """Who handed in which submission of Gradescope's; empty for other layouts.
+
+    Raises:
+        ClassError, LayoutError: the archive does not say it.
+    """
+    if layout.name != "gradescope":
+        return {}
+    for file in archive.files:
+        if file.path.rpartition("/")[2] == METADATA:
+            try:
+                return submitters(file.read())
+            except Unreadable as problem:
+                raise ClassError(f"{archive.name}: {METADATA}: {problem}") from None
+    raise ClassError(
+        f"{archive.name} has no {METADATA}, which says whose submissions these are; export the "
+        "submissions from Gradescope again"
+    )
+
+
+def assigned(
+    file: File,
+    read: Callable[[str], list[Named]],
+    *,
+    plain: bool,
+    folder: ClassFolder,
+    notebooks: dict[str, str],
+    only: str | None,
+) -> list[Candidate] | str:
+    """Whose a file is and of which assignment, or why it is left out."""
+    ending = file.path.rpartition(".")[2].casefold()
+    if ending in ("zip", "gz", "tar", "7z", "rar"):
+        return "an archive in the archive: unpack it and collect the folder"
+    if ending != "ipynb":
+        return "not a notebook"
+    named = read(file.path)
+    if not named:
+        return "the path does not fit the layout, or the LMS does not say whose it is"
+    name, number = stem(named[0].file)
+    name = name.encode()[:150].decode(errors="ignore").strip(". ") or "notebook"
+    belongs = next((a for a, n in notebooks.items() if n.casefold() == name.casefold()), "")
+    inside = next((part for part in file.path.split("/")[:-1] if part in notebooks), "")
+    assignment = belongs or inside or only or ""
+    if not assignment:
+        return f"no assignment has a notebook called {name}; say which it is with --assignment"
+    if only is not None and assignment != only:
+        return f"it belongs to {assignment}"
+    if plain and named[0].assignment != assignment:
+        return f"it is a notebook of {assignment} and lies in {named[0].assignment}"
+    found = []
+    for one in named:
+        student, note = _student(one, folder)
+        if not fit_for_a_folder(student):
+            return f"{student!r} cannot be a student's id: it could not name a folder"
+        found.append(
+            Candidate(
+                file,
+                one,
+                student,
+                assignment,
+                notebooks[assignment] if belongs else name,
+                number,
+                note,
+            )
+        )
+    return found
+
+
+def _student(named: Named, folder: ClassFolder) -> tuple[str, str]:
+    """A student's id, and what is to be said of it."""
+    roster = folder.roster
+    found = roster.find(
+        ids=(named.student,), lms_id=named.lms_id, name=named.name, email=named.email
+    )
+    if len(found) == 1:
+        return found[0].id, "withdrawn" if found[0].withdrawn else ""
+    made = named.student or _slug(named.name) or _slug(named.email) or named.lms_id
+    if len(found) > 1:
+        who = ", ".join(one.id for one in found)
+        return f"{made}-{named.lms_id}", f"{who} have this name: fill in lms_id in roster.csv"
+    return made, "not on the roster" if roster else ""
+
+
+def _slug(name: str) -> str:
+    plain = unicodedata.normalize("NFC", name.strip()).casefold()
+    return re.sub(r"[^\w.@-]+", "-", plain).strip("-.")
+
+
+def apart(candidates: list[Candidate], known: dict[str, dict[str, str]]) -> list[Candidate]:
+    """Two people of one name, with different numbers of the LMS, get different ids."""
+    numbers: dict[tuple[str, str], set[str]] = {}
+    for place, about in known.items():
+        student, _, assignment = place.partition("/")
+        if about.get("lms_id"):
+            numbers[_scope(student, assignment, about.get("folder", ""))] = {about["lms_id"]}
+    holders = {scope: next(iter(found)) for scope, found in numbers.items()}
+    scopes = [_scope(one.student, one.assignment, one.named.folder) for one in candidates]
+    for one, scope in zip(candidates, scopes):
+        numbers.setdefault(scope, set()).add(one.named.lms_id)
+    return [
+        replace(
+            one,
+            student=f"{one.student}-{_slug(one.named.lms_id)}",
+            note=f"two students are called {one.named.name}; lms_id in roster.csv tells them apart",
+        )
+        if len(numbers[scope]) > 1
+        and not one.named.student
+        and one.named.lms_id != holders.get(scope)
+        else one
+        for one, scope in zip(candidates, scopes)
+    ]
+
+
+def _scope(student: str, assignment: str, folder: str) -> tuple[str, str]:
+    """Where a person has one number: Moodle gives another one in each assignment."""
+    return student, assignment if folder else ""

@@ -1,0 +1,158 @@
+"""The autograded notebook: what an instructor sees in the Formgrader.
+
+The student's cells with the original tests in place and the verdict as their output.
+Outputs are rebuilt from an allow-list, so that nothing a student wrote runs in an
+instructor's browser.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from typing import Any
+
+from nbformat import NotebookNode
+
+from autograder.course.bundle import Bundle
+from autograder.grade.result import Graded
+from autograder.grade.submission import Cell
+from autograder.notebooks import grade_id, nbgrader_metadata
+
+_PNG = b"\x89PNG\r\n\x1a\n"
+MOST_TEXT = 20_000
+
+
+def autograded_notebook(graded: Graded, bundle: Bundle) -> NotebookNode:
+    """The notebook for ``autograded/<student>/<assignment>/``.
+
+    Every graded cell of the source is in it once: at its place where the student kept it,
+    at the end otherwise.
+    """
+    source = {grade_id(cell): cell for cell in bundle.notebook.cells if grade_id(cell)}
+    last = {cell.grade_id: number for number, cell in enumerate(graded.cells) if cell.grade_id}
+    outcomes = {test.grade_id: test for test in graded.tests}
+    cells: list[NotebookNode] = []
+
+    def add_original(name: str, text: str) -> None:
+        original = source[name]
+        metadata = NotebookNode(nbgrader=NotebookNode(nbgrader_metadata(original)))
+        if name in outcomes:
+            test = outcomes[name]
+            says = f"{test.outcome}: {test.points:g} of {test.max_points:g} points. {test.message}"
+            output = _output("stream", name="stdout", text=says.strip() + "\n")
+            cells.append(_code_cell(original.source, metadata=metadata, outputs=[output]))
+            return
+        if original.cell_type == "markdown":
+            scheme = original.source.replace("### BEGIN SOLUTION", "**For the grader.**")
+            scheme = scheme.replace("### END SOLUTION", "")
+            cells.append(_markdown_cell(scheme))
+            cells.append(_markdown_cell(safe_markdown(text), metadata=metadata))
+            return
+        cells.append(_code_cell(text, metadata=metadata))
+
+    for number, cell in enumerate(graded.cells):
+        if cell.grade_id in source and last[cell.grade_id] == number:
+            add_original(cell.grade_id, cell.source)
+            if cells[-1].cell_type == "code" and cell.grade_id not in outcomes:
+                cells[-1]["outputs"] = safe_outputs(cell)
+        elif cell.kind == "code":
+            cells.append(_code_cell(cell.source, outputs=safe_outputs(cell)))
+        elif cell.kind == "markdown":
+            cells.append(_markdown_cell(safe_markdown(cell.source)))
+    for name in source:
+        if name not in last:
+            add_original(name, "")
+    for number, made in enumerate(cells):
+        made["id"] = f"cell-{number}"
+    return NotebookNode(
+        cells=cells,
+        metadata=NotebookNode(bundle.notebook.metadata),
+        nbformat=4,
+        nbformat_minor=5,
+    )
+
+
+# nbformat's own constructors validate each part against the schema, which costs more than
+# grading does; a test validates what is made of these.
+
+
+def _code_cell(
+    source: str,
+    *,
+    metadata: NotebookNode | None = None,
+    outputs: list[NotebookNode] | None = None,
+) -> NotebookNode:
+    return NotebookNode(
+        cell_type="code",
+        execution_count=None,
+        metadata=metadata or NotebookNode(),
+        outputs=outputs or [],
+        source=source,
+    )
+
+
+def _markdown_cell(source: str, *, metadata: NotebookNode | None = None) -> NotebookNode:
+    return NotebookNode(cell_type="markdown", metadata=metadata or NotebookNode(), source=source)
+
+
+def _output(kind: str, **content: Any) -> NotebookNode:
+    if kind == "display_data":
+        return NotebookNode(output_type=kind, metadata=NotebookNode(), **content)
+    return NotebookNode(output_type=kind, **content)
+
+
+def safe_markdown(text: str) -> str:
+    """Markdown in which no HTML tag, link or image is left: a space makes text of each.
+
+    Addresses are not looked at: ``javascript`` can be spelt with backslashes and entities.
+    """
+    text = re.sub(r"<(?=[A-Za-z/!?])", "< ", text)
+    text = re.sub(r"\](?=[(:])", "] ", text)
+    return re.sub(r"\\(?=href|require)", r"\\ ", text)  # MathJax makes links too
+
+
+def safe_outputs(cell: Cell) -> list[NotebookNode]:
+    """A cell's outputs as far as they are text or a PNG image."""
+    kept: list[NotebookNode] = []
+    for output in cell.outputs:
+        kind = output.get("output_type")
+        data = output.get("data")
+        if kind == "stream":
+            text = _text(output.get("text"))
+            kept.append(_output("stream", name="stdout", text=text))
+        elif kind in ("display_data", "execute_result") and isinstance(data, dict):
+            image = _png(data.get("image/png"))
+            safe = {"image/png": image} if image else {"text/plain": _text(data.get("text/plain"))}
+            kept.append(_output("display_data", data=safe))
+        elif kind == "error":
+            text = f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}\n"
+            kept.append(_output("stream", name="stderr", text=text))
+    return kept
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        value = "".join(part for part in value if isinstance(part, str))
+    return value[:MOST_TEXT] if isinstance(value, str) else ""
+
+
+def _png(value: Any) -> str:
+    if isinstance(value, list):
+        value = "".join(part for part in value if isinstance(part, str))
+    if not isinstance(value, str):
+        return ""
+    try:
+        data = base64.b64decode("".join(value.split()), validate=True)
+    except (binascii.Error, ValueError):
+        return ""
+    return base64.b64encode(data).decode() if data.startswith(_PNG) else ""
+
+
+def written_answers(notebook: NotebookNode) -> dict[str, str]:
+    """The written answers in an autograded notebook."""
+    return {
+        grade_id(cell): cell.source
+        for cell in notebook.cells
+        if grade_id(cell).startswith("written_")
+    }

@@ -1,0 +1,67 @@
+"""The Formgrader's grading page, its formulas drawn without the internet.
+
+nbgrader's page loads MathJax from a server elsewhere. Where that cannot be reached, formulas
+stay as they were typed and the page's own script stops half-way. Here formulas are MathML when
+the page leaves the server, so there is nothing to load. A class's ``nbgrader_config.py`` asks
+for it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbgrader
+from mistune.plugins import import_plugin
+from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+from traitlets.config import Config
+
+import autograder
+from autograder.marking.formulas import MOST_FORMULAS, as_mathml
+
+#: Characters of one formula; what is longer stays as it was typed.
+LONGEST_FORMULA = 2000
+
+_TEMPLATES = (
+    Path(autograder.__file__).parent / "templates",  # its formgrade/ takes the place of MathJax
+    Path(nbgrader.__file__).parent / "server_extensions" / "formgrader" / "templates",
+)
+
+
+def without_internet(config: Config) -> None:
+    """Set what makes the Formgrader's pages load nothing from elsewhere."""
+    config.HTMLExporter.extra_template_basedirs = [str(path) for path in _TEMPLATES]
+    config.HTMLExporter.filters = {"markdown2html": f"{__name__}.markdown_with_formulas"}
+
+
+def markdown_with_formulas(text: str) -> str:
+    """Markdown as HTML, as nbconvert makes it, but for two things.
+
+    Formulas are MathML, and an address becomes no link by itself. HTML tags in the text stay:
+    what a student wrote comes here without tags and links (see
+    :func:`autograder.marking.autograded.safe_markdown`).
+    """
+    renderer = _Renderer(escape=False, exclude_anchor_links=True)
+    plugins = [import_plugin(one) for one in MarkdownWithMath.DEFAULT_PLUGINS if one != "url"]
+    return str(MarkdownWithMath(renderer=renderer, plugins=plugins).render(text))
+
+
+class _Renderer(IPythonRenderer):
+    """nbconvert's renderer; a formula that cannot be converted stays as it was typed."""
+
+    left = MOST_FORMULAS
+
+    def inline_math(self, body: str) -> str:
+        return self._mathml(body, block=False) or super().inline_math(body)
+
+    def block_math(self, body: str) -> str:
+        return self._mathml(body, block=True) or super().block_math(body)
+
+    def latex_environment(self, name: str, body: str) -> str:
+        whole = f"\\begin{{{name}}}{body}\\end{{{name}}}"
+        return self._mathml(whole, block=True) or super().latex_environment(name, body)
+
+    def _mathml(self, latex: str, *, block: bool) -> str:
+        self.left -= 1
+        if self.left < 0 or len(latex) > LONGEST_FORMULA:
+            return ""
+        return str(as_mathml(latex, block=block) or "")

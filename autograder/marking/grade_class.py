@@ -1,0 +1,251 @@
+"""Grading what a class handed in: every submission gets a verdict, none disturbs another."""
+
+from __future__ import annotations
+
+import json
+import os
+import traceback
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+
+from nbformat.v4 import reads_json
+from nbgrader.api import Gradebook
+
+from autograder.box.sandbox import NONE, choose
+from autograder.classroom.folder import ClassError, ClassFolder, Handin
+from autograder.classroom.gradebook import enrol, open_gradebook, record
+from autograder.classroom.grades_file import NOTHING_HANDED_IN, Verdict, write_grades
+from autograder.classroom.late import Standing
+from autograder.course.bundle import Bundle
+from autograder.files import write_whole
+from autograder.grade.executors import dask, judge, local, size
+from autograder.grade.kept import Results
+from autograder.grade.result import MISSING, NO_NOTEBOOK, OUR_FAULT, Graded, TestResult
+from autograder.grade.task import Task, make_task
+from autograder.marking.autograded import autograded_notebook, written_answers
+from autograder.marking.feedback import feedback_path, settled_page
+from autograder.marking.progress import Progress
+
+#: Submissions that are read ahead for each worker.
+AHEAD = 3
+
+
+@dataclass
+class ClassResult:
+    """What came of grading a class."""
+
+    verdicts: list[Verdict] = field(default_factory=list)
+    strangers: list[str] = field(default_factory=list)
+    sandbox: str = NONE
+    summary: str = ""
+
+    @property
+    def not_judged(self) -> list[Verdict]:
+        """Submissions that failed through no fault of the student's."""
+        return [one for one in self.verdicts if one.graded.status == OUR_FAULT]
+
+
+def grade_class(
+    folder: ClassFolder,
+    *,
+    assignments: list[str] | None = None,
+    students: list[str] | None = None,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    sandbox: str = "auto",
+    again: bool = False,
+    quiet: bool = False,
+) -> ClassResult:
+    """Grade ``submitted/`` of a class and write gradebook, notebooks, pages and files.
+
+    Args:
+        folder: the class.
+        assignments: only these; all otherwise.
+        students: only these; all otherwise.
+        workers: how many submissions at a time; as many as there are cores otherwise.
+        scheduler: address of a Dask scheduler whose workers grade instead.
+        sandbox: ``auto``, ``bubblewrap`` or ``none``.
+        again: grade also what has a verdict from an earlier run and did not change.
+        quiet: say nothing about progress.
+
+    Raises:
+        ClassError: an assignment or a student that the class does not have.
+        NoSandbox: student code cannot be confined here and ``none`` was not asked for.
+        SchedulerError: there is no such scheduler.
+    """
+    for name in assignments or []:
+        folder.bundle(name)  # complains about a name that is not there
+    handins, strangers = folder.handins()
+    known = {handin.student for handin in handins}
+    for student in students or []:
+        if student not in known:
+            raise ClassError(
+                f"{student!r} has handed nothing in: there is no {folder.root}/submitted/{student}/"
+            )
+    wanted = [
+        handin
+        for handin in handins
+        if (not assignments or handin.assignment in assignments)
+        and (not students or handin.student in students)
+    ]
+    _ = folder.due, folder.late_policy, folder.roster  # complains before anything is written
+    tier = choose(sandbox)
+    result = ClassResult(strangers=strangers, sandbox=tier)
+    absent = [] if students else _absent(folder, handins, assignments)
+    if not wanted and not absent:
+        return result
+    bundles = {name: folder.bundle(name) for name in {handin.assignment for handin in wanted}}
+    limits = {name: folder.limits(name) for name in bundles}
+    workers = max(1, min(workers or os.cpu_count() or 1, len(wanted)))
+    tasks = (
+        (
+            handin,
+            make_task(
+                handin.folder,
+                bundles[handin.assignment],
+                folder.seed,
+                limits[handin.assignment],
+                tier,
+            ),
+        )
+        for handin in wanted
+    )
+    where = partial(local, workers) if scheduler is None else partial(dask, scheduler)
+    judged = _judged(tasks, where, workers, Results(folder.root / ".results"), again)
+    progress = Progress(len(wanted), quiet=quiet)
+    with progress, open_gradebook(folder.db_url) as gradebook:
+        enrol(gradebook, folder.roster)
+        for handin, graded, kept in judged:
+            verdict = Verdict(handin.student, graded)
+            if graded.status != OUR_FAULT:
+                publish(folder, verdict, bundles[handin.assignment], gradebook)
+            progress.tell(verdict, kept)
+            # What the pages needed is not kept in memory for a whole class.
+            verdict.graded = replace(graded, runs=(), cells=())
+            result.verdicts.append(verdict)
+    result.summary = progress.summary()
+    result.verdicts += absent
+    judged_now = [one for one in result.verdicts if one.graded.status != OUR_FAULT]
+    whole = [] if students else (assignments or folder.assignments)
+    write_grades(folder.root, folder.title, tier, judged_now, whole)
+    return result
+
+
+def _absent(folder: ClassFolder, handins: list[Handin], only: list[str] | None) -> list[Verdict]:
+    """A verdict for each student on the roster who handed in nothing that is due.
+
+    Something is due when its date has passed, or, where it has none, when anybody on the
+    roster has handed it in.
+    """
+    here = [one for one in folder.roster.members if not one.withdrawn]
+    there = {(one.student, one.assignment) for one in handins}
+    now = datetime.now(UTC)
+    found = []
+    for name in only or folder.assignments:
+        date = folder.due.get(name)
+        begun = any((one.id, name) in there for one in here)
+        if (date > now) if date is not None else not begun:
+            continue
+        bundle = folder.bundle(name)
+        lost = tuple(
+            TestResult(test.grade_id, test.exercise, 0.0, test.points, MISSING, NOTHING_HANDED_IN)
+            for test in bundle.tests
+        )
+        graded = Graded(
+            name,
+            bundle.notebook_name,
+            NO_NOTEBOOK,
+            NOTHING_HANDED_IN,
+            lost,
+            max_score=bundle.max_score,
+        )
+        nothing = Standing(late_minutes=None, manual=0.0, penalty=0.0, total=0.0)
+        found += [Verdict(one.id, graded, nothing) for one in here if (one.id, name) not in there]
+    return found
+
+
+Where = Callable[[], AbstractContextManager[Executor]]
+
+
+def _judged(
+    tasks: Iterator[tuple[Handin, Task]],
+    where: Where,
+    workers: int,
+    results: Results,
+    again: bool,
+) -> Iterator[tuple[Handin, Graded, bool]]:
+    """The verdicts as they come, and whether each was kept from an earlier run.
+
+    Tasks are read as they are needed: a class's notebooks are not all in memory at once. What
+    breaks a worker is our fault, and named.
+    """
+    suspects: list[tuple[Handin, Task]] = []
+    with where() as executor:
+        running: dict[Future[Graded], tuple[Handin, Task]] = {}
+        ahead = AHEAD * size(executor, workers)
+        more = True
+        while more or running:
+            while more and len(running) < ahead:
+                handin, task = next(tasks, (None, None))
+                if handin is None or task is None:
+                    more = False
+                elif not again and (kept := results.find(task.key)) is not None:
+                    yield handin, kept, True
+                else:
+                    running[executor.submit(judge, task)] = handin, task
+            for future in wait(running, return_when=FIRST_COMPLETED).done if running else ():
+                handin, task = running.pop(future)
+                try:
+                    graded = future.result()
+                except BrokenExecutor:
+                    suspects.append((handin, task))
+                    more = False
+                except Exception as error:
+                    yield handin, _our_fault(handin, error), False
+                else:
+                    results.keep(task.key, graded)
+                    yield handin, graded, False
+    if suspects:  # a worker has ended: each of its tasks again, in a worker of its own
+        for handin, task in suspects:
+            with local(1) as alone:
+                try:
+                    graded = alone.submit(judge, task).result()
+                except Exception as error:
+                    yield handin, _our_fault(handin, error), False
+                else:
+                    results.keep(task.key, graded)
+                    yield handin, graded, False
+        yield from _judged(tasks, where, workers, results, again)
+
+
+def _our_fault(handin: Handin, error: Exception) -> Graded:
+    details = "".join(traceback.format_exception(error))
+    return Graded(handin.assignment, "", OUR_FAULT, reason=details[-2000:])
+
+
+def publish(folder: ClassFolder, verdict: Verdict, bundle: Bundle, gradebook: Gradebook) -> None:
+    """Write what one verdict means: autograded notebook, gradebook, feedback page.
+
+    The verdict gets its standing and its notes. The notebook is replaced last: it says for
+    which answers a person's points were given.
+    """
+    graded = verdict.graded
+    place = folder.root / "autograded" / verdict.student / graded.assignment
+    path = place / f"{graded.notebook}.ipynb"
+    notebook = autograded_notebook(graded, bundle)
+
+    def same_answers() -> set[str]:
+        if not path.exists():
+            return set()
+        before = written_answers(reads_json(path.read_text(encoding="utf-8")))
+        after = written_answers(notebook)
+        return {name for name, text in after.items() if before.get(name) == text}
+
+    record(gradebook, verdict.student, graded, same_answers)
+    page = settled_page(verdict, bundle, gradebook, folder)
+    write_whole(feedback_path(folder.root, verdict), page)
+    write_whole(path, json.dumps(notebook, ensure_ascii=False) + "\n")

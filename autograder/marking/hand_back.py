@@ -1,0 +1,97 @@
+"""Feedback pages once more, from what was graded: no student's code runs.
+
+For when written answers were marked in the Formgrader, and for handing back through an LMS.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nbgrader.api import MissingEntry
+
+from autograder.box.sandbox import NONE
+from autograder.classroom.folder import ClassError, ClassFolder
+from autograder.classroom.gradebook import open_gradebook
+from autograder.classroom.grades_file import Verdict, sandbox_of, write_grades
+from autograder.classroom.hand_ins import collected, task_in_class
+from autograder.files import write_whole
+from autograder.grade.kept import Results
+from autograder.marking.feedback import feedback_path, settled_page
+
+
+@dataclass
+class HandedBack:
+    """The pages that were written, and the submissions that have no verdict."""
+
+    pages: list[Path] = field(default_factory=list)
+    not_graded: list[str] = field(default_factory=list)
+
+
+def write_pages(folder: ClassFolder, assignments: list[str] | None = None) -> HandedBack:
+    """Write the feedback page of every submission that was graded, with its points by hand.
+
+    ``grades.json`` and ``grades.csv`` get the totals of now.
+
+    Raises:
+        ClassError: there is no such assignment.
+    """
+    bundles = {name: folder.bundle(name) for name in assignments or folder.assignments}
+    results = Results(folder.root / ".results")
+    done = HandedBack()
+    handins, _ = folder.handins()
+    again: list[Verdict] = []
+    with open_gradebook(folder.db_url) as gradebook:
+        for handin in handins:
+            if handin.assignment not in bundles:
+                continue
+            bundle = bundles[handin.assignment]
+            # A verdict is the same in every sandbox, and so is what it is kept by.
+            graded = results.find(task_in_class(folder, handin.student, bundle, NONE).key)
+            page = None
+            if graded is not None:
+                verdict = Verdict(handin.student, graded)
+                with contextlib.suppress(MissingEntry):
+                    page = settled_page(verdict, bundle, gradebook, folder)
+            if page is None:
+                done.not_graded.append(f"{handin.student}/{handin.assignment}")
+                continue
+            path = feedback_path(folder.root, verdict)
+            write_whole(path, page)
+            done.pages.append(path)
+            again.append(verdict)
+    write_grades(folder.root, folder.title, sandbox_of(folder.root / "grades.json"), again)
+    return done
+
+
+def zip_for_lms(folder: ClassFolder, pages: list[Path], target: Path) -> int:
+    """Pack pages for Moodle's “Upload multiple feedback files in a zip”.
+
+    Each is in a folder called as in the zip that Moodle gave; whose submission did not come
+    from there, in a folder called as the student.
+
+    Returns:
+        How many pages lie in a folder that Moodle will know.
+
+    Raises:
+        ClassError: the file cannot be written, or there is one already.
+    """
+    if target.exists():
+        raise ClassError(f"{target} exists already; name another file")
+    known = collected(folder)
+    moodles = 0
+    scratch = target.with_name(f".{target.name}.new")
+    try:
+        with zipfile.ZipFile(scratch, "w", zipfile.ZIP_DEFLATED) as packed:
+            for page in pages:
+                student, assignment = page.parts[-3:-1]
+                name = known.get(f"{student}/{assignment}", {}).get("folder", "")
+                moodles += bool(name)
+                packed.write(page, f"{name or student}/{assignment}-feedback.html")
+        os.replace(scratch, target)
+    except OSError as error:
+        raise ClassError(f"{target} cannot be written: {error.strerror}") from None
+    return moodles

@@ -1,0 +1,90 @@
+"""How far grading a class has come: a bar on a terminal, one line a submission elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from typing import TextIO
+
+from tqdm import tqdm
+
+from autograder.classroom.grades_file import Verdict
+from autograder.grade.result import CRASHED, TIMEOUT
+from autograder.text import plain_line
+
+
+class Progress:
+    """Told of every verdict. Use it as a context manager around the grading."""
+
+    def __init__(self, total: int, stream: TextIO | None = None, *, quiet: bool = False) -> None:
+        """Say nothing yet.
+
+        Args:
+            total: how many verdicts there will be.
+            stream: where to; standard error otherwise.
+            quiet: say nothing at all.
+        """
+        self.total = total
+        self.stream = stream or sys.stderr
+        self.quiet = quiet
+        self.done = 0
+        self.kept = 0
+        self.started = time.monotonic()
+        self.slowest = ("", 0.0)
+        self.outcomes: Counter[str] = Counter()
+        self.flagged = 0
+        self._bar: tqdm[object] | None = None
+
+    def __enter__(self) -> Progress:
+        if not self.quiet and self.stream.isatty():
+            self._bar = tqdm(total=self.total, unit=" submissions", file=self.stream)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def tell(self, verdict: Verdict, kept: bool) -> None:
+        """One more verdict; ``kept``: from an earlier run."""
+        graded = verdict.graded
+        self.done += 1
+        self.kept += kept
+        name = plain_line(f"{verdict.student} {graded.assignment}")
+        if not kept and graded.seconds > self.slowest[1]:
+            self.slowest = (name, graded.seconds)
+        self.outcomes[graded.status] += 1
+        self.outcomes.update({test.outcome for test in graded.tests} & {TIMEOUT, CRASHED})
+        self.flagged += bool(graded.flags)
+        if self.quiet:
+            return
+        if self._bar is not None:
+            self._bar.set_postfix_str(f"slowest {self.slowest[0]} {self.slowest[1]:.1f} s")
+            self._bar.update()
+            return
+        left = (time.monotonic() - self.started) / self.done * (self.total - self.done)
+        score = f"{graded.score:g} of {graded.max_score:g}"
+        earlier = ", as graded before" if kept else ""
+        counted = f"[{self.done}/{self.total}, {left:.0f} s left]"
+        print(f"{counted} {name}: {graded.status}, {score}{earlier}", file=self.stream, flush=True)
+
+    def summary(self) -> str:
+        """What happened, in a few words."""
+        seconds = time.monotonic() - self.started
+        parts = [f"{self.done} verdicts in {seconds:.0f} s"]
+        if self.kept:
+            parts.append(f"{self.kept} kept from an earlier run")
+        for outcome, says in (
+            (TIMEOUT, "with a check that took too long"),
+            (CRASHED, "with a check that ended its process"),
+            ("unreadable", "unreadable"),
+            ("missing", "without a notebook"),
+            ("failed", "not judged"),
+        ):
+            if self.outcomes[outcome]:
+                parts.append(f"{self.outcomes[outcome]} {says}")
+        if self.flagged:
+            parts.append(f"{self.flagged} with something noticed (flags in grades.json)")
+        if self.slowest[0]:
+            parts.append(f"slowest {self.slowest[0]}, {self.slowest[1]:.1f} s")
+        return "; ".join(parts) + "."

@@ -1,0 +1,128 @@
+"""A notebook: its cells, what nbgrader's metadata says of them, and reading one from a file.
+
+Nothing here believes what was handed in; that is read by :mod:`autograder.grade.submission`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+
+from autograder.errors import WrongUse
+from autograder.text import plain_line
+
+#: Cells with this tag train models or draw figures; nothing graded needs them.
+DEMONSTRATION = "demonstration"
+
+#: The cell with this tag imports what the lesson and its test cells use.
+SETUP = "setup"
+
+#: The part of a test cell that students never see.
+HIDDEN = re.compile(r"^[^\n]*BEGIN HIDDEN TESTS.*?END HIDDEN TESTS[^\n]*\n?", re.S | re.M)
+
+
+def nbgrader_metadata(cell: NotebookNode) -> dict[str, Any]:
+    """The nbgrader metadata of a cell, or an empty dict."""
+    metadata = cell.get("metadata", {})
+    found = metadata.get("nbgrader", {}) if isinstance(metadata, dict) else {}
+    return found if isinstance(found, dict) else {}
+
+
+def grade_id(cell: NotebookNode) -> str:
+    """nbgrader's name of a cell, or an empty string."""
+    found = nbgrader_metadata(cell).get("grade_id", "")
+    return found if isinstance(found, str) else ""
+
+
+def tags(cell: NotebookNode) -> list[str]:
+    """The tags of a cell."""
+    metadata = cell.get("metadata", {})
+    found = metadata.get("tags", []) if isinstance(metadata, dict) else []
+    return [tag for tag in found if isinstance(tag, str)] if isinstance(found, list) else []
+
+
+def is_test(cell: NotebookNode) -> bool:
+    """Whether a cell holds autograded tests."""
+    found = nbgrader_metadata(cell)
+    return bool(found.get("grade")) and not found.get("solution") and not found.get("task")
+
+
+def is_answer(cell: NotebookNode) -> bool:
+    """Whether students fill this code cell."""
+    found = nbgrader_metadata(cell)
+    return cell.cell_type == "code" and bool(found.get("solution")) and not found.get("grade")
+
+
+def is_written(cell: NotebookNode) -> bool:
+    """Whether a cell is graded by hand."""
+    found = nbgrader_metadata(cell)
+    return bool(found.get("grade")) and bool(found.get("solution"))
+
+
+def exercise_of(test_id: str, exercises: list[str]) -> str:
+    """The exercise a test cell belongs to: ``test_<exercise>`` or ``test_<exercise>_<aspect>``.
+
+    Raises:
+        LookupError: no exercise has that name.
+    """
+    for name in sorted(exercises, key=len, reverse=True):
+        if test_id == f"test_{name}" or test_id.startswith(f"test_{name}_"):
+            return name
+    raise LookupError(test_id)
+
+
+class DamagedNotebook(WrongUse):
+    """A file is no notebook; the message says what is wrong with it."""
+
+
+def read_notebook(path: Path) -> NotebookNode:
+    """Read a notebook of any format 4 version; every cell has a kind, a text and metadata.
+
+    Raises:
+        DamagedNotebook: it cannot be read; the file is left as it is.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        notebook = nbformat.reads(text, as_version=4)
+        cells = list(notebook.cells)
+    except OSError as error:
+        raise DamagedNotebook(f"It cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise DamagedNotebook("It is not text (UTF-8), so it is not a notebook.") from None
+    except ValueError as error:
+        raise DamagedNotebook(_not_json(path, error)) from None
+    except Exception:  # nbformat trusts the file's structure, and so raises anything
+        raise DamagedNotebook(
+            "It is JSON, but not a notebook. Did another program write it?"
+        ) from None
+    for number, cell in enumerate(cells, start=1):
+        if not (
+            isinstance(cell, dict)
+            and cell.get("cell_type") in ("code", "markdown", "raw")
+            and isinstance(cell.get("source"), str)
+            and isinstance(cell.setdefault("metadata", NotebookNode()), dict)
+        ):
+            raise DamagedNotebook(f"Its cell {number} is damaged.")
+    return notebook
+
+
+def _not_json(path: Path, error: ValueError) -> str:
+    text = path.read_text(encoding="utf-8")
+    if not text.strip():
+        return "The file is empty."
+    try:
+        json.loads(text)
+    except ValueError as problem:
+        where = f"line {problem.lineno}" if isinstance(problem, json.JSONDecodeError) else "?"
+        hint = (
+            "It holds conflict marks of git (<<<<<<<): choose one of the versions."
+            if "<<<<<<< " in text
+            else "Was it saved whole? A copy from before may be in .ipynb_checkpoints."
+        )
+        return f"It is not JSON ({where}). {hint}"
+    return f"It is not a notebook: {plain_line(str(error))}"

@@ -1,0 +1,55 @@
+"""The known mistakes that were recognised in a class, by frequency."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from autograder.report.entries import Entry
+from autograder.report.labels import MOST_EXAMPLES, without_ids
+from autograder.text import plain_line
+
+
+@dataclass(frozen=True)
+class Misconception:
+    """A known mistake and in how many submissions it was recognised."""
+
+    name: str
+    assignment: str
+    exercise: str
+    submissions: int
+    sentence: str
+    examples: tuple[str, ...]
+
+
+def misconceptions(
+    entries: Iterable[Entry], called: dict[str, str], names: bool
+) -> list[Misconception]:
+    """The mistakes that were recognised, the most frequent first.
+
+    The example sentence is the most frequent first line of the messages. Without names,
+    an id that happens to stand in it as a word is left out.
+    """
+    seen: dict[tuple[str, str, str], dict[str, str]] = {}
+    for entry in entries:
+        for test in entry.tests:
+            if test.diagnosis:
+                who = seen.setdefault((entry.assignment, test.exercise, test.diagnosis), {})
+                first = plain_line(test.message.strip().split("\n")[0], 400)
+                who[entry.student] = who.get(entry.student) or first
+    found = []
+    for (assignment, exercise, name), who in seen.items():
+        said = Counter(sorted(filter(None, who.values()))).most_common(1)
+        sentence = said[0][0] if said else ""
+        found.append(
+            Misconception(
+                name=name,
+                assignment=assignment,
+                exercise=exercise,
+                submissions=len(who),
+                sentence=sentence if names else without_ids(sentence, called),
+                examples=tuple(called[student] for student in list(who)[:MOST_EXAMPLES]),
+            )
+        )
+    return sorted(found, key=lambda one: (-one.submissions, one.assignment, one.exercise, one.name))

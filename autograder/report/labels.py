@@ -1,0 +1,41 @@
+"""Who is who in a class report: numbers instead of names."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from collections.abc import Iterable
+
+from autograder.text import plain_line
+
+#: Submissions that are named as examples.
+MOST_EXAMPLES = 5
+
+
+def labels(students: Iterable[str], seed: int, names: bool) -> dict[str, str]:
+    """What each student is called in the report, in the order in which they are listed.
+
+    With ``names`` the id and the number, by id. Without, "student 7": numbered in the order
+    of a keyed hash of the id. The key is the class's seed, which students do not know; so
+    the numbers are the same in every report on the same students, and neither the order
+    of the ids nor a list of them tells who has which.
+    """
+    key = str(seed).encode()
+    everybody = set(students)
+
+    def place(student: str) -> bytes:
+        return hmac.digest(key, student.encode("utf-8", "surrogatepass"), hashlib.sha256)
+
+    hashed = sorted(everybody, key=place)
+    numbered = {student: f"student {number}" for number, student in enumerate(hashed, 1)}
+    if not names:
+        return numbered
+    return {one: f"{plain_line(one)} ({numbered[one]})" for one in sorted(everybody)}
+
+
+def without_ids(text: str, students: Iterable[str]) -> str:
+    """``text`` with "…" where the id of a student stands as a word, in any case."""
+    ids = sorted((one for one in students if one), key=len, reverse=True)
+    pattern = "|".join(re.escape(one) for one in ids)
+    return re.sub(rf"(?<!\w)(?:{pattern})(?!\w)", "…", text, flags=re.I) if ids else text

@@ -1,0 +1,82 @@
+"""All numbers of a class report, counted from its submissions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from autograder.grade.result import GRADED
+from autograder.report.diagnoses import Misconception, misconceptions
+from autograder.report.entries import Entry
+from autograder.report.labels import labels
+from autograder.report.needs_an_eye import NeedsAnEye, need_an_eye
+from autograder.report.points import AssignmentNumbers, assignment_numbers
+from autograder.report.stopped import Stopped, stopped
+
+
+@dataclass(frozen=True)
+class Report:
+    """All numbers of a class report."""
+
+    course: str
+    engine: str
+    sandbox: str
+    names: bool
+    students: int
+    submissions: int
+    assignments: tuple[AssignmentNumbers, ...]
+    lost: int
+    recognised: int
+    misconceptions: tuple[Misconception, ...]
+    stopped: tuple[Stopped, ...]
+    need_an_eye: tuple[NeedsAnEye, ...]
+
+    def tree(self) -> dict[str, Any]:
+        """The numbers as plain data, for JSON."""
+        return asdict(self)
+
+
+def make_report(
+    about: dict[str, str], entries: Sequence[Entry], *, seed: int = 0, names: bool = False
+) -> Report:
+    """All numbers of a class.
+
+    Args:
+        about: course, engine and sandbox.
+        entries: the submissions.
+        seed: of the class; see :func:`labels`.
+        names: whether to say who is who.
+    """
+    called = labels((entry.student for entry in entries), seed, names)
+    place = {student: number for number, student in enumerate(called)}
+    entries = sorted(entries, key=lambda entry: (place[entry.student], entry.assignment))
+    eyes = need_an_eye(entries, called, names)
+    lost = [
+        result
+        for entry in entries
+        if entry.status == GRADED
+        for result in entry.exercises.values()
+        if result.part in (1, 2)
+    ]
+    return Report(
+        course=about["course"],
+        engine=about["engine"],
+        sandbox=about["sandbox"],
+        names=names,
+        students=len(called),
+        submissions=len(entries),
+        assignments=tuple(
+            assignment_numbers(
+                name,
+                [entry for entry in entries if entry.assignment == name],
+                sum(eye.assignment == name for eye in eyes),
+            )
+            for name in sorted({entry.assignment for entry in entries})
+        ),
+        lost=len(lost),
+        recognised=sum(any(test.diagnosis for test in result.tests) for result in lost),
+        misconceptions=tuple(misconceptions(entries, called, names)),
+        stopped=tuple(stopped(entries, called)),
+        need_an_eye=tuple(eyes),
+    )

@@ -1,0 +1,44 @@
+"""Exercises whose checks took too long or ended the process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from autograder.grade.result import CRASHED, TIMEOUT
+from autograder.report.entries import Entry, ExerciseResult
+from autograder.report.labels import MOST_EXAMPLES
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """An exercise whose checks took too long or ended the process, and in which submissions."""
+
+    assignment: str
+    exercise: str
+    submissions: int
+    timeouts: int
+    crashes: int
+    examples: tuple[str, ...]
+
+
+def stopped(entries: Iterable[Entry], called: dict[str, str]) -> list[Stopped]:
+    """The exercises in which that happened, by assignment, the most frequent first."""
+    seen: dict[tuple[str, str], list[tuple[str, ExerciseResult]]] = {}
+    for entry in entries:
+        for exercise, result in entry.exercises.items():
+            if result.has(TIMEOUT) or result.has(CRASHED):
+                place = seen.setdefault((entry.assignment, exercise), [])
+                place.append((called[entry.student], result))
+    found = [
+        Stopped(
+            assignment=assignment,
+            exercise=exercise,
+            submissions=len(who),
+            timeouts=sum(result.has(TIMEOUT) for _, result in who),
+            crashes=sum(result.has(CRASHED) for _, result in who),
+            examples=tuple(label for label, _ in who[:MOST_EXAMPLES]),
+        )
+        for (assignment, exercise), who in seen.items()
+    ]
+    return sorted(found, key=lambda one: (one.assignment, -one.submissions))

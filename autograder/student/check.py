@@ -1,0 +1,289 @@
+"""Which visible checks pass in a student's own notebooks, on the student's machine.
+
+The same test cells as in the notebook, run all at once. Nothing here is a grade: the grader
+runs more checks, and runs them elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nbformat import NotebookNode
+from nbgrader.utils import compute_checksum
+
+from autograder.course.release import ManifestError, is_beside, read_manifest
+from autograder.errors import WrongUse
+from autograder.lesson.course_progress import has_code, is_begun, lesson_notebooks
+from autograder.notebooks import (
+    SETUP,
+    DamagedNotebook,
+    exercise_of,
+    grade_id,
+    is_answer,
+    is_test,
+    nbgrader_metadata,
+    read_notebook,
+    tags,
+)
+from autograder.student.run import Ran, run
+from autograder.text import plain, plain_line
+
+#: Outcomes of a check.
+PASSES, FAILS, NOT_WRITTEN, ERROR, CHANGED, GONE = (
+    "passes",
+    "does not pass",
+    "not written yet",
+    "stopped by an error",
+    "the check was changed",
+    "the check is gone",
+)
+
+#: Lines of a message that a terminal shows, and their width.
+MOST_LINES = 8
+WIDTH = 90
+
+_BRING_BACK = "take it from the release again, or ask `autograder update` for it"
+
+_LOST_PART = re.compile(r"^✗ .* \(([\d.]+(?:e-?\d+)?) points\):$", re.M)
+
+
+class CheckError(WrongUse):
+    """There is nothing to check; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One visible check.
+
+    Attributes:
+        grade_id: of its cell.
+        exercise: it belongs to.
+        points, max_points: got and possible; of named checks in a cell some may pass.
+        outcome: one of the six above.
+        message: what the check says, or why it did not run.
+    """
+
+    grade_id: str
+    exercise: str
+    points: float
+    max_points: float
+    outcome: str
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """One notebook: its checks in order, or why it could not be read."""
+
+    path: Path
+    checks: tuple[Check, ...] = ()
+    problem: str = ""
+
+    @property
+    def passes(self) -> bool:
+        """Whether every visible check passes."""
+        return not self.problem and all(check.outcome == PASSES for check in self.checks)
+
+    def entry(self) -> dict[str, Any]:
+        """The same for ``--json``."""
+        return {
+            "notebook": str(self.path),
+            "problem": self.problem,
+            "checks": [vars(check) for check in self.checks],
+        }
+
+
+def notebooks(given: list[Path], here: Path) -> list[Path]:
+    """The notebooks that are meant.
+
+    Args:
+        given: notebooks, lesson folders or course folders; the course folder ``here``, or
+            ``here/course``, or the lesson folder ``here`` where there are none.
+        here: the folder one stands in.
+
+    Raises:
+        CheckError: there is no notebook with checks; the message says where was looked.
+    """
+    if given:
+        return list(dict.fromkeys(found for path in given for found in _in(path, named=True)))
+    for folder in (here, here / "course"):
+        if folder.is_dir() and (found := _in(folder, named=False)):
+            return found
+    raise CheckError(
+        f"there is no lesson in {here}: run this in the course folder, or name a notebook: "
+        "autograder check 03-NAME/NAME.ipynb"
+    )
+
+
+def _in(path: Path, named: bool) -> list[Path]:
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise CheckError(f"{path} does not exist; name a notebook or a folder with notebooks")
+    lessons = [one.parent for one in lesson_notebooks(path)] or [path]
+    files = [file for folder in lessons for file in sorted(folder.glob("*.ipynb"))]
+    found = [file for file in files if not is_beside(file) and _may_have_checks(file)]
+    if named and not found:
+        raise CheckError(
+            f"{path} holds no notebook with checks; name a notebook or a course folder"
+        )
+    return found
+
+
+def _may_have_checks(path: Path) -> bool:
+    """Whether it is a lesson's; a damaged one may be."""
+    try:
+        return any(is_test(cell) for cell in read_notebook(path).cells)
+    except DamagedNotebook:
+        return True
+
+
+def check_notebook(path: Path, seconds: int) -> Checked:
+    """Run a notebook and say what its visible checks say. The file is not written.
+
+    Args:
+        path: a notebook of the course.
+        seconds: a cell may take.
+    """
+    try:
+        notebook = read_notebook(path)
+    except DamagedNotebook as error:
+        return Checked(path, problem=str(error))
+    ran = run(notebook, path.resolve().parent, seconds)
+    return Checked(path, _Outcomes(notebook, ran, _expected(path)).all())
+
+
+def _expected(path: Path) -> dict[str, float]:
+    """The visible checks that the notebook came with and their points, where that is known."""
+    path = path.resolve()
+    try:
+        release = read_manifest(path.parent.parent)
+    except ManifestError:
+        return {}
+    cells = release.cells.get(f"{path.parent.name}/{path.name}", []) if release else []
+    return {cell.grade_id: cell.points for cell in cells if cell.points}
+
+
+class _Outcomes:
+    """What each visible check of a notebook that was run came to."""
+
+    def __init__(self, notebook: NotebookNode, ran: Ran, expected: dict[str, float]) -> None:
+        cells = list(enumerate(notebook.cells))
+        self.cells, self.ran = notebook.cells, ran
+        self.answers = {grade_id(cell): number for number, cell in cells if is_answer(cell)}
+        self.places = {
+            grade_id(cell): number
+            for number, cell in cells
+            if is_test(cell) and (has_code(cell.source) or not _is_as_released(cell))
+        }
+        # Where it is not known what the notebook came with: every exercise has a check.
+        self.expected = expected or {f"test_{name}": 0.0 for name in self.answers}
+
+    def all(self) -> tuple[Check, ...]:
+        """The checks in order."""
+        more = [name for name in self.places if name not in self.expected]
+        return tuple(self.of(name) for name in (*self.expected, *more))
+
+    def exercise(self, name: str) -> str:
+        """The exercise of a check, also where its answer cell is gone."""
+        known = [*self.answers, *(one.removeprefix("test_") for one in self.expected)]
+        try:
+            return exercise_of(name, known)
+        except LookupError:
+            return name.removeprefix("test_")
+
+    def of(self, name: str) -> Check:
+        """One check."""
+        exercise, number = self.exercise(name), self.places.get(name)
+        if number is None:
+            why = f"The cell {name} is not in the notebook; {_BRING_BACK}."
+            return Check(name, exercise, 0.0, self.expected[name], GONE, why)
+        worth = _points(self.cells[number])
+
+        def result(outcome: str, message: str = "", points: float = 0.0) -> Check:
+            return Check(name, exercise, points, worth, outcome, message)
+
+        if not _is_as_released(self.cells[number]):
+            return result(CHANGED, f"The cell {name} is not as it was handed out; {_BRING_BACK}.")
+        if number in self.ran.stopped:
+            return result(ERROR, f"The check was stopped: {self.ran.stopped[number]}.")
+        if number not in self.ran.errors:
+            return result(PASSES, points=worth)
+        kind, text = self.ran.errors[number]
+        if kind in ("CheckFailed", "ChecksFailed"):
+            lost = sum(float(points) for points in _LOST_PART.findall(text))
+            return result(FAILS, text, max(0.0, worth - lost) if lost else 0.0)
+        if kind == "NotImplementedError":
+            return result(NOT_WRITTEN, self._why_not_written(exercise, text))
+        if kind == "NameError" and (why := self._why_no_name(exercise)):
+            return result(ERROR, why)
+        return result(ERROR, f"{kind}: {text}")
+
+    def _why_not_written(self, exercise: str, text: str) -> str:
+        answer = self.answers.get(exercise)
+        if answer is None or not is_begun(self.cells[answer]):
+            return ""
+        return text or "It raises NotImplementedError: in itself, or in something it builds on."
+
+    def _why_no_name(self, exercise: str) -> str:
+        setup = next((n for n, cell in enumerate(self.cells) if SETUP in tags(cell)), -1)
+        if setup in self.ran.stopped or setup in self.ran.errors:
+            why = self.ran.stopped.get(setup) or ": ".join(self.ran.errors[setup])
+            return f"The cell with the imports did not run. {why}"
+        answer = self.answers.get(exercise)
+        if answer is None:
+            return f"The cell {exercise} is not in the notebook; {_BRING_BACK}."
+        if answer in self.ran.stopped:
+            return f"The cell {exercise} was stopped: {self.ran.stopped[answer]}."
+        if answer in self.ran.errors:
+            return f"The cell {exercise} did not run. {': '.join(self.ran.errors[answer])}"
+        return ""
+
+
+def _points(cell: NotebookNode) -> float:
+    points = nbgrader_metadata(cell).get("points", 0)
+    return float(points) if isinstance(points, (int, float)) else 0.0
+
+
+def _is_as_released(cell: NotebookNode) -> bool:
+    """nbgrader keeps a checksum of every cell that it locks."""
+    try:
+        return bool(compute_checksum(cell) == nbgrader_metadata(cell).get("checksum"))
+    except (KeyError, TypeError, ValueError):
+        return False
+
+
+def as_lines(checked: Checked) -> list[str]:
+    """One notebook for the terminal."""
+    lines = [plain_line(f"{checked.path.parent.name}/{checked.path.name}".removeprefix("/"))]
+    if checked.problem:
+        return [*lines, f"  cannot be checked: {plain_line(checked.problem)}"]
+    if not checked.checks:
+        return [*lines, "  has no checks"]
+    width = max(len(check.grade_id) for check in checked.checks) - len("test_")
+    for check in checked.checks:
+        mark = {PASSES: "✓", NOT_WRITTEN: "·"}.get(check.outcome, "✗")
+        name = plain_line(check.grade_id.removeprefix("test_"))
+        counts = f"{check.points:g}/{check.max_points:g}"
+        lines.append(f"  {mark} {name:{width}}  {counts:>5}  {check.outcome}")
+        words, arrays, _ = plain(check.message, 5000).partition("\nYours:\n")
+        said = [part for line in words.splitlines() for part in textwrap.wrap(line, WIDTH)]
+        lines += [f"      {line}" for line in said[:MOST_LINES]]
+        if arrays or len(said) > MOST_LINES:
+            lines.append("      … (the notebook shows the rest)")
+    return lines
+
+
+def summary(found: list[Checked]) -> str:
+    """The last lines: points of the visible checks, and that there are others."""
+    points = sum(check.points for one in found for check in one.checks)
+    most = sum(check.max_points for one in found for check in one.checks)
+    unread = sum(1 for one in found if one.problem)
+    text = f"{points:g} of {most:g} points of the visible checks."
+    if unread:
+        text += f" {unread} notebook{'s' * (unread > 1)} could not be checked."
+    return f"{text}\nMore checks run when your work is graded, and written answers are read."
