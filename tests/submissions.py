@@ -12,7 +12,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.box.boxes import Boxes
-from autograder.box.sandbox import BUBBLEWRAP, NONE, examine
+from autograder.box.sandbox import Protection, best_tier, examine, lacking
 from autograder.course.bundle import Bundle
 from autograder.grade.grading import grade
 from autograder.grade.limits import Limits
@@ -45,10 +45,26 @@ def graded(
 
 
 @cache
+def protections() -> list[Protection]:
+    """What this machine gives; tried once for all tests of a process."""
+    return examine()
+
+
+def why_not_confined() -> str:
+    """Why a test of the sandbox has to be skipped, and what to do; an empty string: it has not.
+
+    Raises:
+        NoSandbox: it is not known. A test fails then: a busy machine is no reason to skip one.
+    """
+    best_tier(protections())
+    says = lacking(protections())
+    return f"Student code cannot be confined on this machine: {says}." if says else ""
+
+
+@cache
 def boxes() -> Boxes:
     """Boxes as confined as this machine allows; one zygote for all tests of a process."""
-    everywhere = all(one.works for one in examine())
-    made = Boxes(BUBBLEWRAP if everywhere else NONE)
+    made = Boxes(best_tier(protections()))
     atexit.register(made.close)
     return made
 

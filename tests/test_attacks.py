@@ -18,7 +18,6 @@ from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 
-from autograder.box.sandbox import BUBBLEWRAP
 from autograder.build.build import write_source
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.gradebook import open_gradebook, record
@@ -32,7 +31,7 @@ from autograder.notebooks import grade_id
 
 from .attacks import CORPUS, FULL, HONEST, MARK, SECRET, WRONG, Attack
 from .conftest import ROOT
-from .submissions import as_bytes, boxes, graded, notebook_with, points
+from .submissions import as_bytes, boxes, graded, notebook_with, points, why_not_confined
 from .tiny import tiny_course
 
 KNOWN_OUTCOMES = {"passed", "failed", "not_attempted", "timeout", "crashed", "missing"}
@@ -106,8 +105,8 @@ def test_an_honest_student_before(bundle: Bundle) -> None:
 def test_an_attack_earns_its_due_and_touches_nobody(
     attack: Attack, bundle: Bundle, outside: Path
 ) -> None:
-    if attack.confined and boxes().tier != BUBBLEWRAP:
-        pytest.skip("only a sandbox stops it, and bubblewrap does not work on this machine")
+    if attack.confined and (why := why_not_confined()):
+        pytest.skip(f"Only a sandbox stops it. {why}")
     before = fingerprint(outside, ROOT / "autograder")
     verdict = graded(bundle, attack.make(bundle, outside), limits=attack.limits)
 

@@ -24,7 +24,15 @@ from autograder.box.confinement import WORK
 BUBBLEWRAP, NONE = "bubblewrap", "none"
 
 #: Seconds until a zygote is ready: it imports torch.
-START_SECONDS = 120.0
+START_SECONDS = 300.0
+
+#: Seconds that a trial of a protection may take, and may take when it is tried once more.
+TRIAL_SECONDS = (60.0, 240.0)
+
+_RAN_OUT = (
+    "the trial did not end in time, also when it was tried again with more time: the machine is "
+    "too busy to tell; run the same command again when it is less so"
+)
 
 
 class NoSandbox(Exception):
@@ -107,11 +115,19 @@ def _python_folders() -> list[Path]:
 
 @dataclass(frozen=True)
 class Protection:
-    """One thing the sandbox relies on, and whether this machine gives it."""
+    """One thing the sandbox relies on, and whether this machine gives it.
+
+    ``tried`` is false where the trial did not end: then nothing is known, and ``advice`` says so.
+    """
 
     name: str
     works: bool
     advice: str = ""
+    tried: bool = True
+
+    def __str__(self) -> str:
+        """What is lacking and what to do, for a message."""
+        return f"{'not so' if self.tried else 'not known'}: {self.name} ({self.advice})"
 
 
 def examine() -> list[Protection]:
@@ -127,24 +143,34 @@ def examine() -> list[Protection]:
             seccomp.supported(),
             "x86_64 and aarch64 have one; grade on such a machine",
         ),
+        _try_import(),
     ]
-    if not all(one.works for one in found):
-        return found
-    problem = _try_confinement()
-    found.append(
-        Protection(
-            "a box can be confined (namespaces, mounts, limits, user, filter)",
-            not problem,
-            f"{problem}; allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, on "
-            "Ubuntu kernel.apparmor_restrict_unprivileged_userns=0), in a container run it with "
-            "the privileges that bubblewrap needs",
-        )
+    return [*found, _try_confinement()] if all(one.works for one in found) else found
+
+
+def _try_import() -> Protection:
+    """Whether a box, which knows this environment only, would run the code that runs here."""
+    name = "the code that runs is the code that is installed"
+    code = "import autograder; print(autograder.__file__)"
+    done = _ended([sys.executable, "-I", "-c", code])
+    if done is None:
+        return Protection(name, False, _RAN_OUT, tried=False)
+    here = Path(autograder.__file__).resolve().parent
+    says = done.stdout.strip()
+    there = Path(says).resolve().parent if done.returncode == 0 and says else None
+    would = f"a box would run {there}" if there else "a box would find none"
+    return Protection(
+        name,
+        there == here,
+        f"{here} runs, and {would}, since {sys.prefix} has that installed; use the environment "
+        f"of this copy (make setup), or install this copy there: {sys.executable} -m pip install "
+        f"--no-deps --editable {here.parent}",
     )
-    return found
 
 
-def _try_confinement() -> str:
-    """Why a box cannot be confined here; an empty string when it can."""
+def _try_confinement() -> Protection:
+    """Start bubblewrap as a zygote is started, and confine a process in it as a box is."""
+    name = "a box can be confined (namespaces, mounts, limits, user, filter)"
     code = (
         "import os, sys\n"
         "from autograder.box.confinement import *\n"
@@ -162,17 +188,49 @@ def _try_confinement() -> str:
         "os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n"
     )
     try:
-        done = subprocess.run(
-            [*_bubblewrap(), "--", sys.executable, "-I", "-c", code],
-            env={},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return str(error)
-    return "" if done.returncode == 0 else done.stderr.strip()[-300:] or "bubblewrap failed"
+        done = _ended([*_bubblewrap(), "--", sys.executable, "-I", "-c", code])
+    except OSError as error:
+        return Protection(name, False, f"bwrap cannot be started: {error}; install it again")
+    if done is None:
+        return Protection(name, False, _RAN_OUT, tried=False)
+    said = done.stderr.strip()[-300:] or f"it ended with status {done.returncode} and no word"
+    return Protection(
+        name,
+        done.returncode == 0,
+        f"{said}; allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, on "
+        "Ubuntu kernel.apparmor_restrict_unprivileged_userns=0), in a container run it with "
+        "the privileges that bubblewrap needs",
+    )
+
+
+def _ended(command: list[str]) -> subprocess.CompletedProcess[str] | None:
+    """A command that was run to its end; None if it ran out of time each time it was tried."""
+    for seconds in TRIAL_SECONDS:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return subprocess.run(
+                command, env={}, capture_output=True, text=True, timeout=seconds, check=False
+            )
+    return None
+
+
+def lacking(found: list[Protection]) -> str:
+    """What this machine does not give, and what to do; an empty string when it gives all."""
+    return "; ".join(str(one) for one in found if not one.works)
+
+
+def best_tier(found: list[Protection]) -> str:
+    """``bubblewrap`` where every protection works, ``none`` where one is known to be lacking.
+
+    Raises:
+        NoSandbox: it is not known, since a trial did not end.
+    """
+    if all(one.works for one in found):
+        return BUBBLEWRAP
+    if any(one.tried and not one.works for one in found):
+        return NONE
+    raise NoSandbox(
+        f"whether student code can be confined on this machine could not be tried: {lacking(found)}"
+    )
 
 
 def choose(wanted: str) -> str:
@@ -183,12 +241,11 @@ def choose(wanted: str) -> str:
     """
     if wanted == NONE:
         return NONE
-    lacking = [one for one in examine() if not one.works]
-    if lacking:
+    found = examine()
+    if best_tier(found) == NONE:
         raise NoSandbox(
-            "student code cannot be confined on this machine: "
-            + "; ".join(f"not so: {one.name} ({one.advice})" for one in lacking)
-            + ". To grade without a sandbox, with submissions you trust, say --sandbox none."
+            f"student code cannot be confined on this machine: {lacking(found)}. "
+            "To grade without a sandbox, with submissions you trust, say --sandbox none."
         )
     return BUBBLEWRAP
 
@@ -226,14 +283,17 @@ class Zygote:
         self.control = mine
         self._asleep = 0
         mine.settimeout(START_SECONDS)
+        late = ""
         try:
             ready = mine.recv(1)
+        except TimeoutError:
+            ready, late = b"", f"it was not ready within {START_SECONDS:g} seconds; "
         except OSError:
             ready = b""
         if ready != b"R":
             self.process.kill()
             said = self.process.communicate()[1].decode("utf-8", "replace")
-            raise NoSandbox(f"the sandbox did not start: {said.strip()[-500:]}")
+            raise NoSandbox(f"the sandbox did not start: {late}{said.strip()[-500:]}")
         self._asleep = memory_below(self.process.pid)
 
     def fork(self, descriptor: int) -> None:

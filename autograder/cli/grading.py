@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from autograder.box.sandbox import BUBBLEWRAP, NONE, examine
+from autograder.box.sandbox import BUBBLEWRAP, NONE, NoSandbox, best_tier, examine
 from autograder.cli.options import (
     NO_SANDBOX,
     add_class,
@@ -77,7 +77,7 @@ def add_commands(commands: Any) -> None:
         example="",
         statuses={
             0: "student code is confined here when you grade, or --tier or --json was answered",
-            3: "it is not: `autograder grade` refuses",
+            3: "it is not, or that could not be tried: `autograder grade` refuses",
         },
     )
     one.add_argument("--tier", action="store_true", help="print bubblewrap or none, nothing else")
@@ -191,19 +191,26 @@ def _doctor(arguments: argparse.Namespace) -> int:
     found = examine()
     confined = all(one.works for one in found)
     if arguments.json:
+        try:
+            tier: str | None = best_tier(found)
+        except NoSandbox:
+            tier = None
         protections = [
-            {"name": one.name, "works": one.works, "advice": "" if one.works else one.advice}
+            {
+                "name": one.name,
+                "works": one.works if one.tried else None,
+                "advice": "" if one.works else one.advice,
+            }
             for one in found
         ]
-        print_json({"tier": BUBBLEWRAP if confined else NONE, "protections": protections})
+        print_json({"tier": tier, "protections": protections})
         return 0
     if arguments.tier:
-        print(BUBBLEWRAP if confined else NONE)
+        print(best_tier(found))
         return 0
     for one in found:
-        print(
-            f"{'yes' if one.works else 'NO '}  {one.name}{'' if one.works else ': ' + one.advice}"
-        )
+        answer = "yes" if one.works else "NO " if one.tried else "?  "
+        print(f"{answer}  {one.name}{'' if one.works else ': ' + one.advice}")
     if confined:
         print("Student code is confined with bubblewrap when you grade on this machine.")
         return 0
