@@ -10,6 +10,8 @@ READY := $(VENV)/.ready
 WORKERS ?= 2
 # Tests wait for boxes, kernels and browsers: one process more than cores.
 TESTERS ?= 3
+# make test NO_SKIPS=1: a test that is skipped fails, as where everything is installed.
+NO_SKIPS ?=
 # make site SOLUTIONS=1 shows the solved lessons.
 SOLUTIONS ?=
 
@@ -43,7 +45,8 @@ demo: $(READY) ## build the course and grade the demonstration class
 	$(BIN)/python demo/make_class.py demo-class
 	@echo "== Grading it"
 	-@$(BIN)/autograder doctor
-	$(BIN)/autograder grade demo-class --workers $(WORKERS) --sandbox $$($(BIN)/autograder doctor --tier)
+	@tier=$$($(BIN)/autograder doctor --tier) \
+	  && $(BIN)/autograder grade demo-class --workers $(WORKERS) --sandbox $$tier
 
 lab: $(READY) ## open the course in JupyterLab
 	$(BIN)/jupyter lab course --LabApp.default_url=/lab/tree/start.ipynb
@@ -55,10 +58,12 @@ test: $(READY) ## run every check
 	@echo "== 2 of 4: types"
 	$(BIN)/mypy
 	@echo "== 3 of 4: nbval re-runs every solved notebook and compares the stable outputs"
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile --nbval --nbval-sanitize-with tests/nbval.cfg -r s solutions
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --nbval --nbval-sanitize-with tests/nbval.cfg -r s \
+	  $(if $(NO_SKIPS),--no-skips) solutions
 	@echo "== 4 of 4: the tests, and the tests of the tests"
 	@$(BIN)/python -m autograder.diagnose.catalogue > $(VENV)/.mistakes # what the tests compare with, once
-	$(BIN)/pytest -n $(TESTERS) --dist worksteal --durations 10 -r s tests
+	$(BIN)/pytest -n $(TESTERS) --dist worksteal --durations 10 -r s \
+	  $(if $(NO_SKIPS),--no-skips) tests
 
 bench: $(READY) ## measure what grading costs, against nbgrader autograde
 	$(BIN)/python -m bench.against_nbgrader

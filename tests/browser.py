@@ -27,13 +27,13 @@ CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
 needs_chromium = pytest.mark.skipif(
-    CHROMIUM is None, reason="there is no Chromium here; Debian's package is called chromium"
+    CHROMIUM is None, reason="There is no Chromium on this machine: apt-get install chromium."
 )
 
 #: How long a page may take to show something; a busy machine takes its time.
-SECONDS = 60
+SECONDS = 300
 
-_START_SECONDS = 180
+_START_SECONDS = 600
 _QUIET = [
     "--disable-background-networking",
     "--disable-component-update",
@@ -129,7 +129,7 @@ def jupyter_lab(folder: Path, scratch: Path) -> Iterator[JupyterLab]:
     finally:
         server.terminate()  # it ends its kernels
         try:
-            server.wait(timeout=30)
+            server.wait(timeout=60)
         except subprocess.TimeoutExpired:
             os.killpg(server.pid, signal.SIGKILL)
             server.wait()

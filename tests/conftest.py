@@ -5,10 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
 from autograder.course.lessons import Course
+
+# No example has a deadline: on a busy machine any of them takes long.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 ROOT = Path(__file__).resolve().parent.parent
 COURSE = Course.load(ROOT)

@@ -117,7 +117,8 @@ def test_an_attack_earns_its_due_and_touches_nobody(
         assert test.message or test.outcome == "passed", f"{test.grade_id} has no reason"
         if test.grade_id in attack.outcomes:
             assert test.outcome == attack.outcomes[test.grade_id]
-    assert verdict.seconds < attack.limits.notebook + attack.limits.test + 5
+    # A busy machine takes its time; without a limit at all the worst take hours.
+    assert verdict.seconds < attack.limits.notebook + attack.limits.test + 60
     reasons = explained(verdict)
     assert attack.says in reasons
     assert "GOT" not in reasons and SECRET not in reasons

@@ -117,8 +117,8 @@ def test_a_syntax_error_costs_its_own_exercise(course: Path) -> None:
 
 def test_a_cell_that_hangs_or_ends_python_does_not_end_the_rest(course: Path) -> None:
     hangs = (
-        "def double(x):\n    while True:\n        try:\n            while True:\n"
-        "                pass\n        except KeyboardInterrupt:\n            pass\n"
+        "import time\ndef double(x):\n    while True:\n        try:\n            time.sleep(600)\n"
+        "        except KeyboardInterrupt:\n            pass\n"
     )
     type_in(
         course / TINY,
@@ -126,13 +126,14 @@ def test_a_cell_that_hangs_or_ends_python_does_not_end_the_rest(course: Path) ->
         quadruple="import os\ndef quadruple(x):\n    os._exit(3)\n",
         answer_size='answer_size = "b"',
     )
-    found = check_notebook(course / TINY, 5)
+    # As long as the first cell may take on a busy machine: it imports torch.
+    found = check_notebook(course / TINY, 40)
     assert outcomes(found) == {
         "test_double": ERROR,
         "test_quadruple": ERROR,
         "test_answer_size": PASSES,
     }
-    assert "did not end within 5 seconds" in message(found, "test_double")
+    assert "did not end within 40 seconds" in message(found, "test_double")
     assert "ended Python" in message(found, "test_quadruple")
 
 

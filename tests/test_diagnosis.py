@@ -279,7 +279,7 @@ def run_as_student(course: Course, folder: Path, answers: dict[str, str]) -> Not
         0, nbformat.v4.new_code_cell("import sys; sys.modules['autograder'] = None")
     )
     client = NotebookClient(
-        notebook, timeout=120, allow_errors=True, resources={"metadata": {"path": str(folder)}}
+        notebook, timeout=600, allow_errors=True, resources={"metadata": {"path": str(folder)}}
     )
     client.execute()
     return notebook

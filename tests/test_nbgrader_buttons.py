@@ -71,7 +71,7 @@ def run(folder: ClassFolder, *command: str) -> subprocess.CompletedProcess[str]:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         check=False,
     )
     assert not started.exists(), "nbgrader started a kernel"

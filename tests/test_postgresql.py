@@ -35,10 +35,13 @@ def server_programs() -> Path | None:
 
 PROGRAMS = server_programs()
 pytestmark = [
-    pytest.mark.skipif(PROGRAMS is None, reason="no PostgreSQL server is installed (initdb)"),
+    pytest.mark.skipif(
+        PROGRAMS is None,
+        reason="There is no PostgreSQL server on this machine: apt-get install postgresql.",
+    ),
     pytest.mark.skipif(
         importlib.util.find_spec("psycopg") is None,
-        reason="no driver: pip install 'attention-course-autograder[postgresql]'",
+        reason="PostgreSQL's driver is not installed: pip install --editable '.[postgresql]'.",
     ),
 ]
 
@@ -86,16 +89,16 @@ def db_url() -> Iterator[str]:
                 **programs,
                 **who,
             )
-        for _ in range(300):
-            if "ready to accept connections" in log.read_text() or server.poll() is not None:
-                break
+        until = time.monotonic() + 300
+        while "ready to accept connections" not in log.read_text():
+            assert server.poll() is None, log.read_text()
+            assert time.monotonic() < until, f"PostgreSQL does not start:\n{log.read_text()}"
             time.sleep(0.1)
-        assert server.poll() is None, log.read_text()
         yield f"postgresql+psycopg://teacher@/postgres?host={folder}"
     finally:
         if server is not None:
             server.terminate()
-            server.wait(30)
+            server.wait(300)
         shutil.rmtree(folder)
 
 
@@ -103,7 +106,7 @@ def in_class(folder: ClassFolder, *words: str) -> None:
     """Run an nbgrader command in the class's folder."""
     command = [sys.executable, "-m", "nbgrader", *words]
     ran = subprocess.run(
-        command, cwd=folder.root, capture_output=True, text=True, timeout=300, check=False
+        command, cwd=folder.root, capture_output=True, text=True, timeout=900, check=False
     )
     assert ran.returncode == 0, ran.stderr
 

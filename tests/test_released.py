@@ -43,7 +43,8 @@ def test_the_student_notebook_fails_only_at_its_stubs(lesson: Lesson, tmp_path: 
             (tmp_path / path.name).write_bytes(path.read_bytes())
     notebook = nbformat.read(tmp_path / f"{lesson.notebook_name}.ipynb", as_version=4)
     resources = {"metadata": {"path": str(tmp_path)}}
-    NotebookClient(notebook, timeout=300, allow_errors=True, resources=resources).execute()
+    patience = {"timeout": 900, "startup_timeout": 300}
+    NotebookClient(notebook, allow_errors=True, resources=resources, **patience).execute()
     lost: set[str] = set()
     stubs = 0
     for cell in notebook.cells:

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 STATUS = struct.Struct(">i")
 
 #: Seconds that a box which has hung up may take to end.
-PATIENCE = 2.0
+PATIENCE = 5.0
 
 #: The status of a box that was still running when it was to end.
 ENDED_BY_US = -signal.SIGKILL
