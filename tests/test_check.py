@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 from pathlib import Path
@@ -126,15 +127,26 @@ def test_a_cell_that_hangs_or_ends_python_does_not_end_the_rest(course: Path) ->
         quadruple="import os\ndef quadruple(x):\n    os._exit(3)\n",
         answer_size='answer_size = "b"',
     )
-    # As long as the first cell may take on a busy machine: it imports torch.
-    found = check_notebook(course / TINY, 40)
+    found = check_notebook(course / TINY, 10)
     assert outcomes(found) == {
         "test_double": ERROR,
         "test_quadruple": ERROR,
         "test_answer_size": PASSES,
     }
-    assert "did not end within 40 seconds" in message(found, "test_double")
+    assert "did not end within 10 seconds" in message(found, "test_double")
     assert "ended Python" in message(found, "test_quadruple")
+
+
+def test_a_terminal_without_a_check_mark_is_told_all_the_same(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As a pipe on Windows."""
+    written = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written, "cp1252"))
+    monkeypatch.setattr("autograder.student.check.notebooks", lambda paths, folder: [])
+    monkeypatch.setattr("autograder.student.check.summary", lambda found: "✓ double passes")
+    assert main(["check", str(tmp_path)]) == 0
+    assert b"? double passes" in written.getvalue()
 
 
 def test_imports_that_fail_are_named(course: Path) -> None:

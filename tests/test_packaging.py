@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import ast
+import os
 import re
+import shutil
+import subprocess
 import sys
+import sysconfig
 import tomllib
+import zipfile
 from importlib.metadata import version
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from .conftest import COURSE, ROOT
+from .tiny import tiny_course
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 REQUIREMENTS = (
@@ -88,14 +97,119 @@ def test_the_readmes_picture_is_what_the_solved_lesson_shows() -> None:
     assert same, "run python docs/take_picture.py"
 
 
-def test_the_workflow_for_forks_runs_the_makefile_s_commands() -> None:
+def workflow_jobs() -> dict[str, Any]:
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text())
-    steps = workflow["jobs"]["test"]["steps"]
-    called = [word for step in steps for word in re.findall(r"make (\w+)", step.get("run", ""))]
+    jobs: dict[str, Any] = workflow["jobs"]
+    return jobs
+
+
+def commands_of(job: dict[str, Any]) -> str:
+    return "\n".join(step.get("run", "") for step in job["steps"])
+
+
+def test_the_workflow_for_forks_runs_the_makefile_s_commands() -> None:
+    jobs = workflow_jobs()
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.M))
-    assert called == ["test"]
-    assert set(called) <= targets
-    python = next(step["with"] for step in steps if "python" in step.get("uses", ""))
-    assert PYPROJECT["project"]["requires-python"] == f">={python['python-version']}"
-    installed = " ".join(step.get("run", "") for step in steps)
-    assert "bubblewrap" in installed
+    called = {
+        name: re.findall(r"^make (\w+)", commands_of(job), re.M) for name, job in jobs.items()
+    }
+    assert called == {"test": ["test"], "macos": ["setup"], "windows": []}
+    assert {one for names in called.values() for one in names} <= targets
+    everything = commands_of(jobs["test"])
+    for needed in ("bubblewrap", "postgresql", "chrom", "make test NO_SKIPS=1"):
+        assert needed in everything
+    for path in re.findall(r"tests/\w+\.py", "\n".join(map(commands_of, jobs.values()))):
+        assert (ROOT / path).exists(), f"the workflow names {path}"
+
+
+def test_the_workflow_for_forks_takes_every_python_from_the_oldest_on() -> None:
+    versions = workflow_jobs()["test"]["strategy"]["matrix"]["python"]
+    assert versions == ["3.11", "3.12", "3.13", "3.14"]
+    for job in workflow_jobs().values():
+        oldest = job["strategy"]["matrix"]["python"][0]
+        assert PYPROJECT["project"]["requires-python"] == f">={oldest}"
+
+
+def test_windows_is_installed_as_the_students_page_says() -> None:
+    page = (ROOT / "docs" / "student.md").read_text(encoding="utf-8")
+    said = re.findall(r"^(?:py|\.venv\\Scripts\\python) -m .*$", page, re.M)
+    done = commands_of(workflow_jobs()["windows"]).splitlines()
+    assert len(said) == 2
+    assert [line.replace("py -m", "python -m") for line in said] == done[:2]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package as `pip wheel` makes it, from a copy: building leaves files behind."""
+    folder = tmp_path_factory.mktemp("wheel")
+    copy = folder / "copy"
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        copy.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, copy)
+    shutil.copytree(
+        ROOT / "autograder", copy / "autograder", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation"]
+    command += ["--no-index", "--wheel-dir", str(folder), str(copy)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (made,) = folder.glob("*.whl")
+    return made
+
+
+def test_a_wheel_holds_the_package_and_nothing_of_the_lessons(wheel: Path) -> None:
+    """Students install it too, so it must not bring the solutions."""
+    with zipfile.ZipFile(wheel) as archive:
+        held = {name for name in archive.namelist() if ".dist-info/" not in name}
+    package = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "autograder").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert held == package
+
+
+def test_an_installed_wheel_makes_a_class_of_a_course_that_is_named(
+    wheel: Path, tmp_path: Path
+) -> None:
+    home = tmp_path / "environment"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)
+    pip = [sys.executable, "-m", "pip", "--python", str(home / "bin" / "python"), "install"]
+    subprocess.run([*pip, "--quiet", "--no-deps", "--no-index", wheel], check=True)
+    # What it needs is taken from this environment, whose own copy of the package is not on the
+    # path: a folder that a .pth names is not asked for .pth files.
+    (packages,) = home.glob("lib/*/site-packages")
+    (packages / "needs.pth").write_text(sysconfig.get_paths()["purelib"])
+
+    # nbgrader starts the program alembic, which is here only.
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+
+    def autograder(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [home / "bin" / "autograder", *words]
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+
+    nowhere = autograder("new-class", "class")
+    assert nowhere.returncode == 2
+    assert nowhere.stderr.startswith("autograder: there is no course here: run this in the course")
+    assert "--course DIR" in nowhere.stderr and len(nowhere.stderr.splitlines()) == 1
+    assert not (tmp_path / "class").exists()
+    tiny_course(tmp_path / "course")
+    made = autograder("new-class", "class", "--course", "course")
+    assert made.returncode == 0, made.stderr
+    assert (tmp_path / "class" / "release" / "01-tiny" / "tiny.ipynb").exists()
+    again = autograder("new-class", "of-another", "--course", "class")
+    assert again.returncode == 2 and "course.toml is missing" in again.stderr
+
+
+def test_students_commands_need_nothing_that_only_linux_has() -> None:
+    """Every module can be imported on Windows; what confines a box is imported when it does."""
+    only_unix = {"fcntl", "grp", "pty", "pwd", "resource", "syslog", "termios"}
+    for path in (ROOT / "autograder").rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.Import):
+                found = {one.name for one in node.names} & only_unix
+                assert not found, f"{path}: import {found} where it is needed"
+            elif isinstance(node, ast.ImportFrom):
+                assert node.module not in only_unix, f"{path}: import {node.module} inside"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import resource
 import sys
 from dataclasses import dataclass
 
@@ -74,6 +73,8 @@ def own_file_systems(limits: BoxLimits) -> None:
 
 def limit_resources(limits: BoxLimits) -> None:
     """The limits that the kernel keeps for each process."""
+    import resource  # not on Windows, where students check their notebooks
+
     for kind, value in (
         (resource.RLIMIT_AS, limits.address_space),
         (resource.RLIMIT_DATA, limits.data),

@@ -143,9 +143,11 @@ def examine() -> list[Protection]:
             seccomp.supported(),
             "x86_64 and aarch64 have one; grade on such a machine",
         ),
-        _try_import(),
     ]
-    return [*found, _try_confinement()] if all(one.works for one in found) else found
+    for trial in (_try_import, _try_confinement):  # each needs what stands before it
+        if all(one.works for one in found):
+            found.append(trial())
+    return found
 
 
 def _try_import() -> Protection:

@@ -187,7 +187,7 @@ def _keep_only(descriptor: int) -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in range(3):
         os.dup2(nothing, number)
-    for number in {int(name) for name in os.listdir("/proc/self/fd")} - {0, 1, 2, descriptor}:
+    for number in {int(name) for name in os.listdir("/dev/fd")} - {0, 1, 2, descriptor}:
         with contextlib.suppress(OSError):  # the listing's own is closed by now
             os.close(number)
 

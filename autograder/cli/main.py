@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -55,6 +56,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         The exit status; see ``autograder COMMAND --help``.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a pipe on Windows has no ✓
+        sys.stdout.reconfigure(errors="replace")
     arguments = parser().parse_args(argv)
     try:
         status: int = arguments.run(arguments)

@@ -104,20 +104,25 @@ def class_of(arguments: argparse.Namespace) -> ClassFolder:
 
 def add_course(command: argparse.ArgumentParser) -> None:
     """Let a command take the folder of the course."""
-    command.add_argument("--course", type=Path, metavar="DIR", help="the course's folder")
+    command.add_argument(
+        "--course", type=Path, metavar="DIR", help="the course's folder, if it is not this one"
+    )
 
 
 def course_of(arguments: argparse.Namespace) -> Course:
     """The course: as given, else in this folder, else where this package is developed.
 
     Raises:
-        LessonError: it cannot be read.
+        LessonError: it cannot be read, or there is none: an installed package has no lessons.
     """
-    from autograder.course.lessons import Course
+    from autograder.course.lessons import Course, LessonError
 
     if arguments.course is not None:
         return Course.load(arguments.course)
-    here = Path.cwd()
-    if (here / "lessons" / "course.toml").exists():
-        return Course.load(here)
-    return Course.load(Path(autograder.__file__).resolve().parent.parent)
+    for folder in (Path.cwd(), Path(autograder.__file__).resolve().parent.parent):
+        if (folder / "lessons" / "course.toml").exists():
+            return Course.load(folder)
+    raise LessonError(
+        "there is no course here: run this in the course's folder, the one that holds lessons/, "
+        "or name that folder with --course DIR"
+    )

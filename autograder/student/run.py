@@ -21,6 +21,9 @@ from autograder.notebooks import DEMONSTRATION, SETUP, tags
 #: Seconds that a lesson's imports may take at least: on a cold disk torch is slow to load.
 IMPORTS = 120
 
+#: Seconds until a kernel answers: on a busy machine Python itself is slow to start.
+START_SECONDS = 300
+
 
 @dataclass
 class Ran:
@@ -62,6 +65,7 @@ def _run_to_the_end(notebook: NotebookNode, folder: Path, seconds: int, ran: Ran
         kernel_name="python3",
         resources={"metadata": {"path": str(folder)}},
         shutdown_kernel="immediate",
+        startup_timeout=START_SECONDS,
     )
     client.log = logging.getLogger(f"{__name__}.quiet")
     client.log.propagate = False
