@@ -1,11 +1,17 @@
-"""A seccomp filter for student code: what numerical Python never needs is refused.
+"""A seccomp filter for student code: only what numerical Python needs is allowed.
 
 Installed on the calling process with ``prctl``; it cannot be taken off again and is
-inherited. Refused calls fail with EPERM (``clone3`` with ENOSYS, so that glibc falls back to
-``clone``, whose flags can be looked at). Only AF_UNIX sockets can be made: others, such as
-vsock, are not held by a network namespace. Memory that belongs to no process and to no
-file system of limited size (memfd, System V segments, shared anonymous mappings) is refused,
-for the watch on a box's memory would not see it; /dev/shm is there instead.
+inherited. Refused calls fail with EPERM; some with ENOSYS, so that glibc falls back to an older
+one (``clone``, whose flags can be looked at, for ``clone3``). What is refused for a reason of
+its own:
+
+* sockets that are not AF_UNIX: others, such as vsock, are not held by a network namespace;
+* memory that belongs to no process and to no file system of limited size (memfd, System V
+  segments, semaphores and messages, shared anonymous mappings, ``vmsplice``), for the watch on
+  a box's memory would not see it: /dev/shm is there instead; and larger socket buffers;
+* what tells which pages of a library are in the page cache, or puts them out of it (``preadv2``
+  with its flags, ``mincore``, ``cachestat``, ``fadvise64``, ``madvise`` with MADV_COLD and
+  MADV_PAGEOUT): one box could leave the next a message there.
 
 Source: seccomp(2), bpf(4); system call numbers from the kernel's tables.
 """
@@ -27,7 +33,7 @@ _KILL_PROCESS = 0x80000000
 _ERRNO = 0x00050000
 
 # struct seccomp_data: nr, arch, instruction pointer, six 64-bit arguments.
-_NR, _ARCH, _ARG0, _ARG3 = 0, 4, 16, 40
+_NR, _ARCH, _ARG0, _ARG2, _ARG3 = 0, 4, 16, 32, 40
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 
@@ -37,40 +43,110 @@ _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _NAMESPACE_FLAGS = 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000
 _NAMESPACE_FLAGS |= 0x20000000 | 0x40000000 | 0x00020000 | 0x00000080
 
-_REFUSED = {
+#: The system calls that a box may make: what numerical Python, its threads, files, pipes and
+#: subprocesses use. Whatever the kernel has beside, or will have, is refused.
+_ALLOWED = {
     "x86_64": {
-        "ptrace": 101, "syslog": 103, "pivot_root": 155, "chroot": 161, "acct": 163,
-        "mount": 165, "umount2": 166, "swapon": 167, "swapoff": 168, "reboot": 169,
-        "init_module": 175, "delete_module": 176, "quotactl": 179, "kexec_load": 246,
-        "add_key": 248, "request_key": 249, "keyctl": 250, "unshare": 272,
-        "perf_event_open": 298, "fanotify_init": 300, "name_to_handle_at": 303,
-        "open_by_handle_at": 304, "setns": 308, "process_vm_readv": 310,
-        "process_vm_writev": 311, "kcmp": 312, "finit_module": 313, "kexec_file_load": 320,
-        "bpf": 321, "userfaultfd": 323, "io_uring_setup": 425, "io_uring_enter": 426,
-        "io_uring_register": 427, "open_tree": 428, "move_mount": 429, "fsopen": 430,
-        "fsconfig": 431, "fsmount": 432, "fspick": 433, "pidfd_getfd": 438,
-        "mount_setattr": 442, "shmget": 29, "memfd_create": 319, "memfd_secret": 447,
+        "read": 0, "write": 1, "open": 2, "close": 3, "stat": 4, "fstat": 5, "lstat": 6,
+        "poll": 7, "lseek": 8, "mmap": 9, "mprotect": 10, "munmap": 11, "brk": 12,
+        "rt_sigaction": 13, "rt_sigprocmask": 14, "rt_sigreturn": 15, "ioctl": 16,
+        "pread64": 17, "pwrite64": 18, "readv": 19, "writev": 20, "access": 21, "pipe": 22,
+        "select": 23, "sched_yield": 24, "mremap": 25, "msync": 26, "madvise": 28, "dup":
+        32, "dup2": 33, "pause": 34, "nanosleep": 35, "getitimer": 36, "alarm": 37,
+        "setitimer": 38, "getpid": 39, "sendfile": 40, "socket": 41, "connect": 42,
+        "accept": 43, "sendto": 44, "recvfrom": 45, "sendmsg": 46, "recvmsg": 47,
+        "shutdown": 48, "bind": 49, "listen": 50, "getsockname": 51, "getpeername": 52,
+        "socketpair": 53, "setsockopt": 54, "getsockopt": 55, "clone": 56, "fork": 57,
+        "vfork": 58, "execve": 59, "exit": 60, "wait4": 61, "kill": 62, "uname": 63,
+        "fcntl": 72, "flock": 73, "fsync": 74, "fdatasync": 75, "truncate": 76, "ftruncate":
+        77, "getdents": 78, "getcwd": 79, "chdir": 80, "fchdir": 81, "rename": 82, "mkdir":
+        83, "rmdir": 84, "creat": 85, "link": 86, "unlink": 87, "symlink": 88, "readlink":
+        89, "chmod": 90, "fchmod": 91, "chown": 92, "fchown": 93, "lchown": 94, "umask": 95,
+        "gettimeofday": 96, "getrlimit": 97, "getrusage": 98, "sysinfo": 99, "times": 100,
+        "getuid": 102, "getgid": 104, "geteuid": 107, "getegid": 108, "setpgid": 109,
+        "getppid": 110, "getpgrp": 111, "setsid": 112, "getgroups": 115, "getresuid": 118,
+        "getresgid": 120, "getpgid": 121, "getsid": 124, "capget": 125, "rt_sigpending":
+        127, "rt_sigtimedwait": 128, "rt_sigqueueinfo": 129, "rt_sigsuspend": 130,
+        "sigaltstack": 131, "utime": 132, "mknod": 133, "statfs": 137, "fstatfs": 138,
+        "getpriority": 140, "setpriority": 141, "sched_setparam": 142, "sched_getparam":
+        143, "sched_setscheduler": 144, "sched_getscheduler": 145, "sched_get_priority_max":
+        146, "sched_get_priority_min": 147, "sched_rr_get_interval": 148, "mlock": 149,
+        "munlock": 150, "prctl": 157, "arch_prctl": 158, "setrlimit": 160, "gettid": 186,
+        "getxattr": 191, "lgetxattr": 192, "fgetxattr": 193, "listxattr": 194, "llistxattr":
+        195, "flistxattr": 196, "tkill": 200, "time": 201, "futex": 202,
+        "sched_setaffinity": 203, "sched_getaffinity": 204, "epoll_create": 213,
+        "getdents64": 217, "set_tid_address": 218, "restart_syscall": 219, "timer_create":
+        222, "timer_settime": 223, "timer_gettime": 224, "timer_getoverrun": 225,
+        "timer_delete": 226, "clock_gettime": 228, "clock_getres": 229, "clock_nanosleep":
+        230, "exit_group": 231, "epoll_wait": 232, "epoll_ctl": 233, "tgkill": 234,
+        "utimes": 235, "get_mempolicy": 239, "waitid": 247, "ioprio_get": 252,
+        "inotify_init": 253, "inotify_add_watch": 254, "inotify_rm_watch": 255, "openat":
+        257, "mkdirat": 258, "mknodat": 259, "fchownat": 260, "futimesat": 261,
+        "newfstatat": 262, "unlinkat": 263, "renameat": 264, "linkat": 265, "symlinkat":
+        266, "readlinkat": 267, "fchmodat": 268, "faccessat": 269, "pselect6": 270, "ppoll":
+        271, "set_robust_list": 273, "get_robust_list": 274, "utimensat": 280,
+        "epoll_pwait": 281, "signalfd": 282, "timerfd_create": 283, "eventfd": 284,
+        "fallocate": 285, "timerfd_settime": 286, "timerfd_gettime": 287, "accept4": 288,
+        "signalfd4": 289, "eventfd2": 290, "epoll_create1": 291, "dup3": 292, "pipe2": 293,
+        "inotify_init1": 294, "preadv": 295, "pwritev": 296, "rt_tgsigqueueinfo": 297,
+        "recvmmsg": 299, "prlimit64": 302, "sendmmsg": 307, "getcpu": 309, "sched_setattr":
+        314, "sched_getattr": 315, "renameat2": 316, "getrandom": 318, "execveat": 322,
+        "membarrier": 324, "copy_file_range": 326, "statx": 332, "rseq": 334,
+        "pidfd_send_signal": 424, "pidfd_open": 434, "close_range": 436, "openat2": 437,
+        "faccessat2": 439, "epoll_pwait2": 441, "futex_waitv": 449, "fchmodat2": 452,
     },
     "aarch64": {
-        "umount2": 39, "mount": 40, "pivot_root": 41, "chroot": 51, "quotactl": 60,
-        "acct": 89, "unshare": 97, "kexec_load": 104, "init_module": 105,
-        "delete_module": 106, "syslog": 116, "ptrace": 117, "reboot": 142, "add_key": 217,
-        "request_key": 218, "keyctl": 219, "swapon": 224, "swapoff": 225,
-        "perf_event_open": 241, "fanotify_init": 262, "name_to_handle_at": 264,
-        "open_by_handle_at": 265, "setns": 268, "process_vm_readv": 270,
-        "process_vm_writev": 271, "kcmp": 272, "finit_module": 273, "bpf": 280,
-        "userfaultfd": 282, "kexec_file_load": 294, "io_uring_setup": 425,
-        "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428,
-        "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433,
-        "pidfd_getfd": 438, "mount_setattr": 442, "shmget": 194, "memfd_create": 279,
-        "memfd_secret": 447,
+        "getxattr": 8, "lgetxattr": 9, "fgetxattr": 10, "listxattr": 11, "llistxattr": 12,
+        "flistxattr": 13, "getcwd": 17, "eventfd2": 19, "epoll_create1": 20, "epoll_ctl":
+        21, "epoll_pwait": 22, "dup": 23, "dup3": 24, "fcntl": 25, "inotify_init1": 26,
+        "inotify_add_watch": 27, "inotify_rm_watch": 28, "ioctl": 29, "ioprio_get": 31,
+        "flock": 32, "mknodat": 33, "mkdirat": 34, "unlinkat": 35, "symlinkat": 36,
+        "linkat": 37, "renameat": 38, "statfs": 43, "fstatfs": 44, "truncate": 45,
+        "ftruncate": 46, "fallocate": 47, "faccessat": 48, "chdir": 49, "fchdir": 50,
+        "fchmod": 52, "fchmodat": 53, "fchownat": 54, "fchown": 55, "openat": 56, "close":
+        57, "pipe2": 59, "getdents64": 61, "lseek": 62, "read": 63, "write": 64, "readv":
+        65, "writev": 66, "pread64": 67, "pwrite64": 68, "preadv": 69, "pwritev": 70,
+        "sendfile": 71, "pselect6": 72, "ppoll": 73, "signalfd4": 74, "readlinkat": 78,
+        "newfstatat": 79, "fstat": 80, "fsync": 82, "fdatasync": 83, "timerfd_create": 85,
+        "timerfd_settime": 86, "timerfd_gettime": 87, "utimensat": 88, "capget": 90, "exit":
+        93, "exit_group": 94, "waitid": 95, "set_tid_address": 96, "futex": 98,
+        "set_robust_list": 99, "get_robust_list": 100, "nanosleep": 101, "getitimer": 102,
+        "setitimer": 103, "timer_create": 107, "timer_gettime": 108, "timer_getoverrun":
+        109, "timer_settime": 110, "timer_delete": 111, "clock_gettime": 113,
+        "clock_getres": 114, "clock_nanosleep": 115, "sched_setparam": 118,
+        "sched_setscheduler": 119, "sched_getscheduler": 120, "sched_getparam": 121,
+        "sched_setaffinity": 122, "sched_getaffinity": 123, "sched_yield": 124,
+        "sched_get_priority_max": 125, "sched_get_priority_min": 126,
+        "sched_rr_get_interval": 127, "restart_syscall": 128, "kill": 129, "tkill": 130,
+        "tgkill": 131, "sigaltstack": 132, "rt_sigsuspend": 133, "rt_sigaction": 134,
+        "rt_sigprocmask": 135, "rt_sigpending": 136, "rt_sigtimedwait": 137,
+        "rt_sigqueueinfo": 138, "rt_sigreturn": 139, "setpriority": 140, "getpriority": 141,
+        "getresuid": 148, "getresgid": 150, "times": 153, "setpgid": 154, "getpgid": 155,
+        "getsid": 156, "setsid": 157, "getgroups": 158, "uname": 160, "getrlimit": 163,
+        "setrlimit": 164, "getrusage": 165, "umask": 166, "prctl": 167, "getcpu": 168,
+        "gettimeofday": 169, "getpid": 172, "getppid": 173, "getuid": 174, "geteuid": 175,
+        "getgid": 176, "getegid": 177, "gettid": 178, "sysinfo": 179, "socket": 198,
+        "socketpair": 199, "bind": 200, "listen": 201, "accept": 202, "connect": 203,
+        "getsockname": 204, "getpeername": 205, "sendto": 206, "recvfrom": 207,
+        "setsockopt": 208, "getsockopt": 209, "shutdown": 210, "sendmsg": 211, "recvmsg":
+        212, "brk": 214, "munmap": 215, "mremap": 216, "clone": 220, "execve": 221, "mmap":
+        222, "mprotect": 226, "msync": 227, "mlock": 228, "munlock": 229, "madvise": 233,
+        "get_mempolicy": 236, "rt_tgsigqueueinfo": 240, "accept4": 242, "recvmmsg": 243,
+        "wait4": 260, "prlimit64": 261, "sendmmsg": 269, "sched_setattr": 274,
+        "sched_getattr": 275, "renameat2": 276, "getrandom": 278, "execveat": 281,
+        "membarrier": 283, "copy_file_range": 285, "statx": 291, "rseq": 293,
+        "pidfd_send_signal": 424, "pidfd_open": 434, "close_range": 436, "openat2": 437,
+        "faccessat2": 439, "epoll_pwait2": 441, "futex_waitv": 449, "fchmodat2": 452,
     },
 }  # fmt: skip
-_SOCKET = {"x86_64": 41, "aarch64": 198}
-_CLONE = {"x86_64": 56, "aarch64": 220}
-_CLONE3 = 435
-_MMAP = {"x86_64": 9, "aarch64": 222}
+#: Their libraries do without them when the kernel is too old to have them.
+_UNKNOWN = {
+    "x86_64": {"clone3": 435, "preadv2": 327, "pwritev2": 328},
+    "aarch64": {"clone3": 435, "preadv2": 286, "pwritev2": 287},
+}
 _MAP_SHARED, _MAP_ANONYMOUS = 0x01, 0x20
+_MADV_COLD, _MADV_PAGEOUT = 20, 21
+_SO_SNDBUFFORCE = 32
 #: On x86_64, numbers from here on are the x32 calls: the same calls past our list.
 _X32 = 0x40000000
 
@@ -90,7 +166,13 @@ def filter_program(machine: str) -> bytes:
     def step(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
         return struct.pack("=HBBI", code, yes, no, value)
 
+    def when(name: str, *checks: bytes) -> list[bytes]:
+        """Checks of one call's arguments; they end in a decision."""
+        return [step(_EQUAL, _ALLOWED[machine][name], no=len(checks)), *checks]
+
     refuse = step(_RETURN, _ERRNO | errno.EPERM)
+    unknown = step(_RETURN, _ERRNO | errno.ENOSYS)
+    allow = step(_RETURN, _ALLOW)
     program = [
         step(_LOAD, _ARCH),
         step(_EQUAL, _AUDIT_ARCH[machine], yes=1),
@@ -99,28 +181,54 @@ def filter_program(machine: str) -> bytes:
     ]
     if machine == "x86_64":
         program += [step(_AT_LEAST, _X32, no=1), refuse]
-    program += [step(_EQUAL, _CLONE3, no=1), step(_RETURN, _ERRNO | errno.ENOSYS)]
-    for number in sorted(_REFUSED[machine].values()):
-        program += [step(_EQUAL, number, no=1), refuse]
-    program += [
-        step(_EQUAL, _SOCKET[machine], no=4),
-        step(_LOAD, _ARG0),
-        step(_EQUAL, int(socket.AF_UNIX), yes=1),
+    for number in sorted(_UNKNOWN[machine].values()):
+        program += [step(_EQUAL, number, no=1), unknown]
+    for name in ("socket", "socketpair"):
+        program += when(
+            name, step(_LOAD, _ARG0), step(_EQUAL, int(socket.AF_UNIX), no=1), allow, refuse
+        )
+    program += when(
+        "setsockopt",
+        step(_LOAD, _ARG2),
+        step(_EQUAL, socket.SO_SNDBUF, yes=2),
+        step(_EQUAL, _SO_SNDBUFFORCE, yes=1),
+        allow,
         refuse,
-        step(_RETURN, _ALLOW),
-        step(_EQUAL, _MMAP[machine], no=5),
+    )
+    program += when(
+        "mmap",
         step(_LOAD, _ARG3),
         step(_ANY_BIT, _MAP_ANONYMOUS, no=2),
         step(_ANY_BIT, _MAP_SHARED, no=1),
         refuse,
-        step(_RETURN, _ALLOW),
-        step(_EQUAL, _CLONE[machine], no=3),
-        step(_LOAD, _ARG0),
-        step(_ANY_BIT, _NAMESPACE_FLAGS, no=1),
+        allow,
+    )
+    program += when(
+        "madvise",
+        step(_LOAD, _ARG2),
+        step(_EQUAL, _MADV_COLD, yes=2),
+        step(_EQUAL, _MADV_PAGEOUT, yes=1),
+        allow,
         refuse,
-        step(_RETURN, _ALLOW),
-    ]
+    )
+    program += when(
+        "clone", step(_LOAD, _ARG0), step(_ANY_BIT, _NAMESPACE_FLAGS, yes=1), allow, refuse
+    )
+    for first, last in _ranges(sorted(_ALLOWED[machine].values())):
+        program += [step(_AT_LEAST, first, no=2), step(_AT_LEAST, last + 1, yes=1), allow]
+    program.append(refuse)
     return b"".join(program)
+
+
+def _ranges(numbers: list[int]) -> list[tuple[int, int]]:
+    """The first and last of each run of successive numbers."""
+    found: list[tuple[int, int]] = []
+    for number in numbers:
+        if found and found[-1][1] == number - 1:
+            found[-1] = found[-1][0], number
+        else:
+            found.append((number, number))
+    return found
 
 
 def install() -> None:
