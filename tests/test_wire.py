@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 
 import numpy as np
@@ -165,8 +166,6 @@ json_like = st.recursive(
 @given(json_like, st.binary(max_size=32))
 @settings(max_examples=1500)
 def test_any_tree_is_a_value_or_a_protocol_error(tree: object, body: bytes) -> None:
-    import json
-
     text = json.dumps({"tree": tree, "buffers": [len(body)]}).encode()
     frame = wire.HEADER.pack(wire.MAGIC, len(text), len(body)) + text + body
     with contextlib.suppress(ProtocolError):
@@ -176,3 +175,44 @@ def test_any_tree_is_a_value_or_a_protocol_error(tree: object, body: bytes) -> N
 def test_a_boolean_array_holds_booleans_whatever_its_bytes() -> None:
     frame = encode(np.array([True, False])).replace(b"\x01\x00", b"\x07\x00")
     assert decode(frame).tolist() == [True, False]
+
+
+def frame_of(tree: object, *buffers: bytes) -> bytes:
+    """A frame as no encoder makes it."""
+    text = json.dumps({"tree": tree, "buffers": [len(data) for data in buffers]}).encode()
+    body = b"".join(buffers)
+    return wire.HEADER.pack(wire.MAGIC, len(text), len(body)) + text + body
+
+
+def test_a_small_frame_stays_small() -> None:
+    """One buffer that many values refer to would be copied for each of them."""
+    one = ["array", "uint8", [2**20], 0]
+    assert decode(frame_of(one, bytes(2**20))).nbytes == 2**20
+    for tree in (["list", [one, one]], ["list", [["bytes", 0], ["str", 0]]]):
+        with pytest.raises(ProtocolError, match="used twice"):
+            decode(frame_of(tree, bytes(2**20)))
+
+
+def test_keys_that_all_have_one_hash_are_few_and_short() -> None:
+    """To put them together each is compared with all before it, up to where they differ."""
+    many = [["int", str(number * (2**61 - 1))] for number in range(wire.MOST_KEYS + 1)]
+    with pytest.raises(ProtocolError, match="keys"):
+        decode(frame_of(["set", many]))
+    assert len(decode(frame_of(["set", many[:-1]]))) == wire.MOST_KEYS
+    long = ["tuple", [None] * wire.MOST_KEY_NODES]
+    for tree in (["set", [long]], ["dict", [[long, None]]]):
+        with pytest.raises(ProtocolError, match="a key of more than"):
+            decode(frame_of(tree))
+    with pytest.raises(ProtocolError, match="a key of more than"):
+        encode({(None,) * wire.MOST_KEY_NODES: None})
+
+
+def test_a_frame_for_which_there_is_no_memory_is_a_protocol_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def no_memory(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(wire.json, "loads", no_memory)
+    with pytest.raises(ProtocolError, match="memory"):
+        decode(FRAME)

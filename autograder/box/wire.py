@@ -26,14 +26,16 @@ HEADER = struct.Struct(">4sQQ")
 #: A frame's tree and buffers together, in bytes.
 MOST_BYTES = 64 * 2**20
 #: A frame's JSON tree, in bytes.
-MOST_TREE_BYTES = 8 * 2**20
+MOST_TREE_BYTES = 4 * 2**20
 #: Containers inside containers.
 MOST_DEPTH = 32
 #: Values in one frame.
 MOST_NODES = 200_000
 #: Keys of dicts and items of sets in one frame: their hashes may all be the same, and then
 #: the time to put them together grows with the square.
-MOST_KEYS = 10_000
+MOST_KEYS = 2_000
+#: Values inside one of them, for the same reason: what is equal up to its end is compared long.
+MOST_KEY_NODES = 16
 #: Decimal digits of an int.
 MOST_DIGITS = 1_000
 #: Axes of an array.
@@ -132,11 +134,11 @@ class _Encoder:
             return ["tuple", [self.encode(item, depth + 1) for item in tuple.__iter__(value)]]
         if kind in (set, frozenset):
             self.keys.add(len(value))
-            return ["set", [self.encode(item, depth + 1) for item in value]]
+            return ["set", [self.key(item, depth + 1) for item in value]]
         if isinstance(value, dict):
             pairs = list(dict.items(value))
             self.keys.add(len(pairs))
-            return ["dict", [[self.encode(x, depth + 1) for x in pair] for pair in pairs]]
+            return ["dict", [[self.key(k, depth + 1), self.encode(v, depth + 1)] for k, v in pairs]]
         if kind in _SCALARS:
             array = np.asarray(value)
             return ["scalar", _SCALARS[kind], self.buffer(array.tobytes())]
@@ -145,6 +147,14 @@ class _Encoder:
         if kind is torch.Tensor or kind is torch.nn.Parameter:
             return self.tensor(value)
         return self.foreign(value)
+
+    def key(self, value: Any, depth: int) -> Any:
+        """A key of a dict or an item of a set."""
+        before = self.nodes
+        tree = self.encode(value, depth)
+        if self.nodes - before > MOST_KEY_NODES:
+            raise ProtocolError(f"a key of more than {MOST_KEY_NODES} values")
+        return tree
 
     def array(self, value: np.ndarray) -> Any:
         name = value.dtype.name
@@ -207,6 +217,7 @@ def frame_length(header: bytes) -> int:
 class _Decoder:
     def __init__(self, buffers: list[memoryview]) -> None:
         self.buffers = buffers
+        self.taken = [False] * len(buffers)
         self.nodes = 0
         self.keys = _Keys()
         self.kinds: dict[str, Callable[..., Any]] = {
@@ -240,7 +251,18 @@ class _Decoder:
     def take(self, index: Any) -> memoryview:
         if type(index) is not int or not 0 <= index < len(self.buffers):
             raise ProtocolError("a buffer that is not there")
+        if self.taken[index]:  # else a small frame could become any size
+            raise ProtocolError("a buffer that is used twice")
+        self.taken[index] = True
         return self.buffers[index]
+
+    def key(self, tree: Any, depth: int) -> Any:
+        """A key of a dict or an item of a set."""
+        before = self.nodes
+        value = self.decode(tree, depth)
+        if self.nodes - before > MOST_KEY_NODES:
+            raise ProtocolError(f"a key of more than {MOST_KEY_NODES} values")
+        return value
 
     def string(self, index: Any, depth: int) -> str:
         return bytes(self.take(index)).decode("utf-8", "replace")
@@ -261,15 +283,16 @@ class _Decoder:
         return [self.decode(item, depth + 1) for item in items]
 
     def unordered(self, items: Any, depth: int) -> set[Any]:
-        values = self.items(items, depth)
-        self.keys.add(len(values))
-        return set(values)
+        if type(items) is not list:
+            raise ProtocolError("a container without items")
+        self.keys.add(len(items))
+        return {self.key(item, depth + 1) for item in items}
 
     def mapping(self, pairs: Any, depth: int) -> dict[Any, Any]:
         if type(pairs) is not list or not all(type(p) is list and len(p) == 2 for p in pairs):
             raise ProtocolError("a dict without pairs")
         self.keys.add(len(pairs))
-        return {self.decode(k, depth + 1): self.decode(v, depth + 1) for k, v in pairs}
+        return {self.key(k, depth + 1): self.decode(v, depth + 1) for k, v in pairs}
 
     def values(self, dtype: np.dtype[Any], shape: Any, index: Any) -> np.ndarray:
         if type(shape) is not list or len(shape) > MOST_AXES:
@@ -337,5 +360,7 @@ def decode(frame: bytes | bytearray) -> Any:
         return _Decoder(buffers).decode(top["tree"])
     except ProtocolError:
         raise
+    except MemoryError:
+        raise ProtocolError("a frame that takes too much memory") from None
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError, RuntimeError) as error:
         raise ProtocolError(f"a frame that cannot be read: {type(error).__name__}") from None
