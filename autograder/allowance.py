@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 #: Processor seconds of the thread that judges; waiting for a box costs none.
-MOST_SECONDS = 5.0
+MOST_SECONDS = 4.0
 #: Bytes of addresses beyond what the process has already.
 MOST_MEMORY = 2**30
 

@@ -109,6 +109,11 @@ class Box:
             with contextlib.suppress(NoSandbox, OSError):  # the zygote ended with it
                 self._zygote.end_box()
 
+    @property
+    def ended(self) -> bool:
+        """Whether it answers no more."""
+        return self._ended
+
     def run(self, source: str, seconds: float) -> Reply:
         """Run a notebook cell."""
         return self._ask({"op": "run", "source": source}, seconds)

@@ -12,7 +12,6 @@ from autograder.course.bundle import Bundle, TestCell
 from autograder.diagnose.diagnosis import DIAGNOSIS_SEED, Seen, diagnose
 from autograder.grade.limits import Limits
 from autograder.grade.result import (
-    CRASHED,
     FAILED,
     GRADED,
     MISSING,
@@ -188,7 +187,7 @@ def _run_test(test: TestCell, tester: Tester, notebook: _Notebook, seed: int) ->
         message = f"The notebook as a whole used up its {total:g} seconds before this check."
         return _lost(test, TIMEOUT, message)
     result = tester.run(test, box, seed)
-    if result.outcome in (TIMEOUT, CRASHED):
+    if box.ended:
         notebook.lost()
     return result
 
@@ -225,8 +224,9 @@ def _seen(exercise: str, tester: Tester, notebook: _Notebook) -> Seen | None:
         except _OutOfTime:
             return None
         evidence = tester.observe(test, box, DIAGNOSIS_SEED)
-        if evidence is None:
+        if box.ended:
             notebook.lost()
+        if evidence is None:
             return None
         seen[test.grade_id] = evidence
     return seen

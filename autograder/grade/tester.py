@@ -22,6 +22,7 @@ from functools import cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from autograder.allowance import Spent, allowance
 from autograder.box.box import Box, BoxDied, BoxError, BoxTimeout, Reply
 from autograder.box.wire import Foreign
 from autograder.course.bundle import Bundle, TestCell
@@ -92,6 +93,21 @@ class Tester:
         return None if result.outcome in (TIMEOUT, CRASHED) else evidence
 
     def _attempt(
+        self, test: TestCell, box: Box, seed: int
+    ) -> tuple[TestResult, tuple[Evidence, ...] | None]:
+        """Run one test cell within what judging it may take."""
+        try:
+            with allowance():
+                return self._judge(test, box, seed)
+        except (Spent, MemoryError):
+            message = (
+                f"What {test.exercise} returned takes too long or too much memory to look at. Does "
+                "it return what the card says, and no more?"
+            )
+            result = TestResult(test.grade_id, test.exercise, 0.0, test.points, FAILED, message)
+            return result, None
+
+    def _judge(
         self, test: TestCell, box: Box, seed: int
     ) -> tuple[TestResult, tuple[Evidence, ...]]:
         outcome, message = PASSED, ""
