@@ -11,6 +11,7 @@ import contextlib
 import signal
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,13 @@ START_SECONDS = 60.0
 
 #: Bytes that the processes of a box may take together.
 MOST_MEMORY = BoxLimits().memory
+
+
+#: Answers what a box asks while it works: plain data from plain data.
+Helper = Callable[[Any], dict[str, Any]]
+
+#: Questions that a box may ask while it works on one request.
+MOST_CALLS = 5_000
 
 
 class BoxFailure(BaseException):
@@ -91,6 +99,7 @@ class Box:
         self._count = 0
         self._next_look = time.monotonic() + channel.WATCH_SECONDS
         self._ended = False
+        self._helper: Helper | None = None
         zygote.fork(its.fileno())
         its.close()
         self._ask({"op": "enter", "files": files}, START_SECONDS)
@@ -141,6 +150,18 @@ class Box:
         request = {"op": "probe", "source": source, "name": name, "args": args, "kwargs": kwargs}
         return self._ask(request, seconds)
 
+    def stand_in(self, name: str, kind: str, helper: Helper, seconds: float) -> Reply:
+        """Bind one of the student's names to what asks the grader when it is called.
+
+        Args:
+            name: of an exercise.
+            kind: ``function`` or ``class``.
+            helper: answers what the box asks, from now on.
+            seconds: for the answer to this request.
+        """
+        self._helper = helper
+        return self._ask({"op": "stand in", "name": name, "kind": kind}, seconds)
+
     def get(self, name: str, seconds: float) -> Reply:
         """The value of one of the student's names."""
         return self._ask({"op": "get", "name": name}, seconds)
@@ -152,6 +173,16 @@ class Box:
             whole = {"id": self._count, **request}
             channel.send(self._channel, whole, deadline=deadline, watch=self._watch)
             answer = channel.receive(self._channel, deadline=deadline, watch=self._watch)
+            asked = 0
+            while self._helper is not None and isinstance(answer, dict) and "ask" in answer:
+                asked += 1
+                if asked > MOST_CALLS:
+                    raise ProtocolError(f"more than {MOST_CALLS} calls of the course's own code")
+                help_ = self._helper(answer["ask"])
+                channel.send(
+                    self._channel, help_, strict=False, deadline=deadline, watch=self._watch
+                )
+                answer = channel.receive(self._channel, deadline=deadline, watch=self._watch)
             # The id may be anything, also an array that has no truth value.
             if not isinstance(answer, dict) or type(number := answer.get("id")) is not int:
                 raise ProtocolError("an answer without a number")

@@ -10,6 +10,8 @@ Requests (dicts over :mod:`autograder.box.wire`, each with an ``id`` the reply r
 * ``run``: run ``source`` as a notebook cell; the reply has ``output`` and ``error``.
 * ``call``: call the student's ``name`` with ``args`` and ``kwargs``.
 * ``probe``: define the function in ``source``, call it with ``args`` and ``kwargs``.
+* ``stand in``: bind ``name`` to what asks the grader when it is called (``{"ask": ...}`` goes
+  out and its answer comes in before the reply): the course's own version of an exercise.
 * ``get``: the value of the student's ``name``.
 """
 
@@ -77,7 +79,9 @@ class Inside:
         from traitlets.config import Config
 
         from autograder.lesson.beside import MODULES
+        from autograder.stand_in import class_stand_in, function_stand_in
 
+        self.stand_ins = {"class": class_stand_in, "function": function_stand_in}
         torch.set_num_threads(1)
         plt.close("all")
         sys.modules.update(MODULES)
@@ -89,6 +93,7 @@ class Inside:
         config.InteractiveShell.xmode = "Plain"
         self.shell = InteractiveShell.instance(config=config)
         self.output = CappedText()
+        self.ask: Callable[[dict[str, Any]], dict[str, Any]] = _nobody_to_ask
 
     def enter(self, files: dict[str, bytes]) -> None:
         """Begin a notebook: its files into the working folder, random numbers of its own."""
@@ -106,6 +111,10 @@ class Inside:
                 reply: dict[str, Any] = {"value": None}
             elif request["op"] == "run":
                 reply = self.run(request["source"])
+            elif request["op"] == "stand in":
+                make = self.stand_ins[request["kind"]]
+                self.shell.user_ns[request["name"]] = make(request["name"], self.ask)
+                reply = {"value": None}
             else:
                 reply = self.evaluate(request)
         reply["output"] = self.output.take()
@@ -158,6 +167,10 @@ class Inside:
         return beside[name]
 
 
+def _nobody_to_ask(request: dict[str, Any]) -> dict[str, Any]:
+    raise RuntimeError("there is no grader to ask")
+
+
 def describe(error: BaseException) -> dict[str, Any]:
     """Type, base types and text of an exception, and whether a cell raised it, as plain data."""
     try:
@@ -174,6 +187,13 @@ def describe(error: BaseException) -> dict[str, Any]:
 
 def serve(channel: socket.socket, inside: Inside) -> None:
     """Answer requests until the other side hangs up."""
+
+    def ask(request: dict[str, Any]) -> dict[str, Any]:
+        send(channel, {"ask": request})
+        answer: dict[str, Any] = receive(channel)
+        return answer
+
+    inside.ask = ask
     while True:
         try:
             request = receive(channel)

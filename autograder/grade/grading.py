@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -253,11 +252,8 @@ def _follow_through(
         ]
         if not replaced or not lost:
             continue
-        with contextlib.suppress(_OutOfTime, BoxFailure):
-            box = notebook.ready()
-            for name in replaced:
-                box.run(bundle.exercises[name], notebook.limits.cell)
-        for test in lost:
+        replaced = _lent(replaced, tester, notebook)
+        for test in lost if replaced else ():
             if notebook.box is None:
                 break
             again = _run_test(test, tester, notebook, seed)
@@ -270,6 +266,18 @@ def _follow_through(
                 message = f"Tried with the course's own {names}, since yours is not right yet."
                 better[test.grade_id] = replace(again, message=message)
     return [better[result.grade_id] for result in results]
+
+
+def _lent(names: list[str], tester: Tester, notebook: _Notebook) -> list[str]:
+    """Those of the names that the student's code now calls in the course's own version."""
+    try:
+        box = notebook.ready()
+        return [name for name in names if tester.lend(name, box)]
+    except _OutOfTime:
+        return []
+    except BoxFailure:
+        notebook.lost()
+        return []
 
 
 def _with_reason(result: TestResult, notebook: _Notebook) -> TestResult:

@@ -1,0 +1,119 @@
+"""In the tester: the course's own version of an exercise, called by a box that stands in for it.
+
+What a box asks is not believed: it is plain data, and names one of the exercises that the tester
+lent it. The other side is :mod:`autograder.stand_in`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import torch
+from torch import nn
+from torch.func import functional_call
+
+from autograder.leaves import leaves
+
+_PLAIN = (int, float, bool, str, type(None))
+
+
+class CourseCode:
+    """The course's answers of one lesson, run once; each can be called from a box."""
+
+    def __init__(self, namespace: dict[str, Any], exercises: dict[str, str]) -> None:
+        """Run the answers.
+
+        Args:
+            namespace: of the lesson's setup cell.
+            exercises: source of each answer, by name.
+        """
+        self._names = dict(namespace)
+        for name, source in exercises.items():
+            exec(compile(source, f"<the course's {name}>", "exec"), self._names)
+        self._operations: dict[str, Callable[..., Any]] = {
+            "call": self._call,
+            "make": self._make,
+            "forward": self._forward,
+        }
+
+    def kind(self, name: str) -> str:
+        """``function``, ``class`` of a torch module, or "" for what cannot be called from a box."""
+        made = self._names.get(name)
+        if isinstance(made, FunctionType):
+            return "function"
+        return "class" if isinstance(made, type) and issubclass(made, nn.Module) else ""
+
+    def answer(self, lent: frozenset[str], request: Any) -> dict[str, Any]:
+        """What a box asked for, or the error that it led to, as plain data.
+
+        Args:
+            lent: the exercises that may be called.
+            request: of the box.
+        """
+        try:
+            with torch.random.fork_rng(devices=[]):
+                return {"value": self._answer(lent, request)}
+        except Exception as error:
+            types = [kind.__name__ for kind in type(error).__mro__]
+            return {"error": {"types": types, "text": str(error)[:2000]}}
+
+    def _answer(self, lent: frozenset[str], request: Any) -> Any:
+        if not isinstance(request, dict):
+            raise TypeError("a request is a dict")
+        if request.get("op") == "pull back":
+            return self._pull_back(lent, request["of"], request["gradients"])
+        with torch.no_grad():
+            return self._do(lent, request)
+
+    def _do(self, lent: frozenset[str], request: dict[str, Any]) -> Any:
+        rest = dict(request)
+        operation, name = self._operations[rest.pop("op")], rest.pop("name")
+        if name not in lent:
+            raise NameError("this exercise is not lent")
+        return operation(self._names[name], **rest)
+
+    def _pull_back(self, lent: frozenset[str], request: dict[str, Any], gradients: Any) -> Any:
+        """Gradients to the tensors of a request that want one."""
+        wanted = [one for one in leaves(request) if one.requires_grad]
+        with torch.enable_grad():
+            outs = leaves(self._do(lent, request))
+        pairs = [(out, one) for out, one in zip(outs, gradients) if out.requires_grad]
+        if not pairs:
+            return [None] * len(wanted)
+        ends, starts = zip(*pairs)
+        return list(torch.autograd.grad(ends, wanted, starts, allow_unused=True))
+
+    def _call(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    def _make(self, kind: type[nn.Module], given: Any, named: Any, seed: int) -> Any:
+        torch.manual_seed(seed)
+        module = kind(*given, **named)
+        attributes = {
+            name: value
+            for name, value in vars(module).items()
+            if not name.startswith("_") and name != "training" and isinstance(value, _PLAIN)
+        }
+        return {
+            "parameters": dict(module.named_parameters()),
+            "buffers": dict(module.named_buffers()),
+            "attributes": attributes,
+        }
+
+    def _forward(
+        self,
+        kind: type[nn.Module],
+        *,
+        given: Any,
+        named: Any,
+        state: Any,
+        args: Any,
+        kwargs: Any,
+        training: bool,
+        seed: int,
+    ) -> Any:
+        module = kind(*given, **named).train(training)
+        torch.manual_seed(seed)
+        return functional_call(module, state, tuple(args), dict(kwargs), strict=True)
