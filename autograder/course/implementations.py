@@ -15,12 +15,21 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from autograder.course.lessons import (Lesson, LessonError)
+from autograder.known_mistakes import TWO_AT_ONCE
+
+__all__ = [
+    "TWO_AT_ONCE",
+    "Choice",
+    "Implementation",
+    "alternative",
+    "alternatives",
+    "choice",
+    "choices",
+    "misconception",
+    "misconceptions",
+]
 
 Definition = TypeVar("Definition", bound=Callable[..., Any])
-
-
-#: How the sentence of a misconception begins that is made of two others.
-TWO_AT_ONCE = "Two mistakes at once."
 
 
 @dataclass(frozen=True)

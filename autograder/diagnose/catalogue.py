@@ -20,14 +20,13 @@ import torch
 
 from autograder.box import wire
 from autograder.course.earlier import carried_over
-from autograder.course.implementations import TWO_AT_ONCE, Implementation, misconceptions
+from autograder.course.implementations import Implementation, misconceptions
 from autograder.course.lessons import Course, Lesson
 from autograder.diagnose import plain_run
 from autograder.diagnose.diagnosis import DIAGNOSIS_SEED, Mistake, from_json, same, to_json
 from autograder.diagnose.plain_run import PlainRun, seen
 from autograder.files import write_whole
 from autograder.lesson.beside import MODULES
-from autograder.lesson.fingerprints import agree
 from autograder.notebooks import HIDDEN
 
 
@@ -88,7 +87,8 @@ def mistake_of(run: PlainRun, one: Implementation, seed: int, *, as_graded: bool
 
 @cache
 def released_mistakes(lesson: Lesson) -> str:
-    """The text of ``lesson_mistakes.json``: for each visible check, results and what they mean.
+    """The text of ``lesson_mistakes.json``: of each exercise's mistakes, a sentence and what the
+    visible checks see of it.
 
     Under ``made_from`` it says of which files it was made. The results themselves differ on
     another processor where rounding decides what a wrong implementation returns.
@@ -96,25 +96,15 @@ def released_mistakes(lesson: Lesson) -> str:
     visible = {name for name, cell in lesson.tests.items() if not HIDDEN.search(cell.source)}
     tree: dict[str, list[dict[str, object]]] = {}
     for one in _kept(lesson, as_graded=False):
-        for name, evidence in one.seen.items():
-            if name not in visible:
-                continue
-            for part in evidence:
-                check = f"error:{name}" if part.check == "error" else part.check
-                entries = tree.setdefault(check, [])
-                if not any(
-                    known["sentence"] == one.sentence and agree(known["got"], part.got)
-                    for known in entries
-                ):
-                    entries.append({"got": part.got, "sentence": one.sentence})
-    for entries in tree.values():  # one mistake explains as much as two
-        single = [one for one in entries if not str(one["sentence"]).startswith(TWO_AT_ONCE)]
-        entries[:] = [
-            one
-            for one in entries
-            if one in single or not any(agree(one["got"], other["got"]) for other in single)
-        ]
-    made = {"made_from": _digest(lesson), **tree}
+        seen_by = {
+            name: [[e.check, e.got, e.tolerance] for e in evidence]
+            for name, evidence in one.seen.items()
+            if name in visible and evidence
+        }
+        if seen_by:
+            entry: dict[str, object] = {"sentence": one.sentence, "seen": seen_by}
+            tree.setdefault(one.exercise, []).append(entry)
+    made = {"made_from": _digest(lesson), "mistakes": tree}
     return json.dumps(made, ensure_ascii=False, indent=0, sort_keys=True) + "\n"
 
 

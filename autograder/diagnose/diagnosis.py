@@ -11,19 +11,26 @@ After conceptual mutation testing: Prasad, Greenman, Nelson, Krishnamurthi 2023.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from autograder.lesson.failures import CheckFailed, ChecksFailed, Evidence
-from autograder.lesson.fingerprints import fingerprint
+from autograder.known_mistakes import Evidence, Seen, explanations, same
+from autograder.lesson.failures import evidence_of
+
+__all__ = [
+    "Diagnosis",
+    "Mistake",
+    "Seen",
+    "diagnose",
+    "evidence_of",
+    "from_json",
+    "same",
+    "to_json",
+]
 
 #: Seed of the inputs on which mistakes are compared: that of the student's notebook, so that
 #: one table serves both.
 DIAGNOSIS_SEED = 2017
-
-#: What the tests of an exercise saw, by grade_id; empty where a test passed.
-Seen = Mapping[str, tuple[Evidence, ...]]
 
 
 @dataclass(frozen=True)
@@ -44,68 +51,21 @@ class Diagnosis:
     tests: frozenset[str]
 
 
-def evidence_of(error: BaseException) -> tuple[Evidence, ...]:
-    """What an error that ended a test cell tells of the student's code."""
-    if isinstance(error, ChecksFailed):
-        return tuple(
-            one for part in error.parts if part.error is not None for one in evidence_of(part.error)
-        )
-    if isinstance(error, CheckFailed):
-        return (error.evidence,) if error.evidence is not None else ()
-    return (Evidence("error", fingerprint(error)),)
-
-
-def same(one: tuple[Evidence, ...], other: tuple[Evidence, ...]) -> bool:
-    """Whether a test saw the same of two implementations."""
-    return len(one) == len(other) and all(a.is_that_of(b.check, b.got) for a, b in zip(one, other))
-
-
 def diagnose(seen: Seen, mistakes: Sequence[Mistake]) -> Diagnosis | None:
     """The mistake that explains what the tests of one exercise saw, or None.
-
-    A mistake explains a failing test when the test saw the very same of it. Of several, that
-    counts which agrees in the most tests, those that pass included. What many different
-    mistakes leave behind (an exception, a missing one, a value without numbers) counts only
-    together with agreement in every test, and anything else only where it explains most of
-    the tests that fail.
 
     Args:
         seen: of the student's code, for every test of the exercise.
         mistakes: the catalogue of that exercise.
     """
-    best: list[tuple[tuple[bool, int, int], Diagnosis]] = []
-    for mistake in mistakes:
-        agreeing = {name for name in seen if same(seen[name], mistake.seen.get(name, ()))}
-        explained = frozenset(name for name in agreeing if seen[name])
-        whole = len(agreeing) == len(seen)
-        telling = any(_is_telling(one) for name in explained for one in seen[name])
-        failing = sum(bool(evidence) for evidence in seen.values())
-        if explained and (whole or (telling and 2 * len(explained) > failing)):
-            rank = (whole, len(agreeing), len(explained))
-            best.append((rank, Diagnosis(mistake, explained)))
+    best = explanations(seen, mistakes, lambda mistake: mistake.seen)
     if not best:
         return None
-    highest = max(rank for rank, _ in best)
-    first = [found for rank, found in best if rank == highest]
     # Two that agree equally well in a part of the tests: neither is more than a guess.
-    return first[0] if len(first) == 1 or highest[0] else None
-
-
-def _is_telling(evidence: Evidence) -> bool:
-    """Whether a result holds enough numbers that no other mistake gives it by chance."""
-    return _numbers(evidence.got) >= 3
-
-
-def _numbers(got: Any) -> int:
-    if isinstance(got, list):
-        return sum(_numbers(item) for item in got)
-    if not isinstance(got, dict):
-        return 0
-    if "values" in got:
-        return len({value for value in got["values"] if value not in (0.0, 1.0)})
-    if "sums" in got:
-        return len({value for value in got["sums"] if value != 0.0})
-    return _numbers(got.get("items", []))
+    if len(best) > 1 and not best[0][1].whole:
+        return None
+    mistake, explanation = best[0]
+    return Diagnosis(mistake, explanation.tests)
 
 
 def to_json(mistakes: Sequence[Mistake]) -> str:

@@ -20,12 +20,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from autograder import advice
 from autograder.box import wire
 from autograder.course.answers import sealed_answers
 from autograder.course.earlier import EARLIER, as_module, carried_over
 from autograder.course.lessons import Lesson, builds_on
 from autograder.diagnose.diagnosis import evidence_of
-from autograder.lesson import checks, failures, short_answers
+from autograder.known_mistakes import Evidence
+from autograder.lesson import checks, short_answers
 from autograder.lesson.beside import MODULES
 from autograder.notebooks import DEMONSTRATION, exercise_of, grade_id, is_test, tags
 
@@ -179,7 +181,7 @@ def told(error: BaseException) -> str:
 
 def seen(
     errors: dict[str, BaseException | None],
-) -> dict[str, tuple[failures.Evidence, ...]]:
+) -> dict[str, tuple[Evidence, ...]]:
     """What the tests saw, for :mod:`autograder.diagnose.diagnosis`."""
     return {name: evidence_of(error) if error else () for name, error in errors.items()}
 
@@ -190,12 +192,12 @@ def _beside(lesson: Lesson) -> Iterator[None]:
     kept = {name: sys.modules.get(name) for name in names}
     sys.modules.update(names)
     short_answers.set_answers(sealed_answers(lesson))
-    failures.look_up_mistakes(False)
+    advice.look_up(False)
     try:
         yield
     finally:
         short_answers.set_answers(None)
-        failures.look_up_mistakes(True)
+        advice.look_up(True)
         checks.set_seed(2017)
         for name, module in kept.items():
             if module is None:

@@ -24,6 +24,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from autograder.allowance import Spent, allowance
+from autograder import advice
 from autograder.box.box import Box, BoxDied, BoxError, BoxTimeout, Reply
 from autograder.box.wire import Foreign
 from autograder.course.bundle import Bundle, TestCell
@@ -40,7 +41,7 @@ from autograder.grade.result import (
     TIMEOUT,
     TestResult,
 )
-from autograder.lesson import checks, failures, short_answers
+from autograder.lesson import checks, short_answers
 from autograder.lesson.beside import MODULES
 from autograder.lesson.failures import CheckFailed, ChecksFailed, Evidence, Part
 from autograder.text import plain
@@ -221,7 +222,7 @@ class Tester:
                 namespace[name] = self._remote(name, box)
         namespace["probe"] = self._probe_decorator(box)
         checks.set_seed(seed)
-        failures.look_up_mistakes(False)
+        advice.look_up(False)
         checks.begin_cell()
         short_answers.set_answers(self.bundle.answers)
         with _trusted_modules(self._earlier), contextlib.redirect_stdout(io.StringIO()):

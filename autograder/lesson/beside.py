@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
+from autograder import advice, exceptions_explained, known_mistakes, notebook_cells
 from autograder.lesson import (
     checks,
     failures,
@@ -16,10 +17,14 @@ from autograder.lesson import (
 
 #: Name beside a notebook, and the module of this package that it is a copy of.
 MODULES: dict[str, ModuleType] = {
+    "lesson_advice": advice,
+    "lesson_cells": notebook_cells,
     "lesson_checks": checks,
+    "lesson_exceptions": exceptions_explained,
     "lesson_failures": failures,
     "lesson_figures": figures,
     "lesson_fingerprints": fingerprints,
+    "lesson_known_mistakes": known_mistakes,
     "lesson_short_answers": short_answers,
     "lesson_raised": raised,
     "lesson_progress": progress,

@@ -20,19 +20,29 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
-from autograder.lesson.failures import CheckFailed, ChecksFailed, Evidence, Part
+from autograder.lesson.failures import (
+    CheckFailed,
+    ChecksFailed,
+    Evidence,
+    begin_cell,
+    begin_part,
+    parts,
+)
 from autograder.lesson.raised import show_exceptions_in_boxes
 from autograder.lesson.short_answers import check_answer
+from autograder.notebook_cells import not_run, watch
 
 __all__ = [
     "CheckFailed",
     "assert_close",
     "assert_equal",
     "assert_raises",
+    "begin_cell",
     "check",
     "check_answer",
     "check_rng",
     "checks_passed",
+    "parts",
     "probe",
 ]
 
@@ -41,19 +51,6 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 #: Seed of ``check_rng``. Fixed in the notebook, so that a failure can be looked into;
 #: chosen anew by the grader.
 _seed = 2017
-
-
-_parts: list[Part] = []
-
-
-def begin_cell() -> None:
-    """Forget the named checks of an earlier cell."""
-    _parts.clear()
-
-
-def parts() -> list[Part]:
-    """The named checks of the cell so far, in order."""
-    return list(_parts)
 
 
 @contextmanager
@@ -67,10 +64,7 @@ def check(name: str, points: float) -> Iterator[None]:
         name: what is checked, in words for the student.
         points: what it is worth.
     """
-    if _parts and _parts[-1].over and any(part.name == name for part in _parts):
-        begin_cell()  # the cell is run again in a notebook
-    part = Part(name, points)
-    _parts.append(part)
+    part = begin_part(name, points)
     try:
         yield
     except NotImplementedError:
@@ -113,6 +107,9 @@ def checks_passed(exercise: str) -> None:
     begin_cell()
     if any(part.error is not None for part in of_this_cell):
         raise ChecksFailed(of_this_cell)
+    stale = not_run(exercise)
+    if stale:
+        raise CheckFailed(stale, "Mend it, run it, and then run this check again.")
     print(f"{exercise}: these checks pass. More of them run when your work is graded.")
 
 
@@ -344,4 +341,5 @@ def assert_raises(error: type[Exception], message: str) -> Iterator[None]:
     )
 
 
+watch(begin_cell)
 show_exceptions_in_boxes()

@@ -1,65 +1,43 @@
 """A failed check: what it tells the student, and the evidence it keeps.
 
 Lies beside every notebook as ``lesson_failures.py``. In a notebook a failed check shows a box
-with a plain-text fallback, and no traceback; where its result is that of a known mistake,
-the box begins with what the student did.
+with a plain-text fallback, and no traceback; what is known of the mistake stands first.
 """
 
 from __future__ import annotations
 
-import hashlib
 import html
-import json
 import re
-import sys
 import textwrap
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from autograder.lesson.fingerprints import agree, fingerprint
+from autograder.advice import advice
+from autograder.exceptions_explained import lines_of
+from autograder.known_mistakes import Evidence
+from autograder.lesson.fingerprints import fingerprint
+from autograder.notebook_cells import exercise_of_cell, in_notebook
 
-__all__ = ["CheckFailed", "ChecksFailed", "Evidence", "Part", "look_up_mistakes"]
+__all__ = [
+    "CheckFailed",
+    "ChecksFailed",
+    "Evidence",
+    "Part",
+    "begin_cell",
+    "begin_part",
+    "evidence_of",
+    "parts",
+]
 
-#: Where a failed check finds the fingerprints of known mistakes in a released lesson.
-#: The tester looks them up itself.
-MISTAKES_FILE = "lesson_mistakes.json"
+#: In the metadata of a box that a notebook shows: points of the named checks that passed.
+POINTS = "lesson_points"
 
-_look_up_mistakes = True
-
-
-def look_up_mistakes(yes: bool) -> None:
-    """Whether a failed check looks for a known mistake beside the notebook (the grader does
-    that itself)."""
-    global _look_up_mistakes
-    _look_up_mistakes = yes
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """What a failed check saw, as far as it is needed to recognise a known mistake.
-
-    Attributes:
-        check: names the check; the same for everybody.
-        got: fingerprint of the student's result.
-        tolerance: relative, that the check allows.
-    """
-
-    check: str
-    got: Any
-    tolerance: float = 0.0
-
-    @classmethod
-    def of(cls, kind: str, message: str, value: Any, tolerance: float = 0.0) -> Evidence:
-        """The evidence of a check of some kind with this message."""
-        name = hashlib.sha256(f"{kind}|{message}".encode()).hexdigest()[:12]
-        return cls(name, fingerprint(value), tolerance)
-
-    def is_that_of(self, check: str, got: Any) -> bool:
-        """Whether it is what a known mistake leaves at that check."""
-        return self.check == check and agree(self.got, got, self.tolerance)
+#: A paragraph of a message: what it is (advice, part, said, arrays), and its text.
+Block = tuple[str, str]
 
 
 class CheckFailed(AssertionError):
@@ -71,7 +49,6 @@ class CheckFailed(AssertionError):
         evidence: by which a known mistake is recognised, or None.
         arrays: the student's array and the expected one where they are small, or None; of arrays
             with more than two axes the first matrix that differs.
-        diagnosis: the sentence of the known mistake whose result this is, or "".
     """
 
     def __init__(
@@ -85,45 +62,73 @@ class CheckFailed(AssertionError):
         self.details = tuple(_sentence(detail) for detail in details if detail)
         self.evidence = evidence
         self.arrays = arrays
-        self.diagnosis = known_mistake(evidence)
         self._boxed = False
-        super().__init__("\n".join(self.lines()))
+        super().__init__(sentence, *details)
+
+    @cached_property
+    def advice(self) -> str:
+        """What is known of the mistake, or "". Asked for when the failure is shown: one that a
+        test expects costs nothing."""
+        return advice(exercise_of_cell(), evidence_of(self))
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def own_blocks(self) -> Iterator[Block]:
+        """The message, without the advice above it."""
+        yield "said", self.sentence
+        for detail in self.details:
+            yield "said", detail
+        if self.arrays is not None:
+            shown = ["Yours:", _short(self.arrays[0]), "Expected:", _short(self.arrays[1])]
+            yield "arrays", "\n".join(shown)
 
     def lines(self) -> list[str]:
         """The message as plain text."""
-        found = [self.diagnosis] if self.diagnosis else []
-        found += [self.sentence, *self.details]
-        if self.arrays is not None:
-            found += ["Yours:", _short(self.arrays[0]), "Expected:", _short(self.arrays[1])]
-        return found
+        found = [self.advice] if self.advice else []
+        found += [text for _, text in self.own_blocks()]
+        return "\n".join(found).split("\n")
 
     def html(self) -> str:
         """The message as a box for a notebook."""
-        parts = []
-        if self.diagnosis:
-            parts.append(f"<p><strong>{as_html(self.diagnosis)}</strong></p>")
-        parts.append(f"<p>{as_html(self.sentence)}</p>")
-        parts += [f"<p>{as_html(detail)}</p>" for detail in self.details]
-        if self.arrays is not None:
-            parts.append(_tables(*self.arrays))
-        return "".join(parts)
+        shown = [f"<p><strong>{as_html(self.advice)}</strong></p>"] if self.advice else []
+        return "".join([*shown, *self._own_html()])
+
+    def _own_html(self) -> Iterator[str]:
+        for kind, text in self.own_blocks():
+            if kind == "arrays" and self.arrays is not None:
+                yield _tables(*self.arrays)
+            else:
+                yield f"<p>{as_html(text)}</p>"
+
+    def points(self) -> float:
+        """Of the named checks that passed."""
+        return 0.0
 
     def _render_traceback_(self) -> list[str]:
         """What IPython shows instead of a traceback; a notebook also gets a box."""
-        width = 88
-        text = ["─" * width, _headline(), ""]
-        for paragraph in str(self).split("\n"):
-            if paragraph.startswith("  "):  # a table or an array: keep its columns
-                text.append(paragraph)
-            else:
-                text.extend(textwrap.wrap(paragraph, width) or [""])
-        text.append("─" * width)
+        text = as_text(self.lines())
         # IPython asks twice: to show the error, and for the reply to the front end.
-        self._boxed = self._boxed or show_box(self.html(), "\n".join(text))
+        self._boxed = self._boxed or show_box(self.html(), self.lines(), self.points())
         if not self._boxed:
             return text
         # The box says the rest; what validates a notebook reads these lines.
-        return textwrap.wrap(self.diagnosis or self.sentence, width)
+        return textwrap.wrap(self.advice or self.sentence, WIDTH)
+
+
+#: Columns of a message in plain text.
+WIDTH = 88
+
+
+def as_text(lines: Sequence[str]) -> list[str]:
+    """A message for a terminal, its headline above it."""
+    text = ["─" * WIDTH, _headline(), ""]
+    for paragraph in lines:
+        if paragraph.startswith("  "):  # a table or an array: keep its columns
+            text.append(paragraph)
+        else:
+            text.extend(textwrap.wrap(paragraph, WIDTH) or [""])
+    return [*text, "─" * WIDTH]
 
 
 def _sentence(detail: str) -> str:
@@ -140,8 +145,14 @@ def as_html(text: str) -> str:
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
 
 
-def show_box(body: str, text: str) -> bool:
-    """Show a box below the cell; False where there is no notebook to show it in."""
+def show_box(body: str, lines: Sequence[str], points: float = 0.0) -> bool:
+    """Show a box below the cell; False where there is no notebook to show it in.
+
+    Args:
+        body: as HTML.
+        lines: the same as plain text.
+        points: of the cell's named checks that passed.
+    """
     if not in_notebook():
         return False
     from IPython.display import publish_display_data
@@ -151,24 +162,10 @@ def show_box(body: str, text: str) -> bool:
         'padding:.2em 1em;margin:.3em 0;max-width:60em;line-height:1.45">'
         f"<p>✗ {html.escape(_headline())}</p>{body}</div>"
     )
-    publish_display_data({"text/html": box, "text/plain": text})
+    publish_display_data(
+        {"text/html": box, "text/plain": "\n".join(as_text(lines))}, metadata={POINTS: points}
+    )
     return True
-
-
-def in_notebook() -> bool:
-    """Whether a notebook's kernel runs this."""
-    return getattr(_shell(), "kernel", None) is not None
-
-
-def exercise_of_cell() -> str:
-    """The exercise whose checks the running cell holds, or ""."""
-    cells = getattr(_shell(), "user_ns", {}).get("In", [""])
-    found = re.search(r"""checks_passed\(["'](\w+)["']""", cells[-1] if cells else "")
-    return found.group(1) if found else ""
-
-
-def _shell() -> Any:
-    return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
 
 
 def _headline() -> str:
@@ -225,33 +222,6 @@ def _number(value: Any, arrays: tuple[np.ndarray, np.ndarray]) -> str:
     return f"{value:.4f}" if plain else f"{value:.3e}"
 
 
-def known_mistake(evidence: Evidence | None) -> str:
-    """The sentence of the known mistake that leaves this evidence, or "".
-
-    Looked up beside the notebook only. Where two mistakes look the same at this check,
-    both are said.
-    """
-    path = Path(MISTAKES_FILE)
-    if evidence is None or not _look_up_mistakes or not path.exists():
-        return ""
-    try:
-        known = json.loads(path.read_text(encoding="utf-8"))
-        found = [
-            one["sentence"]
-            for one in known.get(evidence.check, [])
-            if evidence.is_that_of(evidence.check, one["got"])
-        ]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return ""  # a damaged file costs the diagnosis, not the check
-    different = list(dict.fromkeys(found))
-    return " Or: ".join(different) if len(different) <= 2 else ""
-
-
-def known_error(exercise: str, error: BaseException | None) -> str:
-    """The sentence of the known mistake that ends the visible check of an exercise so, or ""."""
-    return known_mistake(Evidence(f"error:test_{exercise}", fingerprint(error)))
-
-
 @dataclass
 class Part:
     """A named check in a test cell: what it is worth and what came of it."""
@@ -262,6 +232,27 @@ class Part:
     over: bool = False
 
 
+_parts: list[Part] = []
+
+
+def begin_cell() -> None:
+    """Forget the named checks of an earlier cell."""
+    _parts.clear()
+
+
+def parts() -> list[Part]:
+    """The named checks of the cell so far, in order."""
+    return list(_parts)
+
+
+def begin_part(name: str, points: float) -> Part:
+    """Another named check of the cell; one of the same name means that the cell runs again."""
+    if _parts and _parts[-1].over and any(part.name == name for part in _parts):
+        begin_cell()
+    _parts.append(Part(name, points))
+    return _parts[-1]
+
+
 class ChecksFailed(CheckFailed):
     """Some of a cell's named checks did not hold."""
 
@@ -269,43 +260,52 @@ class ChecksFailed(CheckFailed):
         self.parts = parts
         self.failed = failed = [part for part in parts if part.error is not None]
         super().__init__(f"{len(failed)} of {len(parts)} checks do not pass yet.")
-        self.known = {
-            part.name: part.error.diagnosis
-            if isinstance(part.error, CheckFailed)
-            else known_error(exercise_of_cell(), part.error)
-            for part in failed
-        }
-        self.diagnosis = next((known for known in self.known.values() if known), "")
-        self.args = ("\n".join(self.lines()),)
 
-    def lines(self) -> list[str]:
-        """The message as plain text."""
-        found = [self.sentence]
+    def points(self) -> float:
+        """Of the named checks that passed."""
+        return sum((part.points for part in self.parts if part.error is None), 0.0)
+
+    def own_blocks(self) -> Iterator[Block]:
+        """The message, without the advice above it; nothing is said twice."""
+        yield "said", self.sentence
+        for part, blocks in self._by_part():
+            yield "part", f"✗ {part.name} ({part.points:g} points):"
+            yield from blocks
+
+    def _by_part(self) -> Iterator[tuple[Part, list[Block]]]:
+        said = {self.advice}
         for part in self.failed:
-            found.append(f"✗ {part.name} ({part.points:g} points):")
-            if isinstance(part.error, CheckFailed):
-                found += part.error.lines()
-            else:
-                found += [self.known[part.name]] if self.known[part.name] else []
-                found.append(_what_was_raised(part.error))
-        return found
+            assert part.error is not None
+            blocks = (
+                list(part.error.own_blocks())
+                if isinstance(part.error, CheckFailed)
+                else [("said", line) for line in lines_of(part.error)]
+            )
+            new = [(kind, text) for kind, text in blocks if kind == "arrays" or text not in said]
+            said |= {text for _, text in new}
+            yield part, new or [("said", "As above.")]
 
-    def html(self) -> str:
-        """The message as a box for a notebook."""
-        parts = [f"<p>{as_html(self.sentence)}</p>"]
-        for part in self.failed:
-            parts.append(f"<p>✗ <em>{html.escape(part.name)}</em> ({part.points:g} points)</p>")
-            if isinstance(part.error, CheckFailed):
-                parts.append(part.error.html())
-            else:
-                if self.known[part.name]:
-                    parts.append(f"<p><strong>{as_html(self.known[part.name])}</strong></p>")
-                parts.append(f"<p>{as_html(_what_was_raised(part.error))}</p>")
-        return "".join(parts)
+    def _own_html(self) -> Iterator[str]:
+        yield f"<p>{as_html(self.sentence)}</p>"
+        for part, blocks in self._by_part():
+            yield f"<p>✗ <em>{html.escape(part.name)}</em> ({part.points:g} points)</p>"
+            for kind, text in blocks:
+                if kind == "arrays":
+                    assert isinstance(part.error, CheckFailed) and part.error.arrays is not None
+                    yield _tables(*part.error.arrays)
+                else:
+                    yield f"<p>{as_html(text)}</p>"
 
 
-def _what_was_raised(error: Exception | None) -> str:
-    return f"It raised {type(error).__name__}: {error}"
+def evidence_of(error: BaseException) -> tuple[Evidence, ...]:
+    """What an error that ended a test cell tells of the student's code."""
+    if isinstance(error, ChecksFailed):
+        return tuple(
+            one for part in error.parts if part.error is not None for one in evidence_of(part.error)
+        )
+    if isinstance(error, CheckFailed):
+        return (error.evidence,) if error.evidence is not None else ()
+    return (Evidence("error", fingerprint(error)),)
 
 
 def _short(array: np.ndarray) -> str:

@@ -8,18 +8,13 @@ whole traceback.
 from __future__ import annotations
 
 import textwrap
-import traceback
 from types import TracebackType
 from typing import Any
 
-from autograder.lesson.failures import (
-    CheckFailed,
-    as_html,
-    exercise_of_cell,
-    in_notebook,
-    known_error,
-    show_box,
-)
+from autograder.advice import advice
+from autograder.exceptions_explained import lines_of
+from autograder.lesson.failures import CheckFailed, as_html, evidence_of, parts, show_box
+from autograder.notebook_cells import exercise_of_cell, in_notebook, not_run
 
 __all__ = ["show_exceptions_in_boxes"]
 
@@ -44,32 +39,21 @@ def _show(
 ) -> None:
     exercise = exercise_of_cell()
     if exercise and not isinstance(error, CheckFailed):
-        lines = what_was_raised(exercise, error, trace)
+        lines = what_was_raised(exercise, error)
         body = "".join(f"<p>{as_html(line)}</p>" for line in lines[1:])
-        show_box(f"<p><strong>{as_html(lines[0])}</strong></p>{body}", "\n".join(lines))
+        passed = sum(part.points for part in parts() if part.over and part.error is None)
+        show_box(f"<p><strong>{as_html(lines[0])}</strong></p>{body}", lines, passed)
         short = textwrap.wrap(lines[0], 88)
         error._render_traceback_ = lambda: short  # type: ignore[attr-defined]
     shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
 
 
-def what_was_raised(exercise: str, error: BaseException, trace: TracebackType | None) -> list[str]:
+def what_was_raised(exercise: str, error: BaseException) -> list[str]:
     """An exception in a few lines: what is known of it, what it says, and where it arose."""
     if isinstance(error, NotImplementedError):
-        return [str(error) or f"{exercise} is not written yet: it raises NotImplementedError."]
-    lines = []
-    known = known_error(exercise, error)
-    if known:
-        lines.append(known)
-    lines.append(f"It raised {type(error).__name__}: {str(error)[:500]}")
-    frames = [one for one in traceback.extract_tb(trace) if one.name != "<module>"]
-    cells = [one for one in frames if "ipykernel" in one.filename or "<ipython" in one.filename]
-    if cells:
-        last = cells[-1]
-        lines.append(f"This was in {last.name}, line {last.lineno} of its cell: {last.line}")
-    else:
-        lines.append(
-            "This was in the check itself, with what your code returned. Does it return what the "
-            "card says?"
-        )
-    lines.append("%tb in a cell of its own shows the whole traceback.")
-    return lines
+        said = str(error) or f"{exercise} is not written yet: it raises NotImplementedError."
+        return [line for line in (not_run(exercise), said) if line]
+    known = advice(exercise, evidence_of(error))
+    lines = [known] if known else []
+    lines += lines_of(error)
+    return [*lines, "%tb in a cell of its own shows the whole traceback."]

@@ -1,0 +1,172 @@
+"""What students read of answers that others wrote: ``python -m autograder.trial_answers DIR``.
+
+``DIR`` holds ``LESSON/EXERCISE/NAME.py``, one answer a file; its first line may say in a comment
+what is wrong. Each answer is put into the solved lesson. In a kernel, beside what lies beside a
+released notebook, its visible check runs; and the notebook is graded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import copy
+import json
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+
+from autograder.box.boxes import Boxes
+from autograder.box.sandbox import BUBBLEWRAP, NONE, examine
+from autograder.build.beside import write_companions
+from autograder.build.build import write_source
+from autograder.course.bundle import Bundle
+from autograder.course.lessons import Course, Lesson
+from autograder.grade.grading import grade
+from autograder.grade.result import PASSED
+from autograder.grade.tester import Tester
+from autograder.notebooks import (
+    DEMONSTRATION,
+    HIDDEN,
+    exercise_of,
+    grade_id,
+    is_answer,
+    is_test,
+    tags,
+)
+
+#: Seed of the inputs when grading.
+SEED = 20260
+
+
+@dataclass
+class Read:
+    """What came of one answer."""
+
+    lesson: str
+    exercise: str
+    name: str
+    source: str
+    seconds: float = 0.0
+    box: list[str] = field(default_factory=list)
+    points: float = 0.0
+    of: float = 0.0
+    messages: list[str] = field(default_factory=list)
+
+    def text(self) -> str:
+        """For whoever judges it."""
+        lines = [
+            f"=== {self.lesson[:2]} {self.exercise} {self.name}: {self.source.splitlines()[0]}"
+        ]
+        lines += [f"  box ({self.seconds:.2f} s):", *(f"    {line}" for line in self.box)]
+        lines += [f"  graded {self.points:g} of {self.of:g}:"]
+        lines += [f"    {line}" for message in self.messages for line in message.splitlines()]
+        return "\n".join(lines)
+
+
+def answers(folder: Path, lesson: Lesson) -> list[Read]:
+    """The answers to a lesson's exercises, in order of their files."""
+    return [
+        Read(lesson.folder, name, path.stem, path.read_text(encoding="utf-8"))
+        for name in lesson.exercises
+        for path in sorted((folder / lesson.folder / name).glob("*.py"))
+    ]
+
+
+def in_a_notebook(lesson: Lesson, found: list[Read], folder: Path) -> None:
+    """Run each answer's visible check in one kernel, in a folder as a student has it."""
+    write_companions(lesson, folder)
+    cells = [
+        nbformat.v4.new_code_cell(cell.source)
+        for cell in lesson.notebook.cells
+        if cell.cell_type == "code" and DEMONSTRATION not in tags(cell) and not is_test(cell)
+    ]
+    checks: list[NotebookNode] = []
+    for one in found:
+        cells.append(nbformat.v4.new_code_cell(one.source))
+        checks.append(nbformat.v4.new_code_cell(_visible(lesson, one.exercise)))
+        clock = [nbformat.v4.new_code_cell("import time; print(time.time())") for _ in range(2)]
+        solved = nbformat.v4.new_code_cell(lesson.exercises[one.exercise])
+        cells += [clock[0], checks[-1], clock[1], solved]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    resources = {"metadata": {"path": str(folder)}}
+    NotebookClient(notebook, timeout=120, allow_errors=True, resources=resources).execute()
+    for one, check in zip(found, checks):
+        place = next(n for n, cell in enumerate(cells) if cell is check)
+        before, after = (float(cells[n].outputs[0]["text"]) for n in (place - 1, place + 1))
+        one.seconds = after - before
+        one.box = list(_shown(check))
+
+
+def _visible(lesson: Lesson, exercise: str) -> str:
+    names = list(lesson.exercises)
+    for name, cell in lesson.tests.items():
+        if exercise_of(name, names) == exercise and not HIDDEN.search(cell.source):
+            return str(cell.source)
+    return ""
+
+
+def _shown(cell: NotebookNode) -> Iterator[str]:
+    for output in cell.outputs:
+        if output.output_type == "display_data":
+            yield from output.data["text/plain"].splitlines()
+            return
+    for output in cell.outputs:
+        yield from (output.get("text") or f"{output.get('ename')}: {output.get('evalue')}").split(
+            "\n"
+        )
+
+
+def when_graded(lesson: Lesson, found: list[Read], folder: Path) -> None:
+    """Grade a notebook with each answer."""
+    write_source(lesson, folder)
+    bundle = Bundle.load(folder)
+    tester = Tester(bundle, 20)
+    works = all(one.works for one in examine())
+    with contextlib.closing(Boxes(BUBBLEWRAP if works else NONE)) as boxes:
+        for one in found:
+            notebook = copy.deepcopy(bundle.notebook)
+            for cell in notebook.cells:
+                if is_answer(cell) and grade_id(cell) == one.exercise:
+                    cell.source = one.source
+            started = time.monotonic()
+            data = json.dumps(notebook).encode()
+            verdict = grade(data, bundle, make_box=boxes.start, seed=SEED, tester=tester)
+            for test in verdict.tests:
+                if test.exercise == one.exercise:
+                    one.points += test.points
+                    one.of += test.max_points
+                    if test.outcome != PASSED:
+                        one.messages.append(f"{test.grade_id}: {test.message}")
+                elif test.outcome != PASSED:
+                    one.messages.append(f"OTHER {test.grade_id}: {test.message}")
+            one.messages.append(f"({time.monotonic() - started:.2f} s)")
+
+
+def main() -> None:
+    """``python -m autograder.trial_answers DIR [LESSON...]``"""
+    parser = argparse.ArgumentParser(description="Print what students read of others' answers.")
+    parser.add_argument("folder", type=Path, help="holds LESSON/EXERCISE/NAME.py")
+    parser.add_argument("lesson", nargs="*", help="such as 02; all when none is given")
+    parser.add_argument("--only", choices=["box", "graded"], help="what is tried; else both")
+    asked = parser.parse_args()
+    course = Course.load(Path.cwd())
+    for lesson in [course.lesson(name) for name in asked.lesson] or list(course.lessons):
+        found = answers(asked.folder, lesson)
+        with tempfile.TemporaryDirectory() as folder:
+            if found and asked.only != "graded":
+                in_a_notebook(lesson, found, Path(folder))
+        with tempfile.TemporaryDirectory() as folder:
+            if found and asked.only != "box":
+                when_graded(lesson, found, Path(folder))
+        for one in found:
+            print(one.text(), flush=True)
+
+
+if __name__ == "__main__":
+    main()
