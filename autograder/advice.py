@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from autograder.known_mistakes import Evidence, known_mistake
+from autograder.evidence import Evidence
+from autograder.known_mistakes import known_mistake
 from autograder.notebook_cells import not_run, not_yet_right
 
 __all__ = ["advice", "look_up"]

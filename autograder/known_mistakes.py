@@ -8,16 +8,16 @@ agree.
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from autograder.lesson.fingerprints import agree, fingerprint
+from autograder.evidence import Evidence, Seen, same
+from autograder.lesson.fingerprints import fingerprint
 
-__all__ = ["Evidence", "Explanation", "Seen", "explanations", "known_mistake", "same"]
+__all__ = ["Explanation", "explanations", "known_mistake"]
 
 #: Where a failed check finds the fingerprints of known mistakes in a released lesson.
 #: The tester looks them up itself.
@@ -26,35 +26,6 @@ MISTAKES_FILE = "lesson_mistakes.json"
 #: How the sentence of a misconception begins that is made of two others.
 TWO_AT_ONCE = "Two mistakes at once."
 
-
-@dataclass(frozen=True)
-class Evidence:
-    """What a failed check saw, as far as it is needed to recognise a known mistake.
-
-    Attributes:
-        check: names the check; the same for everybody.
-        got: fingerprint of the student's result.
-        tolerance: relative, that the check allows.
-    """
-
-    check: str
-    got: Any
-    tolerance: float = 0.0
-
-    @classmethod
-    def of(cls, kind: str, message: str, value: Any, tolerance: float = 0.0) -> Evidence:
-        """The evidence of a check of some kind with this message."""
-        name = hashlib.sha256(f"{kind}|{message}".encode()).hexdigest()[:12]
-        return cls(name, fingerprint(value), tolerance)
-
-    def is_that_of(self, check: str, got: Any) -> bool:
-        """Whether it is what a known mistake leaves at that check."""
-        return self.check == check and agree(self.got, got, self.tolerance)
-
-
-#: What tests saw of an answer, by grade_id; empty where a test passed. A test of named checks
-#: has one piece of evidence for each that failed.
-Seen = Mapping[str, tuple[Evidence, ...]]
 
 #: Whatever stands for a known mistake.
 Known = TypeVar("Known")
@@ -80,11 +51,6 @@ class Explanation:
     def rank(self) -> tuple[bool, int, int]:
         """More is better."""
         return self.whole, self.agreeing, self.checks
-
-
-def same(one: tuple[Evidence, ...], other: tuple[Evidence, ...]) -> bool:
-    """Whether a test saw the same of two answers."""
-    return len(one) == len(other) and all(a.is_that_of(b.check, b.got) for a, b in zip(one, other))
 
 
 def explanations(

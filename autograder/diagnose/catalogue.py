@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from autograder import evidence
 from autograder.box import wire
 from autograder.course.earlier import carried_over
 from autograder.course.implementations import Implementation, misconceptions
@@ -26,8 +27,11 @@ from autograder.diagnose import plain_run
 from autograder.diagnose.diagnosis import DIAGNOSIS_SEED, Mistake, from_json, same, to_json
 from autograder.diagnose.plain_run import PlainRun, seen
 from autograder.files import write_whole
-from autograder.lesson.beside import MODULES
+from autograder.lesson import checks, fingerprints
 from autograder.notebooks import HIDDEN
+
+#: The modules that evidence comes from; the others beside a notebook only show it.
+_MAKE_EVIDENCE = (checks, evidence, fingerprints, wire, plain_run)
 
 
 @cache
@@ -58,7 +62,7 @@ def _digest(lesson: Lesson) -> str:
     """Changes with everything in this repository that the evidence of mistakes comes from."""
     whole = hashlib.sha256()
     texts = [lesson.source_path, lesson.path / "misconceptions.py"]
-    texts += [Path(str(module.__file__)) for module in (*MODULES.values(), wire, plain_run)]
+    texts += [Path(str(module.__file__)) for module in _MAKE_EVIDENCE]
     for path in texts:
         whole.update(hashlib.sha256(path.read_bytes()).digest())
     whole.update(carried_over(lesson).encode())
@@ -97,9 +101,9 @@ def released_mistakes(lesson: Lesson) -> str:
     tree: dict[str, list[dict[str, object]]] = {}
     for one in _kept(lesson, as_graded=False):
         seen_by = {
-            name: [[e.check, e.got, e.tolerance] for e in evidence]
-            for name, evidence in one.seen.items()
-            if name in visible and evidence
+            name: [[e.check, e.got, e.tolerance] for e in found]
+            for name, found in one.seen.items()
+            if name in visible and found
         }
         if seen_by:
             entry: dict[str, object] = {"sentence": one.sentence, "seen": seen_by}

@@ -26,7 +26,7 @@ from autograder.course.answers import sealed_answers
 from autograder.course.earlier import EARLIER, as_module, carried_over
 from autograder.course.lessons import Lesson, builds_on
 from autograder.diagnose.diagnosis import evidence_of
-from autograder.known_mistakes import Evidence
+from autograder.evidence import Evidence
 from autograder.lesson import checks, short_answers
 from autograder.lesson.beside import MODULES
 from autograder.notebooks import DEMONSTRATION, exercise_of, grade_id, is_test, tags

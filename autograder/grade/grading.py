@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from autograder.box.box import Box, BoxFailure, BoxTimeout
 from autograder.course.bundle import Bundle, TestCell
 from autograder.diagnose.diagnosis import DIAGNOSIS_SEED, Seen, diagnose
+from autograder.evidence import Evidence
 from autograder.grade.limits import Limits
 from autograder.grade.result import (
     FAILED,
@@ -26,7 +27,6 @@ from autograder.grade.result import (
 )
 from autograder.grade.submission import Cell, Missing, Submission, Unreadable, parse
 from autograder.grade.tester import Tester
-from autograder.lesson.failures import Evidence
 
 #: What nbgrader puts where a written answer goes.
 WRITTEN_STUB = "YOUR ANSWER HERE"

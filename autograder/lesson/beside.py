@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from autograder import advice, exceptions_explained, known_mistakes, notebook_cells
+from autograder import advice, evidence, exceptions_explained, known_mistakes, notebook_cells
 from autograder.lesson import (
     checks,
     failures,
@@ -20,6 +20,7 @@ MODULES: dict[str, ModuleType] = {
     "lesson_advice": advice,
     "lesson_cells": notebook_cells,
     "lesson_checks": checks,
+    "lesson_evidence": evidence,
     "lesson_exceptions": exceptions_explained,
     "lesson_failures": failures,
     "lesson_figures": figures,

@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 
 from autograder.advice import advice
+from autograder.evidence import Evidence, evidence_of
 from autograder.exceptions_explained import lines_of
-from autograder.known_mistakes import Evidence
-from autograder.lesson.fingerprints import fingerprint
 from autograder.notebook_cells import exercise_of_cell, in_notebook
 
 __all__ = [
@@ -29,7 +28,6 @@ __all__ = [
     "Part",
     "begin_cell",
     "begin_part",
-    "evidence_of",
     "parts",
 ]
 
@@ -118,6 +116,11 @@ class CheckFailed(AssertionError):
 
 #: Columns of a message in plain text.
 WIDTH = 88
+
+
+def without_frame(text: Sequence[str]) -> list[str]:
+    """The lines of :func:`as_text` between its headline and its end."""
+    return list(text[3:-1])
 
 
 def as_text(lines: Sequence[str]) -> list[str]:
@@ -295,17 +298,6 @@ class ChecksFailed(CheckFailed):
                     yield _tables(*part.error.arrays)
                 else:
                     yield f"<p>{as_html(text)}</p>"
-
-
-def evidence_of(error: BaseException) -> tuple[Evidence, ...]:
-    """What an error that ended a test cell tells of the student's code."""
-    if isinstance(error, ChecksFailed):
-        return tuple(
-            one for part in error.parts if part.error is not None for one in evidence_of(part.error)
-        )
-    if isinstance(error, CheckFailed):
-        return (error.evidence,) if error.evidence is not None else ()
-    return (Evidence("error", fingerprint(error)),)
 
 
 def _short(array: np.ndarray) -> str:

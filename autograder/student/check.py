@@ -6,7 +6,6 @@ runs more checks, and runs them elsewhere.
 
 from __future__ import annotations
 
-import re
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,13 +41,11 @@ PASSES, FAILS, NOT_WRITTEN, ERROR, CHANGED, GONE = (
     "the check is gone",
 )
 
-#: Lines of a message that a terminal shows, and their width.
-MOST_LINES = 8
+#: Characters of a message that a terminal shows, and the width of a line.
+MOST_MESSAGE = 20_000
 WIDTH = 90
 
 _BRING_BACK = "take it from the release again, or ask `autograder update` for it"
-
-_LOST_PART = re.compile(r"^✗ .* \(([\d.]+(?:e-?\d+)?) points\):$", re.M)
 
 
 class CheckError(WrongUse):
@@ -214,14 +211,13 @@ class _Outcomes:
         if number not in self.ran.errors:
             return result(PASSES, points=worth)
         kind, text = self.ran.errors[number]
-        if kind in ("CheckFailed", "ChecksFailed"):
-            lost = sum(float(points) for points in _LOST_PART.findall(text))
-            return result(FAILS, text, max(0.0, worth - lost) if lost else 0.0)
         if kind == "NotImplementedError":
             return result(NOT_WRITTEN, self._why_not_written(exercise, text))
-        if kind == "NameError" and (why := self._why_no_name(exercise)):
-            return result(ERROR, why)
-        return result(ERROR, f"{kind}: {text}")
+        shown, points = self.ran.boxes.get(number, ([], 0.0))
+        if kind in ("CheckFailed", "ChecksFailed"):
+            return result(FAILS, "\n".join(shown) or text, points)
+        why = self._why_no_name(exercise) if kind == "NameError" else ""
+        return result(ERROR, why or "\n".join(shown) or f"{kind}: {text}", points)
 
     def _why_not_written(self, exercise: str, text: str) -> str:
         answer = self.answers.get(exercise)
@@ -239,8 +235,6 @@ class _Outcomes:
             return f"The cell {exercise} is not in the notebook; {_BRING_BACK}."
         if answer in self.ran.stopped:
             return f"The cell {exercise} was stopped: {self.ran.stopped[answer]}."
-        if answer in self.ran.errors:
-            return f"The cell {exercise} did not run. {': '.join(self.ran.errors[answer])}"
         return ""
 
 
@@ -270,11 +264,11 @@ def as_lines(checked: Checked) -> list[str]:
         name = plain_line(check.grade_id.removeprefix("test_"))
         counts = f"{check.points:g}/{check.max_points:g}"
         lines.append(f"  {mark} {name:{width}}  {counts:>5}  {check.outcome}")
-        words, arrays, _ = plain(check.message, 5000).partition("\nYours:\n")
-        said = [part for line in words.splitlines() for part in textwrap.wrap(line, WIDTH)]
-        lines += [f"      {line}" for line in said[:MOST_LINES]]
-        if arrays or len(said) > MOST_LINES:
-            lines.append("      … (the notebook shows the rest)")
+        for line in plain(check.message, MOST_MESSAGE).splitlines():
+            # What the notebook's box shows is wrapped, and its tables keep their columns.
+            fits = len(line) <= WIDTH or line.startswith("  ")
+            said = [line] if fits else textwrap.wrap(line, WIDTH)
+            lines += [f"      {part}".rstrip() for part in said]
     return lines
 
 

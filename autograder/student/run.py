@@ -16,6 +16,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
+from autograder.lesson.failures import POINTS, without_frame
 from autograder.notebooks import DEMONSTRATION, SETUP, tags
 
 #: Seconds that a lesson's imports may take at least: on a cold disk torch is slow to load.
@@ -31,11 +32,13 @@ class Ran:
 
     Attributes:
         errors: kind and text of what a cell raised; cells that raised nothing are not there.
+        boxes: what a failed check shows, line by line, and the points of what passed in it.
         stopped: why a cell was left out, for the student.
         done: cells that ran to their end, with or without an error.
     """
 
     errors: dict[int, tuple[str, str]] = field(default_factory=dict)
+    boxes: dict[int, tuple[list[str], float]] = field(default_factory=dict)
     stopped: dict[int, str] = field(default_factory=dict)
     done: set[int] = field(default_factory=set)
 
@@ -53,6 +56,7 @@ def run(notebook: NotebookNode, folder: Path, seconds: int) -> Ran:
     ran = Ran()
     while not _run_to_the_end(copy.deepcopy(notebook), folder, seconds, ran):
         ran.errors.clear()
+        ran.boxes.clear()
         ran.done.clear()
     return ran
 
@@ -90,4 +94,7 @@ def _run_to_the_end(notebook: NotebookNode, folder: Path, seconds: int, ran: Ran
             for output in cell.get("outputs", []):
                 if output.output_type == "error":
                     ran.errors[number] = (output.ename, output.evalue)
+                elif output.output_type == "display_data" and POINTS in output.metadata:
+                    lines = output.data["text/plain"].splitlines()
+                    ran.boxes[number] = without_frame(lines), float(output.metadata[POINTS])
     return True
