@@ -43,6 +43,8 @@ _LEAF = (
     "computed. Writing into a parameter is done without recording."
 )
 
+_REFUSED = "Your own code refuses something here that is allowed: look at its condition."
+
 #: Kind of exception, pattern of its text, and what it means; \1 and so on from the text.
 _RULES: list[tuple[str, str, str]] = [
     (
@@ -245,7 +247,7 @@ def lines_of(error: BaseException) -> list[str]:
     kinds = tuple(kind.__name__ for kind in type(error).__mro__)
     text = str(error)
     by_hand = _by_hand(error)
-    found = [] if by_hand else [meaning(kinds, text)]
+    found = [_REFUSED if by_hand else meaning(kinds, text)]
     found.append(
         f"It raised {type(error).__name__}: {text[:500]}"
         if text

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+import time
 from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
 from typing import Any
@@ -25,6 +26,7 @@ class _Cells:
 
     def __init__(self) -> None:
         self.running = ""
+        self.began = 0.0
         self.before: dict[str, Any] = {}
         #: Why the last cell that should define a name did not.
         self.not_run: dict[str, str] = {}
@@ -60,6 +62,11 @@ def source_of_cell() -> str:
     return cells[-1] if cells else ""
 
 
+def seconds_of_cell() -> float:
+    """Since the running cell began."""
+    return time.monotonic() - _cells.began if _cells.running else 0.0
+
+
 def exercise_of_cell() -> str:
     """The exercise whose checks the running cell holds, or ""."""
     found = _CHECKS.findall(source_of_cell())
@@ -86,6 +93,7 @@ def watch(begin: Callable[[], None]) -> None:
 
 def _before(source: str) -> None:
     _cells.running = source
+    _cells.began = time.monotonic()
     _cells.before = {name: namespace().get(name, _nothing) for name in defined_in(source)}
 
 

@@ -53,11 +53,15 @@ class BoxTimeout(BoxFailure):
 
 @dataclass(frozen=True)
 class BoxError:
-    """An exception that the student's code raised; ``by_hand``: with a statement of its own."""
+    """An exception that the student's code raised; ``by_hand``: with a statement of its own.
+
+    ``line`` is the line of a cell in which it arose, where there is one.
+    """
 
     types: tuple[str, ...]
     text: str
     by_hand: bool = False
+    line: str = ""
 
     def __str__(self) -> str:
         return f"{self.types[0]}: {self.text}" if self.text else self.types[0]
@@ -240,4 +244,10 @@ def _box_error(error: Any) -> BoxError:
         types = ["Exception"]
     kinds = tuple(plain_line(kind, 80) for kind in types[:20])
     by_hand = isinstance(error, dict) and error.get("by_hand") is True
-    return BoxError(kinds, plain(text, MOST_ERROR_TEXT) if isinstance(text, str) else "", by_hand)
+    line = error.get("line") if isinstance(error, dict) else None
+    return BoxError(
+        kinds,
+        plain(text, MOST_ERROR_TEXT) if isinstance(text, str) else "",
+        by_hand,
+        plain_line(line, MOST_ERROR_TEXT) if isinstance(line, str) else "",
+    )

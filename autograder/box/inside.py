@@ -24,11 +24,13 @@ import os
 import socket
 import sys
 import tempfile
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from autograder.box.channel import Closed, receive, send
+from autograder.exceptions_explained import in_a_cell
 from autograder.lesson.fingerprints import raised_by_hand
 
 MOST_OUTPUT = 20_000
@@ -172,7 +174,8 @@ def _nobody_to_ask(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def describe(error: BaseException) -> dict[str, Any]:
-    """Type, base types and text of an exception, and whether a cell raised it, as plain data."""
+    """Type, base types and text of an exception, whether a cell raised it, and in which line of a
+    cell it arose, as plain data."""
     try:
         text = str(error)[:MOST_ERROR_TEXT]
     except Exception:
@@ -181,8 +184,18 @@ def describe(error: BaseException) -> dict[str, Any]:
         by_hand = raised_by_hand(error)
     except Exception:
         by_hand = False
+    try:
+        line = _line_of(error)
+    except Exception:
+        line = ""
     types = [kind.__name__ for kind in type(error).__mro__]
-    return {"types": types, "text": str(text), "by_hand": by_hand}
+    return {"types": types, "text": str(text), "by_hand": by_hand, "line": line}
+
+
+def _line_of(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    cells = [one for one in frames if in_a_cell(one.filename) and one.filename != "<probe>"]
+    return (cells[-1].line or "")[:MOST_ERROR_TEXT] if cells else ""
 
 
 def serve(channel: socket.socket, inside: Inside) -> None:

@@ -185,7 +185,9 @@ def _run_test(test: TestCell, tester: Tester, notebook: _Notebook, seed: int) ->
         total = notebook.limits.notebook
         message = f"The notebook as a whole used up its {total:g} seconds before this check."
         return _lost(test, TIMEOUT, message)
-    result = tester.run(test, box, seed)
+    own = "
+".join(cell.source for cell in notebook.cells)
+    result = tester.run(test, box, seed, own)
     if box.ended:
         notebook.lost()
     return result

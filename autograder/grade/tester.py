@@ -31,6 +31,7 @@ from autograder.course.bundle import Bundle, TestCell
 from autograder.course.earlier import EARLIER, as_module
 from autograder.course_code import CourseCode
 from autograder.diagnose.diagnosis import Mistake, evidence_of, from_json
+from autograder.exceptions_explained import meaning
 from autograder.grade.result import (
     CRASHED,
     FAILED,
@@ -41,6 +42,7 @@ from autograder.grade.result import (
     TIMEOUT,
     TestResult,
 )
+from autograder.hidden_exceptions import let_through
 from autograder.lesson import checks, short_answers
 from autograder.lesson.beside import MODULES
 from autograder.lesson.failures import CheckFailed, ChecksFailed, Evidence, Part
@@ -67,6 +69,7 @@ class Tester:
         self.bundle = bundle
         self.seconds = seconds
         self._deadline = 0.0
+        self._own = ""
         self._prepared: dict[str, tuple[CodeType, frozenset[str]]] = {}
         self._catalogue = from_json(bundle.catalogue.decode())
         self._lent: WeakKeyDictionary[Box, set[str]] = WeakKeyDictionary()
@@ -75,13 +78,20 @@ class Tester:
             self._namespace: dict[str, Any] = {"__name__": "__main__"}
             exec(compile(bundle.setup, "<setup>", "exec"), self._namespace)
 
-    def run(self, test: TestCell, box: Box, seed: int) -> TestResult:
+    def run(self, test: TestCell, box: Box, seed: int, own: str = "") -> TestResult:
         """Run one test cell against the student's names in ``box``, on inputs from ``seed``.
 
         Never raises for anything that the student's code does. The message of a hidden test
-        holds nothing that the student's code could choose, so that it cannot tell what the
-        test gave it.
+        holds next to nothing that the student's code could choose, so that it cannot tell what
+        the test gave it: see :mod:`autograder.hidden_exceptions`.
+
+        Args:
+            test: to run.
+            box: with the student's notebook.
+            seed: of the inputs.
+            own: source of all code of that notebook.
         """
+        self._own = own
         return self._attempt(test, box, seed)[0]
 
     def lend(self, name: str, box: Box) -> bool:
@@ -194,8 +204,15 @@ class Tester:
         # In a hidden test a built-in name: a class may be named after what it was given.
         kind = remote.types[0] if remote and not test.hidden else type(error).__name__
         text = "" if test.hidden else f" ({str(error)[:500]})"
+        if remote and test.hidden and not remote.by_hand and remote.types[0] == kind:
+            text = let_through(kind, remote.text, remote.line.strip(), self._own)
+            self._own = self._own if not text else ""  # once in a test
+        elif remote and not test.hidden:
+            text += f" in your line `{remote.line.strip()}`" if remote.line else ""
+            means = "" if remote.by_hand else meaning(remote.types, remote.text)
+            text += f". {means.removesuffix('.')}" if means else ""
         if remote:
-            return FAILED, f"Your code raised {kind}{text}."
+            return FAILED, f"Your code raised {kind}{text.removesuffix('.')}."
         return FAILED, (
             f"The result of {test.exercise} could not be used: {kind}{text}. Does it return what "
             "the card says?"

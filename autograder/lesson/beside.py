@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from autograder import advice, evidence, exceptions_explained, known_mistakes, notebook_cells
+from autograder import (
+    advice,
+    evidence,
+    exceptions_explained,
+    known_mistakes,
+    notebook_cells,
+    repair,
+)
 from autograder.lesson import (
     checks,
     failures,
@@ -28,5 +35,6 @@ MODULES: dict[str, ModuleType] = {
     "lesson_known_mistakes": known_mistakes,
     "lesson_short_answers": short_answers,
     "lesson_raised": raised,
+    "lesson_repair": repair,
     "lesson_progress": progress,
 }

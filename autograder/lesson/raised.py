@@ -14,7 +14,7 @@ from typing import Any
 from autograder.advice import advice
 from autograder.evidence import evidence_of
 from autograder.exceptions_explained import lines_of
-from autograder.lesson.failures import CheckFailed, as_html, parts, show_box
+from autograder.lesson.failures import CheckFailed, as_html, begin_cell, parts, show_box
 from autograder.notebook_cells import exercise_of_cell, in_notebook, not_run
 
 __all__ = ["show_exceptions_in_boxes"]
@@ -40,9 +40,9 @@ def _show(
 ) -> None:
     exercise = exercise_of_cell()
     if exercise and not isinstance(error, CheckFailed):
+        passed = sum(part.points for part in parts() if part.over and part.error is None)
         lines = what_was_raised(exercise, error)
         body = "".join(f"<p>{as_html(line)}</p>" for line in lines[1:])
-        passed = sum(part.points for part in parts() if part.over and part.error is None)
         show_box(f"<p><strong>{as_html(lines[0])}</strong></p>{body}", lines, passed)
         short = textwrap.wrap(lines[0], 88)
         error._render_traceback_ = lambda: short  # type: ignore[attr-defined]
@@ -54,7 +54,7 @@ def what_was_raised(exercise: str, error: BaseException) -> list[str]:
     if isinstance(error, NotImplementedError):
         said = str(error) or f"{exercise} is not written yet: it raises NotImplementedError."
         return [line for line in (not_run(exercise), said) if line]
-    known = advice(exercise, evidence_of(error))
+    known = advice(exercise, evidence_of(error), begin_cell)
     lines = [known] if known else []
     lines += lines_of(error)
     return [*lines, "%tb in a cell of its own shows the whole traceback."]

@@ -1,0 +1,123 @@
+"""Feedback on a hidden test tells an exception's text only where it can hold no input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from autograder.build.build import write_source
+from autograder.course.bundle import Bundle
+from autograder.hidden_exceptions import let_through
+
+from .submissions import graded, notebook_with
+from .tiny import LESSON, tiny_course
+
+OWN = "def double(x):\n    wieghts = x @ x.T\n    return weights.nun\n"
+LINE = "wieghts = x @ x.T"
+
+
+def raised(make: object) -> Exception:
+    try:
+        make()  # type: ignore[operator]
+    except Exception as error:
+        return error
+    raise AssertionError
+
+
+REAL = [
+    lambda: np.ones((2, 3)) @ np.ones((4, 5)),
+    lambda: np.ones((2, 3)) + np.ones((4, 5)),
+    lambda: np.dot(np.ones((2, 3)), np.ones((4, 5))),
+    lambda: np.ones(3).sum(axis=2),
+    lambda: np.zeros((2, 3)).__setitem__(0, np.ones(4)),
+    lambda: torch.ones(2, 3) @ torch.ones(4, 5),
+    lambda: torch.ones(2, 3) + torch.ones(4, 5),
+    lambda: torch.ones(2, 4, 3) @ torch.ones(2, 4, 5),
+    lambda: torch.ones(3).sum(dim=2),
+    lambda: bool(np.ones(3)),
+    lambda: bool(torch.ones(3)),
+    lambda: np.ones(3)[0, 0],
+    lambda: torch.ones(3, requires_grad=True).numpy(),
+    lambda: torch.ones(3, requires_grad=True).add_(1),
+    lambda: torch.ones(2, 3).T.view(6),
+    lambda: operator.getitem((1, 2), (1, 2)),
+    lambda: np.ones(3).nun,
+]
+
+
+@pytest.mark.parametrize("make", REAL)
+def test_errors_of_shapes_and_names_are_told_with_the_line(make: object) -> None:
+    error = raised(make)
+    said = let_through(type(error).__name__, str(error), LINE, OWN)
+    assert str(error).strip() in said
+    assert LINE in said
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("ValueError", "0.1234"),
+        ("ValueError", "x is [1 2 3]"),
+        ("ValueError", "operands could not be broadcast together with shapes (2,3) (4123,5) "),
+        ("ValueError", "operands could not be broadcast together with shapes (2,3) (4,5) 0.3"),
+        ("NameError", "name 'secret_7_3_1' is not defined"),
+        ("AttributeError", "'double' object has no attribute 'v1234'"),
+        ("AttributeError", "'V1234' object has no attribute 'weights'"),
+        ("TypeError", "v12() missing 1 required positional argument: 'x'"),
+        ("Mine", "name 'weights' is not defined"),
+        ("KeyError", "'weights'"),
+        (
+            "RuntimeError",
+            "The size of tensor a (99999) must match the size of tensor b (3) at "
+            "non-singleton dimension 1",
+        ),
+    ],
+)
+def test_what_code_can_choose_is_not_told(kind: str, text: str) -> None:
+    assert let_through(kind, text, LINE, OWN) == ""
+
+
+def test_a_line_that_is_not_the_students_is_not_told() -> None:
+    said = let_through("NameError", "name 'weights' is not defined", "x = [0.5, 0.25]", OWN)
+    assert "weights" in said
+    assert "0.25" not in said
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    root = tmp_path_factory.mktemp("hidden")
+    lesson = tiny_course(root).lesson("01")
+    hidden = 'with assert_raises(ValueError, "A negative x is to be refused."):\n    double('
+    text = LESSON.replace(
+        f"{hidden}np.array([-3.0]))", 'assert_close(double(7.25), 14.5, "Seven.")'
+    )
+    assert text != LESSON
+    (root / "lessons" / "01-tiny" / "tiny.py").write_text(text)
+    folder = tmp_path_factory.mktemp("source") / lesson.folder
+    write_source(lesson, folder)
+    return Bundle.load(folder)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ("np.ones((2, 3)) @ np.ones((4, 5))", "line `np.ones((2, 3)) @ np.ones((4, 5))`"),
+        ("undefined", "name 'undefined' is not defined"),
+        ("raise KeyError(f'{x}')", "raised KeyError."),
+        ("raise RuntimeError(f'{x}')", "raised RuntimeError."),
+        ("raise NameError(\"name 'x' is not defined\")", "raised NameError."),
+        ("raise type(f'V{x}', (TypeError,), {})(f'{x}')", "raised TypeError."),
+        ("{}[f'{x}']", "raised KeyError."),
+        ("int(f'{x}')", "raised ValueError."),
+        ("np.ones((2, 725)) @ np.ones((725, 2, 1))", "raised ValueError."),
+    ],
+)
+def test_a_hidden_test_tells_shapes_and_names_and_nothing_chosen(
+    bundle: Bundle, wrong: str, told: str
+) -> None:
+    source = f"def double(x):\n    if np.max(x) > 5:\n        {wrong}\n    return 2 * x\n"
+    verdict = graded(bundle, notebook_with(bundle, {"double": source}))
+    (test,) = [test for test in verdict.tests if test.grade_id == "test_double_errors"]
+    assert told in test.message
+    assert "7.25" not in test.message and "725" not in test.message
