@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from autograder.allowance import Spent, allowance
 from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
+from autograder.grade.allowance import Spent, allowance
 from autograder.grade.result import Graded
 
 from .submissions import graded, notebook_with, points

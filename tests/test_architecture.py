@@ -1,4 +1,4 @@
-"""The house as docs/architecture.md draws it: its floors, its sizes, and the doors that it names."""
+"""The house as docs/architecture.md draws it: its floors, its sizes, the doors that it names."""
 
 from __future__ import annotations
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 import pytest
 import torch
 
 from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
-from autograder.hidden_exceptions import let_through
+from autograder.grade.hidden_exceptions import let_through
 
 from .submissions import graded, notebook_with
 from .tiny import LESSON, tiny_course

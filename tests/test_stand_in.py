@@ -9,13 +9,13 @@ import pytest
 import torch
 
 from autograder.box.box import Box
+from autograder.box.leaves import leaves, with_leaves
+from autograder.box.stand_in import class_stand_in, function_stand_in
 from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
 from autograder.course.lessons import builds_on
-from autograder.course_code import CourseCode
+from autograder.grade.course_code import CourseCode
 from autograder.grade.tester import Tester
-from autograder.leaves import leaves, with_leaves
-from autograder.stand_in import class_stand_in, function_stand_in
 
 from .conftest import COURSE
 from .submissions import boxes, graded, max_points, notebook_with, points

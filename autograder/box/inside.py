@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.box.channel import Closed, receive, send
-from autograder.exceptions_explained import in_a_cell
+from autograder.lesson.exceptions import in_a_cell
 from autograder.lesson.fingerprints import raised_by_hand
 
 MOST_OUTPUT = 20_000
@@ -80,8 +80,8 @@ class Inside:
         from torch import nn
         from traitlets.config import Config
 
+        from autograder.box.stand_in import class_stand_in, function_stand_in
         from autograder.lesson.beside import MODULES
-        from autograder.stand_in import class_stand_in, function_stand_in
 
         self.stand_ins = {"class": class_stand_in, "function": function_stand_in}
         torch.set_num_threads(1)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from autograder.course.lessons import (Lesson, LessonError)
-from autograder.known_mistakes import TWO_AT_ONCE
+from autograder.lesson.known_mistakes import TWO_AT_ONCE
 
 __all__ = [
     "TWO_AT_ONCE",

@@ -18,7 +18,6 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from autograder import evidence
 from autograder.box import wire
 from autograder.course.earlier import carried_over
 from autograder.course.implementations import Implementation, misconceptions
@@ -27,7 +26,7 @@ from autograder.diagnose import plain_run
 from autograder.diagnose.diagnosis import DIAGNOSIS_SEED, Mistake, from_json, same, to_json
 from autograder.diagnose.plain_run import PlainRun, seen
 from autograder.files import write_whole
-from autograder.lesson import checks, fingerprints
+from autograder.lesson import checks, evidence, fingerprints
 from autograder.notebooks import HIDDEN
 
 #: The modules that evidence comes from; the others beside a notebook only show it.

@@ -14,8 +14,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from autograder.evidence import Evidence, Seen, evidence_of, same
-from autograder.known_mistakes import explanations
+from autograder.lesson.evidence import Evidence, Seen, evidence_of, same
+from autograder.lesson.known_mistakes import explanations
 
 __all__ = [
     "Diagnosis",

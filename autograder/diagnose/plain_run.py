@@ -20,15 +20,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from autograder import advice
 from autograder.box import wire
 from autograder.course.answers import sealed_answers
 from autograder.course.earlier import EARLIER, as_module, carried_over
 from autograder.course.lessons import Lesson, builds_on
 from autograder.diagnose.diagnosis import evidence_of
-from autograder.evidence import Evidence
-from autograder.lesson import checks, short_answers
+from autograder.lesson import advice, checks, short_answers
 from autograder.lesson.beside import MODULES
+from autograder.lesson.evidence import Evidence
 from autograder.notebooks import DEMONSTRATION, exercise_of, grade_id, is_test, tags
 
 

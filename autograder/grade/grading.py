@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from autograder.box.box import Box, BoxFailure, BoxTimeout
 from autograder.course.bundle import Bundle, TestCell
 from autograder.diagnose.diagnosis import DIAGNOSIS_SEED, Seen, diagnose
-from autograder.evidence import Evidence
 from autograder.grade.limits import Limits
 from autograder.grade.result import (
     FAILED,
@@ -27,6 +26,7 @@ from autograder.grade.result import (
 )
 from autograder.grade.submission import Cell, Missing, Submission, Unreadable, parse
 from autograder.grade.tester import Tester
+from autograder.lesson.evidence import Evidence
 
 #: What nbgrader puts where a written answer goes.
 WRITTEN_STUB = "YOUR ANSWER HERE"
@@ -185,8 +185,7 @@ def _run_test(test: TestCell, tester: Tester, notebook: _Notebook, seed: int) ->
         total = notebook.limits.notebook
         message = f"The notebook as a whole used up its {total:g} seconds before this check."
         return _lost(test, TIMEOUT, message)
-    own = "
-".join(cell.source for cell in notebook.cells)
+    own = "\n".join(cell.source for cell in notebook.cells)
     result = tester.run(test, box, seed, own)
     if box.ended:
         notebook.lost()

@@ -23,15 +23,14 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from autograder.allowance import Spent, allowance
-from autograder import advice
 from autograder.box.box import Box, BoxDied, BoxError, BoxTimeout, Reply
 from autograder.box.wire import Foreign
 from autograder.course.bundle import Bundle, TestCell
 from autograder.course.earlier import EARLIER, as_module
-from autograder.course_code import CourseCode
 from autograder.diagnose.diagnosis import Mistake, evidence_of, from_json
-from autograder.exceptions_explained import meaning
+from autograder.grade.allowance import Spent, allowance
+from autograder.grade.course_code import CourseCode
+from autograder.grade.hidden_exceptions import let_through
 from autograder.grade.result import (
     CRASHED,
     FAILED,
@@ -42,9 +41,9 @@ from autograder.grade.result import (
     TIMEOUT,
     TestResult,
 )
-from autograder.hidden_exceptions import let_through
-from autograder.lesson import checks, short_answers
+from autograder.lesson import advice, checks, short_answers
 from autograder.lesson.beside import MODULES
+from autograder.lesson.exceptions import meaning
 from autograder.lesson.failures import CheckFailed, ChecksFailed, Evidence, Part
 from autograder.text import plain
 
@@ -83,7 +82,7 @@ class Tester:
 
         Never raises for anything that the student's code does. The message of a hidden test
         holds next to nothing that the student's code could choose, so that it cannot tell what
-        the test gave it: see :mod:`autograder.hidden_exceptions`.
+        the test gave it: see :mod:`autograder.grade.hidden_exceptions`.
 
         Args:
             test: to run.

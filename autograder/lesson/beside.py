@@ -4,31 +4,29 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from autograder import (
-    advice,
-    evidence,
-    exceptions_explained,
-    known_mistakes,
-    notebook_cells,
-    repair,
-)
 from autograder.lesson import (
+    advice,
+    cells,
     checks,
+    evidence,
+    exceptions,
     failures,
     figures,
     fingerprints,
+    known_mistakes,
     progress,
     raised,
+    repair,
     short_answers,
 )
 
 #: Name beside a notebook, and the module of this package that it is a copy of.
 MODULES: dict[str, ModuleType] = {
     "lesson_advice": advice,
-    "lesson_cells": notebook_cells,
+    "lesson_cells": cells,
     "lesson_checks": checks,
     "lesson_evidence": evidence,
-    "lesson_exceptions": exceptions_explained,
+    "lesson_exceptions": exceptions,
     "lesson_failures": failures,
     "lesson_figures": figures,
     "lesson_fingerprints": fingerprints,

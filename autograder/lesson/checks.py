@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
+from autograder.lesson.cells import not_run, watch
 from autograder.lesson.failures import (
     CheckFailed,
     ChecksFailed,
@@ -30,7 +31,6 @@ from autograder.lesson.failures import (
 )
 from autograder.lesson.raised import show_exceptions_in_boxes
 from autograder.lesson.short_answers import check_answer
-from autograder.notebook_cells import not_run, watch
 
 __all__ = [
     "CheckFailed",

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from autograder.advice import advice
-from autograder.evidence import Evidence, evidence_of
-from autograder.exceptions_explained import lines_of
-from autograder.notebook_cells import exercise_of_cell, in_notebook
+from autograder.lesson.advice import advice
+from autograder.lesson.cells import exercise_of_cell, in_notebook
+from autograder.lesson.evidence import Evidence, evidence_of
+from autograder.lesson.exceptions import lines_of
 
 __all__ = [
     "CheckFailed",

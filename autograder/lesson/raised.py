@@ -11,11 +11,11 @@ import textwrap
 from types import TracebackType
 from typing import Any
 
-from autograder.advice import advice
-from autograder.evidence import evidence_of
-from autograder.exceptions_explained import lines_of
+from autograder.lesson.advice import advice
+from autograder.lesson.cells import exercise_of_cell, in_notebook, not_run
+from autograder.lesson.evidence import evidence_of
+from autograder.lesson.exceptions import lines_of
 from autograder.lesson.failures import CheckFailed, as_html, begin_cell, parts, show_box
-from autograder.notebook_cells import exercise_of_cell, in_notebook, not_run
 
 __all__ = ["show_exceptions_in_boxes"]
 

@@ -1,7 +1,7 @@
 """In the tester: the course's own version of an exercise, called by a box that stands in for it.
 
 What a box asks is not believed: it is plain data, and names one of the exercises that the tester
-lent it. The other side is :mod:`autograder.stand_in`.
+lent it. The other side is :mod:`autograder.box.stand_in`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import torch
 from torch import nn
 from torch.func import functional_call
 
-from autograder.leaves import leaves
+from autograder.box.leaves import leaves
 
 _PLAIN = (int, float, bool, str, type(None))
 

@@ -5,7 +5,7 @@ that one. Its source never enters a box: a call goes to the tester as plain data
 comes back. Gradients flow through it, as the tester also pulls them back; a class is a torch
 module whose parameters live here and travel with every call.
 
-The other side is :mod:`autograder.course_code`.
+The other side is :mod:`autograder.grade.course_code`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from autograder.leaves import leaves, with_leaves
+from autograder.box.leaves import leaves, with_leaves
 
 #: Sends a request to the tester and gives its answer: a dict with ``value`` or ``error``.
 Ask = Callable[[dict[str, Any]], dict[str, Any]]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from autograder.evidence import Evidence, Seen, same
+from autograder.lesson.evidence import Evidence, Seen, same
 from autograder.lesson.fingerprints import fingerprint
 
 __all__ = ["Explanation", "explanations", "known_mistake"]

@@ -1,4 +1,6 @@
-"""What students read of answers that others wrote: ``python -m autograder.trial_answers DIR``.
+"""What students read of answers that others wrote.
+
+Use: ``python -m autograder.authors.trial_answers DIR``.
 
 ``DIR`` holds ``LESSON/EXERCISE/NAME.py``, one answer a file; its first line may say in a comment
 what is wrong. Each answer is put into the solved lesson. In a kernel, beside what lies beside a
@@ -149,7 +151,7 @@ def when_graded(lesson: Lesson, found: list[Read], folder: Path) -> None:
 
 
 def main() -> None:
-    """``python -m autograder.trial_answers DIR [LESSON...]``"""
+    """``python -m autograder.authors.trial_answers DIR [LESSON...]``"""
     parser = argparse.ArgumentParser(description="Print what students read of others' answers.")
     parser.add_argument("folder", type=Path, help="holds LESSON/EXERCISE/NAME.py")
     parser.add_argument("lesson", nargs="*", help="such as 02; all when none is given")

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from autograder.evidence import Evidence
-from autograder.known_mistakes import known_mistake
-from autograder.notebook_cells import (
+from autograder.lesson.cells import (
     namespace,
     not_run,
     not_yet_right,
@@ -17,7 +15,9 @@ from autograder.notebook_cells import (
     source_of,
     source_of_cell,
 )
-from autograder.repair import in_this_notebook
+from autograder.lesson.evidence import Evidence
+from autograder.lesson.known_mistakes import known_mistake
+from autograder.lesson.repair import in_this_notebook
 
 __all__ = ["advice", "look_up"]
 

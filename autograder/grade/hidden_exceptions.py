@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-from autograder.exceptions_explained import meaning
+from autograder.lesson.exceptions import meaning
 
 #: Lengths of axes are small; a larger number is no length that a test uses.
 MOST_LENGTH = 64
