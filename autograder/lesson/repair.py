@@ -15,22 +15,33 @@ from __future__ import annotations
 import ast
 import builtins
 import contextlib
-import io
+import os
 import re
+import select
+import signal
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-import numpy as np
-import torch
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
 
 __all__ = ["in_this_notebook", "nearest_repair"]
 
 #: Seconds of looking on after a first repair was found: is there another, elsewhere?
 LOOK_ON = 0.35
+#: Seconds that repairs in a notebook may take, and the copy of its process to end.
+SECONDS = 1.0
+GRACE = 0.2
+#: Bytes of memory that a changed program may take more than the notebook, and of a sentence.
+MORE_MEMORY = 1 << 29
+MOST_SAID = 4000
 #: Longer answers are not tried.
 MOST_CHARACTERS = 6000
 #: Code that does more than compute is not run again.
@@ -192,15 +203,15 @@ def _number(value: float) -> ast.expr:
 
 def _axes(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> _Changes:
     value = _integer(node)
-    if (
-        isinstance(parent, ast.keyword) and parent.arg in ("axis", "dim") and value is not None
-    ) or (isinstance(parent, ast.Call) and value is not None and _called(parent) in _TAKES_AXES):
+    if value is None:
+        return
+    named = isinstance(parent, ast.keyword) and parent.arg in ("axis", "dim")
+    if named or (isinstance(parent, ast.Call) and _called(parent) in _TAKES_AXES):
         yield from ((AXIS, _number(one)) for one in _AXES if one != value)
     elif (
         isinstance(parent, ast.Subscript)
         and isinstance(parent.value, ast.Attribute)
         and parent.value.attr == "shape"
-        and value is not None
         and node is parent.slice
     ):
         yield from ((SHAPE, _number(one)) for one in _AXES if one != value)
@@ -399,69 +410,86 @@ class _TimeIsUp(BaseException):
 
 
 def in_this_notebook(
-    answer: str,
-    check: str,
-    namespace: dict[str, Any],
-    begin_cell: Callable[[], None],
-    seconds: float = 1.0,
+    answer: str, check: str, namespace: dict[str, Any], begin_cell: Callable[[], None]
 ) -> str:
-    """:func:`nearest_repair` of an answer whose visible check failed; runs here.
+    """:func:`nearest_repair` of an answer whose visible check failed.
+
+    Tried in a copy of this process, which nothing leaves but the sentence: a changed program may
+    not end, or take all memory. Where there is no cheap copy (outside Linux) nothing is tried.
 
     Args:
         answer: its source.
         check: source of the cell of its visible check.
         namespace: the notebook's; it stays as it is.
         begin_cell: forgets the named checks of the cell before.
-        seconds: that it may take.
     """
-    end = time.monotonic() + seconds
+    if sys.platform != "linux":
+        return ""
     try:
         test = compile(check, "<repaired check>", "exec")
     except (SyntaxError, ValueError):
         return ""
+    read, write = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of threads, which do not go over and are not needed
+        child = os.fork()
+    if not child:
+        try:
+            _limit_memory()
+            said = nearest_repair(answer, _tried(test, namespace, begin_cell), SECONDS)
+            os.write(write, said.encode()[:MOST_SAID])
+        finally:
+            os._exit(0)
+    os.close(write)
+    try:
+        ready, _, _ = select.select([read], [], [], SECONDS + GRACE)
+        return os.read(read, MOST_SAID).decode("utf-8", "replace") if ready else ""
+    finally:
+        os.close(read)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def _limit_memory() -> None:
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    found = re.search(r"VmData:\s*(\d+) kB", status)
+    most = (int(found[1]) << 10 if found else 0) + MORE_MEMORY
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+
+
+def _tried(
+    test: CodeType, namespace: dict[str, Any], begin_cell: Callable[[], None]
+) -> Callable[[ast.Module], bool]:
+    nowhere = open(os.devnull, "w")  # noqa: SIM115 (the process ends with it)
+    sys.stdout = sys.stderr = nowhere
+    warnings.simplefilter("ignore")
 
     def passes(tree: ast.Module) -> bool:
         beside = dict(namespace)
         begin_cell()
         try:
             code = compile(tree, "<repaired>", "exec")
-            with _until(end):
+            with _until(time.monotonic() + SECONDS / 4):
                 exec(code, beside)
                 exec(test, beside)
         except (Exception, _TimeIsUp):
             return False
         return True
 
-    numpy_state, torch_state = np.random.get_state(), torch.get_rng_state()
-    try:
-        with (
-            contextlib.redirect_stdout(io.StringIO()),
-            contextlib.redirect_stderr(io.StringIO()),
-            warnings.catch_warnings(),
-        ):
-            warnings.simplefilter("ignore")
-            return nearest_repair(answer, passes, seconds)
-    finally:
-        begin_cell()
-        np.random.set_state(numpy_state)
-        torch.set_rng_state(torch_state)
+    return passes
 
 
 @contextlib.contextmanager
 def _until(end: float) -> Iterator[None]:
     """Stop code of a repair that is still running then: a change can make a loop endless."""
 
-    def in_repair(code: CodeType) -> bool:
-        return code.co_filename.startswith("<repaired")
-
     def trace(frame: FrameType, event: str, _: Any) -> Any:
         if time.monotonic() > end:
             raise _TimeIsUp
-        return trace if in_repair(frame.f_code) else None
+        return trace if frame.f_code.co_filename.startswith("<repaired") else None
 
-    before = sys.gettrace()
     sys.settrace(trace)
     try:
         yield
     finally:
-        sys.settrace(before)
+        sys.settrace(None)
