@@ -8,6 +8,7 @@ themselves where they are few).
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import traceback
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-__all__ = ["agree", "fingerprint", "raised_by_hand"]
+__all__ = ["agree", "fingerprint", "raised_by_hand", "rounded"]
 
 #: Values with at most this many numbers are kept as they are.
 FEW = 6
@@ -25,9 +26,16 @@ SUMS = 4
 MOST_ITEMS = 32
 DEEPEST = 4
 
-#: Two values this close, relative to their size, are the same result: rounding differs with
-#: the order of the operations.
-LEAST_TOLERANCE = {8: 1e-9, 4: 2e-5, 2: 1e-2}
+#: Two values this close, relative to their size, are the same result: rounding differs with the
+#: order of the operations, and that with the processor. A result in double precision may have
+#: come through single precision on its way, as torch's initial weights do: hence not 1e-15.
+LEAST_TOLERANCE = {8: 1e-6, 4: 2e-5, 2: 1e-2}
+
+#: Decimals that are kept behind the first digit of a result's size. No more than the tolerance
+#: compares: what rounding can move is for the most part not in a fingerprint at all.
+DECIMALS = {8: 8, 4: 5, 2: 3}
+#: Numbers are not looked at closer than results of the size 10 to this.
+SMALLEST_EXPONENT = -1
 
 
 def fingerprint(value: Any, depth: int = 0) -> Any:
@@ -107,14 +115,26 @@ def _of_numbers(value: Any) -> Any:
     if not finite.all():
         # Where a value is not finite, and how, is part of it.
         holes = np.where(finite, 0.0, np.where(np.isnan(flat), 1.0, np.where(flat > 0, 2.0, 3.0)))
-        found["holes"] = [_rounded(one) for one in _sums(holes)]
+        found["holes"] = _sums(holes)
         flat = np.where(finite, flat, 0.0)
+    if array.dtype.kind == "f" and _precision(found) == 8 and _came_from_single(flat):
+        found["single"] = True
     if flat.size <= FEW:
-        found["values"] = [_rounded(one) for one in flat]
+        found["values"] = flat.tolist()
     else:
-        found["sums"] = [_rounded(one) for one in _sums(flat)]
-        found["size"] = _rounded(float(np.sqrt(np.mean(flat**2))))
-    return found
+        found["sums"] = _sums(flat)
+        found["size"] = float(np.sqrt(np.mean(flat**2)))
+    return rounded(found)
+
+
+def _came_from_single(flat: np.ndarray) -> bool:
+    """Whether doubles are all numbers of single precision, and not just short ones such as 0.5.
+
+    That shows a computation in single precision exactly, whatever its rounding was.
+    """
+    with np.errstate(over="ignore"):
+        short = np.array_equal(flat, flat.astype(np.float16))
+        return not short and bool(np.array_equal(flat, flat.astype(np.float32)))
 
 
 def _sums(flat: np.ndarray) -> list[float]:
@@ -124,8 +144,34 @@ def _sums(flat: np.ndarray) -> list[float]:
     return [float(flat @ np.cos(np.sqrt(k + 2.0) * place) / scale) for k in range(SUMS)]
 
 
-def _rounded(number: float) -> float:
-    return float(f"{number:.12g}") + 0.0  # no negative zero
+def rounded(found: Any) -> Any:
+    """A fingerprint with the decimals that count in results of its size and precision."""
+    if isinstance(found, list):
+        return [rounded(one) for one in found]
+    if not isinstance(found, dict):
+        return found
+    if "shape" not in found:
+        return {key: rounded(value) for key, value in found.items()}
+    precision, made = _precision(found), dict(found)
+    if "holes" in found:
+        made["holes"] = [_rounded(one, 1.0, 8) for one in found["holes"]]
+    if "values" in found:
+        largest = min(1.0, max((abs(one) for one in found["values"]), default=0.0))
+        made["values"] = [
+            _rounded(one, max(abs(one), largest), precision) for one in found["values"]
+        ]
+    if "sums" in found:
+        made["sums"] = [_rounded(one, found["size"], precision) for one in found["sums"]]
+        made["size"] = _rounded(found["size"], found["size"], precision)
+    return made
+
+
+def _rounded(number: float, size: float, precision: int) -> float:
+    if not math.isfinite(number) or not math.isfinite(size):
+        return number
+    exponent = math.floor(math.log10(size)) if size > 0 else SMALLEST_EXPONENT
+    decimals = DECIMALS[precision] - max(exponent, SMALLEST_EXPONENT)
+    return round(float(number), decimals) + 0.0  # no negative zero
 
 
 def agree(one: Any, other: Any, tolerance: float = 0.0) -> bool:
@@ -149,25 +195,32 @@ def agree(one: Any, other: Any, tolerance: float = 0.0) -> bool:
 
 
 def _same_numbers(one: dict[str, Any], other: dict[str, Any], tolerance: float) -> bool:
-    if any(one.get(key) != other.get(key) for key in ("shape", "dtype")):
+    if any(one.get(key) != other.get(key) for key in ("shape", "dtype", "single")):
         return False
     if one.keys() != other.keys():
         return False
-    least = LEAST_TOLERANCE[_bytes_of(one.get("dtype", "float64"))]
+    precision = _precision(one)
+    least = LEAST_TOLERANCE[precision]
     tolerance = max(tolerance, least)
+    quantum = 10.0 ** (SMALLEST_EXPONENT - DECIMALS[precision])
     if "holes" in one and not np.allclose(one["holes"], other["holes"], rtol=0, atol=1e-6):
         return False
     if "values" in one:
-        return bool(np.allclose(one["values"], other["values"], rtol=tolerance, atol=least))
+        largest = max((abs(value) for value in one["values"] + other["values"]), default=0.0)
+        near = max(least * min(1.0, largest), 2 * quantum)
+        return bool(np.allclose(one["values"], other["values"], rtol=tolerance, atol=near))
     if "sums" in one:
         size = max(one["size"], other["size"])
-        if abs(one["size"] - other["size"]) > tolerance * size:
+        if abs(one["size"] - other["size"]) > tolerance * size + 2 * quantum:
             return False
-        return bool(np.allclose(one["sums"], other["sums"], rtol=0, atol=4 * tolerance * size))
+        near = 4 * tolerance * size + 2 * quantum
+        return bool(np.allclose(one["sums"], other["sums"], rtol=0, atol=near))
     return True
 
 
-def _bytes_of(dtype: str) -> int:
+def _precision(found: dict[str, Any]) -> int:
+    """Bytes of the numbers that a result was computed in."""
+    dtype = found.get("dtype", "float64")
     if dtype.endswith("16"):
         return 2
-    return 4 if dtype.endswith("32") else 8
+    return 4 if dtype.endswith("32") or "single" in found else 8
