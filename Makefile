@@ -16,10 +16,10 @@ NO_SKIPS ?=
 SOLUTIONS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test bench mutants lab course site screenshots clean
+.PHONY: help setup demo test test-long bench mutants lab course site screenshots clean
 
 help: ## list these commands
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
 
 setup: $(READY) ## make the virtual environment in .venv
 
@@ -62,8 +62,17 @@ test: $(READY) ## run every check
 	  $(if $(NO_SKIPS),--no-skips) solutions
 	@echo "== 4 of 4: the tests, and the tests of the tests"
 	@$(BIN)/python -m autograder.diagnose.catalogue > $(VENV)/.mistakes # what the tests compare with, once
-	$(BIN)/pytest -n $(TESTERS) --dist worksteal --durations 10 -r s \
+	$(BIN)/pytest -n $(TESTERS) --dist worksteal --durations 10 -r s -m 'not long' \
 	  $(if $(NO_SKIPS),--no-skips) tests
+
+test-long: $(READY) ## run the tests that take too long for every change
+	@$(BIN)/python -m autograder.diagnose.catalogue > $(VENV)/.mistakes
+	$(BIN)/pytest -n $(TESTERS) --dist worksteal --durations 10 -r s -m long tests
+	@echo "== Every misconception in a box of its own"
+	AUTOGRADER_TEST_EIGHTH=all $(BIN)/pytest -n $(TESTERS) --dist worksteal -r s \
+	  -k test_every_misconception tests/test_the_tests.py
+	@echo "== Diagnoses on the inputs of five seeds"
+	$(BIN)/python -m autograder.authors.mutants
 
 bench: $(READY) ## measure what grading costs, against nbgrader autograde
 	$(BIN)/python -m bench.against_nbgrader

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from hypothesis import settings
@@ -17,6 +21,31 @@ settings.load_profile("patient")
 
 ROOT = Path(__file__).resolve().parent.parent
 COURSE = Course.load(ROOT)
+
+#: Which eighth of what is too much for every day runs: a number from 0 to 7, or "all".
+EIGHTH = "AUTOGRADER_TEST_EIGHTH"
+
+Case = TypeVar("Case")
+
+
+def pytest_configure() -> None:
+    """Choose the day's eighth, before processes of pytest-xdist start and inherit it."""
+    os.environ.setdefault(EIGHTH, str(datetime.now(UTC).toordinal() % 8))
+
+
+def pytest_report_header() -> str:
+    chosen = os.environ[EIGHTH]
+    return f"misconceptions in boxes: eighth {chosen} (again with {EIGHTH}={chosen}; all: =all)"
+
+
+def in_this_eighth(cases: Sequence[Case]) -> list[Case]:
+    """Every eighth case, others on each of eight days in a row; all if all are asked for."""
+    chosen = os.environ[EIGHTH]
+    if chosen == "all":
+        return list(cases)
+    if chosen not in set("01234567"):
+        raise pytest.UsageError(f"{EIGHTH} is {chosen!r}; give a number from 0 to 7, or all")
+    return list(cases[int(chosen) :: 8])
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ import pytest
 from autograder.build.build import build, without_outputs
 from autograder.course.implementations import TWO_AT_ONCE, alternatives, misconceptions
 from autograder.course.lessons import Lesson
-from autograder.course.release import MANIFEST_FILE, read_manifest, release_in
+from autograder.course.release import read_manifest, release_in
 from autograder.diagnose.diagnosis import DIAGNOSIS_SEED
 from autograder.diagnose.plain_run import PlainRun, seen
 from autograder.lesson.beside import MODULES
@@ -56,36 +56,7 @@ def test_generated_files_match_their_source(built: Path, top: str) -> None:
     assert list(files(ROOT / top)) == list(files(built / top)), "run `make course`"
     for name in files(built / top):
         kept, made = ((folder / top / name).read_bytes() for folder in (ROOT, built))
-        if name.name == MISTAKES_FILE:  # numbers: another processor rounds otherwise
-            same = same_mistakes(json.loads(kept), json.loads(made))
-        elif name.name == MANIFEST_FILE:  # and so their digests differ
-            same = without_mistakes(kept) == without_mistakes(made)
-        else:
-            same = kept == made
-        assert same, f"{top}/{name} differs from its source; run `make course`"
-
-
-def same_mistakes(kept: dict[str, Any], made: dict[str, Any]) -> bool:
-    """Made of the same files, and the same results, but for a few that rounding decides."""
-    if kept.pop("made_from") != made.pop("made_from"):
-        return False
-    entries = [(check, entry) for check in kept for entry in kept[check]]
-    same = [
-        any(
-            entry["sentence"] == other["sentence"] and agree(entry["got"], other["got"])
-            for other in made.get(check, [])
-        )
-        for check, entry in entries
-    ]
-    return sum(same) >= 0.95 * len(entries) > 0
-
-
-def without_mistakes(manifest: bytes) -> Any:
-    tree = json.loads(manifest)
-    tree["files"] = {
-        name: digest for name, digest in tree["files"].items() if not name.endswith(MISTAKES_FILE)
-    }
-    return tree
+        assert kept == made, f"{top}/{name} differs from its source; run `make course`"
 
 
 def test_the_manifest_is_that_of_the_released_files() -> None:

@@ -99,6 +99,24 @@ def test_rounding_leaves_a_fingerprint_as_it_is(size: int, seed: int, dtype: str
 
 
 @given(st.integers(1, 40), st.integers(0, 2**32 - 1))
+def test_single_precision_inside_is_known_whatever_its_rounding(size: int, seed: int) -> None:
+    x = np.random.default_rng(seed).normal(size=size)
+    inside = x.astype(np.float32).astype(np.float64)
+    rounded_otherwise = np.nextafter(x.astype(np.float32), np.float32(9)).astype(np.float64)
+    assert agree(fingerprint(inside), fingerprint(rounded_otherwise))
+    # What is as near to it in double precision is another mistake.
+    assert not agree(fingerprint(inside), fingerprint(x * (1 + 3e-8)))
+    assert not agree(fingerprint(float(inside[0])), fingerprint(float(x[0]) * (1 + 3e-8)))
+
+
+@given(st.integers(1, 40), st.integers(0, 2**32 - 1), st.sampled_from(["float64", "float32"]))
+def test_noise_is_written_as_zero(size: int, seed: int, dtype: str) -> None:
+    noise = np.random.default_rng(seed).normal(size=size) * np.finfo(dtype).eps / 10
+    found, nothing = fingerprint(noise.astype(dtype)), fingerprint(np.zeros(size, dtype))
+    assert found | {"single": 1} == nothing | {"single": 1}
+
+
+@given(st.integers(1, 40), st.integers(0, 2**32 - 1))
 def test_another_value_has_another_fingerprint(size: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     x = rng.normal(size=size)

@@ -102,10 +102,11 @@ def test_a_damaged_kept_verdict_is_made_again(
     assert everything(folder) == expected
 
 
+@pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.long)])
 def test_killed_at_any_moment_and_run_again(
-    undisturbed: tuple[ClassFolder, dict[str, Any]],
+    undisturbed: tuple[ClassFolder, dict[str, Any]], kills: int
 ) -> None:
-    """Twenty times kill -9 at a random moment; then one run to the end."""
+    """Some times kill -9 at a random moment; then one run to the end."""
     folder, expected = undisturbed
     command = [sys.executable, "-m", "autograder.cli.main", "grade", str(folder.root)]
     command += ["--workers", "1", "--sandbox", boxes().tier]
@@ -117,7 +118,7 @@ def test_killed_at_any_moment_and_run_again(
         path.unlink()
     mark = f"KILLED_AT_ANY_MOMENT={time.time_ns()}"
     environment = {**os.environ, **dict([mark.split("=")])}
-    for moment in range(20):
+    for moment in range(kills):
         process = subprocess.Popen(
             [*command, *(["--again"] if moment % 3 == 0 else [])],
             env=environment,

@@ -46,7 +46,7 @@ def _of_seed(run: PlainRun, seed: int) -> Iterator[str]:
             if error:
                 yield f"seed {seed}: alternative {one.name} fails {cell}: {told(error)}"
     for one in misconceptions(lesson):
-        errors = run.errors({one.exercise: one.source}, seed)
+        errors = run.errors({one.exercise: one.source}, seed, run.tests_that_see(one.exercise))
         failed = {exercise_of(cell, run.names) for cell, error in errors.items() if error}
         if one.exercise not in failed:
             yield f"seed {seed}: misconception {one.name} is accepted"

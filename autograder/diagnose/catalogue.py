@@ -10,10 +10,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,6 +28,8 @@ from autograder.diagnose.diagnosis import DIAGNOSIS_SEED, Mistake, from_json, sa
 from autograder.diagnose.plain_run import PlainRun, seen
 from autograder.files import write_whole
 from autograder.lesson import checks, evidence, fingerprints
+from autograder.lesson.fingerprints import agree, rounded
+from autograder.lesson.known_mistakes import MISTAKES_FILE
 from autograder.notebooks import HIDDEN
 
 #: The modules that evidence comes from; the others beside a notebook only show it.
@@ -91,24 +94,69 @@ def mistake_of(run: PlainRun, one: Implementation, seed: int, *, as_graded: bool
 @cache
 def released_mistakes(lesson: Lesson) -> str:
     """The text of ``lesson_mistakes.json``: of each exercise's mistakes, a sentence and what the
-    visible checks see of it.
+    visible checks see of it."""
+    return as_released(lesson, _kept(lesson, as_graded=False), _committed(lesson))
 
-    Under ``made_from`` it says of which files it was made. The results themselves differ on
-    another processor where rounding decides what a wrong implementation returns.
+
+def as_released(lesson: Lesson, found: Sequence[Mistake], committed: Mapping[str, Any]) -> str:
+    """What is released of a lesson's mistakes, the same text on every machine.
+
+    Rounding differs between processors, and no way to write a number down is safe from that:
+    wherever it is cut off, some result lies on the edge. So the file in ``course/`` is the
+    reference. Of a result that agrees with what stands there, what stands there is kept; only
+    another result is written anew. Without that file two processors may differ in last digits,
+    with which a student's results agree all the same.
+
+    Under ``made_from`` it says of which files it was made.
+
+    Args:
+        lesson: with its visible checks.
+        found: the mistakes on the inputs of the student's notebook.
+        committed: what ``course/`` holds; empty to begin from nothing.
     """
     visible = {name for name, cell in lesson.tests.items() if not HIDDEN.search(cell.source)}
-    tree: dict[str, list[dict[str, object]]] = {}
-    for one in _kept(lesson, as_graded=False):
+    before = _by_sentence(committed)
+    tree: dict[str, list[dict[str, Any]]] = {}
+    for one in found:
+        known = before.get((one.exercise, one.sentence), [])
         seen_by = {
-            name: [[e.check, e.got, e.tolerance] for e in found]
-            for name, found in one.seen.items()
-            if name in visible and found
+            name: _as_committed([[e.check, e.got, e.tolerance] for e in seen], name, known)
+            for name, seen in one.seen.items()
+            if name in visible and seen
         }
         if seen_by:
-            entry: dict[str, object] = {"sentence": one.sentence, "seen": seen_by}
+            entry = {"sentence": one.sentence, "seen": seen_by}
             tree.setdefault(one.exercise, []).append(entry)
     made = {"made_from": _digest(lesson), "mistakes": tree}
     return json.dumps(made, ensure_ascii=False, indent=0, sort_keys=True) + "\n"
+
+
+def _committed(lesson: Lesson) -> dict[str, Any]:
+    path = lesson.path.parent.parent / "course" / lesson.folder / MISTAKES_FILE
+    try:
+        tree = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return tree if isinstance(tree, dict) else {}
+
+
+def _by_sentence(committed: Mapping[str, Any]) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """What checks saw of the committed mistakes, by exercise and sentence."""
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    with contextlib.suppress(KeyError, TypeError, AttributeError):  # damaged: made anew
+        for exercise, entries in committed.get("mistakes", {}).items():
+            for entry in entries:
+                found.setdefault((exercise, entry["sentence"]), []).append(entry["seen"])
+    return found
+
+
+def _as_committed(made: list[Any], test: str, known: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """What a test saw as it stands in the committed file, or as it is where it is not there."""
+    for before in known:
+        there = before.get(test)
+        if rounded(there) == there and agree(made, there):
+            return list(there or ())
+    return made
 
 
 def keep(lesson: Lesson) -> None:

@@ -6,6 +6,7 @@ No box and no sandbox: for the course's own implementations, which are trusted. 
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import io
 import linecache
@@ -67,6 +68,23 @@ class PlainRun:
     def tests_of(self, exercises: set[str]) -> list[str]:
         """The test cells of some exercises, in order."""
         return [name for name in self.lesson.tests if exercise_of(name, self.names) in exercises]
+
+    def tests_that_see(self, exercise: str) -> list[str]:
+        """The test cells whose result can depend on ``exercise``, in order.
+
+        A cell of another exercise that neither names this one nor an exercise that builds on
+        it runs the same code whatever this one is.
+        """
+        reached = {exercise} | self.dependents(exercise)
+        return [
+            name
+            for name, cell in self.lesson.tests.items()
+            if exercise_of(name, self.names) in reached
+            or any(
+                isinstance(node, ast.Name) and node.id in reached
+                for node in ast.walk(ast.parse(cell.source))
+            )
+        ]
 
     def dependents(self, exercise: str) -> set[str]:
         """The exercises whose solution builds on ``exercise``."""
