@@ -9,11 +9,11 @@ from pathlib import Path
 from types import ModuleType
 
 from autograder.course.answers import sealed_answers
-from autograder.lesson.beside import MODULES
 from autograder.course.earlier import EARLIER, carried_over
 from autograder.course.lessons import Lesson
-from autograder.lesson.known_mistakes import MISTAKES_FILE
 from autograder.diagnose.catalogue import released_mistakes
+from autograder.lesson.beside import MODULES
+from autograder.lesson.known_mistakes import MISTAKES_FILE
 from autograder.lesson.short_answers import ANSWERS_FILE
 
 

@@ -2,7 +2,7 @@
 
 jupytext reads the sources, nbgrader's ``generate_assignment`` and ``generate_solution``
 write the two versions. A build is deterministic but for the outputs of solved notebooks,
-and a solved notebook is run again only when its cells changed.
+and a solved notebook is run again only when what runs in its cells changed.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import ClearSolutions, Execute
 from traitlets.config import Config
 
-from autograder.build.beside import companions, write_companions
-from autograder.course.lessons import (CATALOGUE_FILE, Course, Lesson)
-from autograder.diagnose.diagnosis import to_json
-from autograder.errors import WrongUse
 from autograder.build.alembic import put_alembic_on_path
-from autograder.diagnose.catalogue import catalogue
+from autograder.build.beside import companions, write_companions
+from autograder.build.kept_outputs import take_outputs
 from autograder.build.own_work import keep_own_work
-from autograder.course.release import record_release
 from autograder.build.start_page import write_start_page
 from autograder.build.stubs import ClearSolutionsAndAnswers
+from autograder.course.lessons import CATALOGUE_FILE, Course, Lesson
+from autograder.course.release import record_release
+from autograder.diagnose.catalogue import catalogue
+from autograder.diagnose.diagnosis import to_json
+from autograder.errors import WrongUse
 
 Say = Callable[[str], None]
 
@@ -153,8 +154,11 @@ def build(course: Course, into: Path, say: Say = print, only: str | None = None)
                 for name in companions(lesson):
                     shutil.copy(plain / name, kept / name)
                 continue
-            say(f"{lesson.folder}: solved version, running it (a minute)")
-            _generate_solution(config, lesson.folder, execute=True)
+            if _outputs_still_hold(lesson, plain, kept):
+                say(f"{lesson.folder}: solved version, with the outputs that it had")
+            else:
+                say(f"{lesson.folder}: solved version, running it (a minute)")
+                _generate_solution(config, lesson.folder, execute=True)
             _tidy_outputs(plain / f"{lesson.notebook_name}.ipynb")
             shutil.rmtree(kept, ignore_errors=True)
             shutil.copytree(plain, kept)
@@ -181,6 +185,18 @@ def _same_cells(lesson: Lesson, one: Path, other: Path) -> bool:
         return False
     pair = [without_outputs(nbformat.read(folder / name, as_version=4)) for folder in (one, other)]
     return bool(pair[0].cells == pair[1].cells)
+
+
+def _outputs_still_hold(lesson: Lesson, plain: Path, kept: Path) -> bool:
+    """Whether only texts changed; the notebook in ``plain`` then has the outputs of ``kept``."""
+    name = f"{lesson.notebook_name}.ipynb"
+    if not (kept / name).exists():
+        return False
+    new, solved = (nbformat.read(folder / name, as_version=4) for folder in (plain, kept))
+    if not take_outputs(new, solved):
+        return False
+    nbformat.write(new, plain / name)
+    return True
 
 
 def _tidy_outputs(path: Path) -> None:

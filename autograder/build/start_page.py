@@ -12,9 +12,9 @@ from pathlib import Path
 
 import nbformat
 
+from autograder.files import write_whole
 from autograder.lesson import course_progress
 from autograder.lesson.course_progress import as_table, lesson_notebooks, progress_of
-from autograder.files import write_whole
 
 #: The page, and the module that its cell imports.
 START_FILE = "start.ipynb"
@@ -33,9 +33,7 @@ _MORE = """\
 run when your work is graded.
 """
 
-_GENERATED = (
-    "# Generated from autograder/lesson/course_progress.py by `autograder build`. Do not edit this copy.\n"
-)
+_GENERATED = "# Generated from autograder/lesson/course_progress.py by `autograder build`. Do not edit this copy.\n"
 
 _CODE = "from course_progress import show_progress\n\nshow_progress()"
 

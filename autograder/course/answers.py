@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from autograder.course.lessons import Lesson
 from autograder.course.implementations import choices
+from autograder.course.lessons import Lesson
 from autograder.lesson.short_answers import seal_reply
 
 

@@ -13,9 +13,20 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.course.lessons import (CATALOGUE_FILE, builds_on)
-from autograder.notebooks import (DEMONSTRATION, HIDDEN, SETUP, exercise_of, grade_id, is_answer, is_test, is_written, nbgrader_metadata, tags)
+from autograder.course.lessons import CATALOGUE_FILE, builds_on
 from autograder.errors import WrongUse
+from autograder.notebooks import (
+    DEMONSTRATION,
+    HIDDEN,
+    SETUP,
+    exercise_of,
+    grade_id,
+    is_answer,
+    is_test,
+    is_written,
+    nbgrader_metadata,
+    tags,
+)
 
 
 class BundleError(WrongUse):

@@ -14,8 +14,8 @@ import re
 import textwrap
 from types import ModuleType
 
-from autograder.course.lessons import (Lesson, LessonError)
-from autograder.notebooks import (SETUP, tags)
+from autograder.course.lessons import Lesson, LessonError
+from autograder.notebooks import SETUP, tags
 
 #: The module's name beside a notebook.
 EARLIER = "earlier_lessons"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from autograder.course.lessons import (Lesson, LessonError)
+from autograder.course.lessons import Lesson, LessonError
 from autograder.lesson.known_mistakes import TWO_AT_ONCE
 
 __all__ = [

@@ -14,17 +14,21 @@ import tomllib
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import jupytext
 import nbformat
 from nbformat import NotebookNode
 
 from autograder.errors import WrongUse
-from autograder.notebooks import (SETUP, exercise_of, grade_id, is_answer, is_test, nbgrader_metadata, tags)
-
-
-
+from autograder.notebooks import (
+    SETUP,
+    exercise_of,
+    grade_id,
+    is_answer,
+    is_test,
+    nbgrader_metadata,
+    tags,
+)
 
 #: What a class's source folder holds for the grader alone: the evidence of known mistakes.
 CATALOGUE_FILE = "mistakes.json"
@@ -37,20 +41,6 @@ _REGIONS = {
 
 class LessonError(WrongUse):
     """A lesson's source cannot be used; the message names the file and what to do."""
-
-
-
-
-
-
-
-
-
-
-
-
-
-
 
 
 def builds_on(exercises: dict[str, str], name: str) -> set[str]:

@@ -1,0 +1,84 @@
+"""A solved notebook is run again where running it could print something else."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+from nbformat import NotebookNode, v4
+
+from autograder.build.kept_outputs import take_outputs
+
+TEST = (
+    "x = check_rng().normal(size=3)\n"
+    'assert_close(double(x), x + x, "Is it twice x?", rtol=1e-6)\n'
+    'with assert_raises(ValueError, "Nothing negative."):\n    double(-x)\n'
+    'checks_passed("double")\n'
+)
+
+
+def notebook() -> NotebookNode:
+    test = {"nbgrader": {"grade": True, "solution": False, "task": False, "grade_id": "test_x"}}
+    return v4.new_notebook(
+        cells=[
+            v4.new_markdown_cell("Twice."),
+            v4.new_code_cell("print(2)"),
+            v4.new_code_cell(TEST, metadata=test),
+        ]
+    )
+
+
+def solved() -> NotebookNode:
+    made = copy.deepcopy(notebook())
+    for number, cell in enumerate(made.cells[1:], start=1):
+        cell["outputs"] = [v4.new_output("stream", text=f"output {number}\n")]
+        cell["execution_count"] = number
+    return made
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("Twice.", "Two times."),
+        ("Is it twice x?", "Is it x + x?"),
+        ("Nothing negative.", "Refuse a negative x."),
+        ("double(-x)\n", "double(-x)  # no number of things\n"),
+    ],
+)
+def test_what_only_a_failing_check_says_may_change(before: str, after: str) -> None:
+    new = notebook()
+    for cell in new.cells:
+        cell.source = cell.source.replace(before, after)
+    assert take_outputs(new, solved())
+    assert [cell.outputs[0].text for cell in new.cells[1:]] == ["output 1\n", "output 2\n"]
+    assert [cell.execution_count for cell in new.cells[1:]] == [1, 2]
+    assert any(after in cell.source for cell in new.cells)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("print(2)", "print(3)"),
+        ("print(2)", "print(2)  # shown where it raises"),
+        ("rtol=1e-6", "rtol=1e-5"),
+        ("x + x", "2 * x"),
+        ("assert_raises(ValueError", "assert_raises(TypeError"),
+        ('checks_passed("double")', 'checks_passed("doubled")'),
+    ],
+)
+def test_what_runs_may_not(before: str, after: str) -> None:
+    new = notebook()
+    for cell in new.cells:
+        cell.source = cell.source.replace(before, after)
+    untouched = copy.deepcopy(new)
+    assert not take_outputs(new, solved())
+    assert new == untouched
+
+
+def test_a_new_cell_is_run() -> None:
+    new = notebook()
+    new.cells.append(v4.new_code_cell("print(4)"))
+    assert not take_outputs(new, solved())
+    new = notebook()
+    new.cells[1].metadata["tags"] = ["nbval-ignore-output"]
+    assert not take_outputs(new, solved())
