@@ -741,7 +741,9 @@ W_h = rng.normal(size=(d_h, d_h))
 W_h = W_h / np.abs(np.linalg.eigvals(W_h)).max()  # spectral radius 1
 influence = {r: position_influence(X, W_x, r * W_h) for r in (0.5, 0.9, 1.1, 2.0)}
 for radius, values in influence.items():
-    print(f"radius {radius}: first position / last position = {values[0] / values[-1]:.1e}")
+    first = values[0] / values[-1]  # of the last position's influence
+    told = f"= {first:.1e}" if first > 1e-9 else "is below 1e-9"
+    print(f"radius {radius}: first position / last position {told}")
 
 # %% tags=["demonstration"]
 ratio = {radius: values[0] / values[-1] for radius, values in influence.items()}

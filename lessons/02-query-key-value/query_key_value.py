@@ -910,7 +910,7 @@ french_words = list(french.values())
 french_values = np.eye(len(french_words))  # (n, d_v): row i is the French word i
 value, weights = soft_lookup(word_queries, word_keys, french_values)  # -> (4, d_v), (4, n)
 for name, mixture in zip(queries, value):
-    order = np.argsort(-mixture)[:3]
+    order = np.argsort(-mixture.round(9), kind="stable")[:3]  # of equal ones the first
     terms = [f"{mixture[i]:.2f} {french_words[i]}" for i in order]
     print(f"{name:>8} ->", " + ".join(terms), "+ ...")
 assert np.allclose(value, weights), "with one-hot values the answer *is* the weights"
@@ -1005,7 +1005,8 @@ for name, result in (("hard", hard_value), ("soft", soft_value[0])):
 # softly. It starts at zero: it asks for nothing. We want the answer "chat". Nobody says that the
 # query should be an animal or cat-like.
 
-# %% tags=["demonstration"]
+# %% tags=["demonstration", "nbval-ignore-output"]
+# The numbers depend on training, so they are not compared when the notebook is re-run.
 for step in range(300):
     answer = F.scaled_dot_product_attention(query, torch_keys, torch_values, scale=1.0)[0]
     loss = -answer[french_words.index("chat")].log()  # small when the answer is mostly "chat"
