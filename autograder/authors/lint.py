@@ -1,7 +1,7 @@
 """The mistakes that authors of exercises make, found before a student does.
 
-Some are seen in the text of a test cell, others only when the tests run: on the untouched
-stub, on the solution while its calls are recorded, on the catalogue.
+Some are seen in the text of a cell or in what it printed, others only when the tests run: on the
+untouched stub, on the solution while its calls are recorded, on the catalogue.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from autograder.diagnose.catalogue import look_alike, mistakes
 from autograder.diagnose.plain_run import PlainRun, told
 from autograder.lesson import checks
 from autograder.notebooks import HIDDEN, SETUP, exercise_of, nbgrader_metadata, tags
+from autograder.processor_bound import processor_bound
 
 #: Of the rows of weights that a lesson's checks compare, this many may be nearly one-hot.
 MOST_SATURATED = 0.8
@@ -43,7 +44,7 @@ _LEAST_WRONG, _LEAST_RIGHT = 4, 2
 def lint(lesson: Lesson, seed: int = 401) -> list[str]:
     """What is wrong with a lesson's exercises and tests, each with what to do; empty when
     nothing is."""
-    found = [*_texts(lesson), *_catalogue(lesson)]
+    found = [*_texts(lesson), *processor_bound(lesson), *_catalogue(lesson)]
     with PlainRun(lesson) as run:
         found += [f"{cell}: the solved lesson stops here: {e}" for cell, e in run.stopped.items()]
         found += _on_stubs(run, seed)
