@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import nbformat
 import pytest
 
 from autograder.authors.lint import lint
@@ -156,6 +157,99 @@ def test_mistakes_that_no_test_tells_apart_need_one_sentence(tmp_path: Path) -> 
     path.write_text(path.read_text() + twin)
     found = lint(lesson)
     assert any("no test tells double_1 from twin" in text for text in found), found
+
+
+TRAINS = """# %% tags=["demonstration", "nbval-ignore-output"]
+# Training.
+def train(model, steps):
+    optimizer = torch.optim.Adam(model.parameters())
+    losses = []
+    for _ in range(steps):
+        loss = model(torch.ones(1, 2)).square().sum()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+model = torch.nn.Linear(2, 1)
+curve = train(model, 3)
+
+
+def last_of(curves):
+    return {name: curve[-1] for name, curve in curves.items()}
+
+
+"""
+SHOWS_TRAINED = [
+    "print(curve[-1])",
+    "print(f'loss {curve[-1]:.2f}')",
+    "model.weight",
+    "weight = model.weight.detach()\nshown = [weight.sum(), 1]\nprint(shown)",
+    "best = {}\nbest['loss'] = min(curve)\nfor name, value in best.items():\n    print(value)",
+    "table = []\ntable.append(curve[0])\nprint(table)",
+    "print(last_of({'one': curve}))",
+    "def told(losses):\n    print(losses[-1])\n\n\ntold(curve)",
+    "def told():\n    print(curve[-1])\n\n\ntold()",
+    "x = torch.zeros(2, requires_grad=True)\nfor _ in range(3):\n"
+    "    (gradient,) = torch.autograd.grad((x - 1).square().sum(), x)\n"
+    "    with torch.no_grad():\n        x -= 0.1 * gradient\nprint(x)",
+]
+SHOWS_NO_WEIGHT = [
+    "print(curve[-1] < 5)",
+    "print('loss below 5:', max(curve) < 5, len(curve), tuple(model.weight.shape))",
+    "model = torch.nn.Linear(2, 1)\nprint(model.bias)",
+    "for name, one in {'first': model}.items():\n    print(name, tuple(one.weight.shape))",
+    "print([tuple(one.shape) for one in model.parameters()])",
+    "def small(model):\n    return model.weight.abs().max() < 9\n\n\nprint(small(model))",
+    "weight = torch.ones(2)\nweight.sum().backward if False else None\nprint(weight)",
+]
+
+
+@pytest.mark.parametrize("text", SHOWS_TRAINED)
+def test_a_compared_output_of_something_trained_is_found(tmp_path: Path, text: str) -> None:
+    found = lint(lesson_with(tmp_path, TRAINS, f'# %% tags=["demonstration"]\n{text}\n'))
+    assert len(found) == 1, found
+    assert "which comes out of training" in found[0]
+    ignored = f'# %% tags=["demonstration", "nbval-ignore-output"]\n{text}\n'
+    assert lint(lesson_with(tmp_path / "ignored", TRAINS, ignored)) == []
+
+
+@pytest.mark.parametrize("text", SHOWS_NO_WEIGHT)
+def test_the_truth_of_a_bound_of_something_trained_may_be_compared(
+    tmp_path: Path, text: str
+) -> None:
+    assert lint(lesson_with(tmp_path, TRAINS, f'# %% tags=["demonstration"]\n{text}\n')) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "printed", "found"),
+    [
+        ("print(off)", "5.6e-17", True),
+        ("print(off)", "change: 0.00000012, and more", True),
+        ("print(off)", "0.0", False),
+        ("print(off)", "0.000002 1e-06 1e5 v1e-9", False),
+        ("print('below 1e-12:', off < 1e-12)", "below 1e-12: True", False),
+    ],
+)
+def test_rounding_noise_in_a_compared_output_is_found(
+    tmp_path: Path, source: str, printed: str, found: bool
+) -> None:
+    for tags, expected in (("demonstration", found), ("nbval-ignore-output", False)):
+        folder = tmp_path / tags
+        lesson = lesson_with(folder, f'# %% tags=["{tags}"]\noff = 0.0\n{source}\n')
+        solved = nbformat.from_dict(lesson.notebook)
+        solved.cells[-1].outputs = [nbformat.v4.new_output("stream", text=printed + "\n")]
+        path = folder / "solutions" / lesson.folder / f"{lesson.notebook_name}.ipynb"
+        path.parent.mkdir(parents=True)
+        nbformat.write(solved, path)
+        told = lint(lesson)
+        assert len(told) == expected, told
+        assert all("rounding noise" in text for text in told)
+        # What is stored belongs to a cell that is no longer there: it will be made again.
+        solved.cells[-1].source += "\n"
+        nbformat.write(solved, path)
+        assert lint(lesson) == []
 
 
 def test_the_command_says_what_it_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
