@@ -52,15 +52,17 @@ lab: $(READY) ## open the course in JupyterLab
 	$(BIN)/jupyter lab course --LabApp.default_url=/lab/tree/start.ipynb
 
 test: $(READY) ## run every check
-	@echo "== 1 of 4: ruff"
+	@echo "== 1 of 5: ruff"
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	@echo "== 2 of 4: types"
+	@echo "== 2 of 5: types"
 	$(BIN)/mypy
-	@echo "== 3 of 4: nbval re-runs every solved notebook and compares the stable outputs"
+	@echo "== 3 of 5: nbval re-runs every solved notebook and compares the stable outputs"
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --nbval --nbval-sanitize-with tests/nbval.cfg -r s \
 	  $(if $(NO_SKIPS),--no-skips) solutions
-	@echo "== 4 of 4: the tests, and the tests of the tests"
+	@echo "== 4 of 5: the same with the kernels of other processors, and with two threads"
+	$(BIN)/python -m tests.other_processors --workers $(WORKERS)
+	@echo "== 5 of 5: the tests, and the tests of the tests"
 	@$(BIN)/python -m autograder.diagnose.catalogue > $(VENV)/.mistakes # what the tests compare with, once
 	$(BIN)/pytest -n $(TESTERS) --dist worksteal --durations 10 -r s -m 'not long' \
 	  $(if $(NO_SKIPS),--no-skips) tests

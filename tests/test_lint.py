@@ -202,7 +202,7 @@ SHOWS_NO_WEIGHT = [
     "for name, one in {'first': model}.items():\n    print(name, tuple(one.weight.shape))",
     "print([tuple(one.shape) for one in model.parameters()])",
     "def small(model):\n    return model.weight.abs().max() < 9\n\n\nprint(small(model))",
-    "weight = torch.ones(2)\nweight.sum().backward if False else None\nprint(weight)",
+    "x = torch.ones(2, requires_grad=True)\n(3 * x).sum().backward()\nprint(x.grad)",
 ]
 
 

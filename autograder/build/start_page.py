@@ -33,7 +33,10 @@ _MORE = """\
 run when your work is graded.
 """
 
-_GENERATED = "# Generated from autograder/lesson/course_progress.py by `autograder build`. Do not edit this copy.\n"
+_GENERATED = (
+    "# Generated from autograder/lesson/course_progress.py by `autograder build`. "
+    "Do not edit this copy.\n"
+)
 
 _CODE = "from course_progress import show_progress\n\nshow_progress()"
 
