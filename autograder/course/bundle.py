@@ -13,7 +13,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.course.lessons import CATALOGUE_FILE, builds_on
+from autograder.course.lessons import CATALOGUE_FILE, builds_on, is_side_condition
 from autograder.errors import WrongUse
 from autograder.notebooks import (
     DEMONSTRATION,
@@ -48,6 +48,11 @@ class TestCell:
     def hidden(self) -> bool:
         """Whether students never see what it checks."""
         return "BEGIN HIDDEN TESTS" in self.source
+
+    @property
+    def side_condition(self) -> bool:
+        """Whether its points count only once another test of the exercise passes."""
+        return is_side_condition(self.source)
 
     @property
     def released(self) -> str:

@@ -30,6 +30,10 @@ from autograder.notebooks import (
     tags,
 )
 
+#: Stands in a test cell whose points count only once a test of the exercise passes that has no
+#: such line: what holds for a function that does nothing is worth nothing by itself.
+SIDE_CONDITION = re.compile(r"^### SIDE CONDITION\b", re.M)
+
 #: What a class's source folder holds for the grader alone: the evidence of known mistakes.
 CATALOGUE_FILE = "mistakes.json"
 
@@ -41,6 +45,11 @@ _REGIONS = {
 
 class LessonError(WrongUse):
     """A lesson's source cannot be used; the message names the file and what to do."""
+
+
+def is_side_condition(source: str) -> bool:
+    """Whether a test cell's points count only once another test of its exercise passes."""
+    return bool(SIDE_CONDITION.search(source))
 
 
 def builds_on(exercises: dict[str, str], name: str) -> set[str]:

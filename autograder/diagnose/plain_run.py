@@ -24,12 +24,19 @@ import torch
 from autograder.box import wire
 from autograder.course.answers import sealed_answers
 from autograder.course.earlier import EARLIER, as_module, carried_over
-from autograder.course.lessons import Lesson, builds_on
+from autograder.course.lessons import Lesson, builds_on, is_side_condition
 from autograder.diagnose.diagnosis import evidence_of
 from autograder.lesson import advice, checks, short_answers
 from autograder.lesson.beside import MODULES
 from autograder.lesson.evidence import Evidence
-from autograder.notebooks import DEMONSTRATION, exercise_of, grade_id, is_test, tags
+from autograder.notebooks import (
+    DEMONSTRATION,
+    exercise_of,
+    grade_id,
+    is_test,
+    nbgrader_metadata,
+    tags,
+)
 
 
 class PlainRun:
@@ -46,8 +53,11 @@ class PlainRun:
         self._stack = contextlib.ExitStack()
         self._namespace: dict[str, Any] = {}
         self._wrapped: dict[str, Callable[[Any], Any]] = {}
+        self._answer: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None
         #: What stopped a cell of the solved lesson that is no test: there should be nothing.
         self.stopped: dict[str, str] = {}
+        #: The named checks of each test cell that ran last.
+        self.named_checks: dict[str, list[failures.Part]] = {}
 
     def __enter__(self) -> PlainRun:
         os.environ.setdefault("MPLBACKEND", "agg")
@@ -65,9 +75,13 @@ class PlainRun:
     def __exit__(self, *exception: object) -> None:
         self._stack.close()
 
+    def exercise(self, test: str) -> str:
+        """The exercise that a test cell belongs to."""
+        return exercise_of(test, self.names)
+
     def tests_of(self, exercises: set[str]) -> list[str]:
         """The test cells of some exercises, in order."""
-        return [name for name in self.lesson.tests if exercise_of(name, self.names) in exercises]
+        return [name for name in self.lesson.tests if self.exercise(name) in exercises]
 
     def tests_that_see(self, exercise: str) -> list[str]:
         """The test cells whose result can depend on ``exercise``, in order.
@@ -130,7 +144,37 @@ class PlainRun:
         found: dict[str, BaseException | None] = {}
         for test in self.lesson.tests if tests is None else tests:
             found[test] = self._run(self.lesson.tests[test].source, test, dict(namespace))
+            self.named_checks[test] = getattr(found[test], "parts", checks.parts())
         return found
+
+    def points(self, errors: dict[str, BaseException | None]) -> dict[str, float]:
+        """What each test cell of the last :meth:`errors` is worth, as the grader counts it."""
+        earned: dict[str, float] = {}
+        for test, error in errors.items():
+            if error is None:
+                earned[test] = float(nbgrader_metadata(self.lesson.tests[test])["points"])
+            else:
+                parts = failures.settle(self.named_checks[test], self.exercise(test))
+                earned[test] = sum((part.points for part in parts if part.passed), 0.0)
+        side = {test for test in earned if is_side_condition(self.lesson.tests[test].source)}
+        main = {self.exercise(test) for test in earned.keys() - side if earned[test]}
+        lost = {test for test in side if self.exercise(test) not in main}
+        return {test: 0.0 if test in lost else points for test, points in earned.items()}
+
+    @contextlib.contextmanager
+    def answering(
+        self, answer: Callable[[Callable[..., Any]], Callable[..., Any]]
+    ) -> Iterator[None]:
+        """While it is open, a box gives ``answer(function)`` for each function and each probe.
+
+        Args:
+            answer: takes what the solved lesson would call; gives what is called instead.
+        """
+        self._answer = answer
+        try:
+            yield
+        finally:
+            self._answer = None
 
     def _remote(self, namespace: dict[str, Any]) -> dict[str, Any]:
         """The exercises, and ``probe``, as a test cell meets them when it is graded."""
@@ -139,10 +183,10 @@ class PlainRun:
             beside = FunctionType(function.__code__, namespace, function.__name__)
             beside.__defaults__ = function.__defaults__
             beside.__kwdefaults__ = function.__kwdefaults__
-            return _remotely(beside)
+            return _remotely(self._answer(beside) if self._answer else beside)
 
         found: dict[str, Any] = {
-            name: _remotely(namespace[name])
+            name: _remotely(self._answer(namespace[name]) if self._answer else namespace[name])
             for name in self.names
             if not name.startswith("answer_") and name in namespace
         }

@@ -27,6 +27,7 @@ from autograder.grade.result import (
 from autograder.grade.submission import Cell, Missing, Submission, Unreadable, parse
 from autograder.grade.tester import Tester
 from autograder.lesson.evidence import Evidence
+from autograder.lesson.failures import NOT_YET_COUNTED
 
 #: What nbgrader puts where a written answer goes.
 WRITTEN_STUB = "YOUR ANSWER HERE"
@@ -161,6 +162,7 @@ def grade(
         results = [ran[test.grade_id] for test in bundle.tests]
         results = _diagnosed(results, tester, notebook)
         results = _follow_through(results, tester, notebook, seed)
+        results = _without_lone_side_conditions(results, bundle)
     finally:
         notebook.lost()
     return replace(
@@ -279,6 +281,20 @@ def _lent(names: list[str], tester: Tester, notebook: _Notebook) -> list[str]:
     except BoxFailure:
         notebook.lost()
         return []
+
+
+def _without_lone_side_conditions(results: list[TestResult], bundle: Bundle) -> list[TestResult]:
+    """Side conditions count once another test of their exercise got points."""
+    side = {test.grade_id for test in bundle.tests if test.side_condition}
+    works = {one.exercise for one in results if one.points and one.grade_id not in side}
+    return [
+        replace(
+            one, points=0.0, outcome=FAILED, message=NOT_YET_COUNTED.format(f"`{one.exercise}`")
+        )
+        if one.points and one.grade_id in side and one.exercise not in works
+        else one
+        for one in results
+    ]
 
 
 def _with_reason(result: TestResult, notebook: _Notebook) -> TestResult:

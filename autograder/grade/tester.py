@@ -181,8 +181,8 @@ class Tester:
             parts = checks.parts()
         points = test.points
         if outcome != PASSED:
-            passed = [part.points for part in parts if part.over and part.error is None]
-            points = sum(passed, 0.0)
+            settled = failures.settle(parts, test.exercise)
+            points = sum((part.points for part in settled if part.passed), 0.0)
         if outcome == FAILED and points:
             outcome = PARTIAL
         message = plain(message, MOST_MESSAGE)

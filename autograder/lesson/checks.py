@@ -28,6 +28,7 @@ from autograder.lesson.failures import (
     begin_cell,
     begin_part,
     parts,
+    settle,
 )
 from autograder.lesson.raised import show_exceptions_in_boxes
 from autograder.lesson.short_answers import check_answer
@@ -54,7 +55,7 @@ _seed = 2017
 
 
 @contextmanager
-def check(name: str, points: float) -> Iterator[None]:
+def check(name: str, points: float, *, side: bool = False) -> Iterator[None]:
     """A named check with points of its own: the cell goes on when it fails.
 
     The cell ends with :func:`checks_passed`, which reports all that failed. The points of
@@ -63,8 +64,9 @@ def check(name: str, points: float) -> Iterator[None]:
     Args:
         name: what is checked, in words for the student.
         points: what it is worth.
+        side: a side condition, which counts once another check of the cell passes that is none.
     """
-    part = begin_part(name, points)
+    part = begin_part(name, points, side=side)
     try:
         yield
     except NotImplementedError:
@@ -103,7 +105,7 @@ def checks_passed(exercise: str) -> None:
     Raises:
         ChecksFailed: some of the cell's named checks did not.
     """
-    of_this_cell = parts()
+    of_this_cell = settle(parts(), exercise)
     begin_cell()
     if any(part.error is not None for part in of_this_cell):
         raise ChecksFailed(of_this_cell)

@@ -227,12 +227,43 @@ def _number(value: Any, arrays: tuple[np.ndarray, np.ndarray]) -> str:
 
 @dataclass
 class Part:
-    """A named check in a test cell: what it is worth and what came of it."""
+    """A named check in a test cell: what it is worth and what came of it.
+
+    Attributes:
+        name: what is checked, in words for the student.
+        points: what it is worth.
+        error: why it failed.
+        over: whether it ran to its end.
+        side: it is a side condition, see :func:`settle`.
+    """
 
     name: str
     points: float
     error: Exception | None = None
     over: bool = False
+    side: bool = False
+
+    @property
+    def passed(self) -> bool:
+        """Whether it counts."""
+        return self.over and self.error is None
+
+
+#: What a student reads of a side condition that holds while nothing else does.
+NOT_YET_COUNTED = "This holds, and it counts as soon as another check of {} passes."
+
+
+def settle(parts: list[Part], exercise: str) -> list[Part]:
+    """The named checks of a cell, with side conditions failed while no other check passes.
+
+    Arguments that stay as they are, errors for wrong use, texts that do not disturb each other:
+    a function that does nothing can have these too, and by themselves they are worth nothing.
+    """
+    if not any(part.passed and not part.side for part in parts):
+        for part in parts:
+            if part.passed:
+                part.error = CheckFailed(NOT_YET_COUNTED.format(exercise or "this exercise"))
+    return parts
 
 
 _parts: list[Part] = []
@@ -248,11 +279,11 @@ def parts() -> list[Part]:
     return list(_parts)
 
 
-def begin_part(name: str, points: float) -> Part:
+def begin_part(name: str, points: float, *, side: bool = False) -> Part:
     """Another named check of the cell; one of the same name means that the cell runs again."""
     if _parts and _parts[-1].over and any(part.name == name for part in _parts):
         begin_cell()
-    _parts.append(Part(name, points))
+    _parts.append(Part(name, points, side=side))
     return _parts[-1]
 
 

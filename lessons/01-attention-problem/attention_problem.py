@@ -268,6 +268,7 @@ assert_close(
 
 # %% nbgrader={"grade": true, "grade_id": "test_rnn_hidden_states_inputs_unchanged", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 # Hidden checks of rnn_hidden_states: X and h0 afterwards.
+### SIDE CONDITION: counts once another check of rnn_hidden_states passes.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 X = rng.normal(size=(5, 3))
@@ -283,7 +284,7 @@ def inputs_after_states(X, W_x, W_h, h0):
 
 
 states, *after = inputs_after_states(X.copy(), W_x.copy(), W_h.copy(), h0.copy())
-for name, before_call, after_call in zip(["X", "W_x", "W_h", "h0"], [X, W_x, W_h, h0], after):
+for name, before_call, after_call in zip(["X", "W_x", "W_h", "h0"], [X, W_x, W_h, h0], after, strict=True):
     assert_equal(
         after_call,
         before_call,
@@ -678,6 +679,7 @@ assert_close(
 
 # %% nbgrader={"grade": true, "grade_id": "test_position_influence_inputs_unchanged", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 # Hidden checks of position_influence: its inputs afterwards.
+### SIDE CONDITION: counts once another check of position_influence passes.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 X = rng.normal(size=(5, 3))
@@ -692,7 +694,7 @@ def inputs_after_influence(X, W_x, W_h):
 
 
 influence, *after = inputs_after_influence(X.copy(), W_x.copy(), W_h.copy())
-for name, before_call, after_call in zip(["X", "W_x", "W_h"], [X, W_x, W_h], after):
+for name, before_call, after_call in zip(["X", "W_x", "W_h"], [X, W_x, W_h], after, strict=True):
     message = f"position_influence changes its input {name}."
     assert_equal(after_call, before_call, message, name=name)
 ### END HIDDEN TESTS
@@ -1018,6 +1020,7 @@ assert_close(
 
 # %% nbgrader={"grade": true, "grade_id": "test_weighted_average_inputs_unchanged", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 # Hidden checks of weighted_average: its inputs afterwards.
+### SIDE CONDITION: counts once another check of weighted_average passes.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 weights = rng.uniform(0.1, 1.0, size=(2, 4))
@@ -1038,6 +1041,7 @@ assert_equal(values_after, values, message, name="values")
 
 # %% nbgrader={"grade": true, "grade_id": "test_weighted_average_errors", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 # Hidden checks of weighted_average: misuse is a ValueError.
+### SIDE CONDITION: counts once another check of weighted_average passes.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 weights = rng.uniform(0.5, 1.0, size=(2, 4))

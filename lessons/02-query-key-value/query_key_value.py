@@ -235,6 +235,7 @@ assert_close(similarity_scores(single, keys), expected, "float32 and float64 giv
 
 # %% nbgrader={"grade": true, "grade_id": "test_similarity_scores_inputs_unchanged", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 # Hidden checks of similarity_scores: the inputs stay as they were.
+### SIDE CONDITION: counts once another check of similarity_scores passes.
 ### BEGIN HIDDEN TESTS
 @probe
 def scores_and_inputs(query, keys):
@@ -514,6 +515,7 @@ assert_close(
 
 # %% nbgrader={"grade": true, "grade_id": "test_softmax_inputs_unchanged", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 # Hidden checks of softmax: the input stays as it was.
+### SIDE CONDITION: counts once another check of softmax passes.
 ### BEGIN HIDDEN TESTS
 @probe
 def weights_and_input(x):
@@ -846,6 +848,7 @@ for query_batch, keys_batch, values_batch in cases:
 
 # %% nbgrader={"grade": true, "grade_id": "test_soft_lookup_errors", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 # Hidden checks of soft_lookup: temperatures that make no sense, and small ones that do.
+### SIDE CONDITION: counts once another check of soft_lookup passes.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 query, keys, values = rng.normal(size=5), rng.normal(size=(4, 5)), rng.normal(size=(4, 2))
@@ -876,6 +879,7 @@ for temperature in (1.0, 2):
 
 # %% nbgrader={"grade": true, "grade_id": "test_soft_lookup_inputs_unchanged", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 # Hidden checks of soft_lookup: the inputs stay as they were.
+### SIDE CONDITION: counts once another check of soft_lookup passes.
 ### BEGIN HIDDEN TESTS
 @probe
 def result_and_inputs(query, keys, values, temperature):
@@ -885,7 +889,7 @@ def result_and_inputs(query, keys, values, temperature):
 rng = check_rng()
 given = (rng.normal(size=(2, 5)), rng.normal(size=(2, 4, 5)), rng.normal(size=(2, 4, 3)))
 _, *after = result_and_inputs(*(array.copy() for array in given), 0.7)
-for name, before, now in zip(("query", "keys", "values"), given, after):
+for name, before, now in zip(("query", "keys", "values"), given, after, strict=True):
     assert_equal(now, before, f"soft_lookup changes its {name} in place.")
 ### END HIDDEN TESTS
 

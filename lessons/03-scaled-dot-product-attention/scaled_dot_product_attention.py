@@ -762,7 +762,7 @@ def by_torch(Q, K, V):
 rng = check_rng()
 for kinds in ("iii", "dii", "idi", "iid"):
     Q, K, V = rng.integers(-2, 3, (4, 3)), rng.integers(-2, 3, (5, 3)), rng.integers(-9, 10, (5, 7))
-    Q, K, V = (x + 0.25 if kind == "d" else x for x, kind in zip((Q, K, V), kinds))
+    Q, K, V = (x + 0.25 if kind == "d" else x for x, kind in zip((Q, K, V), kinds, strict=True))
     output, weights = scaled_dot_product_attention(Q, K, V)
     message = "Integer arrays should give floating results, with nothing rounded away."
     precision = {"rtol": 1e-4, "atol": 1e-5}
@@ -788,6 +788,7 @@ assert_close(output, by_torch(Q, K, V).astype("f4"), message, name="output")
 
 # %% nbgrader={"grade": true, "grade_id": "test_scaled_dot_product_attention_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 # Hidden checks of scaled_dot_product_attention: the arguments are not changed.
+### SIDE CONDITION: counts once another check of scaled_dot_product_attention passes.
 ### BEGIN HIDDEN TESTS
 @probe
 def arguments_after(Q, K, V, mask):
@@ -801,7 +802,7 @@ Q, K, V = rng.normal(size=(4, 3)), rng.normal(size=(5, 3)), rng.normal(size=(5, 
 mask = rng.random((4, 5)) < 0.5
 mask[1] = False
 after = arguments_after(Q.copy(), K.copy(), V.copy(), mask.copy())
-for name, now, before in zip(("Q", "K", "V", "mask"), after, (Q, K, V, mask)):
+for name, now, before in zip(("Q", "K", "V", "mask"), after, (Q, K, V, mask), strict=True):
     assert_equal(
         now,
         before,
@@ -972,6 +973,7 @@ assert_equal(padding_mask(np.array([1, 1]), 3), np.array([[[T, N, N]], [[T, N, N
 
 # %% nbgrader={"grade": true, "grade_id": "test_padding_mask_errors", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 # Hidden checks of padding_mask: lengths out of range, anywhere in the batch.
+### SIDE CONDITION: counts once another check of padding_mask passes.
 ### BEGIN HIDDEN TESTS
 for wrong in ([-1, 2], [2, -1, 3], [4, 1, 2], [1, 2, 4], [3, 40, 3], [-3]):
     message = f"lengths = {wrong} with n_k = 3 holds a length outside 0 to n_k: a ValueError."
@@ -1209,7 +1211,7 @@ def gradients(Q, K, V):
 
 leaves = [x.clone().requires_grad_() for x in (Q, K, V)]
 (F.scaled_dot_product_attention(*leaves)[:, 0] ** 2).sum().backward()
-of_each = list(zip("QKV", gradients(Q, K, V), leaves))
+of_each = list(zip("QKV", gradients(Q, K, V), leaves, strict=True))
 for name, one, leaf in of_each[::-1]:
     message = f"The gradient that reaches {name} through the output should be that of torch's."
     assert_close(one, leaf.grad, message, name=f"the gradient of {name}")
@@ -1328,7 +1330,7 @@ mask[..., 2] = True
 for which, out, wei in (("the output", A, 0 * B), ("the weights", 0 * A, B), ("both", A, B)):
     for given in (None, mask):
         got = gradients(Q, K, V, given, out, wei)
-        for name, one, other in zip("QKV", got, gradients_by_torch(Q, K, V, given, out, wei)):
+        for name, one, other in zip("QKV", got, gradients_by_torch(Q, K, V, given, out, wei), strict=True):
             assert_close(
                 one,
                 other,
@@ -1367,7 +1369,7 @@ one_text = torch.tensor([[[True, True, False, True, False]], [[False] * 5]])
 for mask in (one_row, one_text, torch.zeros(5, dtype=torch.bool)):
     whole = mask.expand(2, 4, 5)
     expected = gradients_by_torch(Q, K, V, whole, A, B)
-    for name, one, other in zip("QKV", gradients(Q, K, V, mask, A, B), expected):
+    for name, one, other in zip("QKV", gradients(Q, K, V, mask, A, B), expected, strict=True):
         assert_close(
             one,
             other,
@@ -1402,6 +1404,7 @@ for given in (None, mask):
 
 # %% nbgrader={"grade": true, "grade_id": "test_torch_scaled_dot_product_attention_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 # Hidden checks of torch_scaled_dot_product_attention: the arguments are not changed.
+### SIDE CONDITION: counts once another check of torch_scaled_dot_product_attention passes.
 ### BEGIN HIDDEN TESTS
 @probe
 def arguments_after(Q, K, V, mask):
@@ -1415,7 +1418,7 @@ Q, K, V = (torch.tensor(rng.normal(size=shape)) for shape in ((4, 3), (5, 3), (5
 mask = torch.tensor(rng.random((4, 5)) < 0.5)
 mask[1] = False
 after = arguments_after(Q.clone(), K.clone(), V.clone(), mask.clone())
-for name, now, before in zip(("Q", "K", "V", "mask"), after, (Q, K, V, mask)):
+for name, now, before in zip(("Q", "K", "V", "mask"), after, (Q, K, V, mask), strict=True):
     assert_equal(
         now,
         before,

@@ -221,7 +221,7 @@ def compare(both, expected_output, expected_weights, message):
 drawn, shapes = projections(6, 3, 2, 1), ((6, 3), (6, 3), (6, 2))
 large = projections(40, 30, 30, 1)
 with check("three random draws", points=1):
-    for name, W, shape in zip(("W_q", "W_k", "W_v"), drawn, shapes):
+    for name, W, shape in zip(("W_q", "W_k", "W_v"), drawn, shapes, strict=True):
         message = f"{name} should be an attribute of shape {shape} for d_model 6, d_k 3, d_v 2."
         assert_equal(np.shape(W), shape, message, name=f"the shape of {name}")
     assert_equal(
@@ -298,7 +298,7 @@ def global_states():
 
 names = ("W_q", "W_k", "W_v")
 seed = int(check_rng().integers(2**31))
-drawn = dict(zip(names, projections(40, 30, 30, seed, 1)))
+drawn = dict(zip(names, projections(40, 30, 30, seed, 1), strict=True))
 for name, W in drawn.items():
     assert_equal(np.shape(W), (40, 30), f"{name} should have the shape (40, 30).", name="shape")
     message = f"{name} should be a floating NumPy array of finite numbers."
@@ -311,13 +311,13 @@ message = "W_q, W_k and W_v should be independent draws. Is one made from anothe
 related = np.corrcoef([W.ravel() for W in drawn.values()]).round()
 assert_close(related, np.eye(3), message, name="the matrix of correlations")
 again, others = projections(40, 30, 30, seed, 2), projections(40, 30, 30, seed + 1, 3)
-for name, same, other in zip(names, again, others):
+for name, same, other in zip(names, again, others, strict=True):
     message = f"The same seed should give the same {name}. Does every number come from rng?"
     assert_close(same, drawn[name], message, name=name)
     message = f"Another seed should give another {name}. Is rng used at all?"
     assert_equal(bool(np.abs(other - drawn[name]).max() > 1e-9), True, message)
 sizes = ((6, 2), (6, 2), (6, 7))
-for name, W, shape in zip(names, projections(6, 2, 7, seed, 4), sizes):
+for name, W, shape in zip(names, projections(6, 2, 7, seed, 4), sizes, strict=True):
     message = f"{name} for d_model = 6, d_k = 2, d_v = 7."
     assert_equal(np.shape(W), shape, message, name=f"the shape of {name}")
 before, after = global_states()
@@ -357,8 +357,8 @@ changed[0][0] += 1
 changed[1][1] -= 2
 changed[2][2] += 3
 whens = ("as drawn", "changed in place", "replaced by others")
-for when, wanted, (used, both) in zip(whens, (results[0][0], changed, new), results):
-    for name, W, W_wanted in zip(("W_q", "W_k", "W_v"), used, wanted):
+for when, wanted, (used, both) in zip(whens, (results[0][0], changed, new), results, strict=True):
+    for name, W, W_wanted in zip(("W_q", "W_k", "W_v"), used, wanted, strict=True):
         assert_close(W, W_wanted, f"forward should leave {name} as it is.", name=name)
     message = f"With W_q, W_k and W_v {when}, forward should use exactly these three."
     output, weights = both
@@ -506,6 +506,7 @@ for X, kind, tolerance in (
 
 # %% nbgrader={"grade": true, "grade_id": "test_SelfAttention_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 # Hidden checks of SelfAttention: X and the mask are not changed; two calls give the same.
+### SIDE CONDITION: counts once another check of SelfAttention passes.
 ### BEGIN HIDDEN TESTS
 @probe
 def called_twice(X, mask, seed):
@@ -522,7 +523,7 @@ mask[1] = False
 first, second, X_after, mask_after = called_twice(X.copy(), mask.copy(), int(rng.integers(999)))
 assert_equal(X_after, X, "X was changed by forward.", name="X")
 assert_equal(mask_after, mask, "The mask was changed by forward.", name="mask")
-for name, one, other in zip(("output", "weights"), first, second):
+for name, one, other in zip(("output", "weights"), first, second, strict=True):
     message = "The second call gave something else. forward should draw and change nothing."
     assert_close(other, one, message, name=name)
 ### END HIDDEN TESTS
@@ -648,7 +649,7 @@ def what_it_is():
     linear = [isinstance(part, nn.Linear) for part in parts]
     return (
         isinstance(layer, nn.Module),
-        ["Linear" if yes else type(part).__name__ for yes, part in zip(linear, parts)],
+        ["Linear" if yes else type(part).__name__ for yes, part in zip(linear, parts, strict=True)],
         [tuple(part.weight.shape) for part in parts if isinstance(part, nn.Linear)],
         [part.bias is not None for part in parts if isinstance(part, nn.Linear)],
         len({id(part) for part in parts}),
@@ -770,7 +771,7 @@ changes = [
     [torch.tensor(rng.normal(size=s) / 2, dtype=torch.float32) for s in ((3, 6), (3, 6), (4, 6))]
     for _ in range(2)
 ]
-for change, (output, weights) in zip(changes, before_and_after(X, changes)):
+for change, (output, weights) in zip(changes, before_and_after(X, changes), strict=True):
     expected_output, expected_weights = by_torch(X, *change)
     message = "After new weights are copied into W_q, W_k and W_v, the layer should use them."
     assert_close(weights, expected_weights, message, name="weights")
@@ -935,7 +936,7 @@ for which, out, wei in (("the output", A, 0 * B), ("the weights", 0 * A, B), ("b
     for mask in (None, some, one_row, one_text, nothing):
         got = gradients(W_q, W_k, W_v, X, mask, out, wei)
         wanted = gradients_by_torch(W_q, W_k, W_v, X, mask, out, wei)
-        for name, one, other in zip(("W_q", "W_k", "W_v", "X"), got, wanted):
+        for name, one, other in zip(("W_q", "W_k", "W_v", "X"), got, wanted, strict=True):
             took_no_part = isinstance(one, torch.Tensor) and one.shape == (1,)
             assert_close(
                 torch.zeros_like(other) if took_no_part else one,
@@ -949,6 +950,7 @@ for which, out, wei in (("the output", A, 0 * B), ("the weights", 0 * A, B), ("b
 
 # %% nbgrader={"grade": true, "grade_id": "test_TorchSelfAttention_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 # Hidden checks of TorchSelfAttention: arguments and weights are not changed by a call.
+### SIDE CONDITION: counts once another check of TorchSelfAttention passes.
 ### BEGIN HIDDEN TESTS
 @probe
 def called_twice(X, mask):
@@ -970,7 +972,7 @@ first, second, X_after, mask_after, kept, kept_after = result
 assert_equal(X_after, X, "X was changed by forward.", name="X")
 assert_equal(mask_after, mask, "The mask was changed by forward.", name="mask")
 assert_equal(kept_after, kept, "The weights of the layer were changed by forward.")
-for name, one, other in zip(("output", "weights"), first, second):
+for name, one, other in zip(("output", "weights"), first, second, strict=True):
     message = "The second call gave something else. forward should draw and change nothing."
     assert_close(other, one.detach(), message, name=name)
 ### END HIDDEN TESTS
@@ -1538,7 +1540,7 @@ with check("a layer that knows the order", points=1):
             f"differ by {moves} in their rows: the largest absolute difference is 3."
         )
         assert_close(error_of("rows", X, order), 3.0, message)
-with check("layers that do not", points=1):
+with check("layers that do not", points=1, side=True):
     message = (
         "A layer that multiplies each column by a number of its own is equivariant: its error is "
         "0. Do you permute the rows, input and output with the same permutation?"
@@ -1621,6 +1623,7 @@ assert_close(error, 0.0, "If nothing moves, the error is 0.", atol=1e-12)
 
 # %% nbgrader={"grade": true, "grade_id": "test_permutation_error_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 # Hidden checks of permutation_error: X and permutation stay as they are.
+### SIDE CONDITION: counts once another check of permutation_error passes.
 ### BEGIN HIDDEN TESTS
 @probe
 def arguments_after(X, permutation, keeps):

@@ -217,6 +217,7 @@ for dtype in (np.int64, np.int32, np.float32, np.float64):
 
 # %% nbgrader={"grade": true, "grade_id": "test_split_heads_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 # Hidden checks of split_heads: the argument keeps values and shape; gradients flow; any layout.
+### SIDE CONDITION: counts once another check of split_heads passes.
 ### BEGIN HIDDEN TESTS
 @probe
 def argument_after(x, num_heads):
@@ -258,6 +259,7 @@ assert_close(gradient(torch.tensor(x), direction), expected, message, name="the 
 
 # %% nbgrader={"grade": true, "grade_id": "test_split_heads_errors", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 # Hidden checks of split_heads: d_model that does not divide, NumPy and torch.
+### SIDE CONDITION: counts once another check of split_heads passes.
 ### BEGIN HIDDEN TESTS
 for shape, num_heads in (((3, 7), 2), ((2, 4, 6), 4), ((4, 8), 3), ((2, 3, 4), 8), ((5, 12), 5)):
     for x in (np.ones(shape), torch.ones(shape)):
@@ -370,6 +372,7 @@ for dtype in (np.int64, np.int32, np.float32, np.float64):
 
 # %% nbgrader={"grade": true, "grade_id": "test_combine_heads_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 # Hidden checks of combine_heads: the argument keeps values and shape; gradients flow; any layout.
+### SIDE CONDITION: counts once another check of combine_heads passes.
 ### BEGIN HIDDEN TESTS
 @probe
 def argument_after(x):
@@ -623,7 +626,10 @@ with check("one mask for all texts and heads", points=0.5):
     assert_close(output, expected, output_message, name="output")
 
 message = "MultiHeadAttention(12, 5) should raise a ValueError."
-with check("12 features do not fill 5 heads", points=0.5), assert_raises(ValueError, message):
+with (
+    check("12 features do not fill 5 heads", points=0.5, side=True),
+    assert_raises(ValueError, message),
+):
     make(12, 5)
 
 compared = []
@@ -983,7 +989,7 @@ def gradients(seed, parts, inputs, mask, of_output, of_weights):
 def gradients_by_torch(parts, inputs, mask, of_output, of_weights):
     leaves = [x.clone().requires_grad_() for x in inputs]
     parts = {name: [x.clone().requires_grad_() for x in pair] for name, pair in parts.items()}
-    given = zip(("W_q", "W_k", "W_v"), leaves)
+    given = zip(("W_q", "W_k", "W_v"), leaves, strict=True)
     Q, K, V = (torch.stack(F.linear(x, *parts[p]).chunk(3, -1), -3) for p, x in given)
     V = torch.cat([V, torch.eye(5, dtype=V.dtype).expand(*V.shape[:-1], -1)], -1)
     whole = None if mask is None else mask.expand(2, 3, 4, 5)
@@ -1012,7 +1018,7 @@ cases = [("both results", None, A, B), ("both results", mask, A, B), ("the outpu
 cases += [("the weights", mask, 0 * A, B), ("both results, with empty rows,", empty, A, B)]
 for which, given, out, wei in cases:
     expected = gradients_by_torch(parts, inputs, given, out, wei)
-    for name, one, other in zip(names, gradients(seed, parts, inputs, given, out, wei), expected):
+    for name, one, other in zip(names, gradients(seed, parts, inputs, given, out, wei), expected, strict=True):
         if one is None and not other.any():
             continue  # a parameter that takes no part may have no gradient at all
         assert_close(
@@ -1027,6 +1033,7 @@ for which, given, out, wei in cases:
 
 # %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 # Hidden checks of MultiHeadAttention: arguments unchanged, the same result twice, float64 precise.
+### SIDE CONDITION: counts once another check of MultiHeadAttention passes.
 ### BEGIN HIDDEN TESTS
 @probe
 def attend_twice(seed, parts, query, key, value, mask):
@@ -1059,7 +1066,7 @@ given = [torch.tensor(rng.normal(size=(2, n, 12))) for n in (4, 5, 5)]
 given.append(torch.tensor(rng.random((4, 5)) < 0.6))
 given[-1][1] = False
 first, second, after = attend_twice(seed, parts, *(x.clone() for x in given))
-for name, now, before in zip(("query", "key", "value", "mask"), after, given):
+for name, now, before in zip(("query", "key", "value", "mask"), after, given, strict=True):
     assert_equal(now, before, f"{name} was changed by the call.", name=name)
 message = "The same call twice should give the same result. Is there dropout, or a stored state?"
 assert_equal(second[0], first[0], message, name="output")
@@ -1073,6 +1080,7 @@ assert_equal(first[1].dtype == torch.float64, True, message, name="weights are f
 
 # %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention_errors", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 # Hidden checks of MultiHeadAttention: the constructor refuses what does not divide, and only that.
+### SIDE CONDITION: counts once another check of MultiHeadAttention passes.
 ### BEGIN HIDDEN TESTS
 @probe
 def make(d_model, num_heads):
@@ -1291,14 +1299,14 @@ with check("the same weights, without and with a mask", points=1):
         "After copying, the weights of the heads differ. Which third of in_proj_weight belongs to "
         "the queries, and which to the keys? Were the biases copied?"
     )
-    for (_, weights), (_, expected_weights) in zip(results, expected):
+    for (_, weights), (_, expected_weights) in zip(results, expected, strict=True):
         assert_close(weights, expected_weights, message, name="weights", **precise)
 with check("the same output, without and with a mask", points=2):
     message = (
         "The output differs. If the weights agree: were the values' third, its bias, and both parts "
         "of out_proj copied?"
     )
-    for (output, _), (expected_output, _) in zip(results, expected):
+    for (output, _), (expected_output, _) in zip(results, expected, strict=True):
         assert_close(output, expected_output, message, name="output", **precise)
 checks_passed("load_builtin_weights")
 
@@ -1336,7 +1344,7 @@ for num_heads in (1, 2, 4):
         expected, _ = builtin(query, key, key)
     (output, _), biases = loaded(seed, dict(builtin.state_dict()), settings, query, key)
     message = "A builtin with bias=False has no biases: all four of yours should become 0."
-    for name, bias in zip(("W_q", "W_k", "W_v", "W_o"), biases):
+    for name, bias in zip(("W_q", "W_k", "W_v", "W_o"), biases, strict=True):
         assert_equal(bias, torch.zeros(8, dtype=torch.float64), message, name=f"{name}.bias")
     assert_close(output, expected, message, name="output")
 ### END HIDDEN TESTS
@@ -1491,7 +1499,7 @@ def train_once(seed, state, settings, frozen, query, direction):
     parts = ("W_q", "W_k", "W_v", "W_o")
     names = [f"{part}.{what}" for part in parts for what in ("weight", "bias")]
     tensors = [attention.get_parameter(name) for name in names]
-    trainable = [(t.requires_grad, t.is_leaf, n in known) for t, n in zip(tensors, names)]
+    trainable = [(t.requires_grad, t.is_leaf, n in known) for t, n in zip(tensors, names, strict=True)]
     total = (attention(query)[0] * direction).sum()
     if total.requires_grad:
         total.backward()
@@ -1512,7 +1520,7 @@ query, direction = (torch.tensor(rng.normal(size=(2, 4, 12))) for _ in range(2))
 state = {name: tensor.clone() for name, tensor in builtin.state_dict().items()}
 (builtin(query, query, query)[0] * direction).sum().backward()
 expected = []
-for weight, bias in zip(builtin.in_proj_weight.grad.chunk(3), builtin.in_proj_bias.grad.chunk(3)):
+for weight, bias in zip(builtin.in_proj_weight.grad.chunk(3), builtin.in_proj_bias.grad.chunk(3), strict=True):
     expected += [weight, bias]
 expected += [builtin.out_proj.weight.grad, builtin.out_proj.bias.grad]
 torch.optim.SGD(builtin.parameters(), lr=0.01).step()
@@ -1526,7 +1534,7 @@ for frozen in (False, True):
         "get the same gradient as the builtin's."
     )
     assert_equal(trainable, [(True, True, True)] * 8, message, name="what the parameters are")
-    for one, other in zip(gradients, expected):
+    for one, other in zip(gradients, expected, strict=True):
         assert_close(one, other, message, name="a gradient")
     assert_close(output, after_step, message, name="the output after one step")
 ### END HIDDEN TESTS
@@ -1534,6 +1542,7 @@ for frozen in (False, True):
 
 # %% nbgrader={"grade": true, "grade_id": "test_load_builtin_weights_errors", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 # Hidden checks of load_builtin_weights: layers that do not fit.
+### SIDE CONDITION: counts once another check of load_builtin_weights passes.
 ### BEGIN HIDDEN TESTS
 @probe
 def load(d_model, num_heads, settings):

@@ -398,6 +398,7 @@ assert_equal(combine_masks(torch.tensor(one), None), torch.tensor(one), message)
 
 # %% nbgrader={"grade": true, "grade_id": "test_combine_masks_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 # Hidden checks of combine_masks: the masks it was given are not changed.
+### SIDE CONDITION: counts once another check of combine_masks passes.
 ### BEGIN HIDDEN TESTS
 @probe
 def masks_after(*masks):
@@ -695,7 +696,7 @@ with check("eleven layers", points=3):
         "all that come after it.",
         name="your verdicts",
     )
-with check("the global random state", points=1):
+with check("the global random state", points=1, side=True):
     after, expected = random_states(5, 6)
     assert_equal(
         after,

@@ -336,7 +336,7 @@ for given, what in ((x, "ordinary words"), (constant, "a word whose features are
     )
     names = ("the result", "the gradient of x", "the gradient of gamma", "the gradient of beta")
     expected = (y.detach(), *(leaf.grad for leaf in leaves))
-    for one, other, name in zip(found, expected, names):
+    for one, other, name in zip(found, expected, names, strict=True):
         assert_close(one, other, message, name=name, rtol=1e-6, atol=1e-8)
 ### END HIDDEN TESTS
 
@@ -901,7 +901,8 @@ for lead, n, sizes in (
             "number of leading axes is allowed, post-norm is the default, and training and "
             "evaluation mode give the same."
         )
-        for output, weights in forward(parameters, sizes, norm_first, x):
+        trained, evaluated = forward(parameters, sizes, norm_first, x)
+        for output, weights in (trained, evaluated):
             assert_close(output, expected, message, name="the output")
             assert_close(weights, expected_weights, message, name="the weights")
 ### END HIDDEN TESTS

@@ -275,7 +275,7 @@ def names_of_the_course(layer):
     attentions = {"self_attention": layer.self_attn, "cross_attention": layer.multihead_attn}
     for ours, part in attentions.items():
         for kind in ("weight", "bias"):
-            for letter, piece in zip("qkv", getattr(part, f"in_proj_{kind}").chunk(3)):
+            for letter, piece in zip("qkv", getattr(part, f"in_proj_{kind}").chunk(3), strict=True):
                 named[f"{ours}.W_{letter}.{kind}"] = piece
             named[f"{ours}.W_o.{kind}"] = getattr(part.out_proj, kind)
     for n, norm in enumerate((layer.norm1, layer.norm2, layer.norm3), start=1):
@@ -393,7 +393,7 @@ def parameters_of(layer):
     attentions = {"self_attention": layer.self_attn, "cross_attention": layer.multihead_attn}
     for ours, part in attentions.items():
         for kind in ("weight", "bias"):
-            for letter, piece in zip("qkv", getattr(part, f"in_proj_{kind}").chunk(3)):
+            for letter, piece in zip("qkv", getattr(part, f"in_proj_{kind}").chunk(3), strict=True):
                 named[f"{ours}.W_{letter}.{kind}"] = piece
             named[f"{ours}.W_o.{kind}"] = getattr(part.out_proj, kind)
     for n, norm in enumerate((layer.norm1, layer.norm2, layer.norm3), start=1):
@@ -466,7 +466,7 @@ def parameters_of(layer):
     attentions = {"self_attention": layer.self_attn, "cross_attention": layer.multihead_attn}
     for ours, part in attentions.items():
         for kind in ("weight", "bias"):
-            for letter, piece in zip("qkv", getattr(part, f"in_proj_{kind}").chunk(3)):
+            for letter, piece in zip("qkv", getattr(part, f"in_proj_{kind}").chunk(3), strict=True):
                 named[f"{ours}.W_{letter}.{kind}"] = piece
             named[f"{ours}.W_o.{kind}"] = getattr(part.out_proj, kind)
     for n, norm in enumerate((layer.norm1, layer.norm2, layer.norm3), start=1):
@@ -570,7 +570,7 @@ def parameters_of(layer):
     attentions = {"self_attention": layer.self_attn, "cross_attention": layer.multihead_attn}
     for ours, part in attentions.items():
         for kind in ("weight", "bias"):
-            for letter, piece in zip("qkv", getattr(part, f"in_proj_{kind}").chunk(3)):
+            for letter, piece in zip("qkv", getattr(part, f"in_proj_{kind}").chunk(3), strict=True):
                 named[f"{ours}.W_{letter}.{kind}"] = piece
             named[f"{ours}.W_o.{kind}"] = getattr(part.out_proj, kind)
     for n, norm in enumerate((layer.norm1, layer.norm2, layer.norm3), start=1):
@@ -640,7 +640,7 @@ def parameters_of(layer, take):
     attentions = {"self_attention": layer.self_attn, "cross_attention": layer.multihead_attn}
     for ours, part in attentions.items():
         for kind in ("weight", "bias"):
-            for letter, piece in zip("qkv", take(getattr(part, f"in_proj_{kind}")).chunk(3)):
+            for letter, piece in zip("qkv", take(getattr(part, f"in_proj_{kind}")).chunk(3), strict=True):
                 named[f"{ours}.W_{letter}.{kind}"] = piece
             named[f"{ours}.W_o.{kind}"] = take(getattr(part.out_proj, kind))
     for n, norm in enumerate((layer.norm1, layer.norm2, layer.norm3), start=1):
@@ -689,6 +689,7 @@ for which in ("output", "cross_weights"):
 
 # %% nbgrader={"grade": true, "grade_id": "test_DecoderBlock_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 # Hidden checks of DecoderBlock: the arguments keep their values; the same input, the same output.
+### SIDE CONDITION: counts once another check of DecoderBlock passes.
 ### BEGIN HIDDEN TESTS
 @probe
 def arguments_after(x, memory, self_mask, memory_mask):
@@ -713,7 +714,7 @@ memory_mask = torch.tensor(rng.random((2, 1, 5)) < 0.7)
 self_mask[..., 0] = memory_mask[..., 0] = True
 given = (x, memory, self_mask, memory_mask)
 after = arguments_after(*(argument.clone() for argument in given))
-for name, before, now in zip(("x", "memory", "self_mask", "memory_mask"), given, after):
+for name, before, now in zip(("x", "memory", "self_mask", "memory_mask"), given, after, strict=True):
     assert_equal(now, before, f"{name} was changed by the call.", name=name)
 first, second = twice(x, memory)
 assert_equal(second, first, "Two calls with the same input differ. There is no dropout here.")
@@ -1109,7 +1110,7 @@ with check("max_len: what is written", points=0.5):
         written, prefixes = write(script, max_len, "numpy")
         message = f"With max_len = {max_len} at most {max_len} tokens are generated."
         assert_equal(written, expected, message)
-with check("max_len: how often the model is asked", points=0.5):
+with check("max_len: how often the model is asked", points=0.5, side=True):
     for max_len, _ in limits:
         written, prefixes = write(script, max_len, "numpy")
         assert_equal(
@@ -1591,6 +1592,7 @@ assert_equal(one_word, ["cat", "cat", "cat"], "One result for each target positi
 
 # %% nbgrader={"grade": true, "grade_id": "test_align_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 # Hidden checks of align: weights and words are as before, and gradients can still flow.
+### SIDE CONDITION: counts once another check of align passes.
 ### BEGIN HIDDEN TESTS
 @probe
 def after(weights, names):
