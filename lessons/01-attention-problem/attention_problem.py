@@ -100,6 +100,7 @@ print("short:", X_short.shape, "  long:", X_long.shape)
 # * Whole numbers (integer arrays) are valid input; the result is floating, at least as precise as
 #   the most precise input.
 # * `X` and `h0` are not changed.
+# * Large numbers are valid too: where the sum inside is 1000, the state is 1, not NaN.
 
 
 # %% nbgrader={"grade": false, "grade_id": "rnn_hidden_states", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
@@ -163,6 +164,11 @@ assert_close(
     "The states differ from torch's. Do the vectors stand on the left of the matrices (no "
     "transposing), and is the first state made from zeros?",
 )
+assert_close(
+    rnn_hidden_states(np.array([[1000.0], [-2000.0]]), np.array([[1.0]]), np.array([[0.5]])),
+    np.array([[1.0], [-1.0]]),
+    "Words of 1000 and -2000 give the states 1 and -1. Does a power of e overflow on the way?",
+)
 checks_passed("rnn_hidden_states")
 
 # %% nbgrader={"grade": true, "grade_id": "test_rnn_hidden_states_start", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
@@ -189,6 +195,12 @@ assert_close(
     rnn_hidden_states(X[:1], W_x, W_h, h0=h0),
     expected[:1],
     "A sentence of one word gives one state, of shape (1, d_h), and h0 may be given by name.",
+)
+expected = np.sign(X @ W_x)
+assert_close(
+    rnn_hidden_states(1e9 * X, W_x, W_h),
+    expected,
+    "Words of very large numbers: every state is 1 or -1, none is NaN. Does exp overflow?",
 )
 ### END HIDDEN TESTS
 

@@ -1938,6 +1938,24 @@ def rnn_hidden_states(X, W_x, W_h, h0=None):
 
 @misconception(
     "rnn_hidden_states",
+    "rnn_tanh_from_exponentials",
+    sentence="You build tanh from powers of e. They overflow for sums of some hundreds, and inf "
+    "divided by inf is NaN; tanh itself is 1 there.",
+    seen="folklore",
+)
+def rnn_hidden_states(X, W_x, W_h, h0=None):
+    h = np.zeros(W_h.shape[0]) if h0 is None else h0
+    states = []
+    for x in X:
+        up = np.exp(x @ W_x + h @ W_h)
+        down = np.exp(-(x @ W_x + h @ W_h))
+        h = (up - down) / (up + down)
+        states.append(h)
+    return np.stack(states)
+
+
+@misconception(
+    "rnn_hidden_states",
     "rnn_start_state_for_first",
     sentence="Your first word is never read: row 0 holds the start state, and the words enter "
     "from the second on. Row t is the state after reading word t, from the first word "

@@ -43,6 +43,11 @@ def similarity_scores(query, keys):
     return torch.matmul(k, q.unsqueeze(-1)).squeeze(-1).numpy()
 
 
+@alternative("similarity_scores", "integers_stay_integers")
+def similarity_scores(query, keys):
+    return (keys @ query[..., None])[..., 0]
+
+
 @alternative("similarity_scores", "matvec_of_float64")
 def similarity_scores(query, keys):
     return np.vecdot(np.float64(query)[..., None, :], np.float64(keys))

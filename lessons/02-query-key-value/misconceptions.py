@@ -231,18 +231,6 @@ def similarity_scores(query, keys):
 
 @misconception(
     "similarity_scores",
-    "integer_scores",
-    sentence="The scores have an integer type, or the query's type although the keys are more "
-    "precise. The result must be floating, whatever the input, and as precise as the "
-    "widest input.",
-    seen="folklore",
-)
-def similarity_scores(query, keys):
-    return (keys @ query[..., None])[..., 0]
-
-
-@misconception(
-    "similarity_scores",
     "single_precision",
     sentence="You compute in float32. float64 input must give float64 scores: the lost digits "
     "never come back.",
@@ -256,9 +244,8 @@ def similarity_scores(query, keys):
 @misconception(
     "similarity_scores",
     "precision_of_the_query",
-    sentence="The scores have an integer type, or the query's type although the keys are more "
-    "precise. The result must be floating, whatever the input, and as precise as the "
-    "widest input.",
+    sentence="The scores get the query's type although the keys are more precise: a query of "
+    "integers rounds them, one in float32 takes digits away. The widest input decides.",
     seen="folklore",
 )
 def similarity_scores(query, keys):

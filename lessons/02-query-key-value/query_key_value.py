@@ -130,8 +130,9 @@ queries = {
 # | `(d,)` | `(4, n, d)` | `(4, n)` |
 # | `(3, 1, d)` | `(4, n, d)` | `(3, 4, n)` |
 #
-# * Integer arrays are allowed; the result is floating all the same, and at least as precise as the
-#   widest input (float64 with float32 gives float64). The inputs are not changed.
+# * Integer arrays are allowed, and of integers the scores may stay integers. Otherwise the result is
+#   floating, at least as precise as the widest input (float64 with float32 gives float64). The
+#   inputs are not changed.
 # * No scale and no normalisation: the plain dot product.
 
 
@@ -140,7 +141,7 @@ def similarity_scores(query, keys):
     """Dot product of a query with each key.
 
     query: (..., d), keys: (..., n, d), NumPy arrays; leading axes broadcast.
-    Returns the scores (..., n), floating.
+    Returns the scores (..., n).
     """
     ### BEGIN SOLUTION
     query, keys = query * 1.0, keys * 1.0  # integers become floating, float32 stays
@@ -182,10 +183,13 @@ assert_close(
     "A batch of two: query (2, d) and keys (2, n, d) give (2, n). Each query meets the keys of its "
     "own batch.",
 )
+whole = similarity_scores(np.array([2, -1]), np.array([[3, 1], [0, 4], [1, 1]]))
+message = "Whole numbers are valid: the scores by hand are 5, -4 and 1."
+assert_close(np.asarray(whole) * 1.0, np.array([5.0, -4.0, 1.0]), message)
 assert_close(
-    similarity_scores(np.array([2, -1]), np.array([[3, 1], [0, 4], [1, 1]])),
-    np.array([5.0, -4.0, 1.0]),
-    "Whole numbers give floating scores.",
+    similarity_scores(np.array([2, -1]), np.array([[0.5, 0.25], [1.5, 0.0]])),
+    np.array([0.75, 3.0]),
+    "A query of whole numbers and keys that are none: no score is rounded.",
 )
 checks_passed("similarity_scores")
 
@@ -222,7 +226,8 @@ for (query_batch, keys_batch), message in messages.items():
 rng = check_rng()
 query, keys = rng.integers(-5, 6, size=(3, 5)), rng.integers(-5, 6, size=(4, 5))
 expected = F.linear(torch.tensor(query), torch.tensor(keys)).numpy().astype(float)
-assert_close(similarity_scores(query, keys), expected, "Integer input gives floating scores.")
+whole = np.asarray(similarity_scores(query, keys)) * 1.0  # integers may stay integers
+assert_close(whole, expected, "Integer input is valid.")
 
 keys = rng.normal(size=(4, 5))
 expected = F.linear(torch.tensor(query).double(), torch.tensor(keys)).numpy()

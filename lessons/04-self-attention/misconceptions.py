@@ -987,6 +987,29 @@ class SelfAttention:
 
 @misconception(
     "SelfAttention",
+    "self_softmax_overflows",
+    sentence="Your softmax takes powers of e of the scores as they are. From a score of 710 on "
+    "they are inf, and the weights NaN. Take the largest score of each row away first.",
+    seen="folklore",
+)
+class SelfAttention:
+    def __init__(self, d_model, d_k, d_v, rng):
+        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
+        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
+        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
+
+    def forward(self, X, mask=None):
+        Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
+        powers = np.exp(Q @ K.swapaxes(-1, -2) / math.sqrt(K.shape[-1]))
+        if mask is not None:
+            powers = powers * mask
+        total = powers.sum(axis=-1, keepdims=True)
+        weights = powers / np.where(total == 0, 1, total)
+        return weights @ V, weights
+
+
+@misconception(
+    "SelfAttention",
     "self_values_not_kept",
     sentence="W_v is drawn but not kept: it is a local variable. Each matrix should be an "
     "attribute of self.",
@@ -2268,6 +2291,18 @@ def permutation_error(attention, X, permutation):
     before = attention(X[..., permutation, :])[0]
     after = attention(X)[0][..., permutation, :]
     return np.abs(before - after).max(axis=-1)
+
+
+@misconception(
+    "permutation_error",
+    "permutation_three_decimals",
+    sentence="Small differences are rounded away: the result has too few digits.",
+    seen="folklore",
+)
+def permutation_error(attention, X, permutation):
+    before = attention(X[..., permutation, :])[0]
+    after = attention(X)[0][..., permutation, :]
+    return round(float(np.abs(before - after).max()), 3)
 
 
 @misconception(

@@ -253,6 +253,12 @@ with check("as torch's layer", points=1):
     )
     both = attend(W_q, W_k, W_v, X)
     compare(both, expected_output.numpy(), expected_weights.numpy(), message)
+    message = (
+        "X is 1000 times as large: scores of a million do not overflow, and each word looks at one "
+        "word alone. What does your softmax do before it takes powers of e?"
+    )
+    expected = torch.softmax(torch.tensor(1e6 * (X @ W_q) @ (X @ W_k).T / 2), -1).numpy()
+    assert_close(attend(W_q, W_k, W_v, 1000 * X)[1], expected, message, name="weights", atol=1e-6)
 
 # Two texts; d_model = 6, d_k = 3, d_v = 2. The formula at once, without Q, K and V.
 X = rng.normal(size=(2, 5, 6))
@@ -466,6 +472,14 @@ for mask in (one_row, one_text, np.zeros((1, 1), dtype=bool)):
     )
     assert_close(weights, expected_weights, message, name="weights")
     assert_close(output, expected_output, message, name="output")
+one_row[2] = True
+one_row[:, 0] = False
+for scale in (30.0, 300.0):
+    output, weights = attend(W_q, W_k, W_v, scale * X, one_row)
+    expected_output, expected_weights = by_torch(scale * X, W_q, W_k, W_v, one_row)
+    message = "Scores of several thousands do not overflow, with a mask either."
+    assert_close(weights, expected_weights, message, name="weights", atol=1e-6)
+    assert_close(output, expected_output, message, name="output", rtol=1e-6, atol=1e-4)
 ### END HIDDEN TESTS
 
 
@@ -1527,6 +1541,8 @@ def error_of(kind, X, permutation):
             return X * np.arange(1, X.shape[-1] + 1), weights
         if kind == "rows":  # adds 0 to the first row, 1 to the second, ...
             return X + np.arange(n)[:, None], weights
+        if kind == "rows, a little":
+            return X + 1e-4 * np.arange(n)[:, None], weights
         return scaled_dot_product_attention(X, X, X)
 
     return permutation_error(attention, X, permutation)
@@ -1540,6 +1556,8 @@ with check("a layer that knows the order", points=1):
             f"differ by {moves} in their rows: the largest absolute difference is 3."
         )
         assert_close(error_of("rows", X, order), 3.0, message)
+        message = "This layer adds 0, 0.0001, 0.0002, 0.0003: an error of 0.0003 is not 0."
+        assert_close(error_of("rows, a little", X, order), 3e-4, message)
 with check("layers that do not", points=1, side=True):
     message = (
         "A layer that multiplies each column by a number of its own is equivariant: its error is "
@@ -1573,7 +1591,7 @@ def error_of(kind, X, permutation):
 
 rng = check_rng()
 for lead in ((), (6,), (2, 3)):
-    X = rng.normal(size=(*lead, 5, 4)).round(2)
+    X = rng.normal(size=(*lead, 5, 4))
     cycle = [2, 0, 3, 4, 1]
     drawn = rng.permutation(5)
     for order in (cycle, drawn):

@@ -173,6 +173,28 @@ class MultiHeadAttention(nn.Module):
         return self.W_o(heads.flatten(-2)), weights
 
 
+@alternative("MultiHeadAttention", "batch_axes_of_the_query")
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        lead = query.shape[:-2]
+        key, value = (x.expand(*lead, *x.shape[-2:]) for x in (key, value))
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+
+
 @alternative("MultiHeadAttention", "one_large_matrix_and_w_o_in_pieces")
 class MultiHeadAttention(nn.Module):
     def __init__(self, d_model, num_heads):
@@ -243,6 +265,24 @@ def load_builtin_weights(attention, builtin):
     for part, weight, bias in zip(parts, W.chunk(4), b.chunk(4)):
         part.weight = nn.Parameter(weight.clone())
         part.bias = nn.Parameter(bias.clone())
+
+
+@alternative("load_builtin_weights", "new_parameters_in_float32_without_bias")
+def load_builtin_weights(attention, builtin):
+    d_model = attention.W_q.in_features
+    heads = attention(torch.zeros(1, 1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
+    wanted = d_model, heads, d_model, d_model
+    if (builtin.embed_dim, builtin.num_heads, builtin.kdim, builtin.vdim) != wanted:
+        raise ValueError(f"the layers do not fit: {wanted}")
+    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+    if builtin.in_proj_bias is None:
+        biases = [torch.zeros(d_model) for _ in range(4)]  # float32
+    else:
+        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+    for layer, weight, bias in zip(layers, weights, biases, strict=True):
+        layer.weight = nn.Parameter(weight.detach().clone())
+        layer.bias = nn.Parameter(bias.detach().clone())
 
 
 @alternative("load_builtin_weights", "through_data")

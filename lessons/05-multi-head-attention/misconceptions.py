@@ -1239,33 +1239,6 @@ class MultiHeadAttention(nn.Module):
 
 @misconception(
     "MultiHeadAttention",
-    "mha_mask_compared_with_weights",
-    sentence="You compare the mask with the weights to see whether it has a head axis. The rule "
-    "looks at query: a mask with more axes than query has a head axis, also where key has "
-    "more batch axes.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= max(query.ndim, key.ndim):
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
     "mha_mask_by_num_heads",
     sentence="You guess from the length of an axis whether the mask has a head axis. A batch can "
     "have as many texts as there are heads. The number of axes decides.",
@@ -2052,34 +2025,6 @@ class MultiHeadAttention(nn.Module):
         lead, n = query.shape[:-2], query.shape[-2]
         Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
         Q, K, V = (x.reshape(*lead, n, self.num_heads, -1).transpose(-3, -2) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_no_broadcasting",
-    sentence="Your layer gives keys and values the batch axes of query. Leading axes broadcast both "
-    "ways: key may have more of them.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        lead = query.shape[:-2]
-        key, value = (x.expand(*lead, *x.shape[-2:]) for x in (key, value))
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
         heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
         return self.W_o(combine_heads(heads)), weights
 

@@ -655,6 +655,7 @@ def verdicts(seed):
         "the last position": lambda X: X + X[-1],
         "position 0 sees 1": lambda X: X + (count == 1) * X[1],
         "position 4 sees 5": lambda X: X + (count == 5) * X[5],
+        "a little of the last position, beside 1000": lambda X: 1000 + X + 1e-3 * np.tanh(X[-1]),
     }
     rng = np.random.default_rng(seed)
     return {name: leaks_future(layer, n, d_model, rng) for name, layer in layers.items()}
@@ -686,12 +687,13 @@ expected = {
     "the last position": True,
     "position 0 sees 1": True,
     "position 4 sees 5": True,
+    "a little of the last position, beside 1000": True,
 }
-with check("eleven layers", points=3):
+with check("twelve layers", points=3):
     assert_equal(
         found,
         expected,
-        "Eleven layers, named after what a position sees. True means: it leaks, an EARLIER output "
+        "Twelve layers, named after what a position sees. True means: it leaks, an EARLIER output "
         "changes when a LATER input changes. The position that you change may change itself, and "
         "all that come after it.",
         name="your verdicts",
@@ -905,6 +907,7 @@ def verdicts(n, d_model, seed):
     layers = {
         "a leak of a few 1e-4": lambda X: X + 4e-4 * np.tanh(later(X)),
         "a leak of a few 1e-3": lambda X: X + 4e-3 * np.tanh(later(X)),
+        "a leak of a few 1e-4 beside 1000": lambda X: 1000 + X + 4e-4 * np.tanh(later(X)),
         "rounding noise of 1e-15": so_far_by_subtraction,
         "noise below 1e-10": lambda X: X + 3e-11 * np.tanh(later(X)),
     }
@@ -919,6 +922,7 @@ for n, d_model in ((4, 40), (7, 60)):
         {
             "a leak of a few 1e-4": True,
             "a leak of a few 1e-3": True,
+            "a leak of a few 1e-4 beside 1000": True,
             "rounding noise of 1e-15": False,
             "noise below 1e-10": False,
         },

@@ -1176,6 +1176,25 @@ def leaks_future(layer, n, d_model, rng):
 
 @misconception(
     "leaks_future",
+    "leaks_allclose",
+    sentence="Your comparison allows a difference in proportion to the outputs (`np.allclose` does, "
+    "with rtol). Beside large outputs a leak then passes for rounding. How large an output is says "
+    "nothing about a leak.",
+    seen="folklore",
+)
+def leaks_future(layer, n, d_model, rng):
+    X = rng.normal(size=(n, d_model))
+    before = np.array(layer(X.copy()))
+    for t in range(1, n):
+        changed = X.copy()
+        changed[t] = rng.normal(size=d_model)
+        if not np.allclose(layer(changed)[:t], before[:t]):
+            return True
+    return False
+
+
+@misconception(
+    "leaks_future",
     "leak_too_wide",
     sentence="You change n features whatever d_model is. A position has d_model features.",
     seen="folklore",

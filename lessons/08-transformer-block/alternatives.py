@@ -36,21 +36,6 @@ class LayerNorm(nn.Module):
         return torch.addcmul(self.beta, (x - mean) * torch.rsqrt(variance + self.eps), self.gamma)
 
 
-@alternative("LayerNorm", "sums_of_squares")
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.register_parameter("gamma", nn.Parameter(torch.full((d_model,), 1.0)))
-        self.register_parameter("beta", nn.Parameter(torch.full((d_model,), 0.0)))
-
-    def forward(self, x):
-        d_model = x.shape[-1]
-        mean = x.sum(-1, keepdim=True) / d_model
-        variance = (x * x).sum(-1, keepdim=True) / d_model - mean**2
-        return (x - mean) / (variance + self.eps) ** 0.5 * self.gamma + self.beta
-
-
 @alternative("LayerNorm", "word_by_word")
 class LayerNorm(nn.Module):
     def __init__(self, d_model, eps=1e-5):

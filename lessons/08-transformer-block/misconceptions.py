@@ -942,6 +942,27 @@ class LayerNorm(nn.Module):
 
 @misconception(
     "LayerNorm",
+    "norm_mean_of_squares_minus_square_of_mean",
+    sentence="Your variance is the mean of the squares minus the square of the mean. Far from 0 "
+    "these are two large numbers, nearly equal: rounding is all that is left of them, it can be "
+    "below 0, and the root is NaN. Take the mean away first, then square.",
+    seen="folklore",
+)
+class LayerNorm(nn.Module):
+    def __init__(self, d_model, eps=1e-5):
+        super().__init__()
+        self.eps = eps
+        self.gamma = nn.Parameter(torch.ones(d_model))
+        self.beta = nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, x):
+        mean = x.mean(dim=-1, keepdim=True)
+        variance = x.square().mean(dim=-1, keepdim=True) - mean.square()
+        return self.gamma * (x - mean) / torch.sqrt(variance + self.eps) + self.beta
+
+
+@misconception(
+    "LayerNorm",
     "norm_with_residual",
     sentence="The input is added to the result. The residual connection belongs to the block, not "
     "to the norm.",

@@ -215,7 +215,7 @@ def normalise(gamma, beta, x, eps):
 
 
 kinds, parameters = start_values(4)
-with check("gamma starts with ones, beta with zeros", points=1):
+with check("gamma starts with ones, beta with zeros", points=0.5):
     assert_equal(
         kinds,
         kinds | {"gamma": "Parameter", "beta": "Parameter"},
@@ -245,6 +245,16 @@ with check("as torch's layer, with eps = 0.5", points=1):
         F.layer_norm(x, (6,), gamma, beta, 0.5),
         "Four texts of five words: your result differs from torch's. Mean and variance run over "
         "the last axis; gamma multiplies and beta is added afterwards.",
+    )
+with check("equal features", points=0.5):
+    equal = torch.tensor(1000 + rng.integers(0, 16, size=(20, 1)) / 16).float().expand(20, 6)
+    assert_close(
+        normalise(gamma, beta, equal, 1e-3),
+        beta.expand(20, 6),
+        "Twenty words, in each of them all six features are equal, near 1000: the result is beta. "
+        "NaN: is the variance below 0 by rounding? The mean of the squares and the square of the "
+        "mean are two large numbers here.",
+        atol=0.05,
     )
 checks_passed("LayerNorm")
 
