@@ -26,7 +26,7 @@ from autograder.course.answers import sealed_answers
 from autograder.course.earlier import EARLIER, as_module, carried_over
 from autograder.course.lessons import Lesson, builds_on, is_side_condition
 from autograder.diagnose.diagnosis import evidence_of
-from autograder.lesson import advice, checks, short_answers
+from autograder.lesson import advice, checks, failures, short_answers
 from autograder.lesson.beside import MODULES
 from autograder.lesson.evidence import Evidence
 from autograder.notebooks import (

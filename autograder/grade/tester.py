@@ -41,7 +41,7 @@ from autograder.grade.result import (
     TIMEOUT,
     TestResult,
 )
-from autograder.lesson import advice, checks, short_answers
+from autograder.lesson import advice, checks, failures, short_answers
 from autograder.lesson.beside import MODULES
 from autograder.lesson.exceptions import meaning
 from autograder.lesson.failures import CheckFailed, ChecksFailed, Evidence, Part
