@@ -11,12 +11,8 @@ from nbconvert.exporters import HTMLExporter
 from traitlets.config import Config
 
 from autograder.marking.autograded import safe_markdown
-from autograder.marking.formgrader import (
-    LONGEST_FORMULA,
-    markdown_with_formulas,
-    without_internet,
-)
-from autograder.marking.formulas import MOST_FORMULAS
+from autograder.marking.formgrader import markdown_with_formulas, without_internet
+from autograder.marking.formulas import LONGEST_FORMULA, MOST_FORMULAS
 
 from .test_class import new
 

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import Any
+
 import pytest
 
+from autograder import formula_process
+from autograder.formula_process import TooMuch, converted
+from autograder.marking.formgrader import markdown_with_formulas
 from autograder.marking.formulas import MOST_FORMULAS, as_mathml, with_formulas
 
 
@@ -45,3 +51,52 @@ def test_lines_are_aligned_at_their_equals_signs() -> None:
     assert made.count("<mtr>") == 2
     assert made.count("<mtd") == 4
     assert as_mathml(r"a &= b", block=True) is None, "a sign that belongs into a table"
+
+
+def explosive(levels: int = 19) -> str:
+    """A formula of macros, each three times the one before: 393 characters, a billion letters."""
+    names = "abcdefghijklmnopqrstuvwxyz"[: levels + 1]
+    steps = [rf"\def\{one}{{{{\{of}}}{{\{of}}}{{\{of}}}}}" for one, of in pairwise(names)]
+    return "".join(reversed([*steps, rf"\def\{names[-1]}{{x}}"])) + r"\a"
+
+
+@pytest.mark.parametrize("page", [with_formulas, markdown_with_formulas])
+@pytest.mark.parametrize(
+    "macro", [explosive(), r"\newcommand{\a}{x}\a", r"\DeclareMathOperator{\a}{x}\a"]
+)
+def test_a_formula_that_defines_a_command_is_shown_as_typed(page: Any, macro: str) -> None:
+    assert len(macro) < 400
+    made = page(f"so ${macro}$")
+    assert "<math" not in made
+    assert macro[:10] in made
+
+
+def test_a_formula_that_never_ends_is_ended_and_the_next_is_converted() -> None:
+    """Past the refusal of macros: a converter has other ways to be slow."""
+    with pytest.raises(TooMuch):
+        converted(explosive(), block=False)
+    assert "<msqrt>" in str(converted(r"\sqrt{2}", block=False))
+
+
+def test_after_a_formula_that_is_too_much_the_text_stays_as_typed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+
+    def too_much(latex: str, *, block: bool) -> str:
+        asked.append(latex)
+        if latex == "y":
+            raise TooMuch
+        return "<math/>"
+
+    monkeypatch.setattr("autograder.marking.formulas.converted", too_much)
+    assert with_formulas("$x$ $y$ $z$") == "<math/> $y$ $z$"
+    assert asked == ["x", "y"]
+
+
+def test_the_process_ends_with_the_one_that_asks() -> None:
+    """Its lines end, and so does it."""
+    process = formula_process._start()
+    out, _ = process.communicate('["x", false]\n')
+    assert out.startswith('"<math')
+    assert process.returncode == 0

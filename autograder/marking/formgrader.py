@@ -9,6 +9,7 @@ for it.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import nbgrader
 from mistune.plugins import import_plugin
@@ -16,10 +17,7 @@ from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from traitlets.config import Config
 
 import autograder
-from autograder.marking.formulas import MOST_FORMULAS, as_mathml
-
-#: Characters of one formula; what is longer stays as it was typed.
-LONGEST_FORMULA = 2000
+from autograder.marking.formulas import Formulas
 
 _TEMPLATES = (
     Path(autograder.__file__).parent / "templates",  # its formgrade/ takes the place of MathJax
@@ -48,7 +46,9 @@ def markdown_with_formulas(text: str) -> str:
 class _Renderer(IPythonRenderer):
     """nbconvert's renderer; a formula that cannot be converted stays as it was typed."""
 
-    left = MOST_FORMULAS
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._formulas = Formulas()
 
     def inline_math(self, body: str) -> str:
         return self._mathml(body, block=False) or super().inline_math(body)
@@ -61,7 +61,4 @@ class _Renderer(IPythonRenderer):
         return self._mathml(whole, block=True) or super().latex_environment(name, body)
 
     def _mathml(self, latex: str, *, block: bool) -> str:
-        self.left -= 1
-        if self.left < 0 or len(latex) > LONGEST_FORMULA:
-            return ""
-        return str(as_mathml(latex, block=block) or "")
+        return str(self._formulas.mathml(latex, block=block) or "")

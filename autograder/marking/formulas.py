@@ -1,31 +1,48 @@
 """Formulas in a page that loads nothing: ``$...$`` becomes MathML, which browsers draw.
 
-latex2mathml does the work. What it makes of a student's text is rebuilt from a list of
-allowed elements before it reaches a page.
+A student's formula is converted in a process that can be ended (see
+:mod:`autograder.formula_process`), and only as much of a text as :class:`Formulas` allows.
 """
 
 from __future__ import annotations
 
 import re
-from xml.etree import ElementTree
 
-from latex2mathml.converter import convert
 from markupsafe import Markup, escape
+
+from autograder.formula_process import TooMuch, converted
 
 _FORMULA = re.compile(r"\$\$(?P<block>[^$]{1,400})\$\$|\$(?P<inline>[^$\n]{1,400})\$")
 
+#: A formula that defines a command for itself: nineteen of them make a page that never ends.
+_DEFINES = re.compile(
+    r"\\(?:[egx]?def|(?:future)?let|(?:re)?newcommand|providecommand"
+    r"|(?:re)?newenvironment|DeclareMathOperator)(?![A-Za-z])"
+)
+
 #: Formulas of one text; what is beyond stays as it was typed.
 MOST_FORMULAS = 100
+#: Characters of one formula; what is longer stays as it was typed.
+LONGEST_FORMULA = 2000
 
-_NAMESPACE = "{http://www.w3.org/1998/Math/MathML}"
-_ELEMENTS = frozenset(
-    """math mrow mi mo mn mtext mspace msup msub msubsup mfrac msqrt mroot mover munder
-    munderover mtable mtr mtd mstyle mpadded mphantom""".split()  # noqa: SIM905
-)
-_ATTRIBUTES = frozenset(
-    """display mathvariant stretchy fence form separator lspace rspace columnalign displaystyle
-    scriptlevel accent movablelimits width minsize maxsize linethickness""".split()  # noqa: SIM905
-)
+
+class Formulas:
+    """The formulas of one text: so many are converted, until one takes too much."""
+
+    def __init__(self) -> None:
+        """Begin a text."""
+        self._left = MOST_FORMULAS
+
+    def mathml(self, latex: str, *, block: bool) -> Markup | None:
+        """One formula, without its dollars; None where it is to stay as it was typed."""
+        self._left -= 1
+        if self._left < 0:
+            return None
+        try:
+            return _converted(latex, block=block)
+        except TooMuch:
+            self._left = 0
+            return None
 
 
 def with_formulas(text: str) -> Markup:
@@ -33,12 +50,15 @@ def with_formulas(text: str) -> Markup:
 
     A formula that cannot be converted stays as it was typed.
     """
+    formulas = Formulas()
     parts: list[Markup] = []
     end = 0
-    for number, match in enumerate(_FORMULA.finditer(text)):
-        if number == MOST_FORMULAS:
-            break
-        parts += [escape(text[end : match.start()]), _mathml(match)]
+    for match in _FORMULA.finditer(text):
+        block = match["block"]
+        made = formulas.mathml(block or match["inline"], block=bool(block))
+        if made is None:
+            continue
+        parts += [escape(text[end : match.start()]), made]
         end = match.end()
     parts.append(escape(text[end:]))
     return Markup("").join(parts)
@@ -46,32 +66,11 @@ def with_formulas(text: str) -> Markup:
 
 def as_mathml(latex: str, *, block: bool) -> Markup | None:
     """One formula, without its dollars, as MathML; None where it cannot be converted."""
-    try:
-        known = latex.replace("{aligned}", "{align*}")  # the converter lacks the former
-        made = convert(known, display="block" if block else "inline")
-        tree = _allowed(ElementTree.fromstring(made))
-    except Exception:  # whatever a converter does with a text it cannot read
+    return Formulas().mathml(latex, block=block)
+
+
+def _converted(latex: str, *, block: bool) -> Markup | None:
+    if len(latex) > LONGEST_FORMULA or _DEFINES.search(latex):
         return None
-    return Markup(ElementTree.tostring(tree, encoding="unicode"))
-
-
-def _mathml(match: re.Match[str]) -> Markup:
-    block = match["block"]
-    made = as_mathml(block or match["inline"], block=bool(block))
-    return escape(match.group(0)) if made is None else made
-
-
-def _allowed(node: ElementTree.Element) -> ElementTree.Element:
-    """A copy of allowed elements and attributes.
-
-    Raises:
-        ValueError: there is another element.
-    """
-    name = node.tag.removeprefix(_NAMESPACE)
-    if name not in _ELEMENTS:
-        raise ValueError(f"{name} is not allowed")
-    kept = {key: value for key, value in node.attrib.items() if key in _ATTRIBUTES}
-    copy = ElementTree.Element(name, kept)
-    copy.text, copy.tail = node.text, node.tail
-    copy.extend(_allowed(child) for child in node)
-    return copy
+    made = converted(latex, block=block)
+    return None if made is None else Markup(made)
