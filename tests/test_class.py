@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
 import os
 import subprocess
@@ -20,6 +21,10 @@ from autograder.classroom.gradebook import open_gradebook
 from autograder.classroom.grades_file import GradesError
 from autograder.classroom.new_class import new_class
 from autograder.cli.main import main
+from autograder.course.bundle import Bundle
+from autograder.grade.result import Graded
+from autograder.grade.task import make_task
+from autograder.marking.autograded import autograded_notebook
 from autograder.marking.grade_class import ClassResult, grade_class
 from autograder.notebooks import grade_id
 
@@ -323,3 +328,52 @@ def test_the_gradebook_finds_a_submission_without_reading_the_class(tmp_path: Pa
             asked = f"EXPLAIN QUERY PLAN SELECT * FROM {table} WHERE {column} = 'x'"
             (row,) = connection.execute(text(asked))
             assert "USING INDEX autograder_" in row[-1]
+
+
+def test_what_goes_wrong_with_one_submission_is_named_and_the_others_are_graded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While it is read, kept or published: whatever it is."""
+    folder = new(tmp_path)
+    for who in ("ada", "bob", "cleo", "dan", "zoe"):
+        hand_in(folder, who, solved(folder, why=f"Because {who} says so."))
+    (folder.root / "feedback").mkdir()
+    (folder.root / "feedback" / "bob").write_text("no folder\n")
+
+    def broken(where: Path, *more: Any) -> Any:
+        if where.parent.name == "cleo":
+            raise RuntimeError("not to be read")
+        return make_task(where, *more)
+
+    def notebook(graded: Graded, bundle: Bundle) -> Any:
+        if any(cell.source == "Because dan says so." for cell in graded.cells):
+            raise RecursionError("too deep")
+        return autograded_notebook(graded, bundle)
+
+    monkeypatch.setattr("autograder.marking.grade_class.make_task", broken)
+    monkeypatch.setattr("autograder.marking.grade_class.autograded_notebook", notebook)
+    result = grade_class(folder, sandbox=boxes().tier, quiet=True)
+    named = {one.student: one.graded.reason.splitlines()[-1] for one in result.not_judged}
+    assert set(named) == {"bob", "cleo", "dan"}
+    assert "feedback/bob" in named["bob"]
+    assert (named["cleo"], named["dan"]) == (
+        "RuntimeError: not to be read",
+        "RecursionError: too deep",
+    )
+    assert {who: one["score"] for who, one in entries(folder).items()} == {"ada": 8.0, "zoe": 8.0}
+    for who in ("ada", "zoe"):
+        assert (folder.root / "feedback" / who / LESSON / "tiny.html").exists()
+        assert scores_in_gradebook(folder)[who] == 8.0
+
+
+def test_a_full_disk_ends_grading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is nobody's fault, and the same command goes on when there is room."""
+    folder = new(tmp_path)
+    hand_in(folder, "ada", solved(folder))
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("autograder.marking.grade_class.write_whole", full)
+    with pytest.raises(OSError, match="No space"):
+        grade_class(folder, sandbox=boxes().tier, quiet=True)

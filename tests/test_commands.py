@@ -311,7 +311,7 @@ def test_nobody_reads_what_is_said(unbuffered: str) -> None:
         ("report class", "assignments"),
         ("grade class --sandbox TIER", "submissions sandbox changes not_judged not_graded"),
         ("regrade class --assignment 01-tiny --course course --sandbox TIER", "submissions"),
-        ("feedback class", "pages not_graded zip"),
+        ("feedback class", "pages not_graded problems zip"),
         ("export class --to csv", "file rows notes"),
         ("collect class odd.zip --layout moodle", "files layouts set_aside"),
         ("doctor", "tier protections"),

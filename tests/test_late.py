@@ -61,9 +61,29 @@ def test_a_timestamp_of_any_kind(tmp_path: Path) -> None:
     for text in ("2026-03-01 14:00:05 +0100", "2026-03-01T13:00:05+00:00"):
         (tmp_path / "timestamp.txt").write_text(text)
         assert read_timestamp(tmp_path) == came
+    for beyond in ("2026-01-01 10:00 +2400", "0001-01-01 00:00:00 +1400", "9999-12-31 23:00 -1400"):
+        (tmp_path / "timestamp.txt").write_text(beyond)
+        assert read_timestamp(tmp_path) is None
     for wrong in ("", "yesterday", "9" * 50, "\x00", "x" * 5000):
         (tmp_path / "timestamp.txt").write_text(wrong)
         assert read_timestamp(tmp_path) is None
+
+
+def test_a_timestamp_that_is_none_costs_nobody_a_verdict(tmp_path: Path) -> None:
+    folder = dated(new(tmp_path))
+    hand_in_at(folder, "ada", -5)
+    for who, text in (("bob", "2026-01-01 10:00 +2400"), ("cleo", "0001-01-01 00:00:00 +1400")):
+        path = hand_in(folder, who, solved(folder))
+        (path.parent / "timestamp.txt").write_text(text)
+    hand_in_at(folder, "zoe", 2 * DAY)
+    result = grade_class(folder, sandbox=boxes().tier, quiet=True)
+    assert not result.not_judged
+    assert {who: one["total"] for who, one in entries(folder).items()} == {
+        "ada": 8.0,
+        "bob": 8.0,
+        "cleo": 8.0,
+        "zoe": 6.4,
+    }
 
 
 def dated(folder: ClassFolder, late: str = "per_day = 10\ngrace_minutes = 15") -> ClassFolder:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from nbgrader.api import (
 )
 from sqlalchemy import Index
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.schema import CreateIndex
 
 from autograder.build.alembic import put_alembic_on_path
@@ -61,6 +62,20 @@ def open_gradebook(db_url: str) -> Iterator[Gradebook]:
             yield gradebook
     except SQLAlchemyError as error:
         raise _unusable(db_url, error) from error
+
+
+#: The system's refusals after which no verdict can be written.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+
+
+def stops_the_class(error: Exception) -> bool:
+    """Whether what went wrong with one submission would go wrong with the next one too.
+
+    It does when it is about the class's settings, the gradebook, or a full disk.
+    """
+    if isinstance(error, (WrongUse, OperationalError)):
+        return True
+    return isinstance(error, OSError) and error.errno in _NO_ROOM
 
 
 def _unusable(db_url: str, error: Exception) -> GradebookError:

@@ -78,6 +78,10 @@ def due_dates(table: Any, path: Path, assignments: list[str]) -> dict[str, datet
                 f"{path}: due of {name} should be a date, a time and an offset without quotes, "
                 "such as 2026-12-01T23:59:00+01:00"
             )
+        try:
+            value.astimezone(UTC)
+        except OverflowError:
+            raise LateError(f"{path}: due of {name} is no date that can be reckoned with") from None
     return dict(table)
 
 
@@ -89,9 +93,9 @@ def read_timestamp(folder: Path) -> datetime | None:
             return None
         # nbgrader's parse_utc takes "+0100" for 100 seconds.
         came = parse(path.read_text(encoding="utf-8").strip(), tzinfos=_zone)
-    except (OSError, ValueError, OverflowError):  # not there, or not a time
+        return came.replace(tzinfo=UTC) if came.tzinfo is None else came.astimezone(UTC)
+    except Exception:  # not there, or not a time: dateutil lets several kinds through
         return None
-    return came.replace(tzinfo=UTC) if came.tzinfo is None else came.astimezone(UTC)
 
 
 def _zone(name: str, offset: int | None) -> Any:

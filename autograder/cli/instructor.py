@@ -88,7 +88,7 @@ def add_commands(commands: Any) -> None:
         example="spring-class --assignment 02-query-key-value --zip pages.zip",
         statuses={
             0: "every submission has its page",
-            1: "some were never graded or changed since (each is named)",
+            1: "some were never graded, changed since or have no page (each is named)",
         },
     )
     add_class(one)
@@ -217,6 +217,7 @@ def _feedback(arguments: argparse.Namespace) -> int:
             "zip": None if arguments.zip is None else str(arguments.zip),
             "as_moodle_named_them": known,
             "not_graded": done.not_graded,
+            "problems": done.problems,
         }
         print_json(tree)
     else:
@@ -225,7 +226,9 @@ def _feedback(arguments: argparse.Namespace) -> int:
             print(f"{arguments.zip}: {known} of them in folders as Moodle named them")
     for name in done.not_graded:
         print(f"no page: {name} was not graded, or changed since; grade it", file=sys.stderr)
-    return 1 if done.not_graded else 0
+    for name in done.problems:
+        print(f"no page: {name}", file=sys.stderr)
+    return 1 if done.not_graded or done.problems else 0
 
 
 def _export(arguments: argparse.Namespace) -> int:

@@ -17,7 +17,7 @@ from nbgrader.api import Gradebook
 
 from autograder.box.sandbox import NONE, choose
 from autograder.classroom.folder import ClassError, ClassFolder, Handin
-from autograder.classroom.gradebook import enrol, open_gradebook, record
+from autograder.classroom.gradebook import enrol, open_gradebook, record, stops_the_class
 from autograder.classroom.grades_file import NOTHING_HANDED_IN, Verdict, write_grades
 from autograder.classroom.late import Standing
 from autograder.course.bundle import Bundle
@@ -102,17 +102,9 @@ def grade_class(
     limits = {name: folder.limits(name) for name in bundles}
     workers = max(1, min(workers or os.cpu_count() or 1, len(wanted)))
     tasks = (
-        (
-            handin,
-            make_task(
-                handin.folder,
-                bundles[handin.assignment],
-                folder.seed,
-                limits[handin.assignment],
-                tier,
-            ),
-        )
+        (handin, partial(make_task, handin.folder, bundles[name], folder.seed, limits[name], tier))
         for handin in wanted
+        for name in [handin.assignment]
     )
     where = partial(local, workers) if scheduler is None else partial(dask, scheduler)
     judged = _judged(tasks, where, workers, Results(folder.root / ".results"), again)
@@ -122,10 +114,14 @@ def grade_class(
         for handin, graded, kept in judged:
             verdict = Verdict(handin.student, graded)
             if graded.status != OUR_FAULT:
-                publish(folder, verdict, bundles[handin.assignment], gradebook)
+                try:
+                    publish(folder, verdict, bundles[handin.assignment], gradebook)
+                except Exception as error:
+                    gradebook.db.rollback()
+                    verdict = Verdict(handin.student, _our_fault(handin, error))
             progress.tell(verdict, kept)
             # What the pages needed is not kept in memory for a whole class.
-            verdict.graded = replace(graded, runs=(), cells=())
+            verdict.graded = replace(verdict.graded, runs=(), cells=())
             result.verdicts.append(verdict)
     result.summary = progress.summary()
     result.verdicts += absent
@@ -172,7 +168,7 @@ Where = Callable[[], AbstractContextManager[Executor]]
 
 
 def _judged(
-    tasks: Iterator[tuple[Handin, Task]],
+    tasks: Iterator[tuple[Handin, Callable[[], Task]]],
     where: Where,
     workers: int,
     results: Results,
@@ -181,8 +177,17 @@ def _judged(
     """The verdicts as they come, and whether each was kept from an earlier run.
 
     Tasks are read as they are needed: a class's notebooks are not all in memory at once. What
-    breaks a worker is our fault, and named.
+    goes wrong with one submission, also what breaks a worker, is named, and the others go on.
     """
+
+    def outcome(handin: Handin, task: Task, future: Future[Graded]) -> Graded:
+        try:
+            graded = future.result()
+            results.keep(task.key, graded)
+        except Exception as error:
+            return _our_fault(handin, error)
+        return graded
+
     suspects: list[tuple[Handin, Task]] = []
     with where() as executor:
         running: dict[Future[Graded], tuple[Handin, Task]] = {}
@@ -190,39 +195,41 @@ def _judged(
         more = True
         while more or running:
             while more and len(running) < ahead:
-                handin, task = next(tasks, (None, None))
-                if handin is None or task is None:
+                handin, read = next(tasks, (None, None))
+                if handin is None or read is None:
                     more = False
-                elif not again and (kept := results.find(task.key)) is not None:
+                    continue
+                try:
+                    task = read()
+                except Exception as error:
+                    yield handin, _our_fault(handin, error), False
+                    continue
+                if not again and (kept := results.find(task.key)) is not None:
                     yield handin, kept, True
                 else:
                     running[executor.submit(judge, task)] = handin, task
             for future in wait(running, return_when=FIRST_COMPLETED).done if running else ():
                 handin, task = running.pop(future)
-                try:
-                    graded = future.result()
-                except BrokenExecutor:
+                if isinstance(future.exception(), BrokenExecutor):
                     suspects.append((handin, task))
                     more = False
-                except Exception as error:
-                    yield handin, _our_fault(handin, error), False
                 else:
-                    results.keep(task.key, graded)
-                    yield handin, graded, False
+                    yield handin, outcome(handin, task, future), False
     if suspects:  # a worker has ended: each of its tasks again, in a worker of its own
         for handin, task in suspects:
             with local(1) as alone:
-                try:
-                    graded = alone.submit(judge, task).result()
-                except Exception as error:
-                    yield handin, _our_fault(handin, error), False
-                else:
-                    results.keep(task.key, graded)
-                    yield handin, graded, False
+                yield handin, outcome(handin, task, alone.submit(judge, task)), False
         yield from _judged(tasks, where, workers, results, again)
 
 
 def _our_fault(handin: Handin, error: Exception) -> Graded:
+    """What is said of a submission that could not be judged.
+
+    Raises:
+        Exception: the error itself, where it stops the whole class.
+    """
+    if stops_the_class(error):
+        raise error
     details = "".join(traceback.format_exception(error))
     return Graded(handin.assignment, "", OUR_FAULT, reason=details[-2000:])
 

@@ -5,7 +5,6 @@ For when written answers were marked in the Formgrader, and for handing back thr
 
 from __future__ import annotations
 
-import contextlib
 import os
 import zipfile
 from dataclasses import dataclass, field
@@ -15,20 +14,22 @@ from nbgrader.api import MissingEntry
 
 from autograder.box.sandbox import NONE
 from autograder.classroom.folder import ClassError, ClassFolder
-from autograder.classroom.gradebook import open_gradebook
+from autograder.classroom.gradebook import open_gradebook, stops_the_class
 from autograder.classroom.grades_file import Verdict, sandbox_of, write_grades
 from autograder.classroom.hand_ins import collected, task_in_class
 from autograder.files import write_whole
 from autograder.grade.kept import Results
 from autograder.marking.feedback import feedback_path, settled_page
+from autograder.text import plain_line
 
 
 @dataclass
 class HandedBack:
-    """The pages that were written, and the submissions that have no verdict."""
+    """The pages that were written, the submissions that have no verdict, and what went wrong."""
 
     pages: list[Path] = field(default_factory=list)
     not_graded: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
 
 
 def write_pages(folder: ClassFolder, assignments: list[str] | None = None) -> HandedBack:
@@ -51,18 +52,24 @@ def write_pages(folder: ClassFolder, assignments: list[str] | None = None) -> Ha
             bundle = bundles[handin.assignment]
             # A verdict is the same in every sandbox, and so is what it is kept by.
             graded = results.find(task_in_class(folder, handin.student, bundle, NONE).key)
-            page = None
-            if graded is not None:
-                verdict = Verdict(handin.student, graded)
-                with contextlib.suppress(MissingEntry):
-                    page = settled_page(verdict, bundle, gradebook, folder)
-            if page is None:
-                done.not_graded.append(f"{handin.student}/{handin.assignment}")
+            name = f"{handin.student}/{handin.assignment}"
+            if graded is None:
+                done.not_graded.append(name)
                 continue
+            verdict = Verdict(handin.student, graded)
             path = feedback_path(folder.root, verdict)
-            write_whole(path, page)
-            done.pages.append(path)
-            again.append(verdict)
+            try:
+                write_whole(path, settled_page(verdict, bundle, gradebook, folder))
+            except MissingEntry:
+                done.not_graded.append(name)
+            except Exception as error:
+                if stops_the_class(error):
+                    raise
+                gradebook.db.rollback()
+                done.problems.append(f"{name}: {type(error).__name__}: {plain_line(str(error))}")
+            else:
+                done.pages.append(path)
+                again.append(verdict)
     write_grades(folder.root, folder.title, sandbox_of(folder.root / "grades.json"), again)
     return done
 
