@@ -29,6 +29,17 @@ zoe,Zoe,Gone,zoe@example.org,withdrawn,503
 """
 
 
+GRADESCOPE_YML = b"""submission_1:
+  :submitters:
+  - :name: Ada
+    :sid: ada
+submission_2:
+  :submitters:
+  - :name: Bob
+    :sid: bob
+"""
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> ClassFolder:
     return new(tmp_path_factory.mktemp("collect"))
@@ -148,6 +159,63 @@ def test_gradescope(folder: ClassFolder, tmp_path: Path) -> None:
     files["assignment_1_export/submission_metadata.yml"] = b"[]"
     with pytest.raises(LayoutError, match="not what Gradescope writes"):
         plan(folder, pack(tmp_path / "wrong.zip", files))
+
+
+def test_the_outermost_folder_names_the_student(folder: ClassFolder, tmp_path: Path) -> None:
+    """A student's own folder may hold folders and files called like somebody else's."""
+    moodle = pack(
+        tmp_path / "moodle.zip",
+        {
+            "hw/Ann_111_assignsubmission_file_/Bob_222_assignsubmission_file_/tiny.ipynb": b"{}",
+            "hw/Cleo_333_assignsubmission_file_/submission_metadata.yml": GRADESCOPE_YML,
+            "hw/Cleo_333_assignsubmission_file_/submission_2/tiny.ipynb": b"{ }",
+        },
+    )
+    made = plan(folder, moodle)
+    assert {one.to for one in made.decisions if one.to} == {to("ann"), to("cleo")}
+
+    theirs = b":submitters of others"
+    gradescope = pack(
+        tmp_path / "gradescope.zip",
+        {
+            "export/submission_1/submission_2/tiny.ipynb": b"{}",
+            "export/submission_1/submission_metadata.yml": theirs,
+            "export/submission_metadata.yml": GRADESCOPE_YML,
+        },
+    )
+    made = plan(folder, gradescope)
+    assert [one.to for one in made.decisions if one.to] == [to("ada")]
+    alone = pack(
+        tmp_path / "alone.zip",
+        {
+            "submission_1/submission_metadata.yml": GRADESCOPE_YML,
+            "submission_1/submission_2/tiny.ipynb": b"{}",
+        },
+    )
+    with pytest.raises(ClassError, match="of its own"):
+        collect.plan(folder, [alone], layout="gradescope")
+
+
+@pytest.mark.parametrize(
+    ("honest", "odd"),
+    [
+        (f"ada/{LESSON}/tiny.ipynb", f"bob/{LESSON}/ada/{LESSON}/tiny.ipynb"),
+        (f"in/ada/{LESSON}/tiny.ipynb", f"in/bob/ada/{LESSON}/tiny.ipynb"),
+        ("ada_501_9_tiny.ipynb", "bob_502_8_work/ada_501_9_tiny-2.ipynb"),
+    ],
+)
+def test_what_lies_deeper_than_the_others_is_left_out_and_named(
+    honest: str, odd: str, folder: ClassFolder, tmp_path: Path
+) -> None:
+    (tmp_path / "in").mkdir()
+    made = plan(folder, pack(tmp_path / "in" / "some.zip", {honest: b"{}", odd: b"{ }"}))
+    assert taken(made) == {honest: to("ada")}
+    assert "inside somebody's folder" in left_out(made)[odd]
+
+
+def test_the_ending_may_be_in_capitals(folder: ClassFolder, tmp_path: Path) -> None:
+    made = plan(folder, pack(tmp_path / "some.zip", {f"ada/{LESSON}/TINY (1).IPYNB": b"{}"}))
+    assert set(taken(made).values()) == {to("ada")}
 
 
 def test_plain_folder(folder: ClassFolder, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from autograder.classroom.hand_ins import collected, keep_record, place, put
 from autograder.classroom.late import TIMESTAMP, as_timestamp, how_late, read_timestamp
 from autograder.grade.submission import Unreadable
 from autograder.lms.archives import Archive, look_into
-from autograder.lms.layouts import LAYOUTS, METADATA, Layout, choose
+from autograder.lms.layouts import LAYOUTS, METADATA, Layout, choose, too_deep
 from autograder.lms.whose import Candidate, apart, assigned, people
 
 #: What becomes of a file.
@@ -84,8 +84,13 @@ def plan(
         )
         made.layouts[archive.name] = chosen
         made.decisions += [Decision(archive.name, *each) for each in _refused(archive)]
-        handed_in_by = people(archive, chosen)
+        handed_in_by = people(archive, chosen, folder.assignments)
+        deep = too_deep([one.path for one in archive.files], chosen)
         for file in archive.files:
+            if file.path in deep:
+                inside = "it lies deeper than the others, inside somebody's folder: whose is it?"
+                made.decisions.append(Decision(archive.name, file.path, LEFT_OUT, note=inside))
+                continue
             found = assigned(
                 file,
                 partial(chosen.read, people=handed_in_by),

@@ -3,6 +3,9 @@
 Each layout is a regular expression for the path of a file, with the names of groups that
 nbgrader's own zip collector uses: ``student_id`` and ``file_id``; ``name`` and ``lms_id``
 where a path tells a person's name or the LMS's number instead, and ``assignment``, ``late``.
+
+The outermost folder that a layout knows names the student: what lies in it is the student's
+own, and may be called like somebody else's.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from autograder.text import plain_line
 
 #: ``Ada Lovelace_1234567_assignsubmission_file_/attention.ipynb``; older: no folder.
 MOODLE = re.compile(
-    r"^(?:.*/)?(?P<folder>(?P<name>[^/]+?)_(?P<lms_id>\d+)_assignsubmission_(?:file|onlinetext)_?)"
+    r"^(?:.*?/)??(?P<folder>(?P<name>[^/]+?)_(?P<lms_id>\d+)_assignsubmission_(?:file|onlinetext)_?)"
     r"/?(?P<file_id>[^/].*)$"
 )
 #: ``lovelaceada_LATE_12345_678910_attention-1.ipynb``; LATE and -1 only where it is so.
@@ -29,7 +32,7 @@ CANVAS = re.compile(
     r"(?P<file_id>[^/]+)$"
 )
 #: ``submission_123456789/attention.ipynb``, with a submission_metadata.yml beside the folders.
-GRADESCOPE = re.compile(r"^(?:.*/)?(?P<submission>submission_\d+)/(?P<file_id>.+)$")
+GRADESCOPE = re.compile(r"^(?:.*?/)??(?P<submission>submission_\d+)/(?P<file_id>.+)$")
 #: ``ada/01-attention/attention.ipynb``: nbgrader's own.
 PLAIN = re.compile(r"^(?:.*/)?(?P<student_id>[^/]+)/(?P<assignment>[^/]+)/(?P<file_id>[^/]+)$")
 
@@ -103,6 +106,42 @@ LAYOUTS = {
 }
 
 
+def own_metadata(paths: Iterable[str], assignments: list[str]) -> str | None:
+    """The path of the archive's own ``submission_metadata.yml``; None where it has none.
+
+    It lies above all notebooks. One in a student's folder is the student's and says nothing.
+    """
+    paths = list(paths)
+    notebooks = [path for path in paths if is_notebook(path)]
+    for path in sorted(paths, key=lambda path: path.count("/")):
+        folder, _, name = path.rpartition("/")
+        inside = f"{folder}/" if folder else ""
+        if name != METADATA or not all(one.startswith(inside) for one in notebooks):
+            continue
+        of_a_student = MOODLE.match(f"{inside}x") or GRADESCOPE.match(f"{inside}x")
+        if not of_a_student and not set(folder.split("/")) & set(assignments):
+            return path
+    return None
+
+
+def too_deep(paths: Iterable[str], layout: Layout) -> set[str]:
+    """The files that lie deeper than others which the layout knows.
+
+    In Canvas's zips and in nbgrader's folders nothing tells a student's own folder from one
+    around all students' but that theirs are side by side.
+    """
+    if layout.pattern not in (CANVAS, PLAIN):
+        return set()
+    depths = {path: path.count("/") for path in paths if layout.pattern.match(path)}
+    least = min((depths[path] for path in depths if is_notebook(path)), default=0)
+    return {path for path, depth in depths.items() if depth > least}
+
+
+def is_notebook(path: str) -> bool:
+    """Whether a file is called as notebooks are."""
+    return path.casefold().endswith(".ipynb")
+
+
 def choose(paths: Iterable[str], own: re.Pattern[str] | None, assignments: list[str]) -> Layout:
     """The layout that fits most notebooks among ``paths``.
 
@@ -117,8 +156,8 @@ def choose(paths: Iterable[str], own: re.Pattern[str] | None, assignments: list[
     if own is not None:
         return Layout("class.toml", own)
     paths = list(paths)
-    notebooks = [path for path in paths if path.endswith(".ipynb")]
-    if any(path.rpartition("/")[2] == METADATA for path in paths):
+    notebooks = [path for path in paths if is_notebook(path)]
+    if own_metadata(paths, assignments) is not None:
         return LAYOUTS["gradescope"]
 
     def fits(layout: Layout) -> int:
@@ -140,7 +179,7 @@ def choose(paths: Iterable[str], own: re.Pattern[str] | None, assignments: list[
 
 def stem(file: str) -> tuple[str, int]:
     """A notebook's name without what an LMS or a browser added, and the number added."""
-    name = file.removesuffix(".ipynb")
+    name = file[: -len(".ipynb")] if is_notebook(file) else file
     number = 0
     while (match := _ADDED.search(name)) and match.start():
         digits = re.search(r"\d+", match[0])

@@ -16,7 +16,7 @@ from autograder.classroom.folder import ClassError, ClassFolder
 from autograder.classroom.roster import fit_for_a_folder
 from autograder.grade.submission import Unreadable
 from autograder.lms.archives import Archive, File
-from autograder.lms.layouts import METADATA, Layout, Named, stem, submitters
+from autograder.lms.layouts import METADATA, Layout, Named, own_metadata, stem, submitters
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Candidate:
         return self.came or datetime.min.replace(tzinfo=UTC), self.number
 
 
-def people(archive: Archive, layout: Layout) -> dict[str, list[Named]]:
+def people(archive: Archive, layout: Layout, assignments: list[str]) -> dict[str, list[Named]]:
     """Who handed in which submission of Gradescope's; empty for other layouts.
 
     Raises:
@@ -58,15 +58,16 @@ def people(archive: Archive, layout: Layout) -> dict[str, list[Named]]:
     """
     if layout.name != "gradescope":
         return {}
+    own = own_metadata([file.path for file in archive.files], assignments)
     for file in archive.files:
-        if file.path.rpartition("/")[2] == METADATA:
+        if file.path == own:
             try:
                 return submitters(file.read())
             except Unreadable as problem:
                 raise ClassError(f"{archive.name}: {METADATA}: {problem}") from None
     raise ClassError(
-        f"{archive.name} has no {METADATA}, which says whose submissions these are; export the "
-        "submissions from Gradescope again"
+        f"{archive.name} has no {METADATA} of its own above the submissions, which says whose "
+        "they are; export the submissions from Gradescope again"
     )
 
 
