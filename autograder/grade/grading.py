@@ -24,13 +24,17 @@ from autograder.grade.result import (
     Graded,
     TestResult,
 )
-from autograder.grade.submission import Cell, Missing, Submission, Unreadable, parse
+from autograder.grade.submission import (
+    WRITTEN_STUB,
+    Cell,
+    Missing,
+    Submission,
+    Unreadable,
+    parse,
+)
 from autograder.grade.tester import Tester
 from autograder.lesson.evidence import Evidence
 from autograder.lesson.failures import NOT_YET_COUNTED
-
-#: What nbgrader puts where a written answer goes.
-WRITTEN_STUB = "YOUR ANSWER HERE"
 
 #: Starts a box with these files beside its notebook and this many bytes of memory.
 MakeBox = Callable[[dict[str, bytes], int], Box]

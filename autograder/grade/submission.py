@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import stat
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from autograder.course.bundle import Bundle
+from autograder.names_bound import names_bound
+from autograder.notebooks import HIDDEN, grade_id
 from autograder.text import plain_line
 
 #: A notebook file, in bytes. One with many figures has a few million.
@@ -20,6 +22,10 @@ MOST_CELLS = 2_000
 MOST_OUTPUTS = 200
 #: Files that a reason names.
 MOST_NAMES = 5
+
+
+#: What nbgrader puts where a written answer goes.
+WRITTEN_STUB = "YOUR ANSWER HERE"
 
 
 class Unreadable(Exception):
@@ -76,7 +82,8 @@ def find_notebook(folder: Path, bundle: Bundle) -> tuple[Path, list[str]]:
     expected = folder / f"{bundle.notebook_name}.ipynb"
     if os.path.lexists(expected):
         return expected, []
-    others = sorted(folder.glob("*.ipynb")) if folder.is_dir() else []
+    others = sorted(folder.iterdir()) if folder.is_dir() else []
+    others = [path for path in others if path.name.casefold().endswith(".ipynb")]
     if len(others) == 1:
         called = plain_line(others[0].name)
         return others[0], [f"the notebook was called {called}, not {expected.name}"]
@@ -125,7 +132,7 @@ def parse(data: bytes, bundle: Bundle) -> Submission:
     if not data.strip():
         raise Unreadable("The file is empty. Save the notebook and hand it in again.")
     try:
-        tree = json.loads(data.decode("utf-8-sig"))
+        tree = json.loads(data.decode(json.detect_encoding(data)))
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError, ValueError):
         raise Unreadable(
             "The file is not a notebook: it is not JSON. Open it in JupyterLab; if that fails too, "
@@ -133,6 +140,8 @@ def parse(data: bytes, bundle: Bundle) -> Submission:
         ) from None
     flags: list[str] = []
     version = tree.get("nbformat") if isinstance(tree, dict) else None
+    if isinstance(version, float) and version.is_integer():
+        version = int(version)
     if not isinstance(tree, dict) or not isinstance(version, int) or isinstance(version, bool):
         raise Unreadable("The file is JSON but not a notebook. Hand in the .ipynb file itself.")
     if version > 4:
@@ -152,7 +161,10 @@ def parse(data: bytes, bundle: Bundle) -> Submission:
             "does not belong to the lesson and hand it in again."
         )
     read = [_cell(raw) for raw in cells]
-    submission = Submission([cell for cell in read if cell is not None], flags)
+    found = [cell for cell in read if cell is not None]
+    found, told = find_written_answers(found, bundle)
+    flags += told
+    submission = Submission(found, flags)
     unread = len(read) - len(submission.cells)
     if unread:
         first = read.index(None) + 1
@@ -204,6 +216,76 @@ def _writable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
+def find_written_answers(cells: list[Cell], bundle: Bundle) -> tuple[list[Cell], list[str]]:
+    """The cells with each written answer under its name once, and what is to be said of it.
+
+    A copied cell has the name twice: the last one that is more than the stub counts. A tool
+    that drops metadata leaves none: the one nameless text between what stands before the
+    answer in the lesson and what stands after it is the answer.
+    """
+    cells, flags = list(cells), []
+    for name in [written.grade_id for written in bundle.written]:
+        copies = [number for number, cell in enumerate(cells) if cell.grade_id == name]
+        answered = [number for number in copies if not _is_stub(cells[number].source)]
+        if len(copies) > 1:
+            kept = (answered or copies)[-1]
+            for number in copies:
+                if number != kept:
+                    cells[number] = replace(cells[number], grade_id="")
+            which = "the last one with an answer counts; a person sees all of them"
+            flags.append(f"written answer {name} stands {len(copies)} times; {which}")
+        if copies:
+            continue
+        place = _place_of(name, cells, bundle)
+        if place is None:
+            flags.append(
+                f"written answer {name} is missing: no cell has its name, so nobody will read one; "
+                "take the cell from the released notebook and put your answer there"
+            )
+        elif not _is_stub(cells[place].source):
+            cells[place] = replace(cells[place], grade_id=name, kind="markdown")
+            flags.append(f"the cell of written answer {name} had lost its name; it was found")
+    return cells, flags
+
+
+def _is_stub(text: str) -> bool:
+    return text.strip() in ("", WRITTEN_STUB)
+
+
+def _place_of(name: str, cells: list[Cell], bundle: Bundle) -> int | None:
+    """Where an answer stands that lost its name; None where that is not certain."""
+    lesson = bundle.notebook.cells
+    here = next(number for number, cell in enumerate(lesson) if grade_id(cell) == name)
+    after, before = (
+        [number for number, cell in enumerate(cells) if side is not None and _is(cell, side)]
+        for side in (
+            lesson[here - 1] if here else None,
+            lesson[here + 1] if here + 1 < len(lesson) else None,
+        )
+    )
+    if len(after) != 1 or (here + 1 < len(lesson) and len(before) != 1):
+        return None
+    between = range(after[0] + 1, before[0] if here + 1 < len(lesson) else len(cells))
+    known = {grade_id(cell) for cell in lesson} - {""}
+    texts = [n for n in between if cells[n].kind != "code" and cells[n].grade_id not in known]
+    return texts[0] if len(texts) == 1 else None
+
+
+def _is(cell: Cell, of_the_lesson: Any) -> bool:
+    """Whether a cell is this one of the lesson, by its name or, where that is lost, its text."""
+    name = grade_id(of_the_lesson)
+    if name and cell.grade_id == name:
+        return True
+    return not cell.grade_id and cell.source.strip() == HIDDEN.sub("", of_the_lesson.source).strip()
+
+
+def _names_typed_into(copies: list[Cell], source: str) -> list[str]:
+    """What a check cell binds and the original does not: a helper that somebody typed there."""
+    original = names_bound(source)
+    found = [name for cell in copies for name in names_bound(cell.source) if name not in original]
+    return [plain_line(name) for name in dict.fromkeys(found)][:MOST_NAMES]
+
+
 def _oddities(submission: Submission, bundle: Bundle) -> list[str]:
     flags = []
     for test in bundle.tests:
@@ -216,6 +298,13 @@ def _oddities(submission: Submission, bundle: Bundle) -> list[str]:
             )
         elif copies[0].source.strip() not in (test.released.strip(), test.source.strip()):
             flags.append(f"test cell {test.grade_id} was edited; the original was used")
+        names = _names_typed_into(copies, test.source)
+        if names:
+            flags.append(
+                f"{', '.join(names)} in test cell {test.grade_id} was not there when your "
+                "notebook was graded, since the original took that cell's place; what your code "
+                "needs belongs into a cell of its own, above the check"
+            )
     for name in bundle.exercises:
         copies = [cell for cell in submission.cells if cell.grade_id == name]
         if not copies:
