@@ -16,6 +16,7 @@ import pytest
 from nbgrader.api import Gradebook
 from sqlalchemy import text
 
+from autograder import choices_alone
 from autograder.classroom.folder import ClassError, ClassFolder
 from autograder.classroom.gradebook import open_gradebook
 from autograder.classroom.grades_file import GradesError
@@ -24,6 +25,9 @@ from autograder.cli.main import main
 from autograder.course.bundle import Bundle
 from autograder.grade.result import Graded
 from autograder.grade.task import make_task
+from autograder.lesson import short_answers
+from autograder.lesson.failures import CheckFailed
+from autograder.lesson.short_answers import check_answer, set_answers
 from autograder.marking.autograded import autograded_notebook
 from autograder.marking.grade_class import ClassResult, grade_class
 from autograder.notebooks import grade_id
@@ -377,3 +381,38 @@ def test_a_full_disk_ends_grading(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("autograder.marking.grade_class.write_whole", full)
     with pytest.raises(OSError, match="No space"):
         grade_class(folder, sandbox=boxes().tier, quiet=True)
+
+
+def test_short_answers_may_be_told_when_graded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing that is handed out or put into a box tells the right one; its points stay."""
+    course = tiny_course(tmp_path / "course")
+    folder = new_class(course, tmp_path / "class", say=quiet, short_answers="when_graded")
+    assert folder.short_answers == "when_graded"
+    handed_out = folder.root / "release" / LESSON / "lesson_answers.json"
+    assert choices_alone.ANSWERS_FILE == short_answers.ANSWERS_FILE == handed_out.name
+    alone = {"answer_size": {"choices": ["a", "b"]}}
+    assert json.loads(handed_out.read_text()) == alone
+    bundle = folder.bundle(LESSON)
+    assert json.loads(bundle.companions["lesson_answers.json"]) == alone
+    assert "replies" in json.loads(bundle.answers)["answer_size"]
+
+    set_answers(handed_out.read_text())
+    try:
+        for choice in ("a", "b"):
+            check_answer("answer_size", choice)
+            assert "noted" in capsys.readouterr().out
+        with pytest.raises(CheckFailed, match="none of the choices"):
+            check_answer("answer_size", "c")
+    finally:
+        set_answers(None)
+
+    tries = """import json
+known = json.load(open("lesson_answers.json"))["answer_size"]
+answer_size = "b" if "replies" in known else "a"
+"""
+    hand_in(folder, "ada", solved(folder))
+    hand_in(folder, "bob", solved(folder, answer_size=tries))
+    grade_class(folder, sandbox=boxes().tier, quiet=True)
+    assert {who: one["score"] for who, one in entries(folder).items()} == {"ada": 8.0, "bob": 7.0}

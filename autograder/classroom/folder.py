@@ -23,7 +23,20 @@ from autograder.grade.limits import Limits
 from autograder.text import plain_line
 
 #: What may stand at the top of class.toml.
-_SETTINGS = ("title", "seed", "db_url", "limits", "due", "late", "collect", "export")
+_SETTINGS = (
+    "title",
+    "seed",
+    "db_url",
+    "short_answers",
+    "limits",
+    "due",
+    "late",
+    "collect",
+    "export",
+)
+
+#: When students learn whether a short answer is right.
+AT_ONCE, WHEN_GRADED = "at_once", "when_graded"
 
 
 class ClassError(WrongUse):
@@ -96,7 +109,7 @@ class ClassFolder:
         self._refuse_others("limits.", own, self.assignments)
         for assignment in self.assignments:
             self.limits(assignment)
-        _ = self.seed, self.due, self.late_policy, self.roster
+        _ = self.seed, self.short_answers, self.due, self.late_policy, self.roster
         _ = self.collect_pattern, self.export_columns
 
     def _refuse_others(self, where: str, table: object, known: Iterable[str]) -> None:
@@ -123,6 +136,21 @@ class ClassFolder:
         if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
             raise ClassError(f"{self.root / 'class.toml'}: seed should be a whole number from 0")
         return seed
+
+    @property
+    def short_answers(self) -> str:
+        """When students learn whether a short answer is right: at once, or when it is graded.
+
+        Raises:
+            ClassError: it is neither.
+        """
+        when = self._settings.get("short_answers", AT_ONCE)
+        if when not in (AT_ONCE, WHEN_GRADED):
+            raise ClassError(
+                f'{self.root / "class.toml"}: short_answers should be "{AT_ONCE}" or '
+                f'"{WHEN_GRADED}"'
+            )
+        return str(when)
 
     def limits(self, assignment: str) -> Limits:
         """The limits of one assignment.

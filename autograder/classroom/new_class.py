@@ -6,8 +6,9 @@ import secrets
 from collections.abc import Callable
 from pathlib import Path
 
-from autograder.build.build import generate_release, nbgrader_config, write_source
-from autograder.classroom.folder import ClassError, ClassFolder
+from autograder.build.build import write_source
+from autograder.class_release import release
+from autograder.classroom.folder import AT_ONCE, ClassError, ClassFolder
 from autograder.classroom.roster import Roster
 from autograder.course.lessons import Course
 from autograder.files import write_whole
@@ -84,6 +85,11 @@ title = {title!r}
 # The random inputs of the tests come from this seed and the notebook that is graded.
 seed = {seed}
 
+# When students learn whether a short answer is right, and why it is not: "at_once", by the check
+# in the notebook, which whoever tries all choices can make say which one is right; or
+# "when_graded". What is in release/ was made with the value that `autograder new-class` was given.
+short_answers = "{short_answers}"
+
 # Seconds that one cell, one test and one notebook may take, and MiB of memory for all
 # processes of a notebook. A table of an assignment's own, such as
 # [limits."03-scaled-dot-product-attention"], overrides single values.
@@ -121,6 +127,7 @@ def new_class(
     root: Path,
     say: Callable[[str], None] = print,
     roster: Roster | None = None,
+    short_answers: str = AT_ONCE,
 ) -> ClassFolder:
     """Make a class folder with all lessons of a course released.
 
@@ -128,6 +135,7 @@ def new_class(
         course: the lessons.
         root: the folder to make; it must not exist or be empty.
         say: is told what is being done.
+        short_answers: when students learn whether one is right, ``at_once`` or ``when_graded``.
         roster: who is in the class; only a heading is written otherwise.
 
     Raises:
@@ -145,14 +153,14 @@ def new_class(
     settings = _CLASS_TOML.format(
         title=course.title,
         seed=secrets.randbelow(2**31),
+        short_answers=short_answers,
         due="\n".join(f'# "{name}" = 2030-12-01T23:59:00+01:00' for name in names),
         first=names[0],
     )
     (root / "class.toml").write_text(settings, encoding="utf-8")
     write_whole(root / "roster.csv", (roster or Roster()).as_csv())
     made = ClassFolder.open(root)
-    config = nbgrader_config(made.root, made.db_url)
     for lesson in course.lessons:
         say(f"{lesson.folder}: released")
-        generate_release(config, lesson.folder)
+        release(made, lesson.folder)
     return made

@@ -49,6 +49,14 @@ def add_commands(commands: Any) -> None:
         "id, first_name, last_name, full_name, email, status or lms_id",
     )
 
+    one.add_argument(
+        "--short-answers",
+        choices=["at_once", "when_graded"],
+        default="at_once",
+        help="when students learn whether a short answer is right; at_once lets whoever tries all "
+        "choices find the right one",
+    )
+
     one = add_command(
         commands,
         "collect",
@@ -146,7 +154,9 @@ def _new_class(arguments: argparse.Namespace) -> int:
     from autograder.classroom.new_class import new_class
 
     roster = _roster(arguments)
-    made = new_class(course_of(arguments), arguments.folder, roster=roster)
+    made = new_class(
+        course_of(arguments), arguments.folder, roster=roster, short_answers=arguments.short_answers
+    )
     print(f"The class is at {made.root}.")
     print(f"Hand out {made.root}/release/, collect into {made.root}/submitted/STUDENT/ASSIGNMENT/")
     print("with `autograder collect` or by hand,")

@@ -13,6 +13,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
+from autograder.course.choices_alone import ANSWERS_FILE, choices_alone
 from autograder.course.lessons import CATALOGUE_FILE, builds_on, is_side_condition
 from autograder.errors import WrongUse
 from autograder.notebooks import (
@@ -91,10 +92,13 @@ class Bundle:
     written: tuple[Written, ...]
     exercises: dict[str, str]
     demonstrations: frozenset[str]
-    #: What lies beside the notebook, from the source: never a submission's version.
+    #: What lies beside the notebook, from the source: never a submission's version. Of the
+    #: short answers it is the choices alone: a box could try them all.
     companions: dict[str, bytes]
     #: Evidence of known mistakes, see :mod:`autograder.diagnose.catalogue`; never in a box.
     catalogue: bytes = b"[]"
+    #: The fingerprints of the short answers, as JSON; never in a box.
+    answers: str = "{}"
 
     @classmethod
     def load(cls, folder: Path) -> Bundle:
@@ -117,6 +121,14 @@ class Bundle:
             ) from None
         exercises = {grade_id(c): c.source for c in notebook.cells if is_answer(c)}
         code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+        companions = {
+            path.name: path.read_bytes()
+            for path in sorted(folder.iterdir())
+            if path.is_file() and path.suffix != ".ipynb" and path.name != CATALOGUE_FILE
+        }
+        answers = companions.get(ANSWERS_FILE, b"{}").decode()
+        if ANSWERS_FILE in companions:
+            companions[ANSWERS_FILE] = choices_alone(answers).encode()
         bundle = cls(
             assignment=folder.name,
             notebook_name=notebooks[0].stem,
@@ -139,11 +151,8 @@ class Bundle:
             ),
             exercises=exercises,
             demonstrations=frozenset(c.source.strip() for c in code if DEMONSTRATION in tags(c)),
-            companions={
-                path.name: path.read_bytes()
-                for path in sorted(folder.iterdir())
-                if path.is_file() and path.suffix != ".ipynb" and path.name != CATALOGUE_FILE
-            },
+            companions=companions,
+            answers=answers,
             catalogue=_read(folder / CATALOGUE_FILE),
         )
         if not bundle.tests:
@@ -163,17 +172,11 @@ class Bundle:
         """Points that the machine gives."""
         return sum(test.points for test in self.tests)
 
-    @property
-    def answers(self) -> str:
-        """The fingerprints of the short answers, as JSON."""
-        from autograder.lesson.short_answers import ANSWERS_FILE  # not in the grader's own process
-
-        return self.companions.get(ANSWERS_FILE, b"{}").decode()
-
     @cached_property
     def digest(self) -> str:
         """Changes with anything that can change a verdict."""
         parts = [self.assignment.encode(), nbformat.writes(self.notebook).encode(), self.catalogue]
+        parts.append(self.answers.encode())
         parts += [
             part for pair in sorted(self.companions.items()) for part in (pair[0].encode(), pair[1])
         ]

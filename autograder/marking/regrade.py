@@ -7,7 +7,8 @@ import shutil
 from datetime import datetime
 from pathlib import Path
 
-from autograder.build.build import generate_release, nbgrader_config, write_source
+from autograder.build.build import write_source
+from autograder.class_release import release as hand_out
 from autograder.classroom.folder import ClassError, ClassFolder
 from autograder.course.bundle import Bundle
 from autograder.course.lessons import Course
@@ -49,7 +50,7 @@ def refresh(folder: ClassFolder, course: Course, assignment: str) -> Path | None
     try:
         if release.exists():
             shutil.copytree(release, kept / "release")
-        generate_release(nbgrader_config(folder.root, folder.db_url), assignment)
+        hand_out(folder, assignment)
     except BaseException:
         os.replace(source, fresh)
         os.replace(kept / "source", source)
