@@ -16,12 +16,12 @@ import pytest
 from nbgrader.api import Gradebook
 from sqlalchemy import text
 
-from autograder import choices_alone
 from autograder.classroom.folder import ClassError, ClassFolder
 from autograder.classroom.gradebook import open_gradebook
 from autograder.classroom.grades_file import GradesError
 from autograder.classroom.new_class import new_class
 from autograder.cli.main import main
+from autograder.course import choices_alone
 from autograder.course.bundle import Bundle
 from autograder.grade.result import Graded
 from autograder.grade.task import make_task

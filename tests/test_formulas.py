@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from autograder import formula_process
-from autograder.formula_process import TooMuch, converted
+from autograder.marking import formula_process
 from autograder.marking.formgrader import markdown_with_formulas
+from autograder.marking.formula_process import TooMuch, converted
 from autograder.marking.formulas import MOST_FORMULAS, as_mathml, with_formulas
 
 

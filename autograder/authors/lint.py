@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from autograder.authors.processor_bound import processor_bound
 from autograder.course.implementations import alternatives, misconceptions
 from autograder.course.lessons import Lesson
 from autograder.diagnose.catalogue import look_alike, mistakes
 from autograder.diagnose.plain_run import PlainRun, told
 from autograder.lesson import checks
 from autograder.notebooks import HIDDEN, SETUP, exercise_of, nbgrader_metadata, tags
-from autograder.processor_bound import processor_bound
 
 #: Of the rows of weights that a lesson's checks compare, this many may be nearly one-hot.
 MOST_SATURATED = 0.8

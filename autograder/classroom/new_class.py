@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from autograder.build.build import write_source
-from autograder.class_release import release
 from autograder.classroom.folder import AT_ONCE, ClassError, ClassFolder
+from autograder.classroom.hand_out import release
 from autograder.classroom.roster import Roster
 from autograder.course.lessons import Course
 from autograder.files import write_whole

@@ -1,19 +1,22 @@
 """Implementations of an exercise: known wrong ones and right ones that look different.
 
 Each lesson keeps them in ``misconceptions.py`` and ``alternatives.py``, written with the
-decorators below. The student's notebook, the solution, every misconception and every
+functions below. The student's notebook, the solution, every misconception and every
 alternative go through the same tests.
 """
 
 from __future__ import annotations
 
 import ast
-import runpy
-from collections.abc import Callable
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from autograder.course.edits import Unfit, code_of, edited, with_body
 from autograder.course.lessons import Lesson, LessonError
 from autograder.lesson.known_mistakes import TWO_AT_ONCE
 
@@ -25,11 +28,16 @@ __all__ = [
     "alternatives",
     "choice",
     "choices",
+    "exercise",
     "misconception",
     "misconceptions",
+    "wrong",
 ]
 
 Definition = TypeVar("Definition", bound=Callable[..., Any])
+
+#: Where a misconception was met when nothing is said of it.
+FOLKLORE = "folklore"
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,9 @@ class Implementation:
     sentence: str = ""
     seen: str = ""
     right: bool = False
+    #: What was changed in a right answer to get this source: texts of that answer's code, each
+    #: with what replaces it. Empty where the source is written out.
+    edit: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -54,21 +65,67 @@ class Choice:
     reason: str
 
 
-_collected: list[Implementation | Choice] = []
+@dataclass(frozen=True)
+class _Changed:
+    """A misconception as :func:`wrong` is given it: not yet made of its base."""
+
+    exercise: str
+    name: str
+    change: Mapping[str, str] | str
+    sentence: str
+    seen: str
+    base: str
+
+
+#: What a file registers while it is read, and the exercise and base of the ``with`` it is in.
+_collected: list[Implementation | Choice | _Changed] = []
+_group: list[tuple[str, str]] = []
+
+
+@contextmanager
+def exercise(name: str, *, base: str = "") -> Iterator[None]:
+    """Say of which exercise the misconceptions inside are.
+
+    Args:
+        name: the exercise.
+        base: another right answer, as source, that the misconceptions inside are changes of;
+            the lesson's own solution otherwise.
+    """
+    _group.append((name, base))
+    try:
+        yield
+    finally:
+        _group.pop()
+
+
+def wrong(
+    name: str, change: Mapping[str, str] | str, sentence: str, *, seen: str = FOLKLORE
+) -> None:
+    """Register a wrong implementation, inside ``with exercise(...)``.
+
+    Args:
+        name: what the misconception is called in reports.
+        change: what is done to the right answer: texts of its code, each of which stands there
+            exactly once, with what replaces it. Or, where too little is left of it: the body
+            of the function, or the whole source.
+        sentence: for the student: what the code does, what it should do, and why,
+            without giving the line away.
+        seen: where it was met: a paper, a public issue, a course.
+
+    Raises:
+        LessonError: it stands outside of ``with exercise(...)``.
+    """
+    if not _group:
+        raise LessonError(
+            f"wrong({name!r}, ...) belongs to no exercise; put it inside `with exercise(...):`"
+        )
+    _collected.append(_Changed(_group[-1][0], name, change, sentence, seen, _group[-1][1]))
 
 
 def misconception(
-    exercise: str, name: str, *, sentence: str, seen: str
+    exercise: str, name: str, *, sentence: str, seen: str = FOLKLORE
 ) -> Callable[[Definition], Definition]:
-    """Register a wrong implementation.
-
-    Args:
-        exercise: the name it binds.
-        name: what the misconception is called in reports.
-        sentence: for the student: what the code does, what it should do, and why,
-            without giving the line away.
-        seen: where it was met: a paper, a public issue, a course, or "folklore".
-    """
+    """Register the function or class below as a wrong implementation; see :func:`wrong`."""
 
     def register(definition: Definition) -> Definition:
         _collected.append(Implementation(exercise, name, "", sentence, seen))
@@ -92,15 +149,16 @@ def choice(exercise: str, value: Any, *, right: bool = False, reason: str) -> No
     _collected.append(Choice(exercise, value, right, reason))
 
 
-def _sources_of(path: Path) -> dict[tuple[str, str], str]:
+def _sources_of(path: Path, text: str) -> dict[tuple[str, str], str]:
     """The source of each decorated definition, without its decorators.
 
-    Read from the file: of several classes with one name, ``inspect`` finds only one.
+    Read from the text: of several classes with one name, ``inspect`` finds only one.
     """
-    text = path.read_text(encoding="utf-8")
     lines = text.splitlines()
     found: dict[tuple[str, str], str] = {}
-    for node in ast.parse(text).body:
+    top = ast.parse(text).body
+    inside = [inner for node in top if isinstance(node, ast.With) for inner in node.body]
+    for node in (*top, *inside):
         if not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             continue
         for decorator in node.decorator_list:
@@ -111,35 +169,108 @@ def _sources_of(path: Path) -> dict[tuple[str, str], str]:
                 key = str(names[0]), str(names[1])
                 if key in found:
                     raise LessonError(f"{path}:{node.lineno}: {key[1]!r} stands there twice")
-                found[key] = "\n".join(lines[node.lineno - 1 : node.end_lineno]) + "\n"
+                source = "\n".join(lines[node.lineno - 1 : node.end_lineno]) + "\n"
+                found[key] = textwrap.dedent(source)
     return found
 
 
-def _load(path: Path) -> list[Implementation | Choice]:
-    if not path.exists():
-        raise LessonError(f"{path} is missing: every lesson has one, see lessons/README.md")
-    sources = _sources_of(path)
+@lru_cache(maxsize=64)
+def _read(
+    path: Path, text: str, solutions: tuple[tuple[str, str], ...]
+) -> tuple[Implementation | Choice, ...]:
+    """What a file registers, with every source in full."""
     _collected.clear()
-    runpy.run_path(str(path))
-    found = list(_collected)
-    _collected.clear()
+    _group.clear()
     try:
-        return [
-            replace(one, source=sources[one.exercise, one.name])
-            if isinstance(one, Implementation)
-            else one
-            for one in found
-        ]
+        sources = _sources_of(path, text)
+        exec(compile(text, str(path), "exec"), {"__name__": path.stem})
+        registered = list(_collected)
+    except LessonError as error:
+        told = str(error)
+        raise LessonError(told if told.startswith(str(path)) else f"{path}: {told}") from None
+    except Exception as error:
+        raise LessonError(
+            f"{path}{_line_in(path, error)}: {type(error).__name__}: {error}"
+        ) from error
+    finally:
+        _collected.clear()
+    found: list[Implementation | Choice] = []
+    names: set[tuple[str, str]] = set()
+    for one in registered:
+        if isinstance(one, _Changed):
+            found.append(_made(path, one, dict(solutions)))
+        elif isinstance(one, Implementation):
+            found.append(replace(one, source=_source_of(path, one, sources)))
+        else:
+            found.append(one)
+            continue
+        if (one.exercise, one.name) in names:
+            raise LessonError(f"{path}: {one.name!r} of {one.exercise} stands there twice")
+        names.add((one.exercise, one.name))
+    return tuple(found)
+
+
+def _line_in(path: Path, error: BaseException) -> str:
+    """``:12`` where the file's line 12 gave rise to an error."""
+    if isinstance(error, SyntaxError):
+        return f":{error.lineno}"
+    lines, at = [], error.__traceback__
+    while at is not None:
+        if at.tb_frame.f_code.co_filename == str(path):
+            lines.append(at.tb_lineno)
+        at = at.tb_next
+    return f":{lines[-1]}" if lines else ""
+
+
+def _source_of(path: Path, one: Implementation, sources: dict[tuple[str, str], str]) -> str:
+    try:
+        return sources[one.exercise, one.name]
     except KeyError as error:
         raise LessonError(
-            f"{path}: {error} is not defined at the top of the file, with its exercise and name "
-            "as plain strings"
+            f"{path}: {error} is not defined at the top of the file, or of a `with exercise(...)`, "
+            "with its exercise and name as plain strings"
         ) from None
+
+
+def _made(path: Path, one: _Changed, solutions: dict[str, str]) -> Implementation:
+    """A misconception with the source that its change makes of its base."""
+    if one.exercise not in solutions:
+        there = ", ".join(solutions)
+        raise LessonError(f"{path}: {one.name!r} is of {one.exercise!r}; there are {there}")
+    base = code_of(one.base or solutions[one.exercise])
+    edit: tuple[tuple[str, str], ...] = ()
+    try:
+        if not isinstance(one.change, str):
+            edit = tuple(one.change.items())
+            source = edited(base, one.change)
+        elif _defines(one.change, one.exercise):
+            source = code_of(one.change)
+        else:
+            source = with_body(base, one.change)
+    except Unfit as error:
+        raise LessonError(f"{path}: {one.exercise}, {one.name!r}: {error}") from None
+    return Implementation(one.exercise, one.name, source, one.sentence, one.seen, edit=edit)
+
+
+def _defines(text: str, name: str) -> bool:
+    try:
+        tree = ast.parse(textwrap.dedent(text))
+    except SyntaxError:
+        return False  # of a body with a return, or of what is said to be no Python later
+    return any(getattr(node, "name", "") == name for node in tree.body)
+
+
+def _load(lesson: Lesson, name: str) -> tuple[Implementation | Choice, ...]:
+    path = lesson.path / name
+    if not path.exists():
+        raise LessonError(f"{path} is missing: every lesson has one, see lessons/README.md")
+    text = path.read_text(encoding="utf-8")
+    return _read(path, text, tuple(lesson.exercises.items()))
 
 
 def choices(lesson: Lesson) -> list[Choice]:
     """The choices of the lesson's short answers."""
-    found = [x for x in _load(lesson.path / "misconceptions.py") if isinstance(x, Choice)]
+    found = [x for x in _load(lesson, "misconceptions.py") if isinstance(x, Choice)]
     for name in lesson.exercises:
         if name.startswith("answer_") and not any(c.exercise == name and c.right for c in found):
             raise LessonError(
@@ -152,7 +283,7 @@ def choices(lesson: Lesson) -> list[Choice]:
 def misconceptions(lesson: Lesson) -> list[Implementation]:
     """The lesson's wrong implementations; a wrong choice of a short answer is one too."""
     found: list[Implementation] = []
-    for entry in _load(lesson.path / "misconceptions.py"):
+    for entry in _load(lesson, "misconceptions.py"):
         if isinstance(entry, Implementation):
             found.append(entry)
         elif not entry.right:
@@ -170,5 +301,5 @@ def misconceptions(lesson: Lesson) -> list[Implementation]:
 
 def alternatives(lesson: Lesson) -> list[Implementation]:
     """The lesson's right implementations that look different from the solution."""
-    found = _load(lesson.path / "alternatives.py")
+    found = _load(lesson, "alternatives.py")
     return [entry for entry in found if isinstance(entry, Implementation)]

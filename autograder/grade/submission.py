@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.course.bundle import Bundle
-from autograder.names_bound import names_bound
+from autograder.grade.names_bound import names_bound
 from autograder.notebooks import HIDDEN, grade_id
 from autograder.text import plain_line
 

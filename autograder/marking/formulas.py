@@ -1,7 +1,7 @@
 """Formulas in a page that loads nothing: ``$...$`` becomes MathML, which browsers draw.
 
 A student's formula is converted in a process that can be ended (see
-:mod:`autograder.formula_process`), and only as much of a text as :class:`Formulas` allows.
+:mod:`autograder.marking.formula_process`), and only as much of a text as :class:`Formulas` allows.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 
 from markupsafe import Markup, escape
 
-from autograder.formula_process import TooMuch, converted
+from autograder.marking.formula_process import TooMuch, converted
 
 _FORMULA = re.compile(r"\$\$(?P<block>[^$]{1,400})\$\$|\$(?P<inline>[^$\n]{1,400})\$")
 

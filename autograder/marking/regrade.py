@@ -8,8 +8,8 @@ from datetime import datetime
 from pathlib import Path
 
 from autograder.build.build import write_source
-from autograder.class_release import release as hand_out
 from autograder.classroom.folder import ClassError, ClassFolder
+from autograder.classroom.hand_out import release as hand_out
 from autograder.course.bundle import Bundle
 from autograder.course.lessons import Course
 from autograder.files import untaken

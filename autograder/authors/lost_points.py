@@ -1,4 +1,4 @@
-"""What one mistake costs: ``python -m autograder.lost_points [LESSON...]``.
+"""What one mistake costs: ``python -m autograder.authors.lost_points [LESSON...]``.
 
 Each misconception goes through the tests of its exercise; counted is the share of the
 exercise's points that it loses. A teaching assistant gives 40 to 70 % back for one mistake.
@@ -40,7 +40,7 @@ def _row(name: str, shares: Iterable[float]) -> str:
 
 
 def main() -> None:
-    """``python -m autograder.lost_points 02 --all``"""
+    """``python -m autograder.authors.lost_points 02 --all``"""
     parser = argparse.ArgumentParser(description="What one mistake costs of an exercise's points.")
     parser.add_argument("lesson", nargs="*", help="such as 02; all when none is given")
     parser.add_argument("--seed", type=int, default=101, help="of the inputs")

@@ -79,7 +79,7 @@ class _Converter:
 
 def _start() -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", "autograder.formula_process"],
+        [sys.executable, "-P", "-m", "autograder.marking.formula_process"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
