@@ -1,6 +1,7 @@
 """The short answers of a lesson without anything that tells which choice is right.
 
-Light, since the process that grades a class imports it; :mod:`autograder.lesson.short_answers` is not.
+Light, since the process that grades a class imports it;
+:mod:`autograder.lesson.short_answers` is not.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The course as its authors write it: ``lessons/course.toml`` and one folder a lesson.
 
-A lesson's notebook is a Python file in jupytext's percent format whose cells carry
-nbgrader's metadata. Reading one checks everything an author can get wrong, so that the
-build, the grader and the tests may rely on it.
+A lesson's notebook is a Python file in jupytext's percent format whose cells say in their
+headers what they are (:mod:`autograder.course.cell_headers`). Reading one checks everything an
+author can get wrong, so that the build, the grader and the tests may rely on it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import jupytext
 import nbformat
 from nbformat import NotebookNode
 
+from autograder.course.cell_headers import WrongHeader, nbgrader_of, spellings
 from autograder.errors import WrongUse
 from autograder.notebooks import (
     SETUP,
@@ -106,7 +107,7 @@ class Lesson:
         text = self.source_path.read_text(encoding="utf-8")
         _check_regions(self.source_path, text)
         parsed = jupytext.reads(text, fmt="py:percent")
-        cells = [_clean(cell) for cell in parsed.cells]
+        cells = [_clean(self.source_path, cell) for cell in parsed.cells]
         heading = nbformat.v4.new_markdown_cell(self._heading())
         notebook = nbformat.v4.new_notebook(cells=[heading, *cells])
         notebook.metadata = NotebookNode(
@@ -198,9 +199,16 @@ class Course:
         raise LessonError(f"no lesson {folder!r} in the course; there are {there}")
 
 
-def _clean(cell: NotebookNode) -> NotebookNode:
-    kept = {key: cell.metadata[key] for key in ("nbgrader", "tags") if key in cell.metadata}
-    metadata = NotebookNode(kept)
+def _clean(path: Path, cell: NotebookNode) -> NotebookNode:
+    """A cell with the metadata that its header stands for, and no other."""
+    try:
+        nbgrader = nbgrader_of(cell.metadata, cell.cell_type)
+    except WrongHeader as error:
+        first = cell.source.strip().partition("\n")[0]
+        raise LessonError(f"{path}: the header of the cell beginning {first!r}: {error}") from None
+    metadata = NotebookNode() if nbgrader is None else NotebookNode(nbgrader=nbgrader)
+    if "tags" in cell.metadata:
+        metadata["tags"] = cell.metadata["tags"]
     if cell.cell_type == "code":
         return nbformat.v4.new_code_cell(cell.source, metadata=metadata)
     return nbformat.v4.new_markdown_cell(cell.source, metadata=metadata)
@@ -252,6 +260,12 @@ def _check_cells(path: Path, text: str, notebook: NotebookNode) -> None:
                 return f"{path}:{number}"
         return str(path)
 
+    def header_of(name: str) -> str:
+        for number, line in enumerate(lines, start=1):
+            if line.startswith("# %%") and any(form in line for form in spellings(name)):
+                return f"{path}:{number}"
+        return str(path)
+
     names: list[str] = []
     for cell in notebook.cells:
         first = cell.source.strip().splitlines()[0] if cell.source.strip() else ""
@@ -264,12 +278,12 @@ def _check_cells(path: Path, text: str, notebook: NotebookNode) -> None:
         if not name and any(begin in cell.source for begin, _ in _REGIONS.values()):
             raise LessonError(
                 f"{where(first)}: the cell beginning {first!r} holds a solution or hidden tests "
-                "but no nbgrader grade_id, so it would be released as it is; add the metadata to "
-                "its # %% line"
+                "but no nbgrader grade_id, so it would be released as it is; write what it is on "
+                'its # %% line, such as answer="<name>"'
             )
         if name in names and name:
             raise LessonError(
-                f"{where(name)}: the grade_id {name!r} stands on two cells; rename one"
+                f"{header_of(name)}: the grade_id {name!r} stands on two cells; rename one"
             )
         names.append(name)
 
@@ -289,21 +303,21 @@ def _check_cells(path: Path, text: str, notebook: NotebookNode) -> None:
             raise LessonError(f"{where(first)}: not valid Python: {error}") from None
         if is_answer(cell) and name not in _bound_names(tree):
             raise LessonError(
-                f"{where(name)}: the answer cell {name!r} does not define {name!r}; an answer cell "
-                "has the name of what it defines as its grade_id"
+                f"{header_of(name)}: the answer cell {name!r} does not define {name!r}; an answer "
+                "cell has the name of what it defines as its grade_id"
             )
         if is_test(cell):
             try:
                 exercise_of(name, exercises)
             except LookupError:
                 raise LessonError(
-                    f"{where(name)}: the test cell {name!r} belongs to no answer cell; name it "
-                    "test_<exercise> or test_<exercise>_<aspect>"
+                    f"{header_of(name)}: the test cell {name!r} belongs to no answer cell; name "
+                    "it test_<exercise> or test_<exercise>_<aspect>"
                 ) from None
     for name in exercises:
         if f"test_{name}" not in names:
             raise LessonError(
-                f"{where(name)}: the exercise {name!r} has no test cell test_{name}; add one "
+                f"{header_of(name)}: the exercise {name!r} has no test cell test_{name}; add one "
                 "below it"
             )
 
