@@ -27,10 +27,8 @@ def test_the_worked_example_is_an_exercise(tmp_path: Path) -> None:
     lesson.mkdir(parents=True)
     (tmp_path / "lessons" / "course.toml").write_text(COURSE_TOML)
     (lesson / "tiny.py").write_text(SETUP + cells)
-    head = "import numpy as np
-from autograder.course.implementations import "
-    head += "alternative, exercise, wrong
-"
+    head = "import numpy as np\nfrom autograder.course.implementations import "
+    head += "alternative, exercise, wrong\n"
     (lesson / "misconceptions.py").write_text(head + wrong)
     (lesson / "alternatives.py").write_text(head + "@alternative" + right)
     made = Course.load(tmp_path).lesson("01")
