@@ -15,14 +15,13 @@ import nbformat
 import pytest
 
 from autograder.build.build import build, without_outputs
-from autograder.course.implementations import TWO_AT_ONCE, alternatives, misconceptions
+from autograder.course.implementations import alternatives, misconceptions
 from autograder.course.lessons import Lesson
 from autograder.course.release import read_manifest, release_in
 from autograder.diagnose.diagnosis import DIAGNOSIS_SEED
 from autograder.diagnose.plain_run import PlainRun, seen
 from autograder.lesson.beside import MODULES
-from autograder.lesson.failures import MISTAKES_FILE
-from autograder.lesson.fingerprints import agree
+from autograder.lesson.known_mistakes import MISTAKES_FILE
 from autograder.lesson.short_answers import ANSWERS_FILE
 from autograder.notebooks import HIDDEN, is_answer, is_written
 
@@ -71,14 +70,17 @@ def test_released_mistakes_hold_fingerprints_and_sentences_only(lesson: Lesson) 
     assert re.fullmatch(r"[0-9a-f]{16}", tree.pop("made_from"))
     assert tree
     sentences = {one.sentence for one in misconceptions(lesson)}
-    for check, entries in tree.items():
-        assert re.fullmatch(r"[0-9a-f]{12}|error:test_\w+", check)
-        for entry in entries:
-            assert entry.keys() == {"got", "sentence"}
-            assert entry["sentence"] in sentences
-            assert not any(isinstance(x, str) and len(x) > 200 for x in leaves(entry["got"]))
-            if entry["sentence"].startswith(TWO_AT_ONCE):  # where one mistake explains it, too
-                assert not any(agree(entry["got"], one["got"]) for one in entries if one != entry)
+    assert tree.keys() == {"mistakes"}
+    assert tree["mistakes"].keys() <= set(lesson.exercises)
+    visible = {name for name, cell in lesson.tests.items() if not HIDDEN.search(cell.source)}
+    for entry in (entry for found in tree["mistakes"].values() for entry in found):
+        assert entry.keys() == {"sentence", "seen"}
+        assert entry["sentence"] in sentences
+        assert entry["seen"].keys() <= visible
+        for check, got, tolerance in (one for found in entry["seen"].values() for one in found):
+            assert re.fullmatch(r"[0-9a-f]{12}|error", check)
+            assert isinstance(tolerance, float)
+            assert not any(isinstance(x, str) and len(x) > 200 for x in leaves(got))
     with PlainRun(lesson) as run:
         rights = [one for one in alternatives(lesson)]
         for one in rights:

@@ -132,6 +132,15 @@ class Tester:
         result, evidence = self._attempt(test, box, seed)
         return None if result.outcome in (TIMEOUT, CRASHED) else evidence
 
+    def passes(self, test: TestCell, box: Box, seed: int, seconds: float) -> bool | None:
+        """Whether one test cell passes within some seconds; None where it ended the box."""
+        usual, self.seconds = self.seconds, seconds
+        try:
+            result, _ = self._attempt(test, box, seed)
+        finally:
+            self.seconds = usual
+        return None if result.outcome in (TIMEOUT, CRASHED) else result.outcome == PASSED
+
     def _attempt(
         self, test: TestCell, box: Box, seed: int
     ) -> tuple[TestResult, tuple[Evidence, ...] | None]:

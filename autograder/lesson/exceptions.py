@@ -118,7 +118,8 @@ _RULES: list[tuple[str, str, str]] = [
     (
         "ValueError",
         r"not enough values to unpack|too many values to unpack",
-        "As many names as there are results are needed here. How many does the function return?",
+        "There are not as many names on the left as there are things on the right: the axes of "
+        "a shape, or the results of a function. How many axes may the array have?",
     ),
     ("TypeError AttributeError", r"'NoneType'", _NOTHING),
     (
