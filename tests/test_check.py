@@ -113,7 +113,9 @@ def test_a_syntax_error_costs_its_own_exercise(course: Path) -> None:
         "test_quadruple": PASSES,
         "test_answer_size": PASSES,
     }
-    assert "The cell double did not run. SyntaxError" in message(found, "test_double")
+    assert "The last cell that defines `double` did not run. SyntaxError" in " ".join(
+        message(found, "test_double").split()
+    )
 
 
 def test_a_cell_that_hangs_or_ends_python_does_not_end_the_rest(course: Path) -> None:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
+import torch
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
-from autograder.build.beside import write_companions
-from autograder.course.lessons import Course, Lesson
-from autograder.diagnose.plain_run import PlainRun
 from autograder.lesson import checks
 from autograder.lesson.failures import CheckFailed, ChecksFailed
-from autograder.lesson.raised import what_was_raised
+from autograder.build.beside import write_companions
+from autograder.course.lessons import (Course, Lesson)
 from autograder.notebooks import HIDDEN
+from autograder.lesson.exceptions import REFUSED, lines_of
+from autograder.diagnose.plain_run import PlainRun
+from autograder.lesson.raised import what_was_raised
 from autograder.student.check import as_lines, check_notebook
 
 from .conftest import COURSE
@@ -90,6 +93,33 @@ def test_what_is_raised_in_any_check_is_told_and_costs_that_check(lesson: Lesson
                         assert found.points() == sum(passed)
                     tried += 1
     assert tried >= 6
+
+
+def raises_in_torch() -> None:
+    torch.nn.Module.__setattr__(torch.nn.Linear.__new__(torch.nn.Linear), "a", torch.nn.ReLU())
+
+
+def test_what_a_library_raises_is_not_called_the_students_own_refusal() -> None:
+    try:
+        raises_in_torch()
+    except AttributeError as error:
+        text = "\n".join(lines_of(error))
+    assert REFUSED not in text
+    assert "its parent's `__init__` has to run" in text
+    namespace: dict[str, Any] = {}
+    exec(compile("def f(x):\n    raise ValueError(x)\n", "<cell f>", "exec"), namespace)
+    lines = ["def f(x):\n", "    raise ValueError(x)\n"]
+    linecache.cache["<cell f>"] = (1, None, lines, "<cell f>")
+        1,
+        None,
+        ["def f(x):\n", "    raise ValueError(x)\n"],
+        "<cell f>",
+    )
+    try:
+        namespace["f"](1)
+    except ValueError as error:
+        text = "\n".join(lines_of(error))
+    assert REFUSED in text
 
 
 # --- one kernel -------------------------------------------------------------------------

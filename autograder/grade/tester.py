@@ -43,7 +43,7 @@ from autograder.grade.result import (
 )
 from autograder.lesson import advice, checks, failures, short_answers
 from autograder.lesson.beside import MODULES
-from autograder.lesson.exceptions import meaning
+from autograder.lesson.exceptions import REFUSED, meaning
 from autograder.lesson.failures import CheckFailed, ChecksFailed, Evidence, Part
 from autograder.text import plain
 
@@ -217,10 +217,11 @@ class Tester:
             self._own = self._own if not text else ""  # once in a test
         elif remote and not test.hidden:
             text += f" in your line `{remote.line.strip()}`" if remote.line else ""
-            means = "" if remote.by_hand else meaning(remote.types, remote.text)
-            text += f". {means.removesuffix('.')}" if means else ""
+            means = REFUSED if remote.by_hand else meaning(remote.types, remote.text)
+            text += f". {means}" if means else ""
         if remote:
-            return FAILED, f"Your code raised {kind}{text.removesuffix('.')}."
+            said = f"Your code raised {kind}{text}"
+            return FAILED, said if said.endswith((".", "?")) else f"{said}."
         return FAILED, (
             f"The result of {test.exercise} could not be used: {kind}{text}. Does it return what "
             "the card says?"

@@ -113,9 +113,9 @@ def is_telling(evidence: Evidence) -> bool:
     numbers = _numbers(evidence.got)
     if any(_is_long(one) for one in numbers) and evidence.tolerance < 1e-3:
         return True
-    return len({one for one in numbers if one not in (0.0, 1.0) and one % 1}) >= 3 or (
-        _is_pattern(evidence.got)
-    )
+    floating = "float" in str(evidence.got.get("dtype", ""))
+    some = {one for one in numbers if one not in (0.0, 1.0) and (floating or one % 1)}
+    return len(some) >= 3 or _is_pattern(evidence.got)
 
 
 def _is_silence(evidence: Evidence) -> bool:
