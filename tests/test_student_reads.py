@@ -13,14 +13,14 @@ import torch
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
-from autograder.lesson import checks
-from autograder.lesson.failures import CheckFailed, ChecksFailed
 from autograder.build.beside import write_companions
-from autograder.course.lessons import (Course, Lesson)
-from autograder.notebooks import HIDDEN
-from autograder.lesson.exceptions import REFUSED, lines_of
+from autograder.course.lessons import Course, Lesson
 from autograder.diagnose.plain_run import PlainRun
+from autograder.lesson import checks
+from autograder.lesson.exceptions import REFUSED, lines_of
+from autograder.lesson.failures import CheckFailed, ChecksFailed
 from autograder.lesson.raised import what_was_raised
+from autograder.notebooks import HIDDEN
 from autograder.student.check import as_lines, check_notebook
 
 from .conftest import COURSE
@@ -110,11 +110,6 @@ def test_what_a_library_raises_is_not_called_the_students_own_refusal() -> None:
     exec(compile("def f(x):\n    raise ValueError(x)\n", "<cell f>", "exec"), namespace)
     lines = ["def f(x):\n", "    raise ValueError(x)\n"]
     linecache.cache["<cell f>"] = (1, None, lines, "<cell f>")
-        1,
-        None,
-        ["def f(x):\n", "    raise ValueError(x)\n"],
-        "<cell f>",
-    )
     try:
         namespace["f"](1)
     except ValueError as error:

@@ -124,7 +124,7 @@ def _candidates(
         for index, node in (enumerate(value) if isinstance(value, list) else [(None, value)])
         if isinstance(node, ast.AST)
     ]
-    for operators in (_LIKELY, _POSSIBLE, _RARE):
+    for operators in (_LIKELY, _POSSIBLE, (_numbers,), (_steps,)):
         for parent, field, index, node in places:
             if isinstance(node, ast.arguments) or isinstance(parent, ast.arguments):
                 continue
@@ -373,7 +373,7 @@ def _steps(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> _Chan
 
 
 def _statements(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> _Changes:
-    plain = isinstance(node, (ast.Assign, ast.AugAssign, ast.If)) or (
+    plain = isinstance(node, (ast.Assign, ast.AugAssign)) or (
         isinstance(node, ast.Expr) and not isinstance(node.value, ast.Constant)
     )
     if plain and isinstance(node, ast.stmt):
@@ -399,7 +399,6 @@ def _bounds(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> _Cha
 _Operator = Callable[[ast.AST, ast.AST, "dict[str, list[str]]"], _Changes]
 _LIKELY: tuple[_Operator, ...] = (_axes, _transposes, _kept_axes, _orders, _twice, _roots, _signs)
 _POSSIBLE: tuple[_Operator, ...] = (_operators, _comparisons, _other_names, _bounds, _statements)
-_RARE: tuple[_Operator, ...] = (_numbers, _steps)
 
 
 # --- in a notebook ----------------------------------------------------------------------
