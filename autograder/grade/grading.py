@@ -12,6 +12,7 @@ from autograder.course.bundle import Bundle, TestCell
 from autograder.diagnose.diagnosis import DIAGNOSIS_SEED, Seen, diagnose
 from autograder.grade.limits import Limits
 from autograder.grade.result import (
+    CRASHED,
     FAILED,
     GRADED,
     MISSING,
@@ -38,6 +39,9 @@ from autograder.lesson.evidence import Evidence
 from autograder.lesson.failures import NOT_YET_COUNTED
 from autograder.lesson.repair import nearest_repair
 
+#: What an answer raises that is not written yet.
+STUB_ERROR = "NotImplementedError"
+
 #: Starts a box with these files beside its notebook and this many bytes of memory.
 MakeBox = Callable[[dict[str, bytes], int], Box]
 
@@ -54,14 +58,25 @@ class _OutOfTime(Exception):
 
 @dataclass
 class _Notebook:
-    """The student's notebook in a box, started again when it dies."""
+    """The student's notebook in a box, started again when it dies.
+
+    The course's setup cell runs first. Where the visible checks of an exercise stand, the box is
+    kept as it is then: what a later cell binds anew does not count against an earlier exercise.
+    """
 
     bundle: Bundle
     cells: list[Cell]
     limits: Limits
     make_box: MakeBox
     deadline: float
+    #: Exercises by the number of cells before their visible checks.
+    checked: dict[int, set[str]] = field(default_factory=dict)
     box: Box | None = None
+    places: dict[str, Box] = field(default_factory=dict)
+    #: Exercises of which a test counted as the notebook ends.
+    at_the_end: set[str] = field(default_factory=set)
+    #: Names of answer cells that are as they were handed out.
+    unwritten: set[str] = field(default_factory=set)
     runs: dict[int, CellRun] = field(default_factory=dict)
     poisoned: set[int] = field(default_factory=set)
 
@@ -85,13 +100,27 @@ class _Notebook:
                 raise
         return self.box
 
+    def place(self, exercise: str) -> Box:
+        """The box as it was at the exercise's checks, or as the notebook ends.
+
+        Raises:
+            _OutOfTime: before the notebook was through.
+        """
+        end = self.ready()
+        return end if exercise in self.at_the_end else self.places.get(exercise, end)
+
     def lost(self) -> None:
         """The box is gone; the next request starts another."""
+        for place in {id(one): one for one in self.places.values()}.values():
+            place.close()
+        self.places.clear()
         if self.box is not None:
             self.box.close()
             self.box = None
 
     def _run_cells(self, box: Box) -> None:
+        self.places.clear()
+        box.run(self.bundle.setup, self.limits.cell)
         for number, cell in enumerate(self.cells):
             if number in self.poisoned:
                 continue
@@ -109,7 +138,19 @@ class _Notebook:
                 self.runs[number] = CellRun(cell.source, cell.grade_id, "", why)
                 raise
             error = str(reply.error) if reply.error else ""
-            self.runs[number] = CellRun(cell.source, cell.grade_id, reply.output, error)
+            # What it said the first time: a box before this one may have seen a hidden test.
+            self.runs.setdefault(number, CellRun(cell.source, cell.grade_id, reply.output, error))
+            if reply.error and reply.error.by_hand and reply.error.types[0] == STUB_ERROR:
+                self.unwritten.add(cell.grade_id)
+            self._keep(box, number + 1)
+
+    def _keep(self, box: Box, cells: int) -> None:
+        """Keep the box as it is, for the exercises whose checks stand here."""
+        exercises = self.checked.get(cells, set())
+        if exercises and cells < len(self.cells):
+            place = box.snapshot()
+            if place is not None:
+                self.places.update(dict.fromkeys(exercises, place))
 
     def _check_time(self) -> None:
         if time.monotonic() >= self.deadline:
@@ -163,9 +204,9 @@ def grade(
             seconds=time.monotonic() - started,
         )
     tester = tester or Tester(bundle, limits.test)
-    notebook = _Notebook(
-        bundle, submission.to_run(bundle), limits, make_box, started + limits.notebook
-    )
+    cells = submission.to_run(bundle)
+    checked = _where_checked(submission, cells, bundle)
+    notebook = _Notebook(bundle, cells, limits, make_box, started + limits.notebook, checked)
     try:
         # Visible tests first: their messages show values, and code that has been through a
         # hidden test could return that test's input there.
@@ -192,9 +233,46 @@ def _lost(test: TestCell, outcome: str, message: str) -> TestResult:
     return TestResult(test.grade_id, test.exercise, 0.0, test.points, outcome, message)
 
 
+def _where_checked(
+    submission: Submission, cells: list[Cell], bundle: Bundle
+) -> dict[int, set[str]]:
+    """For each number of cells to run, the exercises whose last visible check follows them."""
+    run = {id(cell) for cell in cells}
+    tests = {test.grade_id: test for test in bundle.tests if not test.hidden}
+    sources = {test.released.strip(): test for test in tests.values()}
+    where: dict[str, int] = {}
+    count = 0
+    for cell in submission.cells:
+        count += id(cell) in run
+        test = tests.get(cell.grade_id) or sources.get(cell.source.strip())
+        if cell.kind == "code" and test is not None:
+            where[test.exercise] = count
+    found: dict[int, set[str]] = {}
+    for exercise, number in where.items():
+        found.setdefault(number, set()).add(exercise)
+    return found
+
+
 def _run_test(test: TestCell, tester: Tester, notebook: _Notebook, seed: int) -> TestResult:
+    """Run a test where the visible checks of its exercise stand; failing that, at the end."""
+    result = _run_once(test, tester, notebook, seed)
+    placed = test.exercise in notebook.places and test.exercise not in notebook.at_the_end
+    if not placed or result.outcome in (PASSED, TIMEOUT, CRASHED):
+        return result
+    notebook.at_the_end.add(test.exercise)
+    again = _run_once(test, tester, notebook, seed)
+    if again.points > result.points:
+        why = "As your notebook ends this passes; where its check stands it does not."
+        if again.outcome != PASSED:
+            why = "As your notebook ends more of this passes than where its check stands."
+        return replace(again, message=f"{why}\n{again.message}".strip())
+    notebook.at_the_end.discard(test.exercise)
+    return result
+
+
+def _run_once(test: TestCell, tester: Tester, notebook: _Notebook, seed: int) -> TestResult:
     try:
-        box = notebook.ready()
+        box = notebook.place(test.exercise)
     except _OutOfTime:
         total = notebook.limits.notebook
         message = f"The notebook as a whole used up its {total:g} seconds before this check."
@@ -279,7 +357,7 @@ def _seen(exercise: str, tester: Tester, notebook: _Notebook) -> Seen | None:
     tests = [test for test in notebook.bundle.tests if test.exercise == exercise]
     for test in sorted(tests, key=lambda test: test.hidden):
         try:
-            box = notebook.ready()
+            box = notebook.place(exercise)
         except _OutOfTime:
             return None
         evidence = tester.observe(test, box, DIAGNOSIS_SEED)
@@ -312,11 +390,11 @@ def _follow_through(
         ]
         if not replaced or not lost:
             continue
-        replaced = _lent(replaced, tester, notebook)
+        replaced = _lent(exercise, replaced, tester, notebook)
         for test in lost if replaced else ():
             if notebook.box is None:
                 break
-            again = _run_test(test, tester, notebook, seed)
+            again = _run_once(test, tester, notebook, seed)
             names = " and ".join(replaced)
             if again.outcome == PASSED:
                 message = f"Passes with the course's own {names}; with yours it does not."
@@ -328,10 +406,10 @@ def _follow_through(
     return [better[result.grade_id] for result in results]
 
 
-def _lent(names: list[str], tester: Tester, notebook: _Notebook) -> list[str]:
-    """Those of the names that the student's code now calls in the course's own version."""
+def _lent(exercise: str, names: list[str], tester: Tester, notebook: _Notebook) -> list[str]:
+    """Those of the names that the exercise now calls in the course's own version."""
     try:
-        box = notebook.ready()
+        box = notebook.place(exercise)
         return [name for name in names if tester.lend(name, box)]
     except _OutOfTime:
         return []
@@ -360,7 +438,7 @@ def _with_reason(result: TestResult, notebook: _Notebook) -> TestResult:
         return result
     for run in notebook.runs.values():
         if run.grade_id == result.exercise and run.error:
-            if run.error.startswith("NotImplementedError"):
+            if run.grade_id in notebook.unwritten:
                 return replace(result, outcome=NOT_ATTEMPTED)
             return replace(result, message=f"{result.message} Its cell stopped: {run.error}")
     return result
