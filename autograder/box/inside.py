@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import gc
 import io
 import math
 import os
@@ -212,6 +213,7 @@ def _snapshot() -> int:
     # Of several threads only this one would be there, and whatever another has locked stays so.
     if len(os.listdir("/proc/self/task")) > 1:
         return -1
+    gc.freeze()  # a collection would touch, and so copy, every page
     try:
         return os.fork()
     except OSError:
