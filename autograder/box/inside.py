@@ -83,8 +83,8 @@ class Inside:
         from torch import nn
         from traitlets.config import Config
 
+        from autograder.box.shell import shell
         from autograder.box.stand_in import class_stand_in, function_stand_in
-        from autograder.box_shell import shell
         from autograder.lesson.beside import MODULES
 
         self.stand_ins = {"class": class_stand_in, "function": function_stand_in}
