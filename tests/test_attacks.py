@@ -229,8 +229,8 @@ def school(tmp_path_factory: pytest.TempPathFactory) -> ClassFolder:
     for shadow in (
         "torch",
         "numpy",
-        "lesson_checks",
-        "lesson_figures",
+        "lesson.checks",
+        "lesson.figures",
         "sitecustomize",
         "autograder",
     ):
@@ -245,7 +245,7 @@ def school(tmp_path_factory: pytest.TempPathFactory) -> ClassFolder:
         folder,
         "shadows",
         b'{"answer_size": {"choices": ["a"], "replies": {}}}',
-        "lesson_answers.json",
+        "lesson/answers.json",
     )
     hand_in(folder, "shadows", wrong)
     hand_in(folder, "escapes", wrong, "\x1b[2J\u202e=1.ipynb")

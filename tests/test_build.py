@@ -261,11 +261,11 @@ def test_the_checks_of_a_released_lesson_import_by_themselves(lesson: Lesson) ->
     """In a folder of its own, without this package on the path."""
     code = (
         "import sys; sys.modules['autograder'] = None; sys.path.insert(0, '.');"
-        "import lesson_checks, lesson_figures; print(lesson_checks.__file__)"
+        "import lesson.checks, lesson.figures; print(lesson.checks.__file__)"
     )
     folder = ROOT / "course" / lesson.folder
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert lesson.folder in done.stdout or done.stdout.startswith("./lesson_checks")
+    assert lesson.folder in done.stdout or done.stdout.startswith("./lesson/checks")

@@ -387,7 +387,7 @@ def test_without_a_notebook_the_message_is_plain_text(course: Course, tmp_path: 
         "import numpy as np\n"
         "from IPython.core.interactiveshell import InteractiveShell\n"
         "shell = InteractiveShell.instance()\n"
-        "shell.run_cell('from lesson_checks import assert_close')\n"
+        "shell.run_cell('from lesson.checks import assert_close')\n"
         "shell.run_cell('assert_close(1.0, 2.0, \"Is it two?\")')\n"
     )
     done = subprocess.run(
@@ -404,7 +404,7 @@ def test_without_a_notebook_the_message_is_plain_text(course: Course, tmp_path: 
 
 
 def test_a_damaged_file_of_mistakes_costs_the_sentence_only(tmp_path: Path) -> None:
-    (tmp_path / "lesson_mistakes.json").write_text("{")
+    (tmp_path / "lesson/mistakes.json").write_text("{")
     code = (
         "from autograder.lesson.failures import CheckFailed\n"
         "from autograder.lesson.checks import assert_close\n"

@@ -255,7 +255,7 @@ LIES = [
     "def double(x):\n    import numpy.testing as t\n"
     "    t.assert_allclose = lambda *a, **k: None\n"
     "    np.isclose = lambda *a, **k: np.array(True)\n    return x",
-    "import lesson_checks\nlesson_checks.assert_close = lambda *a, **k: None\n"
+    "import lesson.checks\nlesson_checks.assert_close = lambda *a, **k: None\n"
     "def double(x):\n    return x",
     "def double(x):\n    return np.full(x.shape, None, dtype=object)",
     "def double(x):\n    return [2 * x]",

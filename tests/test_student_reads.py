@@ -232,7 +232,7 @@ def test_an_exercise_that_does_not_use_the_wrong_one_is_not_excused(
 def test_the_terminal_says_what_the_box_says_line_for_line(tmp_path: Path) -> None:
     text = (
         '# %% tags=["setup"]\nimport numpy as np\n'
-        "from lesson_checks import assert_close, assert_equal, check, checks_passed\n\n"
+        "from lesson.checks import assert_close, assert_equal, check, checks_passed\n\n"
         + head("double")
         + "def double(x):\n    ### BEGIN SOLUTION\n    return 2 * x\n    ### END SOLUTION\n\n"
         + head("test_double", test=True, points=3)

@@ -83,14 +83,14 @@ class Inside:
         from torch import nn
         from traitlets.config import Config
 
+        from autograder.box.imports import answer_imports
         from autograder.box.shell import shell
         from autograder.box.stand_in import class_stand_in, function_stand_in
-        from autograder.lesson.beside import MODULES
 
         self.stand_ins = {"class": class_stand_in, "function": function_stand_in}
         torch.set_num_threads(1)
         plt.close("all")
-        sys.modules.update(MODULES)
+        answer_imports("lesson")
         self.builtins = {
             name: value for name, value in vars(builtins).items() if not name.startswith("_")
         }
@@ -108,6 +108,7 @@ class Inside:
     def enter(self, files: dict[str, bytes]) -> None:
         """Begin a notebook: its files into the working folder, random numbers of its own."""
         for name, data in files.items():
+            Path(name).parent.mkdir(parents=True, exist_ok=True)
             Path(name).write_bytes(data)
         sys.path.append(str(Path.cwd()))
         for seed in self.reseed:

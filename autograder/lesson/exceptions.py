@@ -1,6 +1,6 @@
 """What an exception says, in words for somebody who learns: rules that hold for any exercise.
 
-Lies beside every notebook as ``lesson_exceptions.py``. Each rule says only what follows from the
+Lies beside every notebook as ``lesson/exceptions.py``. Each rule says only what follows from the
 exception itself; where it arose is said with the student's own line.
 """
 
@@ -13,7 +13,7 @@ import traceback
 from types import FrameType
 from typing import Any
 
-from autograder.lesson.fingerprints import raised_by_hand
+from .fingerprints import raised_by_hand
 
 __all__ = ["REFUSED", "in_a_cell", "lines_of", "meaning"]
 

@@ -1,6 +1,6 @@
 """Which known mistakes explain what checks saw of an answer.
 
-Lies beside every notebook as ``lesson_known_mistakes.py``. The grader asks the same questions
+Lies beside every notebook as ``lesson/known_mistakes.py``. The grader asks the same questions
 of more tests. Evidence that says little (an exception, a truth value, a shape, a small whole
 number) is what many different mistakes leave behind: it accuses nobody unless several checks
 agree.
@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from autograder.lesson.evidence import Evidence, Seen, same
-from autograder.lesson.fingerprints import fingerprint
+from .evidence import Evidence, Seen, same
+from .fingerprints import fingerprint
 
 __all__ = ["Explanation", "explanations", "known_mistake"]
 
 #: Where a failed check finds the fingerprints of known mistakes in a released lesson.
 #: The tester looks them up itself.
-MISTAKES_FILE = "lesson_mistakes.json"
+MISTAKES_FILE = "lesson/mistakes.json"
 
 #: How the sentence of a misconception begins that is made of two others.
 TWO_AT_ONCE = "Two mistakes at once."

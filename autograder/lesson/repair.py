@@ -1,6 +1,6 @@
 """The nearest repair: one small change of the student's own code that makes every check pass.
 
-Lies beside every notebook as ``lesson_repair.py``. Tried when no known mistake explains a failing
+Lies beside every notebook as ``lesson/repair.py``. Tried when no known mistake explains a failing
 check. What is said is the line and the kind of thing, and never the change itself; and it is
 true as it stands, since the change was tried.
 

@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from lesson_checks import (
+from lesson.checks import (
     assert_close,
     assert_equal,
     assert_raises,
@@ -28,7 +28,7 @@ from lesson_checks import (
     checks_passed,
     probe,
 )
-from lesson_figures import heatmap, show
+from lesson.figures import heatmap, show
 
 torch.set_num_threads(1)
 

@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from lesson_checks import (
+from lesson.checks import (
     assert_close,
     assert_equal,
     assert_raises,
@@ -28,7 +28,7 @@ from lesson_checks import (
     checks_passed,
     probe,
 )
-from lesson_figures import draw_heatmap, heatmap, show, text_table
+from lesson.figures import draw_heatmap, heatmap, show, text_table
 
 torch.set_num_threads(1)  # small models: one thread is faster than two
 

@@ -16,10 +16,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import torch.nn.functional as F
+from lesson.earlier import softmax
 from torch import nn
 
-from earlier_lessons import softmax
-from lesson_checks import (
+from lesson.checks import (
     assert_close,
     assert_equal,
     assert_raises,
@@ -28,7 +28,7 @@ from lesson_checks import (
     checks_passed,
     probe,
 )
-from lesson_figures import draw_heatmap, show, text_table
+from lesson.figures import draw_heatmap, show, text_table
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 

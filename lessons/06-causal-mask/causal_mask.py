@@ -17,15 +17,16 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import nn
-
-from earlier_lessons import (
+from lesson.earlier import (
     MultiHeadAttention,
     SelfAttention,
     padding_mask,
     scaled_dot_product_attention,
 )
-from lesson_checks import (
+from lesson.progress import progress
+from torch import nn
+
+from lesson.checks import (
     assert_close,
     assert_equal,
     check,
@@ -34,8 +35,7 @@ from lesson_checks import (
     checks_passed,
     probe,
 )
-from lesson_figures import draw_heatmap, show, text_table
-from lesson_progress import progress
+from lesson.figures import draw_heatmap, show, text_table
 
 torch.set_num_threads(1)  # small models: one thread is faster than two
 

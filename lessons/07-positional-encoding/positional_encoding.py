@@ -14,16 +14,17 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import nn
-
-from earlier_lessons import (
+from lesson.earlier import (
     MultiHeadAttention,
     causal_mask,
     combine_heads,
     permutation_error,
     split_heads,
 )
-from lesson_checks import (
+from lesson.progress import progress
+from torch import nn
+
+from lesson.checks import (
     assert_close,
     assert_equal,
     assert_raises,
@@ -33,13 +34,12 @@ from lesson_checks import (
     checks_passed,
     probe,
 )
-from lesson_figures import draw_heatmap, heatmap, show, text_table
-from lesson_progress import progress
+from lesson.figures import draw_heatmap, heatmap, show, text_table
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
 # %% [markdown]
-# The parts of earlier lessons come from `earlier_lessons.py`, as the course solves them. You may
+# The parts of earlier lessons come from `lesson/earlier.py`, as the course solves them. You may
 # paste your own versions in a cell below this one.
 #
 # ## 1. Who sees whom?

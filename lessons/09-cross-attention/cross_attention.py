@@ -16,10 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import torch.nn.functional as F
-from matplotlib.patches import FancyBboxPatch
-from torch import nn
-
-from earlier_lessons import (
+from lesson.earlier import (
     FeedForward,
     LayerNorm,
     MultiHeadAttention,
@@ -31,7 +28,11 @@ from earlier_lessons import (
     scaled_dot_product_attention,
     sinusoidal_positional_encoding,
 )
-from lesson_checks import (
+from lesson.progress import progress
+from matplotlib.patches import FancyBboxPatch
+from torch import nn
+
+from lesson.checks import (
     assert_close,
     assert_equal,
     check,
@@ -40,8 +41,7 @@ from lesson_checks import (
     checks_passed,
     probe,
 )
-from lesson_figures import draw_heatmap, heatmap, show, text_table
-from lesson_progress import progress
+from lesson.figures import draw_heatmap, heatmap, show, text_table
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
