@@ -229,8 +229,8 @@ def school(tmp_path_factory: pytest.TempPathFactory) -> ClassFolder:
     for shadow in (
         "torch",
         "numpy",
-        "lesson.checks",
-        "lesson.figures",
+        "lesson",
+        "lesson/checks",
         "sitecustomize",
         "autograder",
     ):

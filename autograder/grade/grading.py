@@ -11,6 +11,7 @@ from autograder.box.box import Box, BoxFailure, BoxTimeout
 from autograder.course.bundle import Bundle, TestCell
 from autograder.diagnose.diagnosis import DIAGNOSIS_SEED, Seen, diagnose
 from autograder.grade.limits import Limits
+from autograder.grade.rebound import may_be_rebound
 from autograder.grade.result import (
     CRASHED,
     FAILED,
@@ -147,7 +148,8 @@ class _Notebook:
     def _keep(self, box: Box, cells: int) -> None:
         """Keep the box as it is, for the exercises whose checks stand here."""
         exercises = self.checked.get(cells, set())
-        if exercises and cells < len(self.cells):
+        sources = [cell.source for cell in self.cells]
+        if exercises and may_be_rebound(sources[:cells], sources[cells:]):
             place = box.snapshot()
             if place is not None:
                 self.places.update(dict.fromkeys(exercises, place))
