@@ -23,6 +23,9 @@ __all__ = ["Explanation", "explanations", "known_mistake"]
 #: The tester looks them up itself.
 MISTAKES_FILE = "lesson/mistakes.json"
 
+#: So many tests that agree, by passing too, say enough although only one fails.
+MANY_TESTS = 4
+
 #: How the sentence of a misconception begins that is made of two others.
 TWO_AT_ONCE = "Two mistakes at once."
 
@@ -60,8 +63,8 @@ def explanations(
 
     A mistake explains a failed check when that saw the very same of it. What fails with the
     mistake has to fail here: a mistake that a passing check excludes is not named. What says
-    little counts only where all tests agree, at least two of them by failing; and anything else
-    only where it explains most of what failed.
+    little counts only where all tests agree, and at least two of them fail or there are
+    :data:`MANY_TESTS`; and anything else only where it explains most of what failed.
 
     Args:
         seen: of the answer.
@@ -87,7 +90,8 @@ def explanations(
         if any(is_telling(one) for _, one in explained):
             enough = whole or 2 * len(explained) > failed
         else:
-            enough = whole and (len(explained) > 1 or all(_is_silence(x) for _, x in explained))
+            several = len(explained) > 1 or len(seen) >= MANY_TESTS
+            enough = whole and (several or all(_is_silence(one) for _, one in explained))
         if enough:
             tests = frozenset(name for name, _ in explained)
             found.append((mistake, Explanation(whole, tests, len(agreeing), len(explained))))
