@@ -52,6 +52,14 @@ def softly(x: Any) -> Any:
         ("return x / x.shape[-1]", lambda x: x / x.shape[-1] ** 0.5, 2, "root"),
         ("i = np.arange(5)\n    return x + i / 5", lambda x: x + 2 * np.arange(5) / 5, 3, "number"),
         ("y = x * x\n    return x + 1", lambda x: x * x + 1, 3, "variable"),
+        (
+            "M = np.zeros((4, 4))\n    for i in range(2):\n        M[i : i + 2, i : i + 2] = 1\n"
+            "    return M",
+            lambda x: np.kron(np.eye(2), np.ones((2, 2))),
+            4,
+            "number",
+        ),
+        ("a, b = x + 1, x + 2\n    return a + a * x", lambda x: x + 1 + (x + 2) * x, 3, "variable"),
         ("return 1 - x", lambda x: x - 1, 2, "order"),
         ("x = x - x.mean()\n    return x", lambda x: x - x.mean(axis=-1, keepdims=True), 2, "axis"),
         (
