@@ -60,6 +60,7 @@ def softly(x: Any) -> Any:
             "number",
         ),
         ("a, b = x + 1, x + 2\n    return a + a * x", lambda x: x + 1 + (x + 2) * x, 3, "variable"),
+        ("return x.swapaxes(0, 1)", lambda x: x.swapaxes(-1, -2), 2, "axis"),
         ("return 1 - x", lambda x: x - 1, 2, "order"),
         ("x = x - x.mean()\n    return x", lambda x: x - x.mean(axis=-1, keepdims=True), 2, "axis"),
         (

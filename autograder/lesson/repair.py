@@ -129,6 +129,9 @@ def _candidates(
         for parent, field, index, node in places:
             if isinstance(node, ast.arguments) or isinstance(parent, ast.arguments):
                 continue
+            # A change of what kind of thing is asked for only hides one half of an answer.
+            if "isinstance" in (_called(node), _called(parent)):
+                continue
             for operator in operators:
                 for kind, instead in operator(node, parent, names):
                     line = getattr(node, "lineno", getattr(parent, "lineno", 1))
@@ -326,6 +329,16 @@ def _twice(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> _Chan
         yield NUMBER, node.right if _integer(node.left) == 2 else node.left
 
 
+def _pairs_of_axes(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> _Changes:
+    """Two axes that are exchanged, both counted from the end."""
+    if not isinstance(node, ast.Call) or _called(node) not in ("swapaxes", "transpose"):
+        return
+    if len(node.args) >= 2 and all(_integer(one) is not None for one in node.args[-2:]):
+        for pair in ((-1, -2), (-2, -3), (-1, -3)):
+            axes = [_number(one) for one in pair]
+            yield AXIS, ast.Call(node.func, [*node.args[:-2], *axes], node.keywords)
+
+
 def _unused_names(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> _Changes:
     """What was made and is used nowhere, where something like it stands."""
     for kind, changed in _other_names(node, parent, names):
@@ -432,7 +445,7 @@ def _bounds(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> _Cha
 
 
 _Operator = Callable[[ast.AST, ast.AST, "dict[str, list[str]]"], _Changes]
-_HINTED: tuple[_Operator, ...] = (_unused_names, _twice_in_an_index)
+_HINTED: tuple[_Operator, ...] = (_unused_names, _pairs_of_axes, _twice_in_an_index)
 _LIKELY: tuple[_Operator, ...] = (_axes, _transposes, _kept_axes, _orders, _twice, _roots, _signs)
 _POSSIBLE: tuple[_Operator, ...] = (_operators, _comparisons, _other_names, _bounds, _statements)
 
