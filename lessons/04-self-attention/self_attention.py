@@ -1558,7 +1558,10 @@ with check("a layer that knows the order", points=1):
         assert_close(error_of("rows", X, order), 3.0, message)
         message = "This layer adds 0, 0.0001, 0.0002, 0.0003: an error of 0.0003 is not 0."
         assert_close(error_of("rows, a little", X, order), 3e-4, message)
-with check("layers that do not", points=1, side=True):
+with check("layers that do not", points=1):
+    found = error_of("rows", X, [1, 2, 3, 0])
+    message = "The error of a layer that knows the order is above 0, and a number."
+    assert_equal(isinstance(found, float) and found > 1e-6, True, message)
     message = (
         "A layer that multiplies each column by a number of its own is equivariant: its error is "
         "0. Do you permute the rows, input and output with the same permutation?"

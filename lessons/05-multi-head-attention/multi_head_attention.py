@@ -152,22 +152,25 @@ def split_heads(x, num_heads):
 # Two positions, six features, three heads: worked out by hand.
 x = np.array([[0, 1, 2, 3, 4, 5], [10, 11, 12, 13, 14, 15]])
 expected = np.array([[[0, 1], [10, 11]], [[2, 3], [12, 13]], [[4, 5], [14, 15]]])
-assert_equal(
-    split_heads(x, 3),
-    expected,
-    "The result is (num_heads, n, d_head) = (3, 2, 2). Head 0 should hold features 0 and 1 of BOTH "
-    "positions: 0, 1 and 10, 11. If your head 0 holds 0, 1 and 2, 3: a reshape reads numbers in "
-    "storage order and takes the next ones of the same position. If it holds 0 and 3: your heads "
-    "take every third feature instead of neighbours.",
-)
-assert_equal(
-    split_heads(torch.tensor(np.stack([x + 100 * text for text in range(4)])), 3),
-    torch.tensor(np.stack([expected + 100 * text for text in range(4)])),
-    "The same with a batch axis and torch: (4, 2, 6) gives (4, 3, 2, 2), text by text.",
-)
-for kind in (np.zeros, torch.zeros):
-    with assert_raises(ValueError, f"Six features do not fill four heads ({kind.__module__})."):
-        split_heads(kind((2, 6)), 4)
+with check("by hand, NumPy", points=1):
+    assert_equal(
+        split_heads(x, 3),
+        expected,
+        "The result is (num_heads, n, d_head) = (3, 2, 2). Head 0 should hold features 0 and 1 of BOTH "
+        "positions: 0, 1 and 10, 11. If your head 0 holds 0, 1 and 2, 3: a reshape reads numbers in "
+        "storage order and takes the next ones of the same position. If it holds 0 and 3: your heads "
+        "take every third feature instead of neighbours.",
+    )
+with check("a batch, torch", points=0.5):
+    assert_equal(
+        split_heads(torch.tensor(np.stack([x + 100 * text for text in range(4)])), 3),
+        torch.tensor(np.stack([expected + 100 * text for text in range(4)])),
+        "The same with a batch axis and torch: (4, 2, 6) gives (4, 3, 2, 2), text by text.",
+    )
+with check("four heads for six features", points=0.5, side=True):
+    for kind in (np.zeros, torch.zeros):
+        with assert_raises(ValueError, f"Six features do not fill four heads ({kind.__module__})."):
+            split_heads(kind((2, 6)), 4)
 checks_passed("split_heads")
 
 
@@ -178,7 +181,12 @@ rng = check_rng()
 for lead in ((), (7,), (1,), (2, 3), (2, 1, 3)):
     for num_heads in (2, 3, 4):
         x = rng.normal(size=(*lead, 5, 12))
-        expected = np.stack(np.split(x, num_heads, axis=-1), axis=-3)
+        expected = np.empty((*lead, num_heads, 5, 12 // num_heads))
+        for place in np.ndindex(*lead):  # each text by itself, by your own function
+            expected[place] = split_heads(x[place], num_heads)
+        message = "Every number of a text stands in its heads once."
+        numbers = np.sort(expected.reshape(*lead, 60)), np.sort(x.reshape(*lead, 60))
+        assert_equal(*numbers, message, name="the sorted numbers")
         message = (
             f"With leading axes {lead} and {num_heads} heads: the head axis belongs directly "
             "before the position axis, whatever stands in front. Are axes counted from the end?"
@@ -208,7 +216,9 @@ rng = check_rng()
 numbers = rng.integers(-99, 100, size=(3, 4, 6))
 for dtype in (np.int64, np.int32, np.float32, np.float64):
     x = numbers.astype(dtype)
-    expected = np.stack(np.split(x, 2, axis=-1), axis=-3)
+    expected = np.asarray(split_heads(numbers + 0.0, 2)).astype(dtype)
+    assert_equal(expected.shape, (3, 2, 4, 3), "Two heads of three features.", name="the shape")
+    assert_equal(bool(expected.any()), True, "The heads hold the numbers of x.")
     message = f"{dtype.__name__} should stay {dtype.__name__}, NumPy NumPy, and torch torch."
     assert_equal(split_heads(x, 2), expected, message)
     assert_equal(split_heads(torch.tensor(x), 2), torch.tensor(expected), message)
@@ -311,18 +321,20 @@ def combine_heads(x):
 # Three heads, two positions, two features a head: worked out by hand.
 heads = np.array([[[0, 1], [10, 11]], [[2, 3], [12, 13]], [[4, 5], [14, 15]]])
 expected = np.array([[0, 1, 2, 3, 4, 5], [10, 11, 12, 13, 14, 15]])
-assert_equal(
-    combine_heads(heads),
-    expected,
-    "Three heads of (2, 2) give (n, d_model) = (2, 6). Row 0 should hold what the three heads found "
-    "for position 0: 0, 1, 2, 3, 4, 5. If your row 0 begins 0, 1, 10, 11: it mixes positions. A "
-    "reshape alone reads the numbers in storage order.",
-)
-assert_equal(
-    combine_heads(torch.tensor(np.stack([heads + 100 * text for text in range(4)]))),
-    torch.tensor(np.stack([expected + 100 * text for text in range(4)])),
-    "The same with a batch axis and torch: (4, 3, 2, 2) gives (4, 2, 6), text by text.",
-)
+with check("by hand, NumPy", points=1):
+    assert_equal(
+        combine_heads(heads),
+        expected,
+        "Three heads of (2, 2) give (n, d_model) = (2, 6). Row 0 should hold what the three heads found "
+        "for position 0: 0, 1, 2, 3, 4, 5. If your row 0 begins 0, 1, 10, 11: it mixes positions. A "
+        "reshape alone reads the numbers in storage order.",
+    )
+with check("a batch, torch", points=1):
+    assert_equal(
+        combine_heads(torch.tensor(np.stack([heads + 100 * text for text in range(4)]))),
+        torch.tensor(np.stack([expected + 100 * text for text in range(4)])),
+        "The same with a batch axis and torch: (4, 3, 2, 2) gives (4, 2, 6), text by text.",
+    )
 checks_passed("combine_heads")
 
 
@@ -333,7 +345,12 @@ rng = check_rng()
 for lead in ((), (7,), (1,), (2, 3), (2, 1, 3)):
     for num_heads in (2, 3, 4):
         x = rng.normal(size=(*lead, num_heads, 5, 6))
-        expected = np.concatenate([x[..., h, :, :] for h in range(num_heads)], axis=-1)
+        expected = np.empty((*lead, 5, 6 * num_heads))
+        for place in np.ndindex(*lead):  # each text by itself, by your own function
+            expected[place] = combine_heads(x[place])
+        message = "Every number of the heads stands in the result once."
+        numbers = np.sort(expected.reshape(*lead, -1)), np.sort(x.reshape(*lead, -1))
+        assert_equal(*numbers, message, name="the sorted numbers")
         message = (
             f"With leading axes {lead} and {num_heads} heads: only the heads and the features are "
             "merged. Are axes counted from the end?"
@@ -363,7 +380,9 @@ rng = check_rng()
 numbers = rng.integers(-99, 100, size=(3, 2, 4, 5))
 for dtype in (np.int64, np.int32, np.float32, np.float64):
     x = numbers.astype(dtype)
-    expected = np.concatenate([x[:, 0], x[:, 1]], axis=-1)
+    expected = np.asarray(combine_heads(numbers + 0.0)).astype(dtype)
+    assert_equal(expected.shape, (3, 4, 10), "Two heads of five features.", name="the shape")
+    assert_equal(bool(expected.any()), True, "The result holds the numbers of the heads.")
     message = f"{dtype.__name__} should stay {dtype.__name__}, NumPy NumPy, and torch torch."
     assert_equal(combine_heads(x), expected, message)
     assert_equal(combine_heads(torch.tensor(x)), torch.tensor(expected), message)

@@ -274,11 +274,17 @@ rng = check_rng()
 for shape in ((3, 5), (1, 7), (4, 1, 6), (2, 3, 5), (2, 4, 3, 6), (5, 1, 2, 3, 4), (6, 6, 6)):
     gamma, beta = (torch.tensor(rng.normal(size=shape[-1])) for _ in range(2))
     x = torch.tensor(2 * rng.normal(size=shape) - 1)
+    found, other = normalise(gamma, beta, x), normalise(gamma, beta, x.square() + x)
+    message = "As many numbers as in x, and other words give others."
+    assert_equal(list(np.shape(found)), list(shape), message, name="the shape")
+    assert_equal(bool((found - other).abs().max() > 1e-3), True, message)
+    assert_equal(bool((found - x).abs().max() > 1e-3), True, "The result is not x itself.")
+    words = [normalise(gamma, beta, word[None])[0] for word in x.reshape(-1, shape[-1])]
     assert_close(
-        normalise(gamma, beta, x),
-        F.layer_norm(x, shape[-1:], gamma, beta, 1e-5),
-        f"x of shape {shape} in float64. Any number of leading axes is allowed; mean and variance "
-        "belong to one word each, and the precision of x is kept.",
+        found,
+        torch.stack(words).double().reshape(shape),
+        f"x of shape {shape} in float64. Each word is normalised as if it were alone, any number of "
+        "leading axes is allowed, and the precision of x is kept.",
     )
 ### END HIDDEN TESTS
 
@@ -335,19 +341,34 @@ gamma, beta = (torch.tensor(rng.normal(size=6)) for _ in range(2))
 x, direction = (torch.tensor(rng.normal(size=(2, 4, 6))) for _ in range(2))
 constant = x.clone()
 constant[1, 2] = 3.0  # a word whose features are all equal: variance 0
-for given, what in ((x, "ordinary words"), (constant, "a word whose features are all equal")):
+names = ("the result", "the gradient of x", "the gradient of gamma", "the gradient of beta")
+
+
+def compare(given, what, places):
     leaves = [one.clone().requires_grad_() for one in (given, gamma, beta)]
     y = F.layer_norm(leaves[0], (6,), *leaves[1:], 1e-5)
     (y * direction).sum().backward()
+    expected = (y.detach(), *(leaf.grad for leaf in leaves))
     found = result_and_gradients(gamma, beta, given, direction)
     message = (
         f"The inputs hold {what}. The result and all gradients should be those of torch's layer: "
         "finite, and with nothing detached or treated as a constant."
     )
-    names = ("the result", "the gradient of x", "the gradient of gamma", "the gradient of beta")
-    expected = (y.detach(), *(leaf.grad for leaf in leaves))
-    for one, other, name in zip(found, expected, names, strict=True):
-        assert_close(one, other, message, name=name, rtol=1e-6, atol=1e-8)
+    for place in places:
+        assert_close(
+            found[place], expected[place], message, name=names[place], rtol=1e-6, atol=1e-8
+        )
+
+
+with check("ordinary words: the gradient of beta", points=0.5):
+    compare(x, "ordinary words", (3,))
+with check("ordinary words", points=0.5):
+    compare(x, "ordinary words", (0, 1, 2))
+with check("a word of equal features: the gradient of beta", points=0.5):
+    compare(constant, "a word whose features are all equal", (3,))
+with check("a word of equal features", points=0.5):
+    compare(constant, "a word whose features are all equal", (0, 1, 2))
+checks_passed("LayerNorm")
 ### END HIDDEN TESTS
 
 
@@ -367,10 +388,14 @@ def three_calls(x, other):
 
 rng = check_rng()
 x, other = (torch.tensor(rng.normal(size=(3, 4, 6))) for _ in range(2))
-expected = F.layer_norm(x, (6,))
 x_after, first, again, evaluated = three_calls(x.clone(), 5 * other + 2)
 assert_equal(x_after, x, "x is changed by the call.", name="x")
-assert_close(first, expected, "A new layer should just normalise.")
+expected = torch.stack([three_calls(text.clone(), text)[1] for text in x]).double()
+assert_equal(expected.shape, x.shape, "As many numbers as in x.", name="the shape")
+message = "A new layer should normalise: not x, and not 0."
+nothing = [bool((expected - one).abs().max() < 1e-3) for one in (x, 0 * x)]
+assert_equal(nothing, [False, False], message)
+assert_close(first, expected, "Three texts at once and each by itself give the same.")
 assert_close(again, expected, "Another text came between: layer norm remembers nothing.")
 assert_close(evaluated, expected, "In evaluation mode the result should be the same.")
 ### END HIDDEN TESTS
@@ -503,24 +528,26 @@ shapes = {
     "linear2.bias": [2],
 }
 found = parts_of(2, 3)
-assert_equal(
-    {name: found.get(name) for name in shapes},
-    shapes,
-    "linear1 should be nn.Linear(d_model, d_ff) and linear2 nn.Linear(d_ff, d_model), with bias.",
-    name="the parameters",
-)
+with check("the two layers", points=0.5):
+    assert_equal(
+        {name: found.get(name) for name in shapes},
+        shapes,
+        "linear1 should be nn.Linear(d_model, d_ff) and linear2 nn.Linear(d_ff, d_model), with bias.",
+        name="the parameters",
+    )
 parameters = {
     "linear1.weight": torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 2.0]]),
     "linear1.bias": torch.tensor([0.0, 0.5, -1.0]),
     "linear2.weight": torch.tensor([[1.0, 2.0, -3.0], [0.0, -1.0, 0.0]]),
     "linear2.bias": torch.tensor([0.25, -0.5]),
 }
-assert_close(
-    forward(parameters, torch.tensor([[1.0, -2.0], [-1.0, 1.0], [2.0, 3.0]])),
-    torch.tensor([[1.25, -0.5], [-2.75, -2.0], [0.25, -4.0]]),
-    "Three words, worked out by hand: for the first, linear1 gives 1, -1.5, -6. ReLU makes 1, 0, 0 "
-    "of it. linear2 gives 1.25, -0.5, and these are the result: no second ReLU, no residual.",
-)
+with check("three words by hand", points=1.5):
+    assert_close(
+        forward(parameters, torch.tensor([[1.0, -2.0], [-1.0, 1.0], [2.0, 3.0]])),
+        torch.tensor([[1.25, -0.5], [-2.75, -2.0], [0.25, -4.0]]),
+        "Three words, worked out by hand: for the first, linear1 gives 1, -1.5, -6. ReLU makes 1, 0, 0 "
+        "of it. linear2 gives 1.25, -0.5, and these are the result: no second ReLU, no residual.",
+    )
 checks_passed("FeedForward")
 
 
@@ -539,6 +566,7 @@ def forward(parameters, x, d_ff):
 
 rng = check_rng()
 cases = [((3, 4), 6), ((1, 6), 6), ((2, 5, 4), 7), ((2, 3, 5, 6), 4), ((2, 1, 3, 5, 3), 16)]
+cases_run = []
 for shape, d_ff in cases:
     d_model = shape[-1]
     sizes = {
@@ -556,11 +584,26 @@ for shape, d_ff in cases:
     )
     with torch.no_grad():
         expected = reference(x)
-    message = f"x of shape {shape}, d_ff = {d_ff}: linear1, ReLU, linear2, in the precision of x."
-    trained, evaluated, x_after = forward(parameters, x.clone(), d_ff)
-    assert_close(trained, expected, message)
-    assert_close(evaluated, expected, "In evaluation mode: " + message)
-    assert_equal(x_after, x, "x is changed by the call.", name="x")
+    cases_run.append((shape, d_ff, parameters, x, expected, forward(parameters, x.clone(), d_ff)))
+
+with check("each word by itself", points=1):
+    for shape, d_ff, parameters, x, _, (_, evaluated, _) in cases_run:
+        message = f"x of shape {shape}, d_ff = {d_ff}: each word as if it were alone."
+        assert_equal(list(np.shape(evaluated)), list(shape), message, name="the shape")
+        other = forward(parameters, x.square() + x, d_ff)[1]
+        assert_equal(bool((evaluated - other).abs().max() > 1e-3), True, "Other words, other results.")
+        assert_equal(bool((evaluated - x).abs().max() > 1e-3), True, "The result is not x itself.")
+        words = [forward(parameters, word[None], d_ff)[1][0] for word in x.reshape(-1, shape[-1])]
+        assert_close(evaluated, torch.stack(words).double().reshape(shape), message)
+with check("the values", points=0.5):
+    for shape, d_ff, _, _, expected, (_, evaluated, _) in cases_run:
+        message = f"x of shape {shape}, d_ff = {d_ff}: linear1, ReLU, linear2, in x's precision."
+        assert_close(evaluated, expected, message)
+with check("training mode, and x afterwards", points=0.5, side=True):
+    for _, _, _, x, _, (trained, evaluated, x_after) in cases_run:
+        assert_close(trained, evaluated, "In training mode the result should be the same: no dropout.")
+        assert_equal(x_after, x, "x is changed by the call.", name="x")
+checks_passed("FeedForward")
 ### END HIDDEN TESTS
 
 
