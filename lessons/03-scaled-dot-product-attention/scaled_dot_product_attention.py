@@ -1215,6 +1215,26 @@ of_each = list(zip("QKV", gradients(Q, K, V), leaves, strict=True))
 for name, one, leaf in of_each[::-1]:
     message = f"The gradient that reaches {name} through the output should be that of torch's."
     assert_close(one, leaf.grad, message, name=f"the gradient of {name}")
+
+
+# And where query 1 may attend to nothing.
+@probe
+def masked_gradients(Q, K, V, mask):
+    leaves = [x.clone().requires_grad_() for x in (Q, K, V)]
+    output, _ = torch_scaled_dot_product_attention(*leaves, mask)
+    if output.requires_grad:
+        (output[:, 0] ** 2).sum().backward()
+    return [leaf.grad for leaf in leaves]
+
+
+leaves = [x.clone().requires_grad_() for x in (Q, K, V)]
+(F.scaled_dot_product_attention(*leaves, attn_mask=mask)[:, 0] ** 2).sum().backward()
+for name, one, leaf in zip("QKV", masked_gradients(Q, K, V, mask), leaves, strict=True):
+    message = (
+        f"With a mask, and a query that may attend to nothing, the gradient of {name} should be "
+        "that of torch's. A NaN that is replaced in the result can live on in the gradient."
+    )
+    assert_close(one, leaf.grad, message, name=f"the gradient of {name}")
 checks_passed("torch_scaled_dot_product_attention")
 
 

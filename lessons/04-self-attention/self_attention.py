@@ -1556,6 +1556,8 @@ with check("a layer that knows the order", points=1):
             f"differ by {moves} in their rows: the largest absolute difference is 3."
         )
         assert_close(error_of("rows", X, order), 3.0, message)
+        message = "A batch of two texts: the rows of each text are permuted, not the texts."
+        assert_close(error_of("rows", np.stack([X, X + 1]), order), 3.0, message)
         message = "This layer adds 0, 0.0001, 0.0002, 0.0003: an error of 0.0003 is not 0."
         assert_close(error_of("rows, a little", X, order), 3e-4, message)
 with check("layers that do not", points=1):
