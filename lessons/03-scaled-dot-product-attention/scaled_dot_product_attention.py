@@ -23,6 +23,7 @@ from lesson.checks import (
     assert_close,
     assert_equal,
     assert_raises,
+    check,
     check_answer,
     check_rng,
     checks_passed,
@@ -893,17 +894,19 @@ assert_equal(
     "Three texts, five keys: the shape is (batch, 1, n_k), the axis of length 1 in the middle.",
     name="the shape",
 )
-assert_equal(
-    [int(count) for count in np.sum(mask, axis=(-2, -1))],
-    [5, 2, 4],
-    "A text should have as many True as it has words. One too many in the short texts: does the "
-    "count of positions start at 0? 0, 3, 1: True and False are exchanged (True = may attend).",
-    name="the number of True for each text",
-)
+with check("as many True as words", points=0.5):
+    assert_equal(
+        [int(count) for count in np.sum(mask, axis=(-2, -1))],
+        [5, 2, 4],
+        "A text should have as many True as it has words. One too many in the short texts: does the "
+        "count of positions start at 0? 0, 3, 1: True and False are exchanged (True = may attend).",
+        name="the number of True for each text",
+    )
 rows = np.array([[T, T, T, T, T], [T, T, N, N, N], [T, T, T, T, N]])
 message = "Lengths 5, 2, 4 with n_k = 5: the words come first, then the padding."
-assert_equal(np.reshape(mask, (3, 5)), rows, message, name="the mask (without its middle axis)")
-assert_equal(mask, np.expand_dims(rows, 1), "The mask should be a boolean NumPy array.")
+with check("the rows and the shape", points=0.5):
+    assert_equal(np.reshape(mask, (3, 5)), rows, message, name="the mask (without its middle axis)")
+    assert_equal(mask, np.expand_dims(rows, 1), "The mask should be a boolean NumPy array.")
 
 
 @probe
@@ -915,7 +918,8 @@ def with_an_empty_text():
 
 
 rows = np.array([[[N, N, N]], [[T, T, N]]])
-assert_equal(with_an_empty_text(), rows, "A length of 0 is allowed: a row of False.")
+with check("an empty text", points=0.5):
+    assert_equal(with_an_empty_text(), rows, "A length of 0 is allowed: a row of False.")
 
 
 @probe
@@ -928,12 +932,13 @@ def is_refused(lengths):
 
 
 wrong_lengths = {"6, at the end": [5, 6], "6, in the middle": [5, 6, 2], "-1": [2, -1, 4]}
-assert_equal(
-    {what: is_refused(lengths) for what, lengths in wrong_lengths.items()},
-    dict.fromkeys(wrong_lengths, True),
-    "With n_k = 5 a length of 6 should be refused, and one of -1, wherever it stands.",
-    name="refused",
-)
+with check("lengths that do not fit", points=0.5, side=True):
+    assert_equal(
+        {what: is_refused(lengths) for what, lengths in wrong_lengths.items()},
+        dict.fromkeys(wrong_lengths, True),
+        "With n_k = 5 a length of 6 should be refused, and one of -1, wherever it stands.",
+        name="refused",
+    )
 checks_passed("padding_mask")
 
 
