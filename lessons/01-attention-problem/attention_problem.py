@@ -104,7 +104,7 @@ print("short:", X_short.shape, "  long:", X_long.shape)
 # * Large numbers are valid too: where the sum inside is 1000, the state is 1, not NaN.
 
 
-# %% nbgrader={"grade": false, "grade_id": "rnn_hidden_states", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="rnn_hidden_states"
 def rnn_hidden_states(X, W_x, W_h, h0=None):
     """All states of the network h_t = tanh(x_t W_x + h_{t-1} W_h).
 
@@ -122,7 +122,7 @@ def rnn_hidden_states(X, W_x, W_h, h0=None):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_rnn_hidden_states", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="rnn_hidden_states" points=2
 with check("one word alone", points=0.5):
     assert_close(
         rnn_hidden_states(np.array([[1.0, -2.0]]), np.array([[0.5], [0.25]]), np.array([[7.0]])),
@@ -190,7 +190,7 @@ with check("large numbers", points=0.25):
     )
 checks_passed("rnn_hidden_states")
 
-# %% nbgrader={"grade": true, "grade_id": "test_rnn_hidden_states_start", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="rnn_hidden_states_start" points=1
 # Hidden checks of rnn_hidden_states: it starts from h0.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -226,7 +226,7 @@ assert_equal(
 )
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_rnn_hidden_states_integers", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="rnn_hidden_states_integers" points=1
 # Hidden checks of rnn_hidden_states: whole numbers.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -260,7 +260,7 @@ assert_close(
 )
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_rnn_hidden_states_precision", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="rnn_hidden_states_precision" points=1
 # Hidden checks of rnn_hidden_states: the precision of the result.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -297,7 +297,7 @@ assert_close(
 )
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_rnn_hidden_states_inputs_unchanged", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="rnn_hidden_states_inputs_unchanged" points=1
 # Hidden checks of rnn_hidden_states: X and h0 afterwards.
 ### SIDE CONDITION: counts once another check of rnn_hidden_states passes.
 ### BEGIN HIDDEN TESTS
@@ -569,7 +569,7 @@ assert copy_accuracy(short_only, 40)[0] < 0.5
 # * Use your `rnn_hidden_states` for the states.
 
 
-# %% nbgrader={"grade": false, "grade_id": "position_influence", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="position_influence"
 def position_influence(X, W_x, W_h):
     """How strongly each position still moves the last state.
 
@@ -589,7 +589,7 @@ def position_influence(X, W_x, W_h):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_position_influence", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="position_influence" points=2
 with check("by hand, words of zero", points=0.5):
     # The example by hand, but W_x = 3: all words zero, so that tanh has slope 1.
     halving = position_influence(np.zeros((4, 1)), np.array([[3.0]]), np.array([[0.5]]))
@@ -638,7 +638,7 @@ with check("matrices and words of zero", points=0.5):
     )
 checks_passed("position_influence")
 
-# %% nbgrader={"grade": true, "grade_id": "test_position_influence_autograd", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="position_influence_autograd" points=2
 # Hidden checks of position_influence: the Jacobians that torch.autograd finds.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -676,7 +676,7 @@ with check("every position", points=1):
 checks_passed("position_influence")
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_position_influence_integers", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="position_influence_integers" points=1
 # Hidden checks of position_influence: whole numbers, and the precision of the result.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -720,7 +720,7 @@ assert_close(
 )
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_position_influence_inputs_unchanged", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="position_influence_inputs_unchanged" points=1
 # Hidden checks of position_influence: its inputs afterwards.
 ### SIDE CONDITION: counts once another check of position_influence passes.
 ### BEGIN HIDDEN TESTS
@@ -770,12 +770,12 @@ for name, before_call, after_call in zip(["X", "W_x", "W_h"], [X, W_x, W_h], aft
 # * `"c"`: a line that falls to exactly zero after `d_h` positions, because the state is then full.
 # * `"d"`: it rises towards the first position, because that one has been in the state for longest.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_influence", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_influence"
 ### BEGIN SOLUTION
 answer_influence = "b"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_influence", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_influence" points=1
 check_answer("answer_influence", answer_influence)
 
 # %% tags=["demonstration"]
@@ -867,7 +867,7 @@ show(
 #   and the result would look fine.
 
 
-# %% nbgrader={"grade": false, "grade_id": "weighted_average", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="weighted_average"
 def weighted_average(weights, values):
     """Average of values along axis -2, with weights that are normalised to sum to 1.
 
@@ -891,7 +891,7 @@ def weighted_average(weights, values):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_weighted_average", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="weighted_average" points=2
 values = np.array([[2.0, 0.0], [9.0, 9.0], [6.0, 4.0]])  # (3, 2)
 with check("two and three values", points=0.25):
     assert_close(
@@ -974,7 +974,7 @@ with check("the caller's weights", points=0.25, side=True):
     assert_equal(after, weights, "The caller's weights are other ones after the call.", name="weights")
 checks_passed("weighted_average")
 
-# %% nbgrader={"grade": true, "grade_id": "test_weighted_average_batches", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="weighted_average_batches" points=2
 # Hidden checks of weighted_average: leading axes, and how they broadcast.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -1017,7 +1017,7 @@ assert_close(
 )
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_weighted_average_scale", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="weighted_average_scale" points=1
 # Hidden checks of weighted_average: the size of the weights does not matter; zeros are weights.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -1037,7 +1037,7 @@ for factor in (1e-12, 1e9):
     )
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_weighted_average_integers", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="weighted_average_integers" points=1
 # Hidden checks of weighted_average: whole numbers, and the precision of the result.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -1076,7 +1076,7 @@ assert_close(
 )
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_weighted_average_inputs_unchanged", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="weighted_average_inputs_unchanged" points=1
 # Hidden checks of weighted_average: its inputs afterwards.
 ### SIDE CONDITION: counts once another check of weighted_average passes.
 ### BEGIN HIDDEN TESTS
@@ -1097,7 +1097,7 @@ assert_equal(weights_after, weights, message, name="weights")
 assert_equal(values_after, values, message, name="values")
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_weighted_average_errors", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="weighted_average_errors" points=2
 # Hidden checks of weighted_average: misuse is a ValueError.
 ### SIDE CONDITION: counts once another check of weighted_average passes.
 ### BEGIN HIDDEN TESTS
@@ -1175,12 +1175,12 @@ print("averages:\n", weighted_average(looks, H).round(2))  # weights (3, 5), val
 # * `"c"`: it stays the same.
 # * `"d"`: it stays the same only if all weights are equal.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_order", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_order"
 ### BEGIN SOLUTION
 answer_order = "c"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_order", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_order" points=1
 check_answer("answer_order", answer_order)
 
 # %% [markdown]
@@ -1507,12 +1507,12 @@ def train_translator(seed, steps=500):
 # * `"c"`: both alike: one may label the rows either way.
 # * `"d"`: "noir": adjective and noun belong together.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_row", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_row"
 ### BEGIN SOLUTION
 answer_row = "b"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_row", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_row" points=1
 check_answer("answer_row", answer_row)
 
 # %% [markdown]
@@ -1673,12 +1673,12 @@ print(last_states([X_short, X_long], W_x, W_h).round(2))
 #   rows.
 # * `"d"`: line 4 should join the states into one long vector.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_bug", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_bug"
 ### BEGIN SOLUTION
 answer_bug = "a"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_bug", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_bug" points=1
 check_answer("answer_bug", answer_bug)
 
 # %% [markdown]
@@ -1700,7 +1700,7 @@ check_answer("answer_bug", answer_bug)
 # Say what is right and what is wrong in it, in five to eight sentences. Use at least two numbers
 # that you measured in this notebook. (4 points)
 
-# %% [markdown] nbgrader={"grade": true, "grade_id": "written_bottleneck", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
+# %% [markdown] written="bottleneck" points=4
 # ### BEGIN SOLUTION
 # The first sentence is wrong as it stands: 40 digits need about 133 bits, and 64 numbers in float32
 # have 2048. It is right that the fixed-vector model fails on long sequences: its token accuracy

@@ -137,7 +137,7 @@ queries = {
 # * No scale and no normalisation: the plain dot product.
 
 
-# %% nbgrader={"grade": false, "grade_id": "similarity_scores", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="similarity_scores"
 def similarity_scores(query, keys):
     """Dot product of a query with each key.
 
@@ -151,7 +151,7 @@ def similarity_scores(query, keys):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_similarity_scores", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="similarity_scores" points=2
 rng = check_rng()
 query, keys = rng.normal(size=5), rng.normal(size=(4, 5))
 four_scores = similarity_scores(query, keys)
@@ -201,7 +201,7 @@ with check("whole numbers", points=0.5):
     )
 checks_passed("similarity_scores")
 
-# %% nbgrader={"grade": true, "grade_id": "test_similarity_scores_batches", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="similarity_scores_batches" points=2
 # Hidden checks of similarity_scores: batch axes in query, in keys, in both.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -231,7 +231,7 @@ for (query_batch, keys_batch), message in messages.items():
     assert_close(similarity_scores(query, keys), expected, message)
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_similarity_scores_kinds", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="similarity_scores_kinds" points=1
 # Hidden checks of similarity_scores: integers, precision.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -251,7 +251,7 @@ assert_close(similarity_scores(single, keys), expected, "float32 and float64 giv
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_similarity_scores_inputs_unchanged", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="similarity_scores_inputs_unchanged" points=1
 # Hidden checks of similarity_scores: the inputs stay as they were.
 ### SIDE CONDITION: counts once another check of similarity_scores passes.
 ### BEGIN HIDDEN TESTS
@@ -377,7 +377,7 @@ with np.errstate(over="ignore"):  # silence the warning: the result itself tells
 #   changed.
 
 
-# %% nbgrader={"grade": false, "grade_id": "softmax", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="softmax"
 def softmax(x, axis=-1):
     """Softmax of x along one axis.
 
@@ -395,7 +395,7 @@ def softmax(x, axis=-1):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_softmax", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="softmax" points=2
 rng = check_rng()
 square = rng.normal(size=(4, 4))
 weights = softmax(square)
@@ -436,7 +436,7 @@ with check("scores of -inf", points=0.5):
     )
 checks_passed("softmax")
 
-# %% nbgrader={"grade": true, "grade_id": "test_softmax_stability", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="softmax_stability" points=2
 # Hidden checks of softmax: scores of 1e4 and of -1e4, in the same array.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -466,7 +466,7 @@ assert_close(
 )
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_softmax_masked", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="softmax_masked" points=2
 # Hidden checks of softmax: rows that hold -inf, rows that are all -inf.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -496,7 +496,7 @@ big = softmax(np.array([[1e4, -np.inf, 1e4], [-np.inf, -1e4, -np.inf]]))
 assert_close(big, np.array([[0.5, 0, 0.5], [0, 1, 0]]), "-inf beside scores of 1e4 and -1e4.")
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_softmax_axes", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="softmax_axes" points=2
 # Hidden checks of softmax: every axis, counted from either end.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -527,7 +527,7 @@ assert_close(
 assert_close(softmax(x[:, :1], 1), np.ones((2, 1, 4, 5)), "An axis of length 1: the weight is 1.")
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_softmax_kinds", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="softmax_kinds" points=1
 # Hidden checks of softmax: integers, precision.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -549,7 +549,7 @@ assert_close(
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_softmax_inputs_unchanged", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="softmax_inputs_unchanged" points=1
 # Hidden checks of softmax: the input stays as it was.
 ### SIDE CONDITION: counts once another check of softmax passes.
 ### BEGIN HIDDEN TESTS
@@ -687,12 +687,12 @@ assert weights[0] > 0.99, "near a tie a tiny lead decides"
 # * **"c"**: They change as if the temperature were doubled: the weights get more even.
 # * **"d"**: Every weight doubles.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_query_length", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_query_length"
 ### BEGIN SOLUTION
 answer_query_length = "b"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_query_length", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_query_length" points=1
 check_answer("answer_query_length", answer_query_length)
 
 # %% [markdown]
@@ -735,7 +735,7 @@ check_answer("answer_query_length", answer_query_length)
 #   input. The inputs are not changed.
 
 
-# %% nbgrader={"grade": false, "grade_id": "soft_lookup", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="soft_lookup"
 def soft_lookup(query, keys, values, temperature=1.0):
     """Weighted average of the values; the weights say how well each key fits the query.
 
@@ -753,7 +753,7 @@ def soft_lookup(query, keys, values, temperature=1.0):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_soft_lookup", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="soft_lookup" points=2
 rng = check_rng()
 query, keys = rng.normal(size=(3, 5)), rng.normal(size=(4, 5))  # d = 5, n = 4
 values = rng.normal(size=(4, 2))  # d_v = 2
@@ -816,7 +816,7 @@ with check("no such temperature", points=0.5, side=True):
         soft_lookup(query, keys, values, temperature=-1)
 checks_passed("soft_lookup")
 
-# %% nbgrader={"grade": true, "grade_id": "test_soft_lookup_temperature", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="soft_lookup_temperature" points=2
 # Hidden checks of soft_lookup: very small and very large temperatures, the default.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -838,7 +838,7 @@ for scale in (1e-9, 1e-3, 1e3):
     assert_close(weights, expected, message, name="the weights")
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_soft_lookup_batches", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="soft_lookup_batches" points=2
 # Hidden checks of soft_lookup: batch axes in any of the three arguments.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -895,7 +895,7 @@ for query_batch, keys_batch, values_batch in cases:
         )
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_soft_lookup_errors", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="soft_lookup_errors" points=1
 # Hidden checks of soft_lookup: temperatures that make no sense, and small ones that do.
 ### SIDE CONDITION: counts once another check of soft_lookup passes.
 ### BEGIN HIDDEN TESTS
@@ -909,7 +909,7 @@ for temperature in (1e-9, 1, 1e9):
     assert_close(weights.sum(), 1.0, f"temperature={temperature} is allowed.")
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_soft_lookup_kinds", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="soft_lookup_kinds" points=1
 # Hidden checks of soft_lookup: integers, precision.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -928,7 +928,7 @@ for temperature in (1.0, 2):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_soft_lookup_inputs_unchanged", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="soft_lookup_inputs_unchanged" points=1
 # Hidden checks of soft_lookup: the inputs stay as they were.
 ### SIDE CONDITION: counts once another check of soft_lookup passes.
 ### BEGIN HIDDEN TESTS
@@ -1458,12 +1458,12 @@ show(
 # * **"c"**: Animals look at the animals, colours look at the colours (each with equal weights).
 # * **"d"**: Each of rock, paper and scissors looks at the one that beats it.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_shared", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_shared"
 ### BEGIN SOLUTION
 answer_shared = "d"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_shared", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_shared" points=1
 check_answer("answer_shared", answer_shared)
 
 # %% [markdown]
@@ -1489,7 +1489,7 @@ check_answer("answer_shared", answer_shared)
 # empty cell below before you answer. Print something that *must* hold for a look-up.
 
 
-# %% tags=["demonstration"] nbgrader={"grade": false, "grade_id": "silent_bug", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% locked="silent_bug" tags=["demonstration"]
 def look_up_sentences(queries, keys, values, temperature):
     """queries (batch, n_q, d), keys (batch, n, d), values (batch, n, d_v)"""
     scores = similarity_scores(queries, keys[:, None])  # line A: (batch, n_q, n)
@@ -1520,12 +1520,12 @@ print("weights of the first query, black:", weights[0, 0].round(2))
 # * **"c"**: Line C. The weights of a query are not its shares among the keys.
 # * **"d"**: Line D. Values of one sentence get into the answers of another.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_silent_bug", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_silent_bug"
 ### BEGIN SOLUTION
 answer_silent_bug = "c"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_silent_bug", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_silent_bug" points=1
 check_answer("answer_silent_bug", answer_silent_bug)
 
 # %% [markdown]
@@ -1555,7 +1555,7 @@ check_answer("answer_silent_bug", answer_silent_bug)
 # and what is lost if the query is tied to the key. Use a number or an argument of this lesson for
 # each, and say how far it carries.
 
-# %% [markdown] nbgrader={"grade": true, "grade_id": "written_three_roles", "locked": false, "points": 3, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
+# %% [markdown] written="three_roles" points=3
 # ### BEGIN SOLUTION
 # In "the black cat is sleeping", the word *black* asks: which noun do I describe? Its query is
 # made so that it fits keys that say "I am a noun". The key of *cat* says by what *cat* can be

@@ -126,7 +126,7 @@ print(table.reshape(2, 5, 3)[0])
 #   NumPy arrays and for torch tensors.
 
 
-# %% nbgrader={"grade": false, "grade_id": "split_heads", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="split_heads"
 def split_heads(x, num_heads):
     """Cut the features into num_heads pieces and give the pieces an axis of their own.
 
@@ -148,7 +148,7 @@ def split_heads(x, num_heads):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_split_heads", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="split_heads" points=2
 # Two positions, six features, three heads: worked out by hand.
 x = np.array([[0, 1, 2, 3, 4, 5], [10, 11, 12, 13, 14, 15]])
 expected = np.array([[[0, 1], [10, 11]], [[2, 3], [12, 13]], [[4, 5], [14, 15]]])
@@ -174,7 +174,7 @@ with check("four heads for six features", points=0.5, side=True):
 checks_passed("split_heads")
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_split_heads_batches", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="split_heads_batches" points=1
 # Hidden checks of split_heads: no, one, two and three leading axes, both kinds.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -196,7 +196,7 @@ for lead in ((), (7,), (1,), (2, 3), (2, 1, 3)):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_split_heads_edges", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="split_heads_edges" points=1
 # Hidden checks of split_heads: one head, one feature a head, one position.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -209,7 +209,7 @@ for n, d_model, num_heads in ((5, 6, 1), (5, 6, 6), (1, 6, 2), (1, 1, 1), (6, 6,
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_split_heads_dtypes", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="split_heads_dtypes" points=1
 # Hidden checks of split_heads: every dtype is kept, and the kind of array.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -225,7 +225,7 @@ for dtype in (np.int64, np.int32, np.float32, np.float64):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_split_heads_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="split_heads_inputs" points=1
 # Hidden checks of split_heads: the argument keeps values and shape; gradients flow; any layout.
 ### SIDE CONDITION: counts once another check of split_heads passes.
 ### BEGIN HIDDEN TESTS
@@ -267,7 +267,7 @@ assert_close(gradient(torch.tensor(x), direction), expected, message, name="the 
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_split_heads_errors", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="split_heads_errors" points=1
 # Hidden checks of split_heads: d_model that does not divide, NumPy and torch.
 ### SIDE CONDITION: counts once another check of split_heads passes.
 ### BEGIN HIDDEN TESTS
@@ -301,7 +301,7 @@ for shape, num_heads in (((3, 7), 2), ((2, 4, 6), 4), ((4, 8), 3), ((2, 3, 4), 8
 # - Graded: as in exercise 1. It is the exact inverse of `split_heads`. No errors are graded here.
 
 
-# %% nbgrader={"grade": false, "grade_id": "combine_heads", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="combine_heads"
 def combine_heads(x):
     """Put the heads' features side by side again: the inverse of split_heads.
 
@@ -317,7 +317,7 @@ def combine_heads(x):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_combine_heads", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="combine_heads" points=2
 # Three heads, two positions, two features a head: worked out by hand.
 heads = np.array([[[0, 1], [10, 11]], [[2, 3], [12, 13]], [[4, 5], [14, 15]]])
 expected = np.array([[0, 1, 2, 3, 4, 5], [10, 11, 12, 13, 14, 15]])
@@ -338,7 +338,7 @@ with check("a batch, torch", points=1):
 checks_passed("combine_heads")
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_combine_heads_batches", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="combine_heads_batches" points=1
 # Hidden checks of combine_heads: no, one, two and three leading axes, both kinds.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -360,7 +360,7 @@ for lead in ((), (7,), (1,), (2, 3), (2, 1, 3)):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_combine_heads_edges", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="combine_heads_edges" points=1
 # Hidden checks of combine_heads: one head, one feature a head, one position, equal sizes.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -373,7 +373,7 @@ for num_heads, n, d_head in ((1, 5, 6), (6, 5, 1), (2, 1, 3), (1, 1, 1), (3, 3, 
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_combine_heads_dtypes", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="combine_heads_dtypes" points=1
 # Hidden checks of combine_heads: every dtype is kept, and the kind of array.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -389,7 +389,7 @@ for dtype in (np.int64, np.int32, np.float32, np.float64):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_combine_heads_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="combine_heads_inputs" points=1
 # Hidden checks of combine_heads: the argument keeps values and shape; gradients flow; any layout.
 ### SIDE CONDITION: counts once another check of combine_heads passes.
 ### BEGIN HIDDEN TESTS
@@ -506,7 +506,7 @@ print("round trip gives the table back:", np.array_equal(round_trip, table))
 # float64 (after `layer.double()`). The arguments are not changed.
 
 
-# %% nbgrader={"grade": false, "grade_id": "MultiHeadAttention", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="MultiHeadAttention"
 class MultiHeadAttention(nn.Module):
     """Multi-head attention: num_heads attentions side by side, then one projection.
 
@@ -554,7 +554,7 @@ class MultiHeadAttention(nn.Module):
         ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="MultiHeadAttention" points=3
 # Twelve features, three heads, four queries, five keys; compared with torch's own function.
 @probe
 def attend(parts, num_heads, seed, query, key, value, mask):
@@ -660,7 +660,7 @@ with check("a mask for each text", points=1):
 checks_passed("MultiHeadAttention")
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention_parts", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="MultiHeadAttention_parts" points=1
 # Hidden checks of MultiHeadAttention: the four nn.Linear and their shapes.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -688,7 +688,7 @@ for d_model, num_heads in ((12, 3), (8, 8), (6, 1)):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention_batches", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="MultiHeadAttention_batches" points=2
 # Hidden checks of MultiHeadAttention: any number of leading axes; several numbers of heads.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -743,7 +743,7 @@ for lead_q, lead_k, lead_v, num_heads in cases:
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention_defaults", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="MultiHeadAttention_defaults" points=1
 # Hidden checks of MultiHeadAttention: what key and value are when they are left out.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -790,7 +790,7 @@ for given, (q, k, v) in cases:
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention_masks", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="MultiHeadAttention_masks" points=2
 # Hidden checks of MultiHeadAttention: masks without a head axis serve every head.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -858,7 +858,7 @@ for lead_q, lead_k, num_heads, shape in cases:
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention_head_masks", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="MultiHeadAttention_head_masks" points=2
 # Hidden checks of MultiHeadAttention: masks with a head axis, which have more axes than query.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -918,7 +918,7 @@ for lead_q, lead_k, shape in cases:
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention_nothing", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="MultiHeadAttention_nothing" points=2
 # Hidden checks of MultiHeadAttention: queries that may attend to nothing.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -969,7 +969,7 @@ for mask in (some_queries, one_text, one_head, by_query, torch.zeros(5, dtype=to
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention_gradients", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="MultiHeadAttention_gradients" points=2
 # Hidden checks of MultiHeadAttention: gradients through output and weights, also where a row of
 # the mask is empty; to the inputs and to all parameters.
 ### BEGIN HIDDEN TESTS
@@ -1036,7 +1036,7 @@ for which, given, out, wei in cases:
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="MultiHeadAttention_inputs" points=1
 # Hidden checks of MultiHeadAttention: arguments unchanged, the same result twice, float64 precise.
 ### SIDE CONDITION: counts once another check of MultiHeadAttention passes.
 ### BEGIN HIDDEN TESTS
@@ -1083,7 +1083,7 @@ assert_equal(first[1].dtype == torch.float64, True, message, name="weights are f
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention_errors", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="MultiHeadAttention_errors" points=1
 # Hidden checks of MultiHeadAttention: the constructor refuses what does not divide, and only that.
 ### SIDE CONDITION: counts once another check of MultiHeadAttention passes.
 ### BEGIN HIDDEN TESTS
@@ -1168,12 +1168,12 @@ assert small_error < 1e-5 and fused_error < 1e-5
 # - c) Nothing at all: the number of heads is only a way to store the matrices.
 # - d) The parameters stay as they are, and the weights need twice the memory.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_cost", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_cost"
 ### BEGIN SOLUTION
 answer_cost = "d"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_cost", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_cost" points=1
 check_answer("answer_cost", answer_cost)
 
 # %% tags=["demonstration"]
@@ -1228,7 +1228,7 @@ for name, parameter in builtin.named_parameters():
 #   have shape `(..., num_heads, n_q, n_k)`.
 
 
-# %% nbgrader={"grade": false, "grade_id": "load_builtin_weights", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="load_builtin_weights"
 def load_builtin_weights(attention, builtin):
     """Copy the weights of torch's layer, so that both give the same output.
 
@@ -1264,7 +1264,7 @@ def load_builtin_weights(attention, builtin):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_load_builtin_weights", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="load_builtin_weights" points=3
 @probe
 def attend_with_builtin_weights(state, settings, seed, query, key, value, masks):
     with torch.random.fork_rng():
@@ -1316,7 +1316,7 @@ with check("the same output, without and with a mask", points=2):
 checks_passed("load_builtin_weights")
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_load_builtin_weights_no_bias", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="load_builtin_weights_no_bias" points=1
 # Hidden checks of load_builtin_weights: a builtin without biases.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -1355,7 +1355,7 @@ for num_heads in (1, 2, 4):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_load_builtin_weights_settings", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="load_builtin_weights_settings" points=1
 # Hidden checks of load_builtin_weights: batch_first=False, kdim and vdim equal to embed_dim,
 # several numbers of heads, float64, frozen weights, a layer loaded twice.
 ### BEGIN HIDDEN TESTS
@@ -1415,7 +1415,7 @@ for settings in cases:
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_load_builtin_weights_memory", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="load_builtin_weights_memory" points=2
 # Hidden checks of load_builtin_weights: builtin unchanged, no memory shared, nothing returned.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -1483,7 +1483,7 @@ for bias in (True, False):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_load_builtin_weights_trainable", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="load_builtin_weights_trainable" points=1
 # Hidden checks of load_builtin_weights: the parameters can still be trained.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -1544,7 +1544,7 @@ for frozen in (False, True):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_load_builtin_weights_errors", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="load_builtin_weights_errors" points=2
 # Hidden checks of load_builtin_weights: layers that do not fit.
 ### SIDE CONDITION: counts once another check of load_builtin_weights passes.
 ### BEGIN HIDDEN TESTS
@@ -1651,7 +1651,7 @@ assert difference < 1e-5
 # can be trained. Read it. In which line is the mistake?
 
 
-# %% tags=["demonstration"] nbgrader={"grade": false, "grade_id": "given_suspicious", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% locked="given_suspicious" tags=["demonstration"]
 class Suspicious(MultiHeadAttention):
     """Given: self-attention with heads. Something in it is wrong."""
 
@@ -1675,12 +1675,12 @@ class Suspicious(MultiHeadAttention):
 # - c) `split_heads(part(x), self.heads)`: `x` should be split first, then projected.
 # - d) `self.W_o(result)`: each head should have a projection of its own.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_silent_bug", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_silent_bug"
 ### BEGIN SOLUTION
 answer_silent_bug = "b"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_silent_bug", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_silent_bug" points=1
 check_answer("answer_silent_bug", answer_silent_bug)
 
 # %% [markdown]
@@ -1694,12 +1694,12 @@ check_answer("answer_silent_bug", answer_silent_bug)
 # - c) What head 0 found for positions 2 and 3.
 # - d) What head 1 found for positions 0 and 1.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_mixed_row", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_mixed_row"
 ### BEGIN SOLUTION
 answer_mixed_row = "c"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_mixed_row", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_mixed_row" points=1
 check_answer("answer_mixed_row", answer_mixed_row)
 
 # %% [markdown]
@@ -2197,7 +2197,7 @@ show(
 # 3. A friend shows you an attention map and says: "This head finds the subject of the verb." What
 #    would you measure before you believe it?
 
-# %% [markdown] nbgrader={"grade": true, "grade_id": "written_heads", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
+# %% [markdown] written="heads" points=4
 # ### BEGIN SOLUTION
 # A head has one row of weights for each query, so it returns one mixture: all three words go through
 # the same value matrix and are added. A linear read-out can favour the word with the largest weight,

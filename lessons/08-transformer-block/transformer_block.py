@@ -163,7 +163,7 @@ show(
 # root instead: you will need the formula in your head.
 
 
-# %% nbgrader={"grade": false, "grade_id": "LayerNorm", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="LayerNorm"
 class LayerNorm(nn.Module):
     """Layer norm: each word's features get mean 0 and variance 1, then a learned scale and shift.
 
@@ -194,7 +194,7 @@ class LayerNorm(nn.Module):
         ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_LayerNorm", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="LayerNorm" points=3
 # Four words with four features each, then a batch; compared with torch's own layer.
 @probe
 def start_values(d_model):
@@ -259,7 +259,7 @@ with check("equal features", points=0.5):
 checks_passed("LayerNorm")
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_LayerNorm_batches", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="LayerNorm_batches" points=2
 # Hidden checks of LayerNorm: no, one, two and three leading axes; several widths; float64.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -289,7 +289,7 @@ for shape in ((3, 5), (1, 7), (4, 1, 6), (2, 3, 5), (2, 4, 3, 6), (5, 1, 2, 3, 4
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_LayerNorm_eps", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="LayerNorm_eps" points=2
 # Hidden checks of LayerNorm: what eps is, and where it stands.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -321,7 +321,7 @@ checks_passed("LayerNorm")
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_LayerNorm_gradients", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="LayerNorm_gradients" points=2
 # Hidden checks of LayerNorm: gradients to x, gamma and beta, also for a word of equal features.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -372,7 +372,7 @@ checks_passed("LayerNorm")
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_LayerNorm_state", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="LayerNorm_state" points=1
 # Hidden checks of LayerNorm: x unchanged; nothing remembered; the same in both modes.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -422,12 +422,12 @@ assert_close(evaluated, expected, "In evaluation mode the result should be the s
 # - c) "black" is replaced by another word.
 # - d) One of the features of "cat" is set to 100.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_norm", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_norm"
 ### BEGIN SOLUTION
 answer_norm = "d"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_norm", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_norm" points=1
 check_answer("answer_norm", answer_norm)
 
 # %% tags=["demonstration"]
@@ -478,7 +478,7 @@ assert max(change.max() for name, change in changes.items() if name != "one feat
 #   graded.
 
 
-# %% nbgrader={"grade": false, "grade_id": "FeedForward", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="FeedForward"
 class FeedForward(nn.Module):
     """Two linear layers with ReLU between them, for each word by itself.
 
@@ -506,7 +506,7 @@ class FeedForward(nn.Module):
         ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_FeedForward", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="FeedForward" points=2
 @probe
 def parts_of(d_model, d_ff):
     network = FeedForward(d_model, d_ff)
@@ -551,7 +551,7 @@ with check("three words by hand", points=1.5):
 checks_passed("FeedForward")
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_FeedForward_values", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="FeedForward_values" points=2
 # Hidden checks of FeedForward: several leading axes and widths, float64, both modes, x unchanged.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -607,7 +607,7 @@ checks_passed("FeedForward")
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_FeedForward_gradients", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="FeedForward_gradients" points=1
 # Hidden checks of FeedForward: gradients to x and to all four parameters.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -714,7 +714,7 @@ print("results that change:", [word for word, yes in zip(words, changed) if yes]
 #   unchanged; the same in training and evaluation mode. No errors are graded.
 
 
-# %% nbgrader={"grade": false, "grade_id": "TransformerBlock", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="TransformerBlock"
 class TransformerBlock(nn.Module):
     """Attention and feed-forward, each with a residual connection and a layer norm.
 
@@ -752,7 +752,7 @@ class TransformerBlock(nn.Module):
         ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_TransformerBlock", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="TransformerBlock" points=4
 # Two texts of five words, twelve features, three heads; compared with torch's own block.
 @probe
 def parts_of(d_model, num_heads, d_ff):
@@ -877,7 +877,7 @@ with check("Pre-norm: with a mask, passed on as mask=...", points=0.5):
 checks_passed("TransformerBlock")
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_TransformerBlock_batches", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="TransformerBlock_batches" points=2
 # Hidden checks of TransformerBlock: leading axes, sizes, float64, both modes, norm_first.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -961,7 +961,7 @@ for lead, n, sizes in (
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_TransformerBlock_masks", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="TransformerBlock_masks" points=3
 # Hidden checks of TransformerBlock: masks of every shape, and words that may attend to nothing.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -1081,7 +1081,7 @@ checks_passed("TransformerBlock")
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_TransformerBlock_gradients", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="TransformerBlock_gradients" points=2
 # Hidden checks of TransformerBlock: gradients to x and all parameters, through both results, also
 # where a word may attend to nothing.
 ### BEGIN HIDDEN TESTS
@@ -1187,12 +1187,12 @@ for norm_first in (False, True):
 # - c) 49,984
 # - d) 166,464
 
-# %% nbgrader={"grade": false, "grade_id": "answer_parameters", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_parameters"
 ### BEGIN SOLUTION
 answer_parameters = "c"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_parameters", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_parameters" points=1
 check_answer("answer_parameters", answer_parameters)
 
 # %% tags=["demonstration"]
@@ -1701,12 +1701,12 @@ show(
 # - c) A deep stack needs norms in order to learn.
 # - d) Without residuals the stack fails because the rate 0.01 is too high for it.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_depth", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_depth"
 ### BEGIN SOLUTION
 answer_depth = "b"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_depth", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_depth" points=1
 check_answer("answer_depth", answer_depth)
 
 # %% [markdown]
@@ -1754,7 +1754,7 @@ assert final["post-norm, rate 0.003"] > final["post-norm, rate 0.01, warm-up"] +
 # 3. A friend writes: "I removed the feed-forward and nine digits of ten are still right. So
 #    transformers do not need it." What do you answer?
 
-# %% [markdown] nbgrader={"grade": true, "grade_id": "written_block", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
+# %% [markdown] written="block" points=4
 # ### BEGIN SOLUTION
 # A residual connection adds a part's result to its input instead of replacing it. So a word stays
 # itself while it collects, and the gradient has a path through plus signs to the first block.
@@ -1781,7 +1781,7 @@ assert final["post-norm, rate 0.003"] > final["post-norm, rate 0.01, warm-up"] +
 # runs, and it trains. Four lines are marked. One of them makes all its results worthless.
 
 
-# %% nbgrader={"grade": false, "grade_id": "given_friends_block", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% locked="given_friends_block"
 def friends_block(n):
     """A causal block for texts of n words, and its mask."""
     mask = torch.tensor(causal_mask(n))  # line a: the mask of lesson 6, as it is
@@ -1812,12 +1812,12 @@ def causal(block, mask):
 # - c) line c: with this eps the variance is not exactly 1
 # - d) line d: the feed-forward was exchanged after the block was made
 
-# %% nbgrader={"grade": false, "grade_id": "answer_silent_bug", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_silent_bug"
 ### BEGIN SOLUTION
 answer_silent_bug = "b"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_silent_bug", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_silent_bug" points=2
 check_answer("answer_silent_bug", answer_silent_bug)
 
 # %% [markdown]
