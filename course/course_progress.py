@@ -1,4 +1,4 @@
-# Generated from autograder/course_progress.py by `autograder build`. Do not edit this copy.
+# Generated from autograder/course/course_progress.py by `autograder build`. Do not edit this copy.
 """A student's own progress, lesson by lesson, as saved in the notebooks.
 
 Lies in the course folder as ``course_progress.py``, beside ``start.ipynb``, whose one code cell
