@@ -18,7 +18,6 @@ MOST_LINES = 350
 MOST_LINES_OF_A_FUNCTION = 60
 #: Longer functions, each with the reason that it is one.
 LONG_FOR_A_REASON = {
-    "autograder/cli/instructor.py add_commands": "a list of commands and their options",
     "autograder/course/lessons.py _check_cells": "a list of rules, each with its message",
     "autograder/grade/grading.py grade": "the steps of grading, in order",
     "autograder/lms/moodle.py moodle": "a list of columns, and what is refused",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,7 +33,7 @@ class HandedBack:
     problems: list[str] = field(default_factory=list)
 
 
-def write_pages(folder: ClassFolder, assignments: list[str] | None = None) -> HandedBack:
+def write_pages(folder: ClassFolder, assignments: Sequence[str] | None = None) -> HandedBack:
     """Write the feedback page of every submission that was graded, with its points by hand.
 
     ``grades.json`` and ``grades.csv`` get the totals of now.
