@@ -74,3 +74,10 @@ def test_names_say_something() -> None:
     empty = {"utils", "helpers", "common", "misc", "util", "helper", "manager"}
     tracked = [path for path in ROOT.glob("*/**/*.py") if ".venv" not in path.parts]
     assert not [path for path in tracked if empty & {Path(part).stem for part in path.parts}]
+
+
+def test_no_test_imports_from_another() -> None:
+    """What tests share stands in modules of its own, and fixtures in conftest.py."""
+    tests = (ROOT / "tests").glob("test_*.py")
+    from_another = re.compile(r"^from (\.|tests\.)test_\w+ import", re.M)
+    assert not [path.name for path in tests if from_another.search(path.read_text("utf-8"))]

@@ -19,8 +19,8 @@ from autograder.classroom.folder import ClassFolder
 from autograder.cli.main import cli, main
 from autograder.marking.grade_class import grade_class
 
+from .classes import LESSON, hand_in, new, solved
 from .submissions import boxes
-from .test_class import LESSON, hand_in, new, solved
 
 
 def commands() -> dict[str, click.Command]:

@@ -27,6 +27,7 @@ from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
 from autograder.course.lessons import Lesson
 from autograder.grade.grading import grade
+from autograder.grade.limits import Limits
 from autograder.grade.result import PASSED
 from autograder.grade.tester import Tester
 from autograder.notebooks import (
@@ -125,7 +126,7 @@ def when_graded(lesson: Lesson, found: list[Read], folder: Path) -> None:
     """Grade a notebook with each answer."""
     write_source(lesson, folder)
     bundle = Bundle.load(folder)
-    tester = Tester(bundle, 20)
+    tester = Tester(bundle, Limits().test)
     works = all(one.works for one in examine())
     with contextlib.closing(Boxes(BUBBLEWRAP if works else NONE)) as boxes:
         for one in found:
