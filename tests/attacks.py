@@ -342,13 +342,13 @@ INSIDE = {
         """,
     ),
     "the checks": (
-        "Every check of lesson_checks replaced.",
+        "Every check of lesson.checks replaced.",
         """
         import lesson.checks as c, sys
         for name in c.__all__:
             setattr(c, name, lambda *a, **k: None)
         c.CheckFailed.__init__ = lambda *a: None
-        c._seed = 0
+        sys.modules["lesson.setting"].now.seed = 0
         sys.modules["autograder.lesson.checks"] = c
         """,
     ),
@@ -632,14 +632,14 @@ add(
     "Imports the grader and asks it for the tests and the seed.",
     attempt(
         """
-        from autograder.lesson import checks
+        from autograder.lesson import checks, setting
         package = os.path.dirname(checks.__file__)
         for place in (".", "/", package, os.path.dirname(package), *sys.path):
             for name in ("lessons", "solutions", "source", "build", "class.toml"):
                 if os.path.exists(os.path.join(place, name)) and "site-packages" not in place:
                     print("GO" + "T", place, name)
-        if checks._seed != 2017 or checks._answers:
-            print("GO" + "T", checks._seed)
+        if setting.now.seed != 2017 or setting.now.answers:
+            print("GO" + "T", setting.now)
         """
     ),
     tried=True,

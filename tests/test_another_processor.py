@@ -74,7 +74,7 @@ def run(code: str, *arguments: Path, **settings: str) -> str:
 def another() -> dict[str, str]:
     """Settings of another processor, that do choose other kernels here."""
     if run(DIGITS) == run(DIGITS, **OLD):
-        pytest.skip("no setting makes the libraries of this processor round in another way")
+        pytest.skip("No setting makes the libraries of this processor round in another way.")
     return OLD
 
 

@@ -360,15 +360,15 @@ def test_short_answers_may_be_told_when_graded(
     course = tiny_course(tmp_path / "course")
     folder = new_class(course, tmp_path / "class", say=quiet, short_answers="when_graded")
     assert folder.short_answers == "when_graded"
-    handed_out = folder.root / "release" / LESSON / "lesson/answers.json"
-    assert choices_alone.ANSWERS_FILE == short_answers.ANSWERS_FILE == handed_out.name
+    assert choices_alone.ANSWERS_FILE == short_answers.ANSWERS_FILE
+    handed_out = folder.root / "release" / LESSON / short_answers.ANSWERS_FILE
     alone = {"answer_size": {"choices": ["a", "b"]}}
     assert json.loads(handed_out.read_text()) == alone
     bundle = folder.bundle(LESSON)
     assert json.loads(bundle.companions["lesson/answers.json"]) == alone
     assert "replies" in json.loads(bundle.answers)["answer_size"]
 
-    with as_grader(1, handed_out.read_text()):
+    with as_grader(0, handed_out.read_text()):
         for choice in ("a", "b"):
             check_answer("answer_size", choice)
             assert "noted" in capsys.readouterr().out

@@ -106,13 +106,13 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     [
         ("np.ones((2, 3)) @ np.ones((4, 5))", "line `np.ones((2, 3)) @ np.ones((4, 5))`"),
         ("undefined", "name 'undefined' is not defined"),
-        ("raise KeyError(f'{x}')", "raised KeyError."),
-        ("raise RuntimeError(f'{x}')", "raised RuntimeError."),
-        ("raise NameError(\"name 'x' is not defined\")", "raised NameError."),
-        ("raise type(f'V{x}', (TypeError,), {})(f'{x}')", "raised TypeError."),
-        ("{}[f'{x}']", "raised KeyError."),
-        ("int(f'{x}')", "raised ValueError."),
-        ("np.ones((2, 725)) @ np.ones((725, 2, 1))", "raised ValueError."),
+        ("raise KeyError(f'{x}')", "raised an error."),
+        ("raise RuntimeError(f'{x}')", "raised an error."),
+        ("raise NameError(\"name 'x' is not defined\")", "raised an error."),
+        ("raise type(f'V{x}', (TypeError,), {})(f'{x}')", "raised an error."),
+        ("{}[f'{x}']", "raised an error."),
+        ("int(f'{x}')", "raised an error."),
+        ("np.ones((2, 725)) @ np.ones((725, 2, 1))", "raised an error."),
     ],
 )
 def test_a_hidden_test_tells_shapes_and_names_and_nothing_chosen(

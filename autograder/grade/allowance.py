@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import resource
 import threading
 import time
 from collections.abc import Iterator
@@ -47,8 +46,14 @@ def allowance(seconds: float = MOST_SECONDS, memory: int = MOST_MEMORY) -> Itera
 
 @contextlib.contextmanager
 def _at_most(memory: int) -> Iterator[None]:
+    taken_pages = Path("/proc/self/statm")
+    if not taken_pages.exists():  # another system than Linux: time is bounded, memory is not
+        yield
+        return
+    import resource
+
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    taken = int(taken_pages.read_text().split()[0]) * resource.getpagesize()
     limit = taken + memory
     for other in (soft, hard):
         limit = limit if other == resource.RLIM_INFINITY else min(limit, other)

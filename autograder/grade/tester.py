@@ -208,24 +208,30 @@ class Tester:
         if isinstance(error, NotImplementedError):
             unfinished = f"{test.exercise} still raises NotImplementedError."
             return NOT_ATTEMPTED, unfinished if remote else str(error)
-        if remote and test.hidden:  # which one may be chosen by what the test gave it
-            return FAILED, "Your code raised an error."
+        if remote and test.hidden:
+            return FAILED, self._explain_hidden(remote)
         kind = remote.types[0] if remote else type(error).__name__
         text = "" if test.hidden else f" ({str(error)[:500]})"
-        if remote and test.hidden and not remote.by_hand and remote.types[0] == kind:
-            text = let_through(kind, remote.text, remote.line.strip(), self._own)
-            self._own = self._own if not text else ""  # once in a test
-        elif remote and not test.hidden:
+        if remote:
             text += f" in your line `{remote.line.strip()}`" if remote.line else ""
             means = REFUSED if remote.by_hand else meaning(remote.types, remote.text)
-            text += f". {means}" if means else ""
-        if remote:
-            said = f"Your code raised {kind}{text}"
-            return FAILED, said if said.endswith((".", "?")) else f"{said}."
+            return FAILED, _ended(
+                f"Your code raised {kind}{text}" + (f". {means}" if means else "")
+            )
         return FAILED, (
             f"The result of {test.exercise} could not be used: {kind}{text}. Does it return what "
             "the card says?"
         )
+
+    def _explain_hidden(self, error: BoxError) -> str:
+        """What is said of an exception in a hidden test: its text where that can hold no input,
+        once in a test; else not even its kind, which the code may choose by what it was given."""
+        kind = error.types[0]
+        text = "" if error.by_hand else let_through(kind, error.text, error.line.strip(), self._own)
+        if not text:
+            return "Your code raised an error."
+        self._own = ""
+        return _ended(f"Your code raised {kind}{text}")
 
     def _explain_part(self, part: Part, test: TestCell) -> str:
         """One line or more about a named check of a cell."""
@@ -286,6 +292,10 @@ class Tester:
             return call
 
         return probe
+
+
+def _ended(sentence: str) -> str:
+    return sentence if sentence.endswith((".", "?")) else f"{sentence}."
 
 
 def _result(name: str, reply: Reply) -> Any:
