@@ -63,25 +63,25 @@ test: $(READY) ## run every check
 	@echo "== 4 of 5: the same with the kernels of other processors, and with two threads"
 	$(BIN)/python -m tests.other_processors
 	@echo "== 5 of 5: the tests, and the tests of the tests"
-	@$(BIN)/python -m autograder.diagnose.catalogue > $(VENV)/.mistakes # what the tests compare with, once
+	@$(BIN)/autograder evidence > $(VENV)/.mistakes # what the tests compare with, once
 	$(BIN)/pytest -n $(TESTERS) --dist worksteal --durations 10 -r s -m 'not long' \
 	  $(if $(NO_SKIPS),--no-skips) tests
 
 test-long: $(READY) ## run the tests that take too long for every change
-	@$(BIN)/python -m autograder.diagnose.catalogue > $(VENV)/.mistakes
+	@$(BIN)/autograder evidence > $(VENV)/.mistakes
 	$(BIN)/pytest -n $(TESTERS) --dist worksteal --durations 10 -r s -m long tests
 	@echo "== Every misconception in a box of its own"
 	AUTOGRADER_TEST_EIGHTH=all $(BIN)/pytest -n $(TESTERS) --dist worksteal -r s \
 	  -k test_every_misconception tests/test_the_tests.py
 	@echo "== Diagnoses on the inputs of five seeds"
-	$(BIN)/python -m autograder.authors.mutants
+	$(BIN)/autograder mutants
 
 bench: $(READY) ## measure what grading costs, against nbgrader autograde
 	$(BIN)/python -m bench.against_nbgrader
 	$(BIN)/python -m bench.scale
 
 mutants: $(READY) ## measure the tests and the diagnoses: rejected, named, accepted
-	$(BIN)/python -m autograder.authors.mutants
+	$(BIN)/autograder mutants
 
 site: $(READY) ## make the documentation in build/site (SOLUTIONS=1: the solved lessons too)
 	@rm -rf build/site build/site-doctrees

@@ -1,10 +1,15 @@
 """Writing so that nothing is lost: a file is the old one or the new one, never a part, and what
-is kept takes nothing's place."""
+is kept takes nothing's place. And which files are nobody's work."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+#: Folders that Jupyter and Python leave anywhere: nobody's work, and never copied.
+LEFT_BY_TOOLS = (".ipynb_checkpoints", "__pycache__")
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -13,9 +18,20 @@ def write_whole(path: Path, text: str) -> None:
     Folders on the way are made.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as scratch:
+        scratch.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A file to write beside ``path``, which takes its place at once when the block ends well."""
     scratch = path.with_name(f".{path.name}.new")
-    scratch.write_text(text, encoding="utf-8")
-    os.replace(scratch, path)
+    try:
+        yield scratch
+        os.replace(scratch, path)
+    except BaseException:
+        scratch.unlink(missing_ok=True)
+        raise
 
 
 def untaken(path: Path) -> Path:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
+import nbformat
 import pytest
 from hypothesis import settings
+from nbclient import NotebookClient
+from nbformat import NotebookNode
 
+from autograder.build.beside import write_companions
 from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
 from autograder.course.lessons import Course
+
+from .tiny import tiny_course
 
 # No example has a deadline: on a busy machine any of them takes long.
 settings.register_profile("patient", deadline=None)
@@ -55,3 +61,35 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Bundle]:
     for lesson in COURSE.lessons:
         write_source(lesson, source / lesson.folder)
     return {lesson.folder: Bundle.load(source / lesson.folder) for lesson in COURSE.lessons}
+
+
+@pytest.fixture
+def student(tmp_path: Path) -> Callable[..., list[str]]:
+    """Runs cells in a kernel beside what lies beside the tiny notebook; what each one showed."""
+    course = tiny_course(tmp_path / "course")
+    folder = tmp_path / "student"
+    folder.mkdir()
+    return lambda *sources: shown_by(course, folder, sources)
+
+
+def shown_by(course: Course, folder: Path, sources: tuple[str, ...]) -> list[str]:
+    lesson = course.lesson("01")
+    write_companions(lesson, folder)
+    setup = next(cell.source for cell in lesson.notebook.cells if cell.cell_type == "code")
+    setup += "\nfrom lesson_checks import check"
+    hide = "import sys; sys.modules['autograder'] = None"
+    cells = [nbformat.v4.new_code_cell(source) for source in (hide, setup, *sources)]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    client = NotebookClient(
+        notebook, timeout=120, allow_errors=True, resources={"metadata": {"path": str(folder)}}
+    )
+    client.execute()
+    return [shown(cell) for cell in cells[2:]]
+
+
+def shown(cell: NotebookNode) -> str:
+    found = [
+        output.get("text") or output.get("data", {}).get("text/plain") or output.get("evalue", "")
+        for output in cell.outputs
+    ]
+    return " ".join("\n".join(found).split())

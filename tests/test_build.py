@@ -25,6 +25,7 @@ from autograder.lesson.short_answers import ANSWERS_FILE
 from autograder.notebooks import HIDDEN, is_answer, is_written
 
 from .conftest import COURSE, ROOT
+from .telling import BOILERPLATE, hidden_regions, solution_regions, telling_lines
 
 
 @pytest.fixture(scope="module")
@@ -112,46 +113,6 @@ def test_solutions_hold_outputs(lesson: Lesson) -> None:
     assert all(cell.execution_count for cell in code if cell.source.strip())
     assert any(cell.outputs for cell in code)
     assert without_outputs(notebook) != notebook
-
-
-def telling_lines(source: str) -> set[str]:
-    """The lines of a piece of code that would tell something, without white space.
-
-    A bare return of a name, the head of a loop, a keyword or a bracket stands in any code.
-    """
-    found = set()
-    for line in source.splitlines():
-        text = re.sub(r"\s+#.*$", "", line).strip()
-        if not text or text.startswith(("#", '"""', "def ", "class ", "import ", "from ")):
-            continue
-        if re.fullmatch(r"(return )?\w*:?|[\W_]*|for .*:|(if|elif|else|while|try).{0,8}:", text):
-            continue
-        found.add(re.sub(r"\s+", "", text))
-    return found
-
-
-def solution_regions(source: str) -> str:
-    found = re.findall(r"### BEGIN SOLUTION\n(.*?)### END SOLUTION", source, re.S)
-    return "\n".join(found)
-
-
-def hidden_regions(source: str) -> str:
-    return "\n".join(re.findall(r"### BEGIN HIDDEN TESTS\n(.*?)### END HIDDEN", source, re.S))
-
-
-#: What any code of this kind holds, and tells nothing.
-BOILERPLATE = {
-    "super().__init__()",
-    "withtorch.no_grad():",
-    "torch.manual_seed(0)",
-    "rng=np.random.default_rng(0)",
-    "ifmaskisnotNone:",
-    "exceptRuntimeErroraserror:",
-    "n=X.shape[-2]",
-    "batch,n,d_model=x.shape",
-    "mask,",
-    "return(",
-}
 
 
 def visible_lines(lesson: Lesson) -> set[str]:

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,12 @@ from sqlalchemy import text
 from autograder.classroom.folder import ClassError, ClassFolder
 from autograder.classroom.gradebook import open_gradebook
 from autograder.classroom.grades_file import GradesError
+from autograder.classroom.late import TO_BEGIN_WITH
 from autograder.classroom.new_class import new_class
 from autograder.cli.main import main
 from autograder.course import choices_alone
 from autograder.course.bundle import Bundle
+from autograder.grade.limits import Limits
 from autograder.grade.result import Graded
 from autograder.grade.task import make_task
 from autograder.lesson import short_answers
@@ -33,10 +36,10 @@ from autograder.marking.autograded import autograded_notebook
 from autograder.marking.grade_class import ClassResult, grade_class
 from autograder.notebooks import grade_id
 
-from .submissions import boxes, notebook_with
+from .classes import LESSON, entries, give_by_hand, hand_in, new, quiet, scores_in_gradebook, solved
+from .submissions import boxes
 from .tiny import tiny_course
 
-LESSON = "01-tiny"
 SCHEMA = {
     "student": str,
     "assignment": str,
@@ -59,40 +62,6 @@ TEST_SCHEMA = {
     "message": str,
     "diagnosis": str,
 }
-
-
-def quiet(text: str) -> None:
-    """Say nothing."""
-
-
-def hand_in(folder: ClassFolder, student: str, content: Any, name: str = "tiny.ipynb") -> Path:
-    path = folder.root / "submitted" / student / LESSON / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
-    return path
-
-
-def solved(folder: ClassFolder, why: str = "YOUR ANSWER HERE", **instead: str) -> Any:
-    notebook = notebook_with(folder.bundle(LESSON), instead)
-    for cell in notebook.cells:
-        if grade_id(cell) == "written_why":
-            cell.source = why
-    return notebook
-
-
-def entries(folder: ClassFolder) -> dict[str, dict[str, Any]]:
-    tree = json.loads((folder.root / "grades.json").read_text())
-    return {entry["student"]: entry for entry in tree["submissions"]}
-
-
-def scores_in_gradebook(folder: ClassFolder) -> dict[str, float]:
-    with Gradebook(folder.db_url) as gradebook:
-        found = gradebook.assignment_submissions(LESSON)
-        return {one.student.id: one.score for one in found}
-
-
-def new(tmp_path: Path) -> ClassFolder:
-    return new_class(tiny_course(tmp_path / "course"), tmp_path / "class", say=quiet)
 
 
 @pytest.fixture(scope="module")
@@ -204,14 +173,6 @@ def test_the_gradebook_is_whole(graded: tuple[ClassFolder, ClassResult]) -> None
         assert "A negative x is to be refused." in comments["double"]
 
 
-def give_by_hand(folder: ClassFolder, student: str, points: float) -> None:
-    with Gradebook(folder.db_url) as gradebook:
-        grade = gradebook.find_grade("written_why", "tiny", LESSON, student)
-        grade.manual_score = points
-        grade.needs_manual_grade = False
-        gradebook.db.commit()
-
-
 def test_a_later_grading_replaces_an_earlier_one(tmp_path: Path) -> None:
     folder = new(tmp_path)
     hand_in(folder, "ada", solved(folder, why="Because."))
@@ -273,6 +234,14 @@ def test_class_toml_mistakes_are_named(tmp_path: Path, old: str, new_text: str, 
     hand_in(folder, "ada", b"")
     with pytest.raises(ClassError, match=says):
         grade_class(ClassFolder.open(folder.root), sandbox=boxes().tier, quiet=True)
+
+
+def test_a_new_class_says_the_limits_and_the_policy_that_hold(tmp_path: Path) -> None:
+    folder = new(tmp_path)
+    settings = tomllib.loads((folder.root / "class.toml").read_text())
+    assert settings["limits"] == vars(Limits())
+    assert settings["late"] == {"per_day": 0, "grace_minutes": 15}
+    assert folder.late_policy == TO_BEGIN_WITH
 
 
 def test_an_assignment_may_have_limits_of_its_own(tmp_path: Path) -> None:

@@ -19,9 +19,8 @@ from autograder.lms import archives, collect
 from autograder.lms.archives import ArchiveError
 from autograder.lms.layouts import LayoutError, stem
 
-from .test_class import LESSON, new
+from .classes import LESSON, NOON, new, pack
 
-NOON = (2026, 3, 1, 12, 0, 0)
 ROSTER = """id,first_name,last_name,email,status,lms_id
 ada,Ada,Lovelace,ada@example.org,,501
 bob,Bob,Ångström,bob@example.org,,502
@@ -54,14 +53,6 @@ def folder(made: ClassFolder, tmp_path: Path) -> ClassFolder:
     (root / "source").symlink_to(made.root / "source")
     (root / "class.toml").write_bytes((made.root / "class.toml").read_bytes())
     return ClassFolder.open(root)
-
-
-def pack(path: Path, files: dict[str, bytes], when: tuple[int, ...] = NOON) -> Path:
-    with zipfile.ZipFile(path, "w") as packed:
-        for name, content in files.items():
-            info = zipfile.ZipInfo(name, when)  # type: ignore[arg-type]
-            packed.writestr(info, content)
-    return path
 
 
 def plan(folder: ClassFolder, *files: Path, assignment: str | None = None) -> collect.Plan:

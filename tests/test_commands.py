@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import re
@@ -13,21 +12,20 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from autograder.classroom.folder import ClassFolder
-from autograder.cli.main import main, parser
+from autograder.cli.main import cli, main
 from autograder.marking.grade_class import grade_class
 
+from .classes import LESSON, hand_in, new, solved
 from .submissions import boxes
-from .test_class import LESSON, hand_in, new, solved
 
 
-def commands() -> dict[str, argparse.ArgumentParser]:
-    for action in parser()._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            return dict(action.choices)
-    raise AssertionError("there are no commands")
+def commands() -> dict[str, click.Command]:
+    assert cli.commands, "there are no commands"
+    return cli.commands
 
 
 @pytest.mark.parametrize("name", commands())
@@ -40,7 +38,9 @@ def test_help_has_an_example_and_the_exit_statuses(
     said = capsys.readouterr().out
     example = re.search(rf"^example: autograder ({name}\b.*)$", said, re.M)
     assert example, said
-    parser().parse_args(shlex.split(example[1]))  # it is right use
+    words = shlex.split(example[1])
+    assert words[0] == name
+    commands()[name].make_context(name, words[1:])  # it is right use
     statuses = re.findall(r"^  (\d)  (\S.*)$", said.partition("\nexit status:\n")[2], re.M)
     assert len({means for _, means in statuses}) == len(statuses)
     assert {"0", "2"} <= {number for number, _ in statuses}
@@ -48,7 +48,9 @@ def test_help_has_an_example_and_the_exit_statuses(
 
 @pytest.mark.parametrize("name", commands())
 def test_every_argument_is_explained(name: str) -> None:
-    assert not [one.dest for one in commands()[name]._actions if not one.help]
+    made = commands()[name]
+    explained = [one.get_help_record(click.Context(made)) for one in made.params]
+    assert not [record for record in explained if record is None or not record[1]]
 
 
 @pytest.fixture(scope="module")
@@ -202,6 +204,12 @@ def test_slips_in_class_toml(
         ("lint 99 --course course", "no lesson '99' in the course; there are 01-tiny"),
         ("lint --course empty", "run this in the course's own folder"),
         ("build --lesson 99 --course course", "no lesson '99' in the course; there are 01-tiny"),
+        ("trial 99 --course course", "no lesson '99' in the course; there are 01-tiny"),
+        ("mutants 99 --course course", "no lesson '99' in the course; there are 01-tiny"),
+        ("lost-points 99 --course course", "no lesson '99' in the course; there are 01-tiny"),
+        ("answers empty 99 --course course", "no lesson '99' in the course; there are 01-tiny"),
+        ("answers nowhere --course course", "nowhere is no folder; name the one that holds"),
+        ("evidence --course empty", "run this in the course's own folder"),
     ],
 )
 def test_wrong_use(command: str, says: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:

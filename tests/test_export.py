@@ -19,10 +19,8 @@ from autograder.lms.moodle import MOODLE_COLUMNS, moodle
 from autograder.marking.grade_class import grade_class
 from autograder.marking.hand_back import write_pages
 
+from .classes import LESSON, dated, give_by_hand, new, pack, solved
 from .submissions import boxes
-from .test_class import LESSON, give_by_hand, new, solved
-from .test_collect import pack
-from .test_late import dated
 
 ROSTER = """id,first_name,last_name,email,status,lms_id
 ada,Ada,Lovelace,ada@example.org,,501

@@ -14,7 +14,7 @@ from autograder.marking.autograded import safe_markdown
 from autograder.marking.formgrader import markdown_with_formulas, without_internet
 from autograder.marking.formulas import LONGEST_FORMULA, MOST_FORMULAS
 
-from .test_class import new
+from .classes import new
 
 
 def page(*cells: nbformat.NotebookNode) -> str:

@@ -15,9 +15,9 @@ from autograder.classroom.standing import settle
 from autograder.errors import WrongUse
 from autograder.marking.grade_class import grade_class
 
+from .classes import LESSON, dated, entries, give_by_hand, hand_in, new, solved
+from .nbgrader_buttons import nbgrader, press
 from .submissions import boxes
-from .test_class import LESSON, entries, give_by_hand, hand_in, new, solved
-from .test_nbgrader_buttons import nbgrader, press
 
 DUE = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAY = 24 * 60
@@ -84,14 +84,6 @@ def test_a_timestamp_that_is_none_costs_nobody_a_verdict(tmp_path: Path) -> None
         "cleo": 8.0,
         "zoe": 6.4,
     }
-
-
-def dated(folder: ClassFolder, late: str = "per_day = 10\ngrace_minutes = 15") -> ClassFolder:
-    path = folder.root / "class.toml"
-    text = path.read_text()
-    text = text.replace("[due]", f'[due]\n"{LESSON}" = 2026-03-01T13:00:00+01:00')
-    path.write_text(text.replace("per_day = 0\ngrace_minutes = 15", late))
-    return ClassFolder.open(folder.root)
 
 
 def hand_in_at(folder: ClassFolder, student: str, minutes: float, **what: str) -> None:

@@ -27,8 +27,8 @@ from autograder.grade.task import Task
 from autograder.marking.grade_class import grade_class
 from autograder.marking.progress import Progress
 
+from .classes import LESSON, entries, hand_in, new, scores_in_gradebook, solved
 from .submissions import boxes
-from .test_class import LESSON, entries, hand_in, new, scores_in_gradebook, solved
 
 STUDENTS = 6
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shlex
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +15,7 @@ from autograder.build.stubs import ClearSolutionsAndAnswers
 from autograder.classroom.folder import ClassFolder
 from autograder.marking.grade_class import grade_class
 
-from .submissions import boxes
-from .test_class import (
+from .classes import (
     LESSON,
     entries,
     give_by_hand,
@@ -29,24 +24,13 @@ from .test_class import (
     scores_in_gradebook,
     solved,
 )
+from .nbgrader_buttons import nbgrader, press
+from .submissions import boxes
 
 #: Costs all points in a kernel, and none in a box.
 NO_KERNEL = (
     "import sys\nif type(get_ipython()).__name__ == 'ZMQInteractiveShell':\n    raise SystemExit\n"
 )
-
-#: What the Formgrader's server does when a button is pressed.
-PRESS = """
-import json, sys
-from nbgrader.apps import NbGrader
-from nbgrader.apps.api import NbGraderAPI
-
-button, assignment, student = sys.argv[1:]
-app = NbGrader()
-app.initialize([])
-api = NbGraderAPI(app.coursedir, parent=app)
-print(json.dumps(getattr(api, button)(assignment, student)))
-"""
 
 
 def tiny_class(tmp_path: Path) -> ClassFolder:
@@ -55,38 +39,6 @@ def tiny_class(tmp_path: Path) -> ClassFolder:
     with (folder.root / "nbgrader_config.py").open("a") as config:
         config.write(f'c.EngineExporter.sandbox = "{boxes().tier}"\n')
     return folder
-
-
-def run(folder: ClassFolder, *command: str) -> subprocess.CompletedProcess[str]:
-    """Run Python in the class's folder, where starting a kernel leaves ``kernel-started``."""
-    spec = folder.root.parent / "jupyter" / "kernels" / "python3" / "kernel.json"
-    spec.parent.mkdir(parents=True, exist_ok=True)
-    started = folder.root.parent / "kernel-started"
-    argv = ["sh", "-c", f"touch {shlex.quote(str(started))}"]
-    spec.write_text(json.dumps({"argv": argv, "display_name": "trap", "language": "python"}))
-    environment = {**os.environ, "JUPYTER_PATH": str(folder.root.parent / "jupyter")}
-    ran = subprocess.run(
-        [sys.executable, *command],
-        cwd=folder.root,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-    )
-    assert not started.exists(), "nbgrader started a kernel"
-    return ran
-
-
-def nbgrader(folder: ClassFolder, *words: str) -> subprocess.CompletedProcess[str]:
-    return run(folder, "-m", "nbgrader", *words)
-
-
-def press(folder: ClassFolder, button: str, student: str) -> dict[str, Any]:
-    ran = run(folder, "-c", PRESS, button, LESSON, student)
-    assert ran.returncode == 0, ran.stderr
-    answer: dict[str, Any] = json.loads(ran.stdout)
-    return answer
 
 
 def files(folder: ClassFolder, student: str) -> tuple[Any, str]:

@@ -20,8 +20,8 @@ from nbgrader.api import Gradebook
 from autograder.classroom.folder import ClassFolder
 from autograder.marking.grade_class import grade_class
 
+from .classes import LESSON, give_by_hand, hand_in, new, scores_in_gradebook, solved
 from .submissions import boxes
-from .test_class import LESSON, give_by_hand, hand_in, new, scores_in_gradebook, solved
 
 
 def server_programs() -> Path | None:

@@ -14,8 +14,7 @@ from autograder.course.lessons import Course
 from autograder.marking.changes import changes
 from autograder.marking.regrade import refresh
 
-from .submissions import boxes
-from .test_class import (
+from .classes import (
     LESSON,
     give_by_hand,
     hand_in,
@@ -23,6 +22,7 @@ from .test_class import (
     scores_in_gradebook,
     solved,
 )
+from .submissions import boxes
 from .tiny import tiny_course
 
 

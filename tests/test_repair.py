@@ -17,7 +17,6 @@ from autograder.lesson.failures import begin_cell
 from autograder.lesson.repair import in_this_notebook, nearest_repair
 
 from .submissions import graded, notebook_with
-from .test_student_reads import student
 from .tiny import tiny_course
 
 X = np.arange(1.0, 31.0).reshape(2, 3, 5) ** 2
@@ -122,9 +121,6 @@ def test_a_change_that_never_ends_or_takes_all_memory_ends_with_its_copy() -> No
     in_this_notebook(answer, "assert f(10**9) == 3", names, begin_cell)
     assert time.monotonic() - started < 30  # hangs otherwise
     assert names == {"kept": 1}
-
-
-__all__ = ["student"]  # a fixture
 
 
 def test_a_notebook_names_the_line(student: Callable[..., list[str]]) -> None:

@@ -14,8 +14,8 @@ from autograder.cli.main import main
 from autograder.marking.grade_class import grade_class
 from autograder.tables import SpreadsheetError
 
+from .classes import LESSON, entries, hand_in, new, solved
 from .submissions import boxes
-from .test_class import LESSON, entries, hand_in, new, solved
 from .tiny import tiny_course
 
 CANVAS = """Student,ID,SIS User ID,SIS Login ID,Section,Tiny (77)

@@ -23,8 +23,8 @@ from autograder.box.boxes import Boxes
 from autograder.box.sandbox import BUBBLEWRAP, NONE, NoSandbox, choose, examine
 from autograder.cli.main import main
 
+from .classes import hand_in, new, solved
 from .submissions import boxes, why_not_confined
-from .test_class import hand_in, new, solved
 
 #: How long a box may take for what it is asked here; a busy machine takes its time.
 SECONDS = 120

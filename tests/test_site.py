@@ -15,7 +15,7 @@ from autograder.marking.formulas import as_mathml
 from autograder.notebooks import is_answer, is_written
 
 from .conftest import COURSE, ROOT
-from .test_build import BOILERPLATE, solution_regions, telling_lines
+from .telling import BOILERPLATE, solution_regions, telling_lines
 
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 

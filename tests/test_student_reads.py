@@ -11,10 +11,8 @@ import nbformat
 import pytest
 import torch
 from nbclient import NotebookClient
-from nbformat import NotebookNode
 
-from autograder.build.beside import write_companions
-from autograder.course.lessons import Course, Lesson
+from autograder.course.lessons import Lesson
 from autograder.diagnose.plain_run import PlainRun
 from autograder.lesson import checks
 from autograder.lesson.exceptions import REFUSED, lines_of
@@ -25,7 +23,7 @@ from autograder.student.check import as_lines, check_notebook
 
 from .conftest import COURSE
 from .hand_outs import TINY, handed_out, type_in
-from .tiny import head, tiny_course
+from .tiny import head
 
 #: Words of the checks' own insides, which no student knows.
 INSIDES = ("ChecksFailed", "CheckFailed", "attribute 'known'", "lesson_", "autograder", "evidence")
@@ -118,38 +116,6 @@ def test_what_a_library_raises_is_not_called_the_students_own_refusal() -> None:
 
 
 # --- one kernel -------------------------------------------------------------------------
-
-
-@pytest.fixture
-def student(tmp_path: Path) -> Callable[..., list[str]]:
-    """Runs cells in a kernel beside what lies beside the tiny notebook; what each one showed."""
-    course = tiny_course(tmp_path / "course")
-    folder = tmp_path / "student"
-    folder.mkdir()
-    return lambda *sources: shown_by(course, folder, sources)
-
-
-def shown_by(course: Course, folder: Path, sources: tuple[str, ...]) -> list[str]:
-    lesson = course.lesson("01")
-    write_companions(lesson, folder)
-    setup = next(cell.source for cell in lesson.notebook.cells if cell.cell_type == "code")
-    setup += "\nfrom lesson_checks import check"
-    hide = "import sys; sys.modules['autograder'] = None"
-    cells = [nbformat.v4.new_code_cell(source) for source in (hide, setup, *sources)]
-    notebook = nbformat.v4.new_notebook(cells=cells)
-    client = NotebookClient(
-        notebook, timeout=120, allow_errors=True, resources={"metadata": {"path": str(folder)}}
-    )
-    client.execute()
-    return [shown(cell) for cell in cells[2:]]
-
-
-def shown(cell: NotebookNode) -> str:
-    found = [
-        output.get("text") or output.get("data", {}).get("text/plain") or output.get("evalue", "")
-        for output in cell.outputs
-    ]
-    return " ".join("\n".join(found).split())
 
 
 RIGHT = "def double(x):\n    return x + x\n"

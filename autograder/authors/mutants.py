@@ -1,4 +1,4 @@
-"""How good the tests and the diagnoses are, measured: ``python -m autograder.authors.mutants``.
+"""How good the tests and the diagnoses are, measured; see ``autograder mutants``.
 
 For each exercise and over fresh random inputs: the known wrong answers that are rejected, and
 those that get their own sentence; the right answers that are accepted; and of small
@@ -8,23 +8,26 @@ is not true of them.
 
 from __future__ import annotations
 
-import argparse
 import signal
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from autograder.authors.mutation import mutants
 from autograder.course.implementations import Implementation, alternatives, misconceptions
-from autograder.course.lessons import Course, Lesson
+from autograder.course.lessons import Lesson
 from autograder.diagnose.catalogue import mistake_of, mistakes
 from autograder.diagnose.diagnosis import Mistake, diagnose, same
 from autograder.diagnose.plain_run import PlainRun
 
 #: Seconds that the tests may take on one mutant: a change can make a loop endless.
 MOST_SECONDS = 10
+
+
+HEAD = (
+    f"{'exercise':40} {'wrong':>6} {'rejected':>8} {'sentence':>8} {'right':>6} {'accepted':>8} "
+    f"{'mutants':>7} {'rejected':>8} {'named':>6} {'falsely':>7}"
+)
 
 
 @dataclass
@@ -48,6 +51,20 @@ class Counted:
         for name, value in vars(other).items():
             if isinstance(value, int):
                 setattr(self, name, getattr(self, name) + value)
+
+    def row(self) -> str:
+        """A line of the table under :data:`HEAD`."""
+        return (
+            f"{self.exercise:40} {self.wrong:6} {self.rejected:8} {self.named:8} {self.right:6} "
+            f"{self.accepted:8} {self.mutants:7} {self.mutants_rejected:8} "
+            f"{self.mutants_named:6} {self.falsely:7}"
+        )
+
+    @property
+    def good_enough(self) -> bool:
+        """Whether all wrong ones are rejected, all right ones accepted, and nearly all named."""
+        judged = self.rejected == self.wrong and self.accepted == self.right
+        return judged and self.named >= 0.95 * self.wrong
 
 
 def count(lesson: Lesson, seeds: list[int], *, changes: bool = True) -> list[Counted]:
@@ -149,46 +166,3 @@ def _time_limit() -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
-
-
-_HEAD = (
-    f"{'exercise':40} {'wrong':>6} {'rejected':>8} {'sentence':>8} {'right':>6} {'accepted':>8} "
-    f"{'mutants':>7} {'rejected':>8} {'named':>6} {'falsely':>7}"
-)
-
-
-def _row(one: Counted) -> str:
-    return (
-        f"{one.exercise:40} {one.wrong:6} {one.rejected:8} {one.named:8} {one.right:6} "
-        f"{one.accepted:8} {one.mutants:7} {one.mutants_rejected:8} {one.mutants_named:6} "
-        f"{one.falsely:7}"
-    )
-
-
-def main() -> int:
-    """``python -m autograder.authors.mutants [LESSON...] [--seeds 5]``"""
-    parser = argparse.ArgumentParser(
-        description="Measure the tests and the diagnoses of the course.",
-        epilog="example: python -m autograder.authors.mutants 02 --seeds 5",
-    )
-    parser.add_argument("lesson", nargs="*", help="such as 02; all when none is given")
-    parser.add_argument("--seeds", type=int, default=5, help="how many random inputs to try")
-    asked = parser.parse_args()
-    course = Course.load(Path.cwd())
-    lessons = [course.lesson(name) for name in asked.lesson] or list(course.lessons)
-    total = Counted("all")
-    remarks: list[str] = []
-    print("Counts are over all seeds; mutants are small changes of the solution.\n" + _HEAD)
-    for lesson in lessons:
-        for one in count(lesson, list(range(101, 101 + asked.seeds))):
-            print(_row(one), flush=True)
-            total.add(one)
-            remarks += [f"{lesson.folder} {one.exercise}: {remark}" for remark in one.remarks]
-    print(_row(total))
-    print("\n".join(remarks))
-    perfect = total.rejected == total.wrong and total.accepted == total.right
-    return 0 if perfect and total.named >= 0.95 * total.wrong else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -6,7 +6,6 @@ No box, no sandbox: for authors, who trust their own catalogue. Grading uses
 
 from __future__ import annotations
 
-import argparse
 import base64
 import copy
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from nbclient import NotebookClient
 
 from autograder.build.beside import write_companions
 from autograder.course.implementations import alternatives, misconceptions
-from autograder.course.lessons import Course, Lesson
+from autograder.course.lessons import Lesson
 from autograder.diagnose.plain_run import PlainRun, told
 from autograder.notebooks import exercise_of
 
@@ -78,27 +77,3 @@ def execute(lesson: Lesson, folder: Path) -> float:
                 data = base64.b64decode(output["data"]["image/png"])
                 (folder / f"figure-{count:02d}.png").write_bytes(data)
     return seconds
-
-
-def main() -> None:
-    """``python -m autograder.authors.trial 02 [--seeds 3] [--execute FOLDER]``"""
-    parser = argparse.ArgumentParser(description="Try a lesson's tests while writing it.")
-    parser.add_argument("lesson", help="folder name or number, such as 02")
-    parser.add_argument("--seeds", type=int, default=3, help="how many random inputs to try")
-    parser.add_argument("--execute", type=Path, help="run all of it, figures go to this folder")
-    arguments = parser.parse_args()
-    lesson = Course.load(Path.cwd()).lesson(arguments.lesson)
-    if arguments.execute:
-        seconds = execute(lesson, arguments.execute)
-        print(f"{lesson.folder}: {seconds:.1f} processor seconds, see {arguments.execute}")
-    complaints = report(lesson, list(range(1, arguments.seeds + 1)))
-    print("\n".join(complaints) or f"{lesson.folder}: all tests do what they should")
-    for name in lesson.exercises:
-        wrong = sum(one.exercise == name for one in misconceptions(lesson))
-        right = sum(one.exercise == name for one in alternatives(lesson))
-        print(f"  {name}: {wrong} misconceptions, {right} alternatives")
-    raise SystemExit(1 if complaints else 0)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,19 +1,16 @@
 """What students read of answers that others wrote.
 
-Use: ``python -m autograder.authors.trial_answers DIR``.
-
-``DIR`` holds ``LESSON/EXERCISE/NAME.py``, one answer a file; its first line may say in a comment
-what is wrong. Each answer is put into the solved lesson. In a kernel, beside what lies beside a
-released notebook, its visible check runs; and the notebook is graded.
+See ``autograder answers DIR``. ``DIR`` holds ``LESSON/EXERCISE/NAME.py``, one answer a file; its
+first line may say in a comment what is wrong. Each answer is put into the solved lesson. In a
+kernel, beside what lies beside a released notebook, its visible check runs; and the notebook is
+graded.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import copy
 import json
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -28,8 +25,9 @@ from autograder.box.sandbox import BUBBLEWRAP, NONE, examine
 from autograder.build.beside import write_companions
 from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
-from autograder.course.lessons import Course, Lesson
+from autograder.course.lessons import Lesson
 from autograder.grade.grading import grade
+from autograder.grade.limits import Limits
 from autograder.grade.result import PASSED
 from autograder.grade.tester import Tester
 from autograder.notebooks import (
@@ -128,7 +126,7 @@ def when_graded(lesson: Lesson, found: list[Read], folder: Path) -> None:
     """Grade a notebook with each answer."""
     write_source(lesson, folder)
     bundle = Bundle.load(folder)
-    tester = Tester(bundle, 20)
+    tester = Tester(bundle, Limits().test)
     works = all(one.works for one in examine())
     with contextlib.closing(Boxes(BUBBLEWRAP if works else NONE)) as boxes:
         for one in found:
@@ -148,27 +146,3 @@ def when_graded(lesson: Lesson, found: list[Read], folder: Path) -> None:
                 elif test.outcome != PASSED:
                     one.messages.append(f"OTHER {test.grade_id}: {test.message}")
             one.messages.append(f"({time.monotonic() - started:.2f} s)")
-
-
-def main() -> None:
-    """``python -m autograder.authors.trial_answers DIR [LESSON...]``"""
-    parser = argparse.ArgumentParser(description="Print what students read of others' answers.")
-    parser.add_argument("folder", type=Path, help="holds LESSON/EXERCISE/NAME.py")
-    parser.add_argument("lesson", nargs="*", help="such as 02; all when none is given")
-    parser.add_argument("--only", choices=["box", "graded"], help="what is tried; else both")
-    asked = parser.parse_args()
-    course = Course.load(Path.cwd())
-    for lesson in [course.lesson(name) for name in asked.lesson] or list(course.lessons):
-        found = answers(asked.folder, lesson)
-        with tempfile.TemporaryDirectory() as folder:
-            if found and asked.only != "graded":
-                in_a_notebook(lesson, found, Path(folder))
-        with tempfile.TemporaryDirectory() as folder:
-            if found and asked.only != "box":
-                when_graded(lesson, found, Path(folder))
-        for one in found:
-            print(one.text(), flush=True)
-
-
-if __name__ == "__main__":
-    main()

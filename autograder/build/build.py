@@ -32,8 +32,18 @@ from autograder.course.release import record_release
 from autograder.diagnose.catalogue import catalogue
 from autograder.diagnose.diagnosis import to_json
 from autograder.errors import WrongUse
+from autograder.files import LEFT_BY_TOOLS
 
 Say = Callable[[str], None]
+
+#: What nbgrader copies into no version of a lesson: what tools leave, and what gives it away.
+NEVER_RELEASED = (
+    *LEFT_BY_TOOLS,
+    "*.pyc",
+    "misconceptions.py",
+    "alternatives.py",
+    CATALOGUE_FILE,
+)
 
 
 class BuildError(WrongUse):
@@ -54,14 +64,7 @@ def nbgrader_config(root: Path, db_url: str) -> Config:
     config = Config()
     config.CourseDirectory.root = str(root)
     config.CourseDirectory.db_url = db_url
-    config.CourseDirectory.ignore = [
-        ".ipynb_checkpoints",
-        "*.pyc",
-        "__pycache__",
-        "misconceptions.py",
-        "alternatives.py",
-        CATALOGUE_FILE,
-    ]
+    config.CourseDirectory.ignore = list(NEVER_RELEASED)
     config.Execute.timeout = 300
     return config
 

@@ -77,6 +77,11 @@ class ClassFolder:
         return cls(root.resolve())
 
     @property
+    def set_aside(self) -> Path:
+        """Where what gave way to something newer is kept; nothing there is ever deleted."""
+        return self.root / "set_aside"
+
+    @property
     def db_url(self) -> str:
         """nbgrader's address of the gradebook."""
         configured = self._settings.get("db_url")

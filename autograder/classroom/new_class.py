@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Callable
 from pathlib import Path
 
-from autograder.build.build import write_source
+from autograder.build.build import NEVER_RELEASED, write_source
 from autograder.classroom.folder import AT_ONCE, ClassError, ClassFolder
 from autograder.classroom.hand_out import release
+from autograder.classroom.late import TO_BEGIN_WITH, LatePolicy
 from autograder.classroom.roster import Roster
 from autograder.course.lessons import Course
 from autograder.files import write_whole
+from autograder.grade.limits import Limits
 
 _NBGRADER_CONFIG = '''\
 """nbgrader's settings of this class; its commands, Formgrader and exchange read them.
@@ -57,9 +60,7 @@ else:
     without_internet(c)
 
 # The evidence of known mistakes is for the grader, not for a release.
-c.CourseDirectory.ignore = [
-    ".ipynb_checkpoints", "*.pyc", "__pycache__", "mistakes.json",
-]
+c.CourseDirectory.ignore = {ignore!r}
 
 c.GenerateAssignment.preprocessors = [
     "nbgrader.preprocessors.IncludeHeaderFooter",
@@ -94,10 +95,7 @@ short_answers = "{short_answers}"
 # processes of a notebook. A table of an assignment's own, such as
 # [limits."03-scaled-dot-product-attention"], overrides single values.
 [limits]
-cell = 30
-test = 20
-notebook = 240
-memory = 2048
+{limits}
 
 # When assignments are due: date, time and offset from UTC, without quotes. One that is not
 # named here has no due date, and nothing is late.
@@ -107,8 +105,7 @@ memory = 2048
 # What handing in late costs: percent of the points of the submission for each day that has
 # begun since it was due. So many minutes cost nothing; after so many days all points are lost.
 [late]
-per_day = 0
-grace_minutes = 15
+{late}
 # latest_days = 7
 
 # `autograder collect` knows the paths in the zips of Moodle, Canvas and Gradescope. For others,
@@ -147,13 +144,16 @@ def new_class(
         write_source(lesson, root / "source" / lesson.folder)
     (root / "submitted").mkdir()
     (root / "nbgrader_config.py").write_text(
-        _NBGRADER_CONFIG.format(course_id=root.resolve().name), encoding="utf-8"
+        _NBGRADER_CONFIG.format(course_id=root.resolve().name, ignore=list(NEVER_RELEASED)),
+        encoding="utf-8",
     )
     names = [lesson.folder for lesson in course.lessons]
     settings = _CLASS_TOML.format(
         title=course.title,
         seed=secrets.randbelow(2**31),
         short_answers=short_answers,
+        limits=_as_toml(Limits()),
+        late=_as_toml(TO_BEGIN_WITH),
         due="\n".join(f'# "{name}" = 2030-12-01T23:59:00+01:00' for name in names),
         first=names[0],
     )
@@ -164,3 +164,9 @@ def new_class(
         say(f"{lesson.folder}: released")
         release(made, lesson.folder)
     return made
+
+
+def _as_toml(settings: Limits | LatePolicy) -> str:
+    """The values of a table; one without end is not said."""
+    values = vars(settings).items()
+    return "\n".join(f"{name} = {value:g}" for name, value in values if math.isfinite(value))

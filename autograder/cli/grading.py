@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-import argparse
+import functools
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import click
 
 from autograder.box.sandbox import BUBBLEWRAP, NONE, NoSandbox, best_tier, examine
 from autograder.cli.options import (
+    COUNT,
     NO_SANDBOX,
-    add_class,
-    add_command,
-    add_course,
-    class_of,
-    course_of,
-    positive,
+    Run,
+    assignments_option,
+    class_argument,
+    class_at,
+    command,
+    course_at,
+    course_option,
+    json_option,
     print_json,
 )
 
 if TYPE_CHECKING:
+    from autograder.box.sandbox import Protection
     from autograder.classroom.folder import ClassFolder
     from autograder.marking.changes import Change
     from autograder.marking.grade_class import ClassResult
@@ -30,97 +39,135 @@ _STATUSES = {
 }
 
 
-def add_commands(commands: Any) -> None:
-    """Add them to argparse's subparsers."""
-    one = add_command(
-        commands,
-        "grade",
-        _grade,
-        help="grade what a class handed in",
-        description="Grade DIR/submitted/STUDENT/ASSIGNMENT/NOTEBOOK.ipynb.",
-        example="spring-class --assignment 02-query-key-value",
-        statuses=_STATUSES,
-    )
-    add_class(one)
-    one.add_argument("--assignment", action="append", metavar="NAME", help="only this one")
-    one.add_argument("--student", action="append", metavar="ID", help="only this one")
-    _add_how(one)
-    one.add_argument(
-        "--scheduler", metavar="ADDRESS", help="a Dask scheduler whose workers grade instead"
-    )
-    one.add_argument(
-        "--again", action="store_true", help="grade also what did not change since an earlier run"
-    )
+@dataclass(frozen=True)
+class How:
+    """How submissions are run, and what is said meanwhile."""
 
-    one = add_command(
-        commands,
-        "regrade",
-        _regrade,
-        help="take a mended lesson into a class and grade it again",
-        description="Take a lesson's tests from the course into DIR/source/ and DIR/release/, "
-        "grade the assignment again, and say whose points change. The former source is kept "
-        "below DIR/set_aside/.",
-        example="spring-class --assignment 02-query-key-value",
-        statuses=_STATUSES,
-    )
-    add_class(one)
-    one.add_argument("--assignment", required=True, metavar="NAME", help="the mended one")
-    add_course(one)
-    _add_how(one)
-
-    one = add_command(
-        commands,
-        "doctor",
-        _doctor,
-        help="say how student code can be confined on this machine",
-        description="Try each protection of the sandbox and say what to install or allow.",
-        example="",
-        statuses={
-            0: "student code is confined here when you grade, or --tier or --json was answered",
-            3: "it is not, or that could not be tried: `autograder grade` refuses",
-        },
-    )
-    one.add_argument("--tier", action="store_true", help="print bubblewrap or none, nothing else")
-    one.add_argument("--json", action="store_true", help="print the protections as JSON")
+    workers: int | None
+    sandbox: str
+    quiet: bool
+    as_json: bool
 
 
-def _add_how(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--workers", type=positive, metavar="N", help="how many at a time")
-    command.add_argument(
+def _how_options(run: Run) -> Run:
+    """Let a command that grades be told how; it takes one :class:`How`."""
+
+    @click.option("--workers", type=COUNT, metavar="N", help="how many at a time")
+    @click.option(
         "--sandbox",
-        choices=["auto", BUBBLEWRAP, NONE],
+        type=click.Choice(["auto", BUBBLEWRAP, NONE]),
         default="auto",
         help="how student code is confined; none only for code you trust",
     )
-    command.add_argument("--quiet", action="store_true", help="print the result only")
-    command.add_argument("--json", action="store_true", help="print the result as JSON")
+    @click.option("--quiet", is_flag=True, help="print the result only")
+    @json_option("print the result as JSON")
+    @functools.wraps(run)
+    def told(workers: int | None, sandbox: str, quiet: bool, as_json: bool, **others: Any) -> int:
+        return run(how=How(workers, sandbox, quiet, as_json), **others)
+
+    return told
 
 
-def _grade(arguments: argparse.Namespace) -> int:
+@command(example="spring-class --assignment 02-query-key-value", statuses=_STATUSES)
+@class_argument
+@assignments_option
+@click.option("--student", multiple=True, metavar="ID", help="only this one; may be given again")
+@_how_options
+@click.option("--scheduler", metavar="ADDRESS", help="a Dask scheduler whose workers grade instead")
+@click.option("--again", is_flag=True, help="grade also what did not change since an earlier run")
+def grade(
+    *,
+    folder: Path,
+    assignment: tuple[str, ...],
+    student: tuple[str, ...],
+    how: How,
+    scheduler: str | None,
+    again: bool,
+) -> int:
+    """Grade what a class handed in.
+
+    Grades DIR/submitted/STUDENT/ASSIGNMENT/NOTEBOOK.ipynb.
+    """
+    return _grade(
+        class_at(folder),
+        how,
+        assignments=assignment,
+        students=student,
+        scheduler=scheduler,
+        again=again,
+    )
+
+
+@command(example="spring-class --assignment 02-query-key-value", statuses=_STATUSES)
+@class_argument
+@click.option("--assignment", required=True, metavar="NAME", help="the mended one")
+@course_option
+@_how_options
+def regrade(*, folder: Path, assignment: str, course: Path | None, how: How) -> int:
+    """Take a mended lesson into a class and grade it again.
+
+    Takes a lesson's tests from the course into DIR/source/ and DIR/release/, grades the
+    assignment again, and says whose points change. The former source is kept below
+    DIR/set_aside/.
+    """
+    from autograder.marking.regrade import refresh
+
+    its_class = class_at(folder)
+    kept = refresh(its_class, course_at(course), assignment)
+    said = (
+        f"{assignment}: the class has what the course has; grading it again"
+        if kept is None
+        else f"{assignment}: taken from the course; the former is in {kept}"
+    )
+    print(said, file=sys.stderr if how.as_json else sys.stdout)
+    return _grade(its_class, how, assignments=[assignment], again=True)
+
+
+def _grade(
+    folder: ClassFolder,
+    how: How,
+    *,
+    assignments: Sequence[str],
+    students: Sequence[str] = (),
+    scheduler: str | None = None,
+    again: bool,
+) -> int:
+    """Grade, say what came of it and what changed.
+
+    Args:
+        folder: the class.
+        how: its submissions are run.
+        assignments: only these; all if empty.
+        students: only these; all if empty.
+        scheduler: address of a Dask scheduler whose workers grade instead.
+        again: grade also what did not change since an earlier run.
+
+    Returns:
+        The exit status.
+    """
     from autograder.classroom.grades_file import read_entries
     from autograder.marking.changes import changes
     from autograder.marking.grade_class import grade_class
 
-    folder = class_of(arguments)
     before = read_entries(folder.root / "grades.json")
-    if arguments.sandbox == NONE:
+    if how.sandbox == NONE:
         said = "No sandbox: the submissions run as ordinary processes with your rights."
-        print(said, file=sys.stderr if arguments.json else sys.stdout)
+        print(said, file=sys.stderr if how.as_json else sys.stdout)
     result = grade_class(
         folder,
-        assignments=arguments.assignment,
-        students=arguments.student,
-        workers=arguments.workers,
-        sandbox=arguments.sandbox,
-        scheduler=arguments.scheduler,
-        again=arguments.again,
-        quiet=arguments.quiet,
+        assignments=assignments,
+        students=students,
+        workers=how.workers,
+        sandbox=how.sandbox,
+        scheduler=scheduler,
+        again=again,
+        quiet=how.quiet,
     )
     changed = changes(before, read_entries(folder.root / "grades.json"))
-    if arguments.json:
+    if how.as_json:
         print_json(_tree(result, changed))
     else:
-        _say(folder, result, changed, again=arguments.again and bool(before))
+        _say(folder, result, changed, again=again and bool(before))
     for name in result.strangers:
         print(
             f"not graded: submitted/{name} is no student's assignment; there are "
@@ -172,47 +219,48 @@ def _say(folder: ClassFolder, result: ClassResult, changed: list[Change], *, aga
     print(f"gradebook       {folder.root}/gradebook.db (open it with `nbgrader formgrader`)")
 
 
-def _regrade(arguments: argparse.Namespace) -> int:
-    from autograder.marking.regrade import refresh
+@command(
+    example="",
+    statuses={
+        0: "student code is confined here when you grade, or --tier or --json was answered",
+        3: "it is not, or that could not be tried: `autograder grade` refuses",
+    },
+)
+@click.option("--tier", is_flag=True, help="print bubblewrap or none, nothing else")
+@json_option("print the protections as JSON")
+def doctor(*, tier: bool, as_json: bool) -> int:
+    """Say how student code can be confined on this machine.
 
-    folder = class_of(arguments)
-    kept = refresh(folder, course_of(arguments), arguments.assignment)
-    said = (
-        f"{arguments.assignment}: the class has what the course has; grading it again"
-        if kept is None
-        else f"{arguments.assignment}: taken from the course; the former is in {kept}"
-    )
-    print(said, file=sys.stderr if arguments.json else sys.stdout)
-    told = {"assignment": [arguments.assignment], "student": None, "scheduler": None, "again": True}
-    return _grade(argparse.Namespace(**{**vars(arguments), **told}))
-
-
-def _doctor(arguments: argparse.Namespace) -> int:
-    found = examine()
-    confined = all(one.works for one in found)
-    if arguments.json:
-        try:
-            tier: str | None = best_tier(found)
-        except NoSandbox:
-            tier = None
-        protections = [
-            {
-                "name": one.name,
-                "works": one.works if one.tried else None,
-                "advice": "" if one.works else one.advice,
-            }
-            for one in found
-        ]
-        print_json({"tier": tier, "protections": protections})
+    Tries each protection of the sandbox and says what to install or allow.
+    """
+    protections = examine()
+    if as_json:
+        print_json(_protections(protections))
         return 0
-    if arguments.tier:
-        print(best_tier(found))
+    if tier:
+        print(best_tier(protections))
         return 0
-    for one in found:
+    for one in protections:
         answer = "yes" if one.works else "NO " if one.tried else "?  "
         print(f"{answer}  {one.name}{'' if one.works else ': ' + one.advice}")
-    if confined:
+    if all(one.works for one in protections):
         print("Student code is confined with bubblewrap when you grade on this machine.")
         return 0
     print("`autograder grade` refuses here, unless you trust the code and say --sandbox none.")
     return NO_SANDBOX
+
+
+def _protections(protections: list[Protection]) -> dict[str, Any]:
+    try:
+        tier: str | None = best_tier(protections)
+    except NoSandbox:
+        tier = None
+    entries = [
+        {
+            "name": one.name,
+            "works": one.works if one.tried else None,
+            "advice": "" if one.works else one.advice,
+        }
+        for one in protections
+    ]
+    return {"tier": tier, "protections": entries}

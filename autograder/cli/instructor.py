@@ -5,18 +5,22 @@ Grading itself is in :mod:`autograder.cli.grading`.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import click
 
 from autograder.cli.options import (
-    add_class,
-    add_command,
-    add_course,
-    class_of,
-    course_of,
+    PATH,
+    assignments_option,
+    class_argument,
+    class_at,
+    command,
+    course_at,
+    course_option,
+    json_option,
     print_json,
 )
 
@@ -25,215 +29,181 @@ if TYPE_CHECKING:
     from autograder.lms.collect import Plan
 
 
-def add_commands(commands: Any) -> None:
-    """Add them to argparse's subparsers."""
-    one = add_command(
-        commands,
-        "new-class",
-        _new_class,
-        help="make a class folder in nbgrader's layout",
-        description="Make a class folder in nbgrader's layout, with every lesson released.",
-        example="spring-class --roster students.csv",
-        statuses={0: "made"},
-    )
-    one.add_argument("folder", type=Path, metavar="DIR", help="the folder to make")
-    add_course(one)
-    one.add_argument(
-        "--roster", type=Path, metavar="FILE.csv", help="who is in it, as Moodle or Canvas lists it"
-    )
-    one.add_argument(
-        "--column",
-        action="append",
-        metavar="OURS=THEIRS",
-        help="which column of FILE.csv is our "
-        "id, first_name, last_name, full_name, email, status or lms_id",
-    )
+@command(example="spring-class --roster students.csv", statuses={0: "made"})
+@click.argument("folder", type=PATH, metavar="DIR", help="the folder to make")
+@course_option
+@click.option(
+    "--roster", type=PATH, metavar="FILE.csv", help="who is in it, as Moodle or Canvas lists it"
+)
+@click.option(
+    "--column",
+    multiple=True,
+    metavar="OURS=THEIRS",
+    help="which column of FILE.csv is our "
+    "id, first_name, last_name, full_name, email, status or lms_id",
+)
+@click.option(
+    "--short-answers",
+    type=click.Choice(["at_once", "when_graded"]),
+    default="at_once",
+    help="when students learn whether a short answer is right; at_once lets whoever tries all "
+    "choices find the right one",
+)
+def new_class(
+    *,
+    folder: Path,
+    course: Path | None,
+    roster: Path | None,
+    column: tuple[str, ...],
+    short_answers: str,
+) -> int:
+    """Make a class folder in nbgrader's layout.
 
-    one.add_argument(
-        "--short-answers",
-        choices=["at_once", "when_graded"],
-        default="at_once",
-        help="when students learn whether a short answer is right; at_once lets whoever tries all "
-        "choices find the right one",
-    )
+    Every lesson is released in it.
+    """
+    from autograder.classroom import new_class as making
 
-    one = add_command(
-        commands,
-        "collect",
-        _collect,
-        help="put submissions from an LMS's zip into a class",
-        description="Put notebooks from zips of Moodle, Canvas or Gradescope, or from folders, "
-        "into DIR/submitted/STUDENT/ASSIGNMENT/. The student follows from the path and "
-        "DIR/roster.csv, the assignment from the notebook's name. Only a newer submission "
-        "replaces one that is there; the older is kept below DIR/set_aside/.",
-        example="spring-class submissions.zip --dry-run",
-        statuses={
-            0: "every notebook was taken or is there already",
-            1: "some were left out (each is named)",
-        },
-    )
-    add_class(one)
-    one.add_argument("archive", type=Path, nargs="+", metavar="ARCHIVE", help="a zip or a folder")
-    one.add_argument(
-        "--assignment", metavar="NAME", help="only this one; takes notebooks of any name"
-    )
-    one.add_argument(
-        "--layout",
-        choices=["auto", "moodle", "canvas", "gradescope", "plain"],
-        default="auto",
-        help="how paths in the archive are made",
-    )
-    one.add_argument("--dry-run", action="store_true", help="say what would be done, do nothing")
-    one.add_argument("--json", action="store_true", help="print what becomes of each file, as JSON")
-
-    one = add_command(
-        commands,
-        "feedback",
-        _feedback,
-        help="write the feedback pages again, for points given by hand",
-        description="Write DIR/feedback/ again from what was graded, with the points and comments "
-        "given in the Formgrader since. No student's code runs.",
-        example="spring-class --assignment 02-query-key-value --zip pages.zip",
-        statuses={
-            0: "every submission has its page",
-            1: "some were never graded, changed since or have no page (each is named)",
-        },
-    )
-    add_class(one)
-    one.add_argument("--assignment", action="append", metavar="NAME", help="only this one")
-    one.add_argument(
-        "--zip", type=Path, metavar="FILE", help="also pack the pages as Moodle takes them back"
-    )
-    one.add_argument("--json", action="store_true", help="print what was written as JSON")
-
-    one = add_command(
-        commands,
-        "export",
-        _export,
-        help="write grades as an LMS imports them",
-        description="Write the gradebook's points, those given by hand included and late "
-        "penalties taken off, with the columns of an LMS.",
-        example="spring-class --to canvas --template gradebook.csv",
-        statuses={0: "written", 1: "written, and something is to be looked at (it is named)"},
-    )
-    add_class(one)
-    one.add_argument(
-        "--to", choices=["canvas", "moodle", "csv"], required=True, help="whose columns"
-    )
-    one.add_argument("--assignment", action="append", metavar="NAME", help="only this one")
-    one.add_argument(
-        "--template",
-        type=Path,
-        metavar="LMS.csv",
-        help="the LMS's own export, to be filled: Canvas's gradebook, Moodle's grading worksheet",
-    )
-    one.add_argument(
-        "--output", type=Path, metavar="FILE", help="a new file, instead of DIR/export-LMS.csv"
-    )
-    one.add_argument("--json", action="store_true", help="print what was written as JSON")
-
-    one = add_command(
-        commands,
-        "report",
-        _report,
-        help="say what a class got right and wrong",
-        description="Write DIR/report.html and DIR/report.csv from DIR/grades.json: points by "
-        "exercise, which exercises separate strong from weak, misconceptions, time-outs and "
-        "crashes, and the submissions that need an eye. Students are numbered, not named.",
-        example="spring-class --names",
-        statuses={0: "written"},
-    )
-    add_class(one)
-    one.add_argument(
-        "--names", action="store_true", help="say who is who, and quote flags as they are"
-    )
-    one.add_argument("--json", action="store_true", help="print all numbers, as JSON")
-
-
-def _new_class(arguments: argparse.Namespace) -> int:
-    from autograder.classroom.new_class import new_class
-
-    roster = _roster(arguments)
-    made = new_class(
-        course_of(arguments), arguments.folder, roster=roster, short_answers=arguments.short_answers
-    )
+    members = _roster(roster, column)
+    made = making.new_class(course_at(course), folder, roster=members, short_answers=short_answers)
     print(f"The class is at {made.root}.")
     print(f"Hand out {made.root}/release/, collect into {made.root}/submitted/STUDENT/ASSIGNMENT/")
     print("with `autograder collect` or by hand,")
-    print(f"then run: autograder grade {arguments.folder}")
+    print(f"then run: autograder grade {folder}")
     return 0
 
 
-def _roster(arguments: argparse.Namespace) -> Roster | None:
+def _roster(file: Path | None, columns: tuple[str, ...]) -> Roster | None:
     from autograder.classroom.roster import RosterError, import_roster
 
-    pairs = [pair.partition("=") for pair in arguments.column or []]
+    pairs = [pair.partition("=") for pair in columns]
     if any(not to or not name for to, _, name in pairs):
         raise RosterError("--column should be OURS=THEIRS, such as --column id=Matrikelnummer")
-    if arguments.roster is None:
+    if file is None:
         if pairs:
             raise RosterError("--column is about --roster FILE.csv; name that too")
         return None
-    roster, says = import_roster(arguments.roster, {to: name for to, _, name in pairs})
+    roster, says = import_roster(file, {to: name for to, _, name in pairs})
     print(f"roster: {len(roster.members)} students; {', '.join(says)}")
     return roster
 
 
-def _collect(arguments: argparse.Namespace) -> int:
-    from autograder.lms import collect
+@command(
+    example="spring-class submissions.zip --dry-run",
+    statuses={
+        0: "every notebook was taken or is there already",
+        1: "some were left out (each is named)",
+    },
+)
+@class_argument
+@click.argument(
+    "archive",
+    type=PATH,
+    nargs=-1,
+    required=True,
+    metavar="ARCHIVE...",
+    help="a zip or a folder",
+)
+@click.option("--assignment", metavar="NAME", help="only this one; takes notebooks of any name")
+@click.option(
+    "--layout",
+    type=click.Choice(["auto", "moodle", "canvas", "gradescope", "plain"]),
+    default="auto",
+    help="how paths in the archive are made",
+)
+@click.option("--dry-run", is_flag=True, help="say what would be done, do nothing")
+@json_option("print what becomes of each file, as JSON")
+def collect(
+    *,
+    folder: Path,
+    archive: tuple[Path, ...],
+    assignment: str | None,
+    layout: str,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Put submissions from an LMS's zip into a class.
 
-    folder = class_of(arguments)
-    made = collect.plan(
-        folder, arguments.archive, assignment=arguments.assignment, layout=arguments.layout
-    )
-    aside = [] if arguments.dry_run else collect.carry_out(folder, made)
-    lost = [one for one in made.decisions if one.action == collect.LEFT_OUT]
+    Puts notebooks from zips of Moodle, Canvas or Gradescope, or from folders, into
+    DIR/submitted/STUDENT/ASSIGNMENT/. The student follows from the path and DIR/roster.csv, the
+    assignment from the notebook's name. Only a newer submission replaces one that is there; the
+    older is kept below DIR/set_aside/.
+    """
+    from autograder.lms.collect import LEFT_OUT, as_tree, carry_out, plan
+
+    its_class = class_at(folder)
+    made = plan(its_class, archive, assignment=assignment, layout=layout)
+    aside = [] if dry_run else carry_out(its_class, made)
+    lost = [one for one in made.decisions if one.action == LEFT_OUT]
     notebooks = [one for one in lost if one.path.casefold().endswith((".ipynb", ".zip"))]
-    if arguments.json:
-        print_json({**collect.as_tree(made), "set_aside": aside})
+    if as_json:
+        print_json({**as_tree(made), "set_aside": aside})
     else:
-        _say(made, aside, dry_run=arguments.dry_run)
+        _say(made, aside, dry_run=dry_run)
     return 1 if notebooks else 0
 
 
 def _say(made: Plan, aside: list[str], *, dry_run: bool) -> None:
-    from autograder.lms import collect
+    from autograder.lms import collect as actions
 
     for name, layout in made.layouts.items():
         print(f"{name}: layout {layout.name}, by the pattern\n  {layout.pattern.pattern}")
     for one in made.decisions:
-        if one.action == collect.LEFT_OUT:
+        if one.action == actions.LEFT_OUT:
             print(f"{one.path}\n  left out: {one.note}")
-        elif dry_run or one.action == collect.OLDER or one.note:
+        elif dry_run or one.action == actions.OLDER or one.note:
             about = ", ".join(text for text in (one.late, one.note) if text)
             print(f"{one.path}\n  {one.action}: {one.to}{' (' + about + ')' if about else ''}")
     for path in aside:
         print(f"kept aside: {path}")
-    said = [f"{made.count(collect.TAKE)} new", f"{made.count(collect.REPLACE)} newer"]
-    said += [f"{made.count(collect.UNCHANGED)} unchanged", f"{made.count(collect.OLDER)} older"]
-    said += [f"{made.count(collect.LEFT_OUT)} left out"]
+    said = [f"{made.count(actions.TAKE)} new", f"{made.count(actions.REPLACE)} newer"]
+    said += [f"{made.count(actions.UNCHANGED)} unchanged", f"{made.count(actions.OLDER)} older"]
+    said += [f"{made.count(actions.LEFT_OUT)} left out"]
     print(f"{', '.join(said)}.{' Nothing was written.' * dry_run}")
 
 
-def _feedback(arguments: argparse.Namespace) -> int:
+@command(
+    example="spring-class --assignment 02-query-key-value --zip pages.zip",
+    statuses={
+        0: "every submission has its page",
+        1: "some were never graded, changed since or have no page (each is named)",
+    },
+)
+@class_argument
+@assignments_option
+@click.option(
+    "--zip",
+    "packed",
+    type=PATH,
+    metavar="FILE",
+    help="also pack the pages as Moodle takes them back",
+)
+@json_option("print what was written as JSON")
+def feedback(
+    *, folder: Path, assignment: tuple[str, ...], packed: Path | None, as_json: bool
+) -> int:
+    """Write the feedback pages again, for points given by hand.
+
+    Writes DIR/feedback/ again from what was graded, with the points and comments given in the
+    Formgrader since. No student's code runs.
+    """
     from autograder.marking.hand_back import write_pages, zip_for_lms
 
-    folder = class_of(arguments)
-    done = write_pages(folder, arguments.assignment)
-    known = zip_for_lms(folder, done.pages, arguments.zip) if arguments.zip is not None else 0
-    if arguments.json:
+    its_class = class_at(folder)
+    done = write_pages(its_class, assignment)
+    known = zip_for_lms(its_class, done.pages, packed) if packed is not None else 0
+    if as_json:
         tree = {
-            "pages": [str(path.relative_to(folder.root)) for path in done.pages],
-            "zip": None if arguments.zip is None else str(arguments.zip),
+            "pages": [str(path.relative_to(its_class.root)) for path in done.pages],
+            "zip": None if packed is None else str(packed),
             "as_moodle_named_them": known,
             "not_graded": done.not_graded,
             "problems": done.problems,
         }
         print_json(tree)
     else:
-        print(f"{len(done.pages)} pages in {folder.root}/feedback/STUDENT/ASSIGNMENT/")
-        if arguments.zip is not None:
-            print(f"{arguments.zip}: {known} of them in folders as Moodle named them")
+        print(f"{len(done.pages)} pages in {its_class.root}/feedback/STUDENT/ASSIGNMENT/")
+        if packed is not None:
+            print(f"{packed}: {known} of them in folders as Moodle named them")
     for name in done.not_graded:
         print(f"no page: {name} was not graded, or changed since; grade it", file=sys.stderr)
     for name in done.problems:
@@ -241,27 +211,59 @@ def _feedback(arguments: argparse.Namespace) -> int:
     return 1 if done.not_graded or done.problems else 0
 
 
-def _export(arguments: argparse.Namespace) -> int:
+@command(
+    example="spring-class --to canvas --template gradebook.csv",
+    statuses={0: "written", 1: "written, and something is to be looked at (it is named)"},
+)
+@class_argument
+@click.option(
+    "--to", type=click.Choice(["canvas", "moodle", "csv"]), required=True, help="whose columns"
+)
+@assignments_option
+@click.option(
+    "--template",
+    type=PATH,
+    metavar="LMS.csv",
+    help="the LMS's own export, to be filled: Canvas's gradebook, Moodle's grading worksheet",
+)
+@click.option(
+    "--output", type=PATH, metavar="FILE", help="a new file, instead of DIR/export-LMS.csv"
+)
+@json_option("print what was written as JSON")
+def export(
+    *,
+    folder: Path,
+    to: str,
+    assignment: tuple[str, ...],
+    template: Path | None,
+    output: Path | None,
+    as_json: bool,
+) -> int:
+    """Write grades as an LMS imports them.
+
+    Writes the gradebook's points, those given by hand included and late penalties taken off,
+    with the columns of an LMS.
+    """
     from autograder.files import write_whole
     from autograder.lms.canvas import canvas
     from autograder.lms.export import ExportError, plain
     from autograder.lms.marks import marks
     from autograder.lms.moodle import moodle
 
-    folder = class_of(arguments)
-    if arguments.output is not None and arguments.output.exists():
-        raise ExportError(f"{arguments.output} exists already; name another file")
-    found = marks(folder, arguments.assignment)
-    if arguments.to == "csv":
-        if arguments.template is not None:
+    its_class = class_at(folder)
+    if output is not None and output.exists():
+        raise ExportError(f"{output} exists already; name another file")
+    found = marks(its_class, assignment)
+    if to == "csv":
+        if template is not None:
             raise ExportError("--to csv fills no template; leave --template out")
         made = plain(found)
     else:
-        fill = canvas if arguments.to == "canvas" else moodle
-        made = fill(folder, found, arguments.template)
-    target = arguments.output or folder.root / f"export-{arguments.to}.csv"
+        fill = canvas if to == "canvas" else moodle
+        made = fill(its_class, found, template)
+    target = output or its_class.root / f"export-{to}.csv"
     write_whole(target, made.text)
-    if arguments.json:
+    if as_json:
         print_json({"file": str(target), **{k: v for k, v in asdict(made).items() if k != "text"}})
     else:
         print(f"{made.rows} rows with points in {target}")
@@ -270,21 +272,31 @@ def _export(arguments: argparse.Namespace) -> int:
     return 1 if made.notes else 0
 
 
-def _report(arguments: argparse.Namespace) -> int:
+@command(example="spring-class --names", statuses={0: "written"})
+@class_argument
+@click.option("--names", is_flag=True, help="say who is who, and quote flags as they are")
+@json_option("print all numbers, as JSON")
+def report(*, folder: Path, names: bool, as_json: bool) -> int:
+    """Say what a class got right and wrong.
+
+    Writes DIR/report.html and DIR/report.csv from DIR/grades.json: points by exercise, which
+    exercises separate strong from weak, misconceptions, time-outs and crashes, and the
+    submissions that need an eye. Students are numbered, not named.
+    """
     from autograder.report.class_report import write_report
 
-    folder = class_of(arguments)
-    report = write_report(folder, names=arguments.names)
-    if arguments.json:
-        print_json(report.tree())
+    its_class = class_at(folder)
+    found = write_report(its_class, names=names)
+    if as_json:
+        print_json(found.tree())
         return 0
     print(
-        f"{_count(report.submissions, 'submission')}, {_count(report.students, 'student')}, "
-        f"{len(report.need_an_eye)} need an eye, "
-        f"{_count(len(report.misconceptions), 'misconception')} recognised."
+        f"{_count(found.submissions, 'submission')}, {_count(found.students, 'student')}, "
+        f"{len(found.need_an_eye)} need an eye, "
+        f"{_count(len(found.misconceptions), 'misconception')} recognised."
     )
-    print(f"page     {folder.root}/report.html{' (holds names)' if arguments.names else ''}")
-    print(f"numbers  {folder.root}/report.csv")
+    print(f"page     {its_class.root}/report.html{' (holds names)' if names else ''}")
+    print(f"numbers  {its_class.root}/report.csv")
     return 0
 
 

@@ -5,12 +5,13 @@ What is slow to import waits until a command needs it: every worker imports this
 
 from __future__ import annotations
 
-import argparse
 import errno
 import io
 import os
 import sys
 from collections.abc import Sequence
+
+import click
 
 import autograder
 from autograder.box.sandbox import NoSandbox
@@ -36,18 +37,40 @@ _ADVICE = {
 }
 
 
-def parser() -> argparse.ArgumentParser:
-    """The commands and their options."""
-    top = argparse.ArgumentParser(
-        prog="autograder", description="Build, check and grade the attention course."
-    )
-    top.add_argument("--version", action="version", version=autograder.__version__)
-    commands = top.add_subparsers(required=True, metavar="COMMAND")
-    student.add_commands(commands)
-    instructor.add_commands(commands)
-    grading.add_commands(commands)
-    maintainer.add_commands(commands)
-    return top
+class _Group(click.Group):
+    """Lists commands in the order of this module: those of one user together."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+@click.group(
+    cls=_Group,
+    commands=[
+        student.check,
+        student.update,
+        instructor.new_class,
+        instructor.collect,
+        grading.grade,
+        grading.regrade,
+        instructor.feedback,
+        instructor.export,
+        instructor.report,
+        grading.doctor,
+        maintainer.build,
+        maintainer.lint,
+        maintainer.trial,
+        maintainer.mutants,
+        maintainer.lost_points,
+        maintainer.answers,
+        maintainer.evidence,
+    ],
+    context_settings={"show_default": True},
+    help="Build, check and grade the attention course.",
+)
+@click.version_option(autograder.__version__, message="%(version)s", help="Print the version.")
+def cli() -> None:
+    """All commands."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -58,10 +81,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     if isinstance(sys.stdout, io.TextIOWrapper):  # a pipe on Windows has no ✓
         sys.stdout.reconfigure(errors="replace")
-    arguments = parser().parse_args(argv)
     try:
-        status: int = arguments.run(arguments)
+        with cli.make_context("autograder", list(sys.argv[1:] if argv is None else argv)) as asked:
+            status: int = cli.invoke(asked)
         sys.stdout.flush()
+    except click.exceptions.Exit as said:  # --help, --version
+        sys.exit(said.exit_code)
+    except click.UsageError as error:
+        error.show()
+        sys.exit(WRONG_USE)
     except WrongUse as error:
         print(f"autograder: {error}", file=sys.stderr)
         return WRONG_USE

@@ -1,59 +1,205 @@
-"""The commands of who writes lessons: build, lint."""
+"""The commands of who writes lessons: what makes the course, and what measures its tests."""
 
 from __future__ import annotations
 
-import argparse
+import tempfile
 from pathlib import Path
-from typing import Any
 
-from autograder.cli.options import add_command, add_course, course_of, print_json
+import click
 
-
-def add_commands(commands: Any) -> None:
-    """Add them to argparse's subparsers."""
-    one = add_command(
-        commands,
-        "build",
-        _build,
-        help="make course/ and solutions/ from lessons/",
-        description="Make build/source, course/ and solutions/ from lessons/.",
-        example="--lesson 03",
-        statuses={0: "made"},
-    )
-    add_course(one)
-    one.add_argument("--lesson", metavar="NAME", help="only this lesson, as 03 or its folder")
-    one.add_argument("--into", type=Path, metavar="DIR", help="write there instead")
-
-    one = add_command(
-        commands,
-        "lint",
-        _lint,
-        help="find the mistakes that authors of exercises make",
-        description="Look at the exercises, tests and catalogues of lessons/.",
-        example="03",
-        statuses={0: "nothing found", 1: "something found"},
-    )
-    one.add_argument("lesson", nargs="*", metavar="LESSON", help="as 03 or its folder; all else")
-    add_course(one)
-    one.add_argument("--json", action="store_true", help="print what was found as JSON")
+from autograder.cli.options import (
+    COUNT,
+    PATH,
+    command,
+    course_at,
+    course_option,
+    json_option,
+    lessons_argument,
+    lessons_of,
+    print_json,
+)
+from autograder.errors import WrongUse
 
 
-def _build(arguments: argparse.Namespace) -> int:
-    from autograder.build.build import build
+@command(example="--lesson 03", statuses={0: "made"})
+@course_option
+@click.option("--lesson", metavar="NAME", help="only this lesson, as 03 or its folder")
+@click.option("--into", type=PATH, metavar="DIR", help="write there instead")
+def build(*, course: Path | None, lesson: str | None, into: Path | None) -> int:
+    """Make course/ and solutions/ from lessons/.
 
-    course = course_of(arguments)
-    build(course, arguments.into or course.root, only=arguments.lesson)
+    Makes build/source, which grading uses, on the way.
+    """
+    from autograder.build import build as building
+
+    found = course_at(course)
+    building.build(found, into or found.root, only=lesson)
     return 0
 
 
-def _lint(arguments: argparse.Namespace) -> int:
-    from autograder.authors.lint import lint
+@command(example="03", statuses={0: "nothing found", 1: "something found"})
+@lessons_argument
+@course_option
+@json_option("print what was found as JSON")
+def lint(*, lesson: tuple[str, ...], course: Path | None, as_json: bool) -> int:
+    """Find the mistakes that authors of exercises make.
 
-    course = course_of(arguments)
-    lessons = [course.lesson(name) for name in arguments.lesson] or list(course.lessons)
-    found = [text for lesson in lessons for text in lint(lesson)]
-    if arguments.json:
-        print_json({"lessons": [lesson.folder for lesson in lessons], "found": found})
+    Looks at the exercises, tests and catalogues of lessons/.
+    """
+    from autograder.authors import lint as linting
+
+    lessons = lessons_of(course_at(course), lesson)
+    found = [text for one in lessons for text in linting.lint(one)]
+    if as_json:
+        print_json({"lessons": [one.folder for one in lessons], "found": found})
     else:
         print("\n".join(found) or f"{len(lessons)} lessons: nothing to mend")
     return 1 if found else 0
+
+
+@command(
+    example="02 --execute figures",
+    statuses={0: "all tests do what they should", 1: "some do not (each is named)"},
+)
+@click.argument("lesson", metavar="LESSON", help="as 02 or its folder")
+@click.option(
+    "--seeds",
+    type=COUNT,
+    default=3,
+    metavar="N",
+    help="how many random inputs to try",
+)
+@click.option(
+    "--execute", type=PATH, metavar="DIR", help="also run all of it; notebook and figures go there"
+)
+@course_option
+def trial(*, lesson: str, seeds: int, execute: Path | None, course: Path | None) -> int:
+    """Try a lesson's tests while writing it.
+
+    The solution and every alternative must pass; every misconception must fail a test of its
+    exercise, and of no exercise that does not build on it. No sandbox: it is your own code.
+    """
+    from autograder.authors import trial as trying
+    from autograder.course.implementations import alternatives, misconceptions
+
+    its_lesson = course_at(course).lesson(lesson)
+    if execute is not None:
+        seconds = trying.execute(its_lesson, execute)
+        print(f"{its_lesson.folder}: {seconds:.1f} processor seconds, see {execute}")
+    complaints = trying.report(its_lesson, list(range(1, seeds + 1)))
+    print("\n".join(complaints) or f"{its_lesson.folder}: all tests do what they should")
+    for name in its_lesson.exercises:
+        wrong = sum(one.exercise == name for one in misconceptions(its_lesson))
+        right = sum(one.exercise == name for one in alternatives(its_lesson))
+        print(f"  {name}: {wrong} misconceptions, {right} alternatives")
+    return 1 if complaints else 0
+
+
+@command(
+    example="02 --seeds 5",
+    statuses={
+        0: "every wrong answer is rejected, every right one accepted, 95 % of the wrong named",
+        1: "not so (each is named)",
+    },
+)
+@lessons_argument
+@click.option(
+    "--seeds",
+    type=COUNT,
+    default=5,
+    metavar="N",
+    help="how many random inputs to try",
+)
+@course_option
+def mutants(*, lesson: tuple[str, ...], seeds: int, course: Path | None) -> int:
+    """Measure the tests and the diagnoses of the course.
+
+    Counts known wrong answers that are rejected and get their own sentence, right ones that are
+    accepted, and small mechanical changes of the solution that are accused falsely.
+    """
+    from autograder.authors.mutants import HEAD, Counted, count
+
+    total = Counted("all")
+    remarks: list[str] = []
+    print("Counts are over all seeds; mutants are small changes of the solution.\n" + HEAD)
+    for one in lessons_of(course_at(course), lesson):
+        for counted in count(one, list(range(101, 101 + seeds))):
+            print(counted.row(), flush=True)
+            total.add(counted)
+            remarks += [f"{one.folder} {counted.exercise}: {text}" for text in counted.remarks]
+    print(total.row())
+    print("\n".join(remarks))
+    return 0 if total.good_enough else 1
+
+
+@command(example="02 --all", statuses={0: "measured"})
+@lessons_argument
+@click.option("--seed", type=int, default=101, metavar="N", help="of the random inputs")
+@click.option("--all", "each", is_flag=True, help="print each mistake too, the dearest first")
+@course_option
+def lost_points(*, lesson: tuple[str, ...], seed: int, each: bool, course: Path | None) -> int:
+    """Say what one mistake costs of an exercise's points.
+
+    Each misconception goes through the tests of its exercise; counted is the share of the
+    exercise's points that it loses. A teaching assistant gives 40 to 70 % back for one mistake.
+    """
+    from autograder.authors.lost_points import HEAD, row, shares_lost
+
+    every: list[float] = []
+    print(HEAD)
+    for one in lessons_of(course_at(course), lesson):
+        for exercise, shares in shares_lost(one, seed).items():
+            print(row(exercise, list(shares.values())), flush=True)
+            every += shares.values()
+            if each:
+                for name, share in sorted(shares.items(), key=lambda pair: -pair[1]):
+                    print(f"    {share:4.0%}  {name}")
+    print(row("all", every))
+    return 0
+
+
+@command(example="others-answers 02", statuses={0: "printed"})
+@click.argument(
+    "folder", type=PATH, metavar="DIR", help="holds LESSON/EXERCISE/NAME.py, one answer a file"
+)
+@lessons_argument
+@click.option("--only", type=click.Choice(["box", "graded"]), help="what is tried; both else")
+@course_option
+def answers(*, folder: Path, lesson: tuple[str, ...], only: str | None, course: Path | None) -> int:
+    """Print what students read of answers that others wrote.
+
+    Each answer is put into the solved lesson; its first line may say in a comment what is wrong.
+    Its visible check runs in a kernel, beside what lies beside a released notebook, and the
+    notebook is graded.
+    """
+    from autograder.authors import trial_answers as trying
+
+    if not folder.is_dir():
+        raise WrongUse(f"{folder} is no folder; name the one that holds LESSON/EXERCISE/NAME.py")
+    for one in lessons_of(course_at(course), lesson):
+        found = trying.answers(folder, one)
+        with tempfile.TemporaryDirectory() as scratch:
+            if found and only != "graded":
+                trying.in_a_notebook(one, found, Path(scratch))
+        with tempfile.TemporaryDirectory() as scratch:
+            if found and only != "box":
+                trying.when_graded(one, found, Path(scratch))
+        for answer in found:
+            print(answer.text(), flush=True)
+    return 0
+
+
+@command(example="", statuses={0: "it is in build/mistakes/"})
+@course_option
+def evidence(*, course: Path | None) -> int:
+    """Have what the tests see of each known mistake ready.
+
+    Puts every misconception through the tests of its exercise, on all cores, and keeps the
+    evidence in build/mistakes/, where the build and the tests find it; of a lesson that did not
+    change it is there already.
+    """
+    from autograder.diagnose.catalogue import keep_all
+
+    for lesson in keep_all(course_at(course)):
+        print(lesson.folder, flush=True)
+    return 0

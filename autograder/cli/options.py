@@ -5,76 +5,92 @@ A command cannot be added without an example and the meaning of its exit statuse
 
 from __future__ import annotations
 
-import argparse
+import inspect
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 import autograder
 
 if TYPE_CHECKING:
     from autograder.classroom.folder import ClassFolder
-    from autograder.course.lessons import Course
+    from autograder.course.lessons import Course, Lesson
 
 WRONG_USE = 2
 NO_SANDBOX = 3
 
-Run = Callable[[argparse.Namespace], int]
+Run = Callable[..., int]
+
+#: A path as it was typed; whoever opens it says what is wrong with it.
+PATH = click.Path(path_type=Path, readable=False)
+#: How many of something.
+COUNT = click.IntRange(min=1)
 
 
-class _Help(argparse.HelpFormatter):
-    """Fills each line of a text on its own, and leaves examples and indented lines as they are."""
+class Command(click.Command):
+    """A command whose help ends with an example and the meaning of its exit statuses."""
 
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        return "\n".join(
-            line
-            if line.startswith((" ", "example:"))
-            else super(_Help, self)._fill_text(line, width, indent)
-            for line in text.splitlines()
-        )
+    def __init__(self, *, example: str, statuses: Mapping[int, str], **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.example = f"autograder {self.name} {example}".rstrip()
+        self.statuses = {
+            **statuses,
+            WRONG_USE: "wrong use, or a file that cannot be read or written",
+        }
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write both as they are: an example that is broken over two lines cannot be copied."""
+        lines = ["", f"example: {self.example}", "", "exit status:"]
+        lines += [f"  {number}  {self.statuses[number]}" for number in sorted(self.statuses)]
+        formatter.write("\n".join(lines) + "\n")
 
 
-def add_command(
-    commands: Any,
-    name: str,
-    run: Run,
-    *,
-    help: str,
-    description: str,
-    example: str,
-    statuses: Mapping[int, str],
-) -> argparse.ArgumentParser:
-    """Add a command to the command line.
+def command(*, example: str, statuses: Mapping[int, str]) -> Callable[[Run], Command]:
+    """Make a command of a function, which returns the exit status.
+
+    The command has the function's name. The first line of the docstring is its line in
+    ``autograder --help``.
 
     Args:
-        commands: argparse's subparsers.
-        name: of the command.
-        run: does it, and returns the exit status.
-        help: one line for ``autograder --help``.
-        description: what it does.
         example: of its use, without ``autograder`` and the command's name.
         statuses: what each exit status means; that of wrong use is added.
     """
-    said = {**statuses, WRONG_USE: "wrong use, or a file that cannot be read or written"}
-    lines = [f"example: autograder {name} {example}".rstrip(), "", "exit status:"]
-    lines += [f"  {number}  {said[number]}" for number in sorted(said)]
-    made: argparse.ArgumentParser = commands.add_parser(
-        name,
-        help=help,
-        description=description,
-        epilog="\n".join(lines),
-        formatter_class=_Help,
-    )
-    made.set_defaults(run=run)
-    return made
+
+    def decorate(run: Run) -> Command:
+        short = inspect.cleandoc(run.__doc__ or "").partition("\n")[0].rstrip(".")
+        make = click.command(cls=Command, short_help=short, example=example, statuses=statuses)
+        return make(run)
+
+    return decorate
 
 
-def positive(text: str) -> int:
-    """A whole number from 1, for an option."""
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} should be a whole number from 1")
-    return int(text)
+#: Lets a command take a class folder, as ``folder``; see :func:`class_at`.
+class_argument = click.argument(
+    "folder", type=PATH, metavar="DIR", help="the class, made with `autograder new-class`"
+)
+
+#: Lets a command take the course's folder, as ``course``; see :func:`course_at`.
+course_option = click.option(
+    "--course", type=PATH, metavar="DIR", help="the course's folder, if it is not this one"
+)
+
+#: Lets a command take lessons, as ``lesson``; see :func:`lessons_of`.
+lessons_argument = click.argument(
+    "lesson", nargs=-1, metavar="[LESSON]...", help="as 03 or its folder; all lessons else"
+)
+
+#: Lets a command be about some of the assignments.
+assignments_option = click.option(
+    "--assignment", multiple=True, metavar="NAME", help="only this one; may be given again"
+)
+
+
+def json_option(help: str) -> Callable[[Run], Run]:
+    """Let a command print what a script reads, if ``as_json``; see :func:`print_json`."""
+    return click.option("--json", "as_json", is_flag=True, help=help)
 
 
 def print_json(tree: Any) -> None:
@@ -82,14 +98,7 @@ def print_json(tree: Any) -> None:
     print(json.dumps(tree, indent=1, ensure_ascii=False))
 
 
-def add_class(command: argparse.ArgumentParser) -> None:
-    """Let a command take a class folder."""
-    command.add_argument(
-        "folder", type=Path, metavar="DIR", help="the class, made with `autograder new-class`"
-    )
-
-
-def class_of(arguments: argparse.Namespace) -> ClassFolder:
+def class_at(folder: Path) -> ClassFolder:
     """The class that a command is about, with settings that can be used.
 
     Raises:
@@ -97,19 +106,12 @@ def class_of(arguments: argparse.Namespace) -> ClassFolder:
     """
     from autograder.classroom.folder import ClassFolder
 
-    folder = ClassFolder.open(arguments.folder)
-    folder.check_settings()
-    return folder
+    found = ClassFolder.open(folder)
+    found.check_settings()
+    return found
 
 
-def add_course(command: argparse.ArgumentParser) -> None:
-    """Let a command take the folder of the course."""
-    command.add_argument(
-        "--course", type=Path, metavar="DIR", help="the course's folder, if it is not this one"
-    )
-
-
-def course_of(arguments: argparse.Namespace) -> Course:
+def course_at(folder: Path | None) -> Course:
     """The course: as given, else in this folder, else where this package is developed.
 
     Raises:
@@ -117,12 +119,21 @@ def course_of(arguments: argparse.Namespace) -> Course:
     """
     from autograder.course.lessons import Course, LessonError
 
-    if arguments.course is not None:
-        return Course.load(arguments.course)
-    for folder in (Path.cwd(), Path(autograder.__file__).resolve().parent.parent):
-        if (folder / "lessons" / "course.toml").exists():
-            return Course.load(folder)
+    if folder is not None:
+        return Course.load(folder)
+    for place in (Path.cwd(), Path(autograder.__file__).resolve().parent.parent):
+        if (place / "lessons" / "course.toml").exists():
+            return Course.load(place)
     raise LessonError(
         "there is no course here: run this in the course's folder, the one that holds lessons/, "
         "or name that folder with --course DIR"
     )
+
+
+def lessons_of(course: Course, names: tuple[str, ...]) -> list[Lesson]:
+    """The lessons that were named; all when none was.
+
+    Raises:
+        LessonError: the course has no such lesson.
+    """
+    return [course.lesson(name) for name in names] or list(course.lessons)

@@ -19,7 +19,7 @@ from nbformat import NotebookNode
 
 from autograder.course.course_progress import has_code
 from autograder.errors import WrongUse
-from autograder.files import write_whole
+from autograder.files import LEFT_BY_TOOLS, write_whole
 from autograder.notebooks import grade_id, is_test, nbgrader_metadata, read_notebook
 
 MANIFEST_FILE = ".release.json"
@@ -74,7 +74,7 @@ def released_files(folder: Path) -> Iterator[str]:
     Python and an update leave there."""
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
-        left = {"__pycache__", ".ipynb_checkpoints", MANIFEST_FILE} & set(name.parts)
+        left = {*LEFT_BY_TOOLS, MANIFEST_FILE} & set(name.parts)
         if path.is_file() and not left and not is_beside(path):
             yield name.as_posix()
 

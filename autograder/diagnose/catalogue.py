@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -168,8 +168,14 @@ def _as_committed(made: list[Any], test: str, known: Sequence[Mapping[str, Any]]
     return made
 
 
-def keep(lesson: Lesson) -> None:
-    """Have the evidence of a lesson's mistakes in ``build/mistakes/``."""
+def keep_all(course: Course) -> Iterator[Lesson]:
+    """Have the evidence of every lesson's mistakes in ``build/mistakes/``, made on all cores."""
+    with ProcessPoolExecutor(initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        for lesson, _ in zip(course.lessons, pool.map(_keep, course.lessons)):
+            yield lesson
+
+
+def _keep(lesson: Lesson) -> None:
     for as_graded in (True, False):
         _kept(lesson, as_graded=as_graded)
 
@@ -184,15 +190,3 @@ def look_alike(found: Sequence[Mistake]) -> list[tuple[Mistake, Mistake]]:
             ):
                 pairs.append((other, one))
     return pairs
-
-
-def main() -> None:
-    """``python -m autograder.diagnose.catalogue``: :func:`keep` every lesson's, on all cores."""
-    lessons = Course.load(Path()).lessons
-    with ProcessPoolExecutor(initializer=torch.set_num_threads, initargs=(1,)) as pool:
-        for lesson, _ in zip(lessons, pool.map(keep, lessons)):
-            print(lesson.folder)
-
-
-if __name__ == "__main__":
-    main()

@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 
 from autograder.errors import WrongUse
+from autograder.files import LEFT_BY_TOOLS
 from autograder.grade.submission import MOST_BYTES, Unreadable, read_file
 from autograder.text import plain_line
 
@@ -29,7 +30,9 @@ MOST_FILES = 20_000
 MOST_TOTAL = 4 * 2**30
 
 _JUNK = re.compile(
-    r"(?:^|/)(?:__MACOSX/|\._|\.DS_Store$|Thumbs\.db$|desktop\.ini$|\.ipynb_checkpoints/)"
+    r"(?:^|/)(?:\._|\.DS_Store$|Thumbs\.db$|desktop\.ini$"
+    + "".join(f"|{re.escape(name)}/" for name in ("__MACOSX", *LEFT_BY_TOOLS))
+    + ")"
 )
 _EXTENDED_TIMESTAMP = 0x5455
 

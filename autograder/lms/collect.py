@@ -200,7 +200,7 @@ def carry_out(folder: ClassFolder, made: Plan) -> list[str]:
             continue
         there = place(folder, one.student, one.assignment)
         if decision.action != UNCHANGED:
-            top = folder.root / "set_aside" / one.student / one.assignment
+            top = folder.set_aside / one.student / one.assignment
             kept = put(there, f"{one.name}.ipynb", one.file.read(), one.came, top)
             if kept is not None:
                 aside.append(str(kept.relative_to(folder.root)))

@@ -6,7 +6,7 @@ out; who is on the roster and handed in nothing has 0 where others were graded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from nbgrader.api import MissingEntry
@@ -48,7 +48,7 @@ class Mark:
         return says + (", written answers are not marked yet" if self.to_mark else "")
 
 
-def marks(folder: ClassFolder, assignments: list[str] | None = None) -> list[Mark]:
+def marks(folder: ClassFolder, assignments: Sequence[str] | None = None) -> list[Mark]:
     """Everybody's points in the gradebook, with late penalties brought up to date.
 
     Raises:

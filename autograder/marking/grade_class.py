@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -52,8 +52,8 @@ class ClassResult:
 def grade_class(
     folder: ClassFolder,
     *,
-    assignments: list[str] | None = None,
-    students: list[str] | None = None,
+    assignments: Sequence[str] | None = None,
+    students: Sequence[str] | None = None,
     workers: int | None = None,
     scheduler: str | None = None,
     sandbox: str = "auto",
@@ -131,7 +131,9 @@ def grade_class(
     return result
 
 
-def _absent(folder: ClassFolder, handins: list[Handin], only: list[str] | None) -> list[Verdict]:
+def _absent(
+    folder: ClassFolder, handins: list[Handin], only: Sequence[str] | None
+) -> list[Verdict]:
     """A verdict for each student on the roster who handed in nothing that is due.
 
     Something is due when its date has passed, or, where it has none, when anybody on the

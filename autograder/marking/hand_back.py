@@ -5,8 +5,8 @@ For when written answers were marked in the Formgrader, and for handing back thr
 
 from __future__ import annotations
 
-import os
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from autograder.classroom.folder import ClassError, ClassFolder
 from autograder.classroom.gradebook import open_gradebook, stops_the_class
 from autograder.classroom.grades_file import Verdict, sandbox_of, write_grades
 from autograder.classroom.hand_ins import collected, task_in_class
-from autograder.files import write_whole
+from autograder.files import replacing, write_whole
 from autograder.grade.kept import Results
 from autograder.marking.feedback import feedback_path, settled_page
 from autograder.text import plain_line
@@ -32,7 +32,7 @@ class HandedBack:
     problems: list[str] = field(default_factory=list)
 
 
-def write_pages(folder: ClassFolder, assignments: list[str] | None = None) -> HandedBack:
+def write_pages(folder: ClassFolder, assignments: Sequence[str] | None = None) -> HandedBack:
     """Write the feedback page of every submission that was graded, with its points by hand.
 
     ``grades.json`` and ``grades.csv`` get the totals of now.
@@ -90,15 +90,16 @@ def zip_for_lms(folder: ClassFolder, pages: list[Path], target: Path) -> int:
         raise ClassError(f"{target} exists already; name another file")
     known = collected(folder)
     moodles = 0
-    scratch = target.with_name(f".{target.name}.new")
     try:
-        with zipfile.ZipFile(scratch, "w", zipfile.ZIP_DEFLATED) as packed:
+        with (
+            replacing(target) as scratch,
+            zipfile.ZipFile(scratch, "w", zipfile.ZIP_DEFLATED) as packed,
+        ):
             for page in pages:
                 student, assignment = page.parts[-3:-1]
                 name = known.get(f"{student}/{assignment}", {}).get("folder", "")
                 moodles += bool(name)
                 packed.write(page, f"{name or student}/{assignment}-feedback.html")
-        os.replace(scratch, target)
     except OSError as error:
         raise ClassError(f"{target} cannot be written: {error.strerror}") from None
     return moodles

@@ -40,7 +40,7 @@ def refresh(folder: ClassFolder, course: Course, assignment: str) -> Path | None
             return None
         _refuse_other_cells(old, new, assignment)
         now = datetime.now().strftime("%Y-%m-%d-%H%M%S")
-        kept = untaken(folder.root / "set_aside" / "lessons" / f"{assignment}-{now}")
+        kept = untaken(folder.set_aside / "lessons" / f"{assignment}-{now}")
         kept.mkdir(parents=True)
         os.replace(source, kept / "source")
         os.replace(fresh, source)

@@ -7,6 +7,7 @@ runs more checks, and runs them elsewhere.
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,7 +95,7 @@ class Checked:
         }
 
 
-def notebooks(given: list[Path], here: Path) -> list[Path]:
+def notebooks(given: Sequence[Path], here: Path) -> list[Path]:
     """The notebooks that are meant.
 
     Args:

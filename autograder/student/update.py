@@ -7,7 +7,6 @@ leaves each old file in place or beside it, and can be run again.
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -31,7 +30,7 @@ from autograder.course.release import (
     write_manifest,
 )
 from autograder.errors import WrongUse
-from autograder.files import write_whole
+from autograder.files import replacing, write_whole
 from autograder.notebooks import DamagedNotebook, read_notebook
 from autograder.student.merge import CannotMerge, merge
 from autograder.text import plain_line
@@ -269,9 +268,8 @@ def _beside(course: Path, name: str, mark: str, stamp: str) -> str:
 def _copy_whole(source: Path, target: Path) -> None:
     """Copy a file so that ``target`` is the old one or the new one, never a part."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    scratch = target.with_name(f".{target.name}.new")
-    shutil.copyfile(source, scratch)
-    os.replace(scratch, target)
+    with replacing(target) as scratch:
+        shutil.copyfile(source, scratch)
 
 
 def as_lines(step: Step) -> list[str]:

@@ -1,0 +1,44 @@
+"""Which lines of code would give a solution or a hidden test away."""
+
+from __future__ import annotations
+
+import re
+
+#: What any code of this kind holds, and tells nothing.
+BOILERPLATE = {
+    "super().__init__()",
+    "withtorch.no_grad():",
+    "torch.manual_seed(0)",
+    "rng=np.random.default_rng(0)",
+    "ifmaskisnotNone:",
+    "exceptRuntimeErroraserror:",
+    "n=X.shape[-2]",
+    "batch,n,d_model=x.shape",
+    "mask,",
+    "return(",
+}
+
+
+def telling_lines(source: str) -> set[str]:
+    """The lines of a piece of code that would tell something, without white space.
+
+    A bare return of a name, the head of a loop, a keyword or a bracket stands in any code.
+    """
+    found = set()
+    for line in source.splitlines():
+        text = re.sub(r"\s+#.*$", "", line).strip()
+        if not text or text.startswith(("#", '"""', "def ", "class ", "import ", "from ")):
+            continue
+        if re.fullmatch(r"(return )?\w*:?|[\W_]*|for .*:|(if|elif|else|while|try).{0,8}:", text):
+            continue
+        found.add(re.sub(r"\s+", "", text))
+    return found
+
+
+def solution_regions(source: str) -> str:
+    found = re.findall(r"### BEGIN SOLUTION\n(.*?)### END SOLUTION", source, re.S)
+    return "\n".join(found)
+
+
+def hidden_regions(source: str) -> str:
+    return "\n".join(re.findall(r"### BEGIN HIDDEN TESTS\n(.*?)### END HIDDEN", source, re.S))

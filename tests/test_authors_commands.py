@@ -1,0 +1,100 @@
+"""What an author reads of a lesson's tests: trial, mutants, lost-points, answers, evidence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autograder.cli.main import main
+
+from .tiny import MISCONCEPTIONS, tiny_course
+
+WRONG = """
+from autograder.course.implementations import misconception
+
+
+@misconception("double", "one_more", sentence="You add one.")
+def double(x):
+    return x + 1
+"""
+ACCEPTED = """
+
+@misconception("double", "right_after_all", sentence="You double.")
+def double(x):
+    import numpy as np
+
+    if np.any(np.asarray(x) < 0):
+        raise ValueError("x is negative")
+    return x + x
+"""
+
+
+@pytest.fixture
+def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A course of one lesson, where the commands are called; one wrong answer is known."""
+    tiny_course(tmp_path)
+    (tmp_path / "lessons" / "01-tiny" / "misconceptions.py").write_text(MISCONCEPTIONS + WRONG)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def accept_a_wrong_answer(course: Path) -> None:
+    with (course / "lessons" / "01-tiny" / "misconceptions.py").open("a") as catalogue:
+        catalogue.write(ACCEPTED)
+
+
+def test_trial(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["trial", "01", "--seeds", "1"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "01-tiny: all tests do what they should"
+    assert "  double: 1 misconceptions, 0 alternatives" in said
+    accept_a_wrong_answer(course)
+    assert main(["trial", "01", "--seeds", "1"]) == 1
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "seed 1: misconception right_after_all is accepted"
+
+
+def test_mutants(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["mutants", "01", "--seeds", "2"]) == 0
+    table = {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines() if line}
+    assert table["double"][1:6] == ["2", "2", "2", "0", "0"]
+    assert table["all"][1:6] == table["double"][1:6]
+    accept_a_wrong_answer(course)
+    assert main(["mutants", "01", "--seeds", "1"]) == 1
+    assert "01-tiny double: seed 101: right_after_all is accepted" in capsys.readouterr().out
+
+
+def test_lost_points(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    accept_a_wrong_answer(course)
+    assert main(["lost-points", "--all"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines[1] == ["double", "2", "50%", "1"]
+    assert lines[2:4] == [["100%", "one_more"], ["0%", "right_after_all"]]
+
+
+def test_nothing_was_lost_where_no_mistake_is_known(
+    course: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (course / "lessons" / "01-tiny" / "misconceptions.py").write_text(MISCONCEPTIONS)
+    assert main(["lost-points"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split() == ["all", "0", "0"]
+
+
+def test_answers(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    theirs = course / "theirs" / "01-tiny" / "double"
+    theirs.mkdir(parents=True)
+    (theirs / "ada.py").write_text("# one more\ndef double(x):\n    return x + 1\n")
+    assert main(["answers", "theirs"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("=== 01 double ada: # one more\n")
+    assert "You add one." in said.partition("graded")[0]
+    assert "graded 0 of 3:" in said
+    assert main(["answers", "theirs", "--only", "box"]) == 0
+    assert "graded 0 of 0:" in capsys.readouterr().out
+
+
+def test_evidence(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evidence"]) == 0
+    assert capsys.readouterr().out == "01-tiny\n"
+    assert len(list((course / "build" / "mistakes").iterdir())) == 2
