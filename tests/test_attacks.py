@@ -81,7 +81,7 @@ def left_behind(outside: Path) -> list[Path]:
 
 def explained(verdict: Graded) -> str:
     """All that says why the points are what they are."""
-    parts = [verdict.reason, *verdict.flags, *(test.message for test in verdict.tests)]
+    parts = [verdict.reason, *map(str, verdict.flags), *(test.says for test in verdict.tests)]
     parts += [part for run in verdict.runs for part in (run.output, run.error)]
     return "\n".join(parts)
 
@@ -130,7 +130,7 @@ def test_an_attack_earns_its_due_and_touches_nobody(
     assert "LEAK" not in page
     assert all(len(part) < 25_000 for part in reasons.split("\n"))
     for test in verdict.tests:
-        assert not set(test.message) & set("\x00\x07\x1b\x9b\u202e\ud800")
+        assert not set(test.says) & set("\x00\x07\x1b\x9b\u202e\ud800")
 
     assert fingerprint(outside, ROOT / "autograder") == before
     assert not left_behind(outside)

@@ -214,7 +214,7 @@ def test_the_verdict_names_the_mistake_written_in_another_way(bundle: Bundle) ->
     verdict = graded(bundle, notebook_with(bundle, {"double": source}))
     of = {test.grade_id: test for test in verdict.tests}
     assert of["test_double"].diagnosis == "squared"
-    assert of["test_double"].message.startswith(SQUARED)
+    assert of["test_double"].says.startswith(SQUARED)
     assert of["test_double_errors"].diagnosis == ""
 
 

@@ -99,7 +99,7 @@ def test_an_old_format_is_read(bundle: Bundle) -> None:
     old = {"nbformat": 3, "nbformat_minor": 0, "metadata": {}, "worksheets": [{"cells": cells}]}
     verdict = graded(bundle, as_bytes(old))
     assert points(verdict) == FULL
-    assert any("old format 3" in flag for flag in verdict.flags)
+    assert any("old format 3" in flag.words for flag in verdict.flags)
 
 
 def test_test_cells_come_from_the_source(bundle: Bundle) -> None:
@@ -115,7 +115,7 @@ def test_test_cells_come_from_the_source(bundle: Bundle) -> None:
         verdict = graded(bundle, notebook)
         assert points(verdict) == {"double": 0.0, "quadruple": 4.0, "answer_size": 1.0}
         assert all(
-            any(flag in one and test.grade_id in one for one in verdict.flags)
+            any(flag in one.words and test.grade_id in one.words for one in verdict.flags)
             for test in bundle.tests
         )
 
@@ -135,7 +135,7 @@ def test_lost_metadata_cost_nothing(bundle: Bundle) -> None:
         cell.pop("id")
     verdict = graded(bundle, notebook)
     assert points(verdict) == FULL
-    assert any("answer cell double is missing" in flag for flag in verdict.flags)
+    assert any("answer cell double is missing" in flag.words for flag in verdict.flags)
 
 
 @pytest.mark.parametrize(

@@ -133,8 +133,8 @@ def record(
         points = {test.grade_id: test.points for test in graded.tests}
         messages: dict[str, list[str]] = {}
         for test in graded.tests:
-            if test.message:
-                messages.setdefault(test.exercise, []).append(f"{test.grade_id}: {test.message}")
+            if test.says:
+                messages.setdefault(test.exercise, []).append(f"{test.grade_id}: {test.says}")
         for grade, name in _with_names(session, Grade, submission):
             if name.startswith("written_"):
                 _record_written(grade, name, graded, same_answers)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from autograder.box.box import Box, BoxFailure, BoxTimeout
 from autograder.course.bundle import Bundle, TestCell
 from autograder.diagnose.diagnosis import DIAGNOSIS_SEED, Seen, diagnose
+from autograder.grade.flags import Flag
 from autograder.grade.limits import Limits
 from autograder.grade.result import (
     FAILED,
@@ -101,7 +102,8 @@ class _Notebook:
                 self.runs[number] = CellRun(cell.source, cell.grade_id, "", why)
                 raise
             error = str(reply.error) if reply.error else ""
-            self.runs[number] = CellRun(cell.source, cell.grade_id, reply.output, error)
+            unfinished = reply.error is not None and reply.error.types[0] == "NotImplementedError"
+            self.runs[number] = CellRun(cell.source, cell.grade_id, reply.output, error, unfinished)
 
     def _check_time(self) -> None:
         if time.monotonic() >= self.deadline:
@@ -115,7 +117,7 @@ def grade(
     make_box: MakeBox,
     seed: int,
     limits: Limits | None = None,
-    flags: tuple[str, ...] = (),
+    flags: tuple[Flag, ...] = (),
     tester: Tester | None = None,
 ) -> Graded:
     """Grade one submission.
@@ -215,7 +217,7 @@ def _diagnosed(results: list[TestResult], tester: Tester, notebook: _Notebook) -
                 better[result.grade_id] = replace(
                     result,
                     diagnosis=mistake.name,
-                    message=f"{mistake.sentence}\n{result.message}",
+                    sentence=mistake.sentence,
                 )
     return [better[result.grade_id] for result in results]
 
@@ -307,7 +309,7 @@ def _with_reason(result: TestResult, notebook: _Notebook) -> TestResult:
         return result
     for run in notebook.runs.values():
         if run.grade_id == result.exercise and run.error:
-            if run.error.startswith("NotImplementedError"):
+            if run.unfinished:
                 return replace(result, outcome=NOT_ATTEMPTED)
             return replace(result, message=f"{result.message} Its cell stopped: {run.error}")
     return result

@@ -7,11 +7,12 @@ tests, the seed, the limits and the engine. A file is complete or not there.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from autograder.files import write_whole
+from autograder.grade.flags import Flag
 from autograder.grade.result import CellRun, Graded, TestResult
 from autograder.grade.submission import Cell
 
@@ -46,14 +47,22 @@ def _to_tree(graded: Graded) -> dict[str, Any]:
 
 
 def _from_tree(tree: dict[str, Any]) -> Graded:
-    cells = tree["cells"]
-    return Graded(
-        **{
-            **tree,
-            "tests": tuple(TestResult(**test) for test in tree["tests"]),
-            "flags": tuple(tree["flags"]),
-            "runs": tuple(CellRun(**run) for run in tree["runs"]),
-            "cells": tuple(Cell(**{**cell, "outputs": tuple(cell["outputs"])}) for cell in cells),
-            "written_to_read": frozenset(tree["written_to_read"]),
-        }
-    )
+    cells = [{**cell, "outputs": tuple(cell["outputs"])} for cell in tree["cells"]]
+    parts = {
+        "tests": tuple(_made(TestResult, test) for test in tree["tests"]),
+        "flags": tuple(_made(Flag, flag) for flag in tree["flags"]),
+        "runs": tuple(_made(CellRun, run) for run in tree["runs"]),
+        "cells": tuple(_made(Cell, cell) for cell in cells),
+        "written_to_read": frozenset(tree["written_to_read"]),
+    }
+    return _made(Graded, {**tree, **parts})
+
+
+Kept = TypeVar("Kept")
+
+
+def _made(kind: type[Kept], tree: dict[str, Any]) -> Kept:
+    """What was kept, if it has all that it has today: an earlier version may have kept less."""
+    if set(tree) != {field.name for field in fields(kind)}:  # type: ignore[arg-type]
+        raise ValueError
+    return kind(**tree)

@@ -39,7 +39,7 @@ def autograded_notebook(graded: Graded, bundle: Bundle) -> NotebookNode:
         metadata = NotebookNode(nbgrader=NotebookNode(nbgrader_metadata(original)))
         if name in outcomes:
             test = outcomes[name]
-            says = f"{test.outcome}: {test.points:g} of {test.max_points:g} points. {test.message}"
+            says = f"{test.outcome}: {test.points:g} of {test.max_points:g} points. {test.says}"
             output = _output("stream", name="stdout", text=says.strip() + "\n")
             cells.append(_code_cell(original.source, metadata=metadata, outputs=[output]))
             return

@@ -20,7 +20,6 @@ from autograder.classroom.grades_file import Verdict
 from autograder.classroom.late import Standing, how_late
 from autograder.classroom.standing import give_standing
 from autograder.course.bundle import Bundle
-from autograder.grade.result import TestResult
 from autograder.marking.formulas import with_formulas
 from autograder.tables import as_points
 
@@ -62,11 +61,13 @@ def feedback_page(verdict: Verdict, bundle: Bundle, manual: dict[str, ManualGrad
     for name in bundle.exercises:
         tests = [test for test in graded.tests if test.exercise == name]
         if tests:
-            shown = [_shown(test, words[test.grade_id]) for test in tests]
+            shown = [{**vars(test), "words": words[test.grade_id]} for test in tests]
             exercises.append(
                 {
                     "name": name,
-                    "diagnoses": list(dict.fromkeys(x["sentence"] for x in shown if x["sentence"])),
+                    "diagnoses": list(
+                        dict.fromkeys(test.sentence for test in tests if test.sentence)
+                    ),
                     "points": sum(test.points for test in tests),
                     "max_points": sum(test.max_points for test in tests),
                     "source": handed_in.get(name, ""),
@@ -88,7 +89,7 @@ def feedback_page(verdict: Verdict, bundle: Bundle, manual: dict[str, ManualGrad
     stopped: list[dict[str, Any]] = [
         {"error": run.error, "source": run.source}
         for run in graded.runs
-        if run.error and not run.error.startswith("NotImplementedError")
+        if run.error and not run.unfinished
     ]
     standing = verdict.standing
     return _environment.get_template("feedback.html.j2").render(
@@ -128,14 +129,6 @@ def late_line(standing: Standing) -> str:
     if not standing.penalty:
         return f"{when}, which costs nothing."
     return f"{when}, which costs {as_points(standing.penalty)} points."
-
-
-def _shown(test: TestResult, words: str) -> dict[str, Any]:
-    """What the page says of one test; a diagnosis is the first line of its message."""
-    sentence, _, rest = test.message.partition("\n")
-    if not test.diagnosis:
-        sentence, rest = "", test.message
-    return {**vars(test), "words": words, "sentence": sentence, "message": rest}
 
 
 def feedback_path(root: Path, verdict: Verdict) -> Path:
