@@ -61,7 +61,7 @@ test: $(READY) ## run every check
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --nbval --nbval-sanitize-with tests/nbval.cfg -r s \
 	  $(if $(NO_SKIPS),--no-skips) solutions
 	@echo "== 4 of 5: the same with the kernels of other processors, and with two threads"
-	$(BIN)/python -m tests.other_processors --workers $(WORKERS)
+	$(BIN)/python -m tests.other_processors
 	@echo "== 5 of 5: the tests, and the tests of the tests"
 	@$(BIN)/python -m autograder.diagnose.catalogue > $(VENV)/.mistakes # what the tests compare with, once
 	$(BIN)/pytest -n $(TESTERS) --dist worksteal --durations 10 -r s -m 'not long' \

@@ -17,6 +17,7 @@ import shutil
 import sys
 import tempfile
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -69,14 +70,12 @@ def _execute(data: bytes, bundle: Bundle, beside: Path, seed: int) -> None:
     np.random.seed()
     submission = parse(data, bundle)
     with tempfile.TemporaryDirectory() as scratch:
-        for file in beside.iterdir():
-            if file.suffix != ".ipynb" and file.is_file():
-                shutil.copy(file, scratch)
+        shutil.copytree(beside, scratch, dirs_exist_ok=True)
         os.chdir(scratch)
         sys.path.insert(0, scratch)
-        import lesson_checks
 
-        lesson_checks.set_seed(seed)
+        setting = import_module("lesson.setting")  # the copy beside the notebook
+        setting.now.seed = seed
         namespace: dict[str, Any] = {"__name__": "__main__"}
         sources = [cell.source for cell in submission.to_run(bundle)]
         sources += [test.source for test in bundle.tests]

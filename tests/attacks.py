@@ -344,7 +344,7 @@ INSIDE = {
     "the checks": (
         "Every check of lesson_checks replaced.",
         """
-        import lesson_checks as c, sys
+        import lesson.checks as c, sys
         for name in c.__all__:
             setattr(c, name, lambda *a, **k: None)
         c.CheckFailed.__init__ = lambda *a: None
@@ -359,7 +359,7 @@ INSIDE = {
         class Yes(types.ModuleType):
             def __getattr__(self, name): return lambda *a, **k: True
         for name in (
-            "lesson_checks", "numpy.testing", "autograder.grade.tester", "autograder.grade.grading"
+            "lesson.checks", "numpy.testing", "autograder.grade.tester", "autograder.grade.grading"
         ):
             sys.modules[name] = Yes(name)
         """,
@@ -488,7 +488,7 @@ RAISES = {
     "stop iteration": "E = StopIteration\n",
     "base exception": "class E(BaseException): pass\n",
     "not implemented": "E = NotImplementedError\n",
-    "check failed": "from lesson_checks import CheckFailed as E\n",
+    "check failed": "from lesson.checks import CheckFailed as E\n",
     "group": "E = lambda: ExceptionGroup('x', [ValueError()] * 1000)\n",
     "recursion": "E = lambda: E()\n",
 }
@@ -723,11 +723,11 @@ add(
     "Writes torch.py and lesson_checks.py beside the notebook and imports them anew.",
     attempt(
         """
-        for name in ("torch", "numpy", "lesson_checks", "autograder", "sitecustomize"):
+        for name in ("torch", "numpy", "lesson.checks", "autograder", "sitecustomize"):
             open(f"{name}.py", "w").write("def __getattr__(name): return lambda *a, **k: None")
             sys.modules.pop(name, None)
         sys.path.insert(0, os.getcwd())
-        import lesson_checks, torch
+        import lesson.checks, torch
         """
     ),
     tried=True,

@@ -18,6 +18,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -90,7 +91,7 @@ class Under:
     ran: list[Ran]
 
 
-def under(setting: Setting, notebooks: Sequence[Path], workers: int = 2) -> Under:
+def under(setting: Setting, notebooks: Sequence[Path], workers: int = 1) -> Under:
     """Run solved notebooks under a setting, in processes of their own."""
     order = {"threads": setting.threads, "workers": workers, "notebooks": [*map(str, notebooks)]}
     environment = {**os.environ, "MPLBACKEND": "agg", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -250,7 +251,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.other_processors")
     parser.add_argument("notebooks", nargs="*", type=Path, help="all of solutions/ else")
     parser.add_argument("--claims", type=int, default=0, metavar="N", help="list the N nearest")
-    parser.add_argument("--workers", type=int, default=2, metavar="N", help="notebooks at a time")
+    parser.add_argument(
+        "--workers", type=int, default=1, metavar="N", help="notebooks at a time under each setting"
+    )
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     if given.serve:
@@ -261,10 +264,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     plain = under(PLAIN, notebooks if given.claims else [], given.workers)
     runs: dict[str, Under] = {}
     changed: dict[str, list[str]] = {}
-    for setting in settings():
-        here = runs[setting.name] = under(setting, notebooks, given.workers)
-        changed[setting.name] = moved(plain.probe, here.probe)
-        print("\n".join(_told(setting, changed[setting.name], here)), flush=True)
+    # All settings at once: so no core waits while the last notebook of one of them runs.
+    with ThreadPoolExecutor() as pool:
+        here = [(one, pool.submit(under, one, notebooks, given.workers)) for one in settings()]
+        for setting, running in here:
+            ran = runs[setting.name] = running.result()
+            changed[setting.name] = moved(plain.probe, ran.probe)
+            print("\n".join(_told(setting, changed[setting.name], ran)), flush=True)
     if given.claims:
         print("Nearest to their bounds: the two sides' distance, of the larger one")
         print("\n".join(nearest({PLAIN.name: plain, **runs}, given.claims)))

@@ -14,7 +14,7 @@ from .tiny import COURSE_TOML
 
 SETUP = (
     '# %% tags=["setup"]\nimport numpy as np\n'
-    "from lesson_checks import assert_close, assert_equal, check_rng, checks_passed, probe\n\n"
+    "from lesson.checks import assert_close, assert_equal, check_rng, checks_passed, probe\n\n"
 )
 
 

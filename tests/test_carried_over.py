@@ -30,8 +30,8 @@ about = "What can be built on quadrupling."
 NEXT = (
     '# %% tags=["setup"]\n'
     "import numpy as np\n"
-    "from earlier_lessons import quadruple\n"
-    "from lesson_checks import assert_close, check_rng, checks_passed\n\n"
+    "from lesson.earlier import quadruple\n"
+    "from lesson.checks import assert_close, check_rng, checks_passed\n\n"
     + head("octuple")
     + 'def octuple(x):\n    """Eight times x."""\n    ### BEGIN SOLUTION\n'
     "    return quadruple(x) + quadruple(x)\n    ### END SOLUTION\n\n"

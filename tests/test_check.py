@@ -113,7 +113,9 @@ def test_a_syntax_error_costs_its_own_exercise(course: Path) -> None:
         "test_quadruple": PASSES,
         "test_answer_size": PASSES,
     }
-    assert "The cell double did not run. SyntaxError" in message(found, "test_double")
+    assert "The last cell that defines `double` did not run. SyntaxError" in " ".join(
+        message(found, "test_double").split()
+    )
 
 
 def test_a_cell_that_hangs_or_ends_python_does_not_end_the_rest(course: Path) -> None:
@@ -192,7 +194,7 @@ def test_tags_and_kernel_names_do_not_turn_a_check_off(course: Path) -> None:
 def test_named_checks_in_a_cell_keep_their_own_points(tmp_path: Path) -> None:
     text = (
         '# %% tags=["setup"]\n'
-        "from lesson_checks import assert_equal, check, checks_passed\n\n"
+        "from lesson.checks import assert_equal, check, checks_passed\n\n"
         + head("double")
         + "def double(x):\n    ### BEGIN SOLUTION\n    return 2 * x\n    ### END SOLUTION\n\n"
         + head("test_double", test=True, points=3)

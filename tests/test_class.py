@@ -390,12 +390,12 @@ def test_short_answers_may_be_told_when_graded(
     course = tiny_course(tmp_path / "course")
     folder = new_class(course, tmp_path / "class", say=quiet, short_answers="when_graded")
     assert folder.short_answers == "when_graded"
-    handed_out = folder.root / "release" / LESSON / "lesson_answers.json"
+    handed_out = folder.root / "release" / LESSON / "lesson/answers.json"
     assert choices_alone.ANSWERS_FILE == short_answers.ANSWERS_FILE == handed_out.name
     alone = {"answer_size": {"choices": ["a", "b"]}}
     assert json.loads(handed_out.read_text()) == alone
     bundle = folder.bundle(LESSON)
-    assert json.loads(bundle.companions["lesson_answers.json"]) == alone
+    assert json.loads(bundle.companions["lesson/answers.json"]) == alone
     assert "replies" in json.loads(bundle.answers)["answer_size"]
 
     set_answers(handed_out.read_text())
@@ -409,7 +409,7 @@ def test_short_answers_may_be_told_when_graded(
         set_answers(None)
 
     tries = """import json
-known = json.load(open("lesson_answers.json"))["answer_size"]
+known = json.load(open("lesson/answers.json"))["answer_size"]
 answer_size = "b" if "replies" in known else "a"
 """
     hand_in(folder, "ada", solved(folder))

@@ -46,7 +46,7 @@ def double(x):
 @misconception("double", "refuses_fractions", sentence="You refuse fractions.", seen="folklore")
 def double(x):
     if np.any(np.asarray(x) < 0) or np.any(np.asarray(x) % 1):
-        raise ValueError("a fraction")
+        raise TypeError("a fraction")
     return x + x
 """
 
@@ -189,6 +189,33 @@ def test_an_exception_alone_accuses_nobody_unless_all_tests_agree() -> None:
     assert diagnose({"a": RAISES, "b": RAISES}, [one]) is not None
 
 
+SMALL = [np.array(0.0), np.array(3), True, None, (4, 5), ["cat"], np.zeros((3, 3))]
+
+
+@pytest.mark.parametrize("value", SMALL, ids=str)
+def test_what_says_little_alone_accuses_nobody(value: object) -> None:
+    little = (Evidence.of("close", "check", value),)
+    again = (Evidence.of("close", "another", value),)
+    one = mistake("one", a=little, b=NOTHING, c=NOTHING)
+    silence = value is None  # nothing was raised where an error is asked for
+    assert (diagnose({"a": little, "b": NOTHING, "c": NOTHING}, [one]) is not None) == silence
+    two = mistake("two", a=little, b=again, c=NOTHING)
+    assert diagnose({"a": little, "b": again, "c": NOTHING}, [two]) is not None
+    assert diagnose({"a": little, "b": again, "c": evidence(1, 8, 9)}, [two]) is None
+
+
+def test_a_mistake_that_a_passing_check_excludes_is_not_named() -> None:
+    first, second = (Evidence.of("close", name, np.array([2.5, 3.7, 4.9])) for name in "xy")
+    both = mistake("both", a=(first, second))
+    only = mistake("only", a=(first,))
+    third = Evidence.of("close", "z", np.array([1.0, 2.0]))
+    assert diagnose({"a": (first,)}, [only]) is not None
+    found = diagnose({"a": (first, second)}, [only, both])
+    assert found is not None and found.mistake is both
+    assert diagnose({"a": (first, third, third)}, [both]) is None
+    assert diagnose({"a": (first,), "b": NOTHING}, [mistake("b", a=(first,), b=(third,))]) is None
+
+
 def test_of_two_that_agree_equally_well_in_part_none_is_named() -> None:
     one = mistake("one", a=evidence(2, 3, 4), b=NOTHING)
     two = mistake("two", a=evidence(2, 3, 4), b=evidence(9, 9, 8))
@@ -227,7 +254,7 @@ def test_a_hidden_test_names_the_mistake_too(bundle: Bundle) -> None:
 
 def test_what_is_raised_by_hand_is_known_in_any_words(bundle: Bundle) -> None:
     wrong = "def double(x):\n    if np.min(x) < 0 or np.any(x % 1):\n        {}\n    return 2 * x\n"
-    by_hand, by_numpy = "raise ValueError(f'{x} is no number for me')", "np.ones(2) + np.ones(3)"
+    by_hand, by_numpy = "raise TypeError(f'{x} is no number for me')", "np.ones(2) + np.ones(3)"
     for line, name in ((by_hand, "refuses_fractions"), (by_numpy, "")):
         verdict = graded(bundle, notebook_with(bundle, {"double": wrong.format(line)}))
         (test,) = [test for test in verdict.tests if test.grade_id == "test_double"]
@@ -321,7 +348,10 @@ def test_an_exception_is_shown_in_a_box_too(course: Course, tmp_path: Path) -> N
     notebook = run_as_student(course, tmp_path, answers)
     box, error = outputs(notebook, "test_halve")
     assert "It raised TypeError" in box.data["text/html"]
-    assert "in halve, line 3 of its cell: return half + &#x27;a&#x27;" in box.data["text/html"]
+    assert (
+        "in <code>halve</code>, line 3 of its cell: <code>return half + &#x27;a&#x27;</code>"
+        in box.data["text/html"]
+    )
     assert (error.ename, len(error.traceback)) == ("TypeError", 1)
     box, error = outputs(notebook, "test_double")
     assert "double is not written yet" in box.data["text/html"]
@@ -357,7 +387,7 @@ def test_without_a_notebook_the_message_is_plain_text(course: Course, tmp_path: 
         "import numpy as np\n"
         "from IPython.core.interactiveshell import InteractiveShell\n"
         "shell = InteractiveShell.instance()\n"
-        "shell.run_cell('from lesson_checks import assert_close')\n"
+        "shell.run_cell('from lesson.checks import assert_close')\n"
         "shell.run_cell('assert_close(1.0, 2.0, \"Is it two?\")')\n"
     )
     done = subprocess.run(
@@ -374,12 +404,12 @@ def test_without_a_notebook_the_message_is_plain_text(course: Course, tmp_path: 
 
 
 def test_a_damaged_file_of_mistakes_costs_the_sentence_only(tmp_path: Path) -> None:
-    (tmp_path / "lesson_mistakes.json").write_text("{")
+    (tmp_path / "lesson/mistakes.json").write_text("{")
     code = (
         "from autograder.lesson.failures import CheckFailed\n"
         "from autograder.lesson.checks import assert_close\n"
         "try:\n    assert_close(1.0, 2.0, 'Is it two?')\n"
-        "except CheckFailed as failed:\n    print(failed.sentence, repr(failed.diagnosis))\n"
+        "except CheckFailed as failed:\n    print(failed.sentence, repr(failed.advice))\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True

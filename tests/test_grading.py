@@ -255,7 +255,7 @@ LIES = [
     "def double(x):\n    import numpy.testing as t\n"
     "    t.assert_allclose = lambda *a, **k: None\n"
     "    np.isclose = lambda *a, **k: np.array(True)\n    return x",
-    "import lesson_checks\nlesson_checks.assert_close = lambda *a, **k: None\n"
+    "import lesson.checks\nlesson_checks.assert_close = lambda *a, **k: None\n"
     "def double(x):\n    return x",
     "def double(x):\n    return np.full(x.shape, None, dtype=object)",
     "def double(x):\n    return [2 * x]",
@@ -290,7 +290,7 @@ def test_the_notebook_is_found_also_under_another_name(bundle: Bundle, tmp_path:
         find_notebook(tmp_path, bundle)
     (tmp_path / "mine.ipynb").write_text("{}")
     path, flags = find_notebook(tmp_path, bundle)
-    assert path.name == "mine.ipynb" and "not tiny.ipynb" in flags[0]
+    assert path.name == "mine.ipynb" and "not tiny.ipynb" in flags[0].words
     (tmp_path / "other.ipynb").write_text("{}")
     with pytest.raises(Missing, match=r"mine\.ipynb, other\.ipynb"):
         find_notebook(tmp_path, bundle)
@@ -326,3 +326,68 @@ def test_every_written_answer_that_is_more_than_the_stub_waits_for_a_person(
             if grade_id(cell) == "written_why":
                 cell.source = text
         assert graded(bundle, notebook).needs_manual_grade is waits
+
+
+@pytest.mark.parametrize("backend", ["inline", "widget", "notebook", "TkAgg", ""])
+def test_a_magic_of_a_kernel_does_not_stop_its_cell(bundle: Bundle, backend: str) -> None:
+    """The cell of the answer goes on below it."""
+    magics = f"%matplotlib {backend}\n%config InlineBackend.figure_format = 'retina'\n"
+    answers = {"double": magics + bundle.exercises["double"]}
+    verdict = graded(bundle, notebook_with(bundle, answers))
+    assert points(verdict) == FULL
+    assert not any(run.error for run in verdict.runs), [run.error for run in verdict.runs]
+
+
+def test_the_setup_cell_is_the_graders(bundle: Bundle) -> None:
+    notebook = notebook_with(bundle)
+    (number,) = (n for n, cell in enumerate(notebook.cells) if "import numpy" in cell.source)
+    del notebook.cells[number]
+    assert points(graded(bundle, notebook)) == FULL
+
+
+def test_an_error_that_an_answer_cell_did_not_write_is_not_a_stub(bundle: Bundle) -> None:
+    """Only a `raise NotImplementedError` of the cell's own says that nothing was tried."""
+    library = (
+        "from numbers import Number\nimport asyncio\nasyncio.AbstractEventLoop().run_forever()"
+    )
+    verdict = graded(bundle, notebook_with(bundle, {"double": library}))
+    assert outcome(verdict, "test_double") == "missing"
+    verdict = graded(bundle, notebook_with(bundle, {"double": "raise NotImplementedError"}))
+    assert outcome(verdict, "test_double") == "not_attempted"
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "type = 'causal'; list = [1, 2]; len = tuple = 3",
+        "def quadruple(x):\n    return x",
+        "double = None; np = 'a tune'",
+        "import builtins\nbuiltins.tuple = builtins.list = None",
+    ],
+)
+def test_an_exercise_is_tested_as_it_was_where_its_checks_stand(bundle: Bundle, last: str) -> None:
+    """What a later cell binds anew does not count against it."""
+    notebook = with_cell(bundle, last, len(bundle.notebook.cells))
+    verdict = graded(bundle, notebook)
+    assert points(verdict) == FULL, [test.message for test in verdict.tests]
+
+
+def test_what_a_later_cell_mends_counts_too_and_is_said(bundle: Bundle) -> None:
+    notebook = notebook_with(bundle, {"double": "def double(x):\n    return 3 * x\n"})
+    right = nbformat.v4.new_code_cell(bundle.exercises["double"])
+    notebook.cells.append(right)
+    verdict = graded(bundle, notebook)
+    assert points(verdict) == FULL
+    assert "As your notebook ends this passes" in message(verdict, "test_double")
+
+
+def test_an_error_after_hidden_tests_is_not_shown(bundle: Bundle) -> None:
+    """What cells say is what they said before any hidden test was run."""
+    wrong = (
+        "import pathlib\nprint('told' if pathlib.Path('seen').exists() else 'quiet')\n"
+        "def double(x):\n    import os, pathlib\n    pathlib.Path('seen').touch()\n"
+        "    if np.any(x < 0): os._exit(1)\n    return 2 * x\n"
+    )
+    verdict = graded(bundle, notebook_with(bundle, {"double": wrong}))
+    assert [run.output for run in verdict.runs if "quiet" in run.output]
+    assert not any("told" in run.output for run in verdict.runs)

@@ -101,6 +101,13 @@ def test_scratch_is_limited_and_does_not_outlive_its_box(confined: Boxes) -> Non
             assert inside(box, f"import os; return os.path.exists('{folder}/left')") is False
 
 
+def test_scratch_folders_share_one_limit(box: Box) -> None:
+    fill = "open('{}/filled', 'wb').write(bytes(60 * 2**20))"
+    found = [inside(box, fill.format(folder)) for folder in (".", "/dev/shm", "/tmp")]
+    assert found[:2] == [None, None]
+    assert found[2] == "OSError"
+
+
 @pytest.mark.parametrize("family", ["AF_INET", "AF_INET6", "AF_NETLINK", "AF_VSOCK", "AF_PACKET"])
 def test_there_is_no_network(box: Box, family: str) -> None:
     body = f"import socket; socket.socket(socket.{family}, socket.SOCK_STREAM)"

@@ -15,15 +15,15 @@ from nbgrader.utils import compute_checksum
 from autograder.build.build import build
 from autograder.build.own_work import keep_own_work
 from autograder.build.start_page import PROGRESS_FILE, START_FILE
-from autograder.course.lessons import Course
-from autograder.course.release import read_manifest, record_release, release_in
-from autograder.lesson.course_progress import (
+from autograder.course.course_progress import (
     as_table,
     has_code,
     is_begun,
     lesson_notebooks,
     progress_of,
 )
+from autograder.course.lessons import Course
+from autograder.course.release import read_manifest, record_release, release_in
 from autograder.notebooks import is_answer, is_test, is_written
 
 from .conftest import COURSE, ROOT

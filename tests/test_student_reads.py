@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
+import torch
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
@@ -15,6 +17,7 @@ from autograder.build.beside import write_companions
 from autograder.course.lessons import Course, Lesson
 from autograder.diagnose.plain_run import PlainRun
 from autograder.lesson import checks
+from autograder.lesson.exceptions import REFUSED, lines_of
 from autograder.lesson.failures import CheckFailed, ChecksFailed
 from autograder.lesson.raised import what_was_raised
 from autograder.notebooks import HIDDEN
@@ -90,6 +93,28 @@ def test_what_is_raised_in_any_check_is_told_and_costs_that_check(lesson: Lesson
                         assert found.points() == sum(passed)
                     tried += 1
     assert tried >= 6
+
+
+def raises_in_torch() -> None:
+    torch.nn.Module.__setattr__(torch.nn.Linear.__new__(torch.nn.Linear), "a", torch.nn.ReLU())
+
+
+def test_what_a_library_raises_is_not_called_the_students_own_refusal() -> None:
+    try:
+        raises_in_torch()
+    except AttributeError as error:
+        text = "\n".join(lines_of(error))
+    assert REFUSED not in text
+    assert "its parent's `__init__` has to run" in text
+    namespace: dict[str, Any] = {}
+    exec(compile("def f(x):\n    raise ValueError(x)\n", "<cell f>", "exec"), namespace)
+    lines = ["def f(x):\n", "    raise ValueError(x)\n"]
+    linecache.cache["<cell f>"] = (1, None, lines, "<cell f>")
+    try:
+        namespace["f"](1)
+    except ValueError as error:
+        text = "\n".join(lines_of(error))
+    assert REFUSED in text
 
 
 # --- one kernel -------------------------------------------------------------------------
@@ -207,7 +232,7 @@ def test_an_exercise_that_does_not_use_the_wrong_one_is_not_excused(
 def test_the_terminal_says_what_the_box_says_line_for_line(tmp_path: Path) -> None:
     text = (
         '# %% tags=["setup"]\nimport numpy as np\n'
-        "from lesson_checks import assert_close, assert_equal, check, checks_passed\n\n"
+        "from lesson.checks import assert_close, assert_equal, check, checks_passed\n\n"
         + head("double")
         + "def double(x):\n    ### BEGIN SOLUTION\n    return 2 * x\n    ### END SOLUTION\n\n"
         + head("test_double", test=True, points=3)

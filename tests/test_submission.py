@@ -113,4 +113,4 @@ def test_an_ending_in_capitals_is_found(bundle: Bundle, tmp_path: Path) -> None:
     (tmp_path / "tiny.IPYNB").write_text("{}")
     path, flags = find_notebook(tmp_path, bundle)
     assert path.name == "tiny.IPYNB"
-    assert flags == ["the notebook was called tiny.IPYNB, not tiny.ipynb"]
+    assert [flag.words for flag in flags] == ["the notebook was called tiny.IPYNB, not tiny.ipynb"]

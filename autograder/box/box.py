@@ -97,6 +97,12 @@ class Box:
             BoxFailure: it did not become ready.
         """
         mine, its = socket.socketpair()
+        self._begin(zygote, mine, most_memory)
+        zygote.fork(its.fileno())
+        its.close()
+        self._ask({"op": "enter", "files": files}, START_SECONDS)
+
+    def _begin(self, zygote: Zygote, mine: socket.socket, most_memory: int) -> None:
         self._zygote = zygote
         self._channel = mine
         self._most_memory = most_memory
@@ -104,9 +110,9 @@ class Box:
         self._next_look = time.monotonic() + channel.WATCH_SECONDS
         self._ended = False
         self._helper: Helper | None = None
-        zygote.fork(its.fileno())
-        its.close()
-        self._ask({"op": "enter", "files": files}, START_SECONDS)
+        #: For a snapshot: the box that it was taken of, and the how manieth it is.
+        self._taken_of: tuple[Box, int] | None = None
+        self._snapshots = 0
 
     def __enter__(self) -> Box:
         return self
@@ -119,6 +125,8 @@ class Box:
         if not self._ended:
             self._ended = True
             self._channel.close()
+            if self._taken_of is not None:
+                return  # it ends with the box that it was taken of
             with contextlib.suppress(NoSandbox, OSError):  # the zygote ended with it
                 self._zygote.end_box()
 
@@ -154,6 +162,27 @@ class Box:
         request = {"op": "probe", "source": source, "name": name, "args": args, "kwargs": kwargs}
         return self._ask(request, seconds)
 
+    def snapshot(self) -> Box | None:
+        """The box as it is now, to be asked later while this one goes on.
+
+        It ends with this one. None where it cannot be had: code that has started threads
+        cannot be copied.
+
+        Raises:
+            BoxFailure: no answer.
+        """
+        mine, its = socket.socketpair()
+        with its:
+            reply = self._ask({"op": "snapshot"}, START_SECONDS, pass_on=its.fileno())
+        if reply.value is not True:
+            mine.close()
+            return None
+        taken = Box.__new__(Box)
+        taken._begin(self._zygote, mine, self._most_memory)
+        taken._taken_of = self, self._snapshots
+        self._snapshots += 1
+        return taken
+
     def stand_in(self, name: str, kind: str, helper: Helper, seconds: float) -> Reply:
         """Bind one of the student's names to what asks the grader when it is called.
 
@@ -170,12 +199,15 @@ class Box:
         """The value of one of the student's names."""
         return self._ask({"op": "get", "name": name}, seconds)
 
-    def _ask(self, request: dict[str, Any], seconds: float) -> Reply:
+    def _ask(self, request: dict[str, Any], seconds: float, *, pass_on: int | None = None) -> Reply:
         deadline = time.monotonic() + seconds
         self._count += 1
         try:
             whole = {"id": self._count, **request}
             channel.send(self._channel, whole, deadline=deadline, watch=self._watch)
+            if pass_on is not None:
+                with contextlib.suppress(OSError):  # it has hung up: there is no answer either
+                    socket.send_fds(self._channel, [b"S"], [pass_on])
             answer = channel.receive(self._channel, deadline=deadline, watch=self._watch)
             asked = 0
             while self._helper is not None and isinstance(answer, dict) and "ask" in answer:
@@ -228,13 +260,27 @@ class Box:
         self._ended = True
         self._channel.close()
         try:
-            status = self._zygote.end_box(hung_up=True)
-        except (NoSandbox, OSError):
+            if self._taken_of is None:
+                status = self._zygote.end_box(hung_up=True)
+            else:
+                status = self._status()
+        except (NoSandbox, OSError, BoxFailure):
             return "it ended, and all around it"
         if status < 0:
             with contextlib.suppress(ValueError):
                 return f"it was ended by {signal.Signals(-status).name}"
         return f"it ended with status {status}"
+
+    def _status(self) -> int:
+        """How a snapshot ended, as the box says that it was taken of."""
+        assert self._taken_of is not None
+        box, number = self._taken_of
+        for _ in range(20):
+            status = box._ask({"op": "status", "number": number}, START_SECONDS).value
+            if type(status) is int:
+                return status
+            time.sleep(0.05)  # it has hung up and not ended yet
+        return 0
 
 
 def _box_error(error: Any) -> BoxError:

@@ -16,7 +16,7 @@ from autograder.box import seccomp
 
 _NEWNS, _NEWIPC, _NEWPID = 0x00020000, 0x08000000, 0x20000000
 _MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 2, 4, 8
-_MS_REC, _MS_PRIVATE = 0x4000, 0x40000
+_MS_BIND, _MS_REC, _MS_PRIVATE = 0x1000, 0x4000, 0x40000
 _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
 _CAPABILITY_VERSION_3 = 0x20080522
 
@@ -57,18 +57,27 @@ def own_namespaces() -> None:
 
 
 def own_file_systems(limits: BoxLimits) -> None:
-    """Fresh /proc and scratch folders that nobody else sees; first process of a namespace."""
+    """Fresh /proc and scratch folders that nobody else sees; first process of a namespace.
+
+    The scratch folders are parts of one file system: its limit is that of all together.
+    """
     libc = _libc()
     _check(libc.mount(None, b"/", None, _MS_REC | _MS_PRIVATE, None), "make / private")
     flags = _MS_NOSUID | _MS_NODEV
     _check(libc.mount(b"proc", b"/proc", b"proc", flags | _MS_NOEXEC, None), "mount /proc")
     options = f"size={limits.scratch},nr_inodes=10000,mode=1777".encode()
-    folders = ["/dev/shm", WORK]
+    mounted = libc.mount(b"tmpfs", WORK.encode(), b"tmpfs", flags, options)
+    _check(mounted, f"mount {WORK}")
+    folders = {"shm": "/dev/shm"}
     if not any(path.startswith("/tmp/") for path in (sys.prefix, sys.base_prefix, __file__)):
-        folders.append("/tmp")  # else it holds the interpreter, and is read-only
-    for folder in folders:
-        mounted = libc.mount(b"tmpfs", folder.encode(), b"tmpfs", flags, options)
-        _check(mounted, f"mount {folder}")
+        folders["tmp"] = "/tmp"  # else it holds the interpreter, and is read-only
+    folders["work"] = WORK  # last: it covers the folder that all three are parts of
+    for name, folder in folders.items():
+        part = f"{WORK}/{name}"
+        os.mkdir(part)
+        os.chmod(part, 0o1777)
+        bound = libc.mount(part.encode(), folder.encode(), None, _MS_BIND, None)
+        _check(bound, f"mount {folder}")
 
 
 def limit_resources(limits: BoxLimits) -> None:

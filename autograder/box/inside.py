@@ -12,12 +12,16 @@ Requests (dicts over :mod:`autograder.box.wire`, each with an ``id`` the reply r
 * ``probe``: define the function in ``source``, call it with ``args`` and ``kwargs``.
 * ``stand in``: bind ``name`` to what asks the grader when it is called (``{"ask": ...}`` goes
   out and its answer comes in before the reply): the course's own version of an exercise.
+* ``snapshot``: fork a process that answers on a channel of its own, which follows in the next
+  byte, while this one goes on; ``status``: how a snapshot ended.
 * ``get``: the value of the student's ``name``.
 """
 
 from __future__ import annotations
 
+import builtins
 import contextlib
+import gc
 import io
 import math
 import os
@@ -76,30 +80,35 @@ class Inside:
         import torch
         import torch._dynamo  # the first optimizer would import it: a second
         import torch.nn.functional as F
-        from IPython.core.interactiveshell import InteractiveShell
         from torch import nn
         from traitlets.config import Config
 
+        from autograder.box.imports import answer_imports
+        from autograder.box.shell import shell
         from autograder.box.stand_in import class_stand_in, function_stand_in
-        from autograder.lesson.beside import MODULES
 
         self.stand_ins = {"class": class_stand_in, "function": function_stand_in}
         torch.set_num_threads(1)
         plt.close("all")
-        sys.modules.update(MODULES)
+        answer_imports("lesson")
+        self.builtins = {
+            name: value for name, value in vars(builtins).items() if not name.startswith("_")
+        }
+        self.builtins |= {"__build_class__": __build_class__, "__import__": __import__}
         self.probe_names = {"np": np, "torch": torch, "nn": nn, "F": F, "math": math}
         self.reseed: list[Callable[[], object]] = [random.seed, np.random.seed]
         config = Config()
         config.HistoryManager.enabled = False
         config.InteractiveShell.colors = "nocolor"
         config.InteractiveShell.xmode = "Plain"
-        self.shell = InteractiveShell.instance(config=config)
+        self.shell = shell(config)
         self.output = CappedText()
         self.ask: Callable[[dict[str, Any]], dict[str, Any]] = _nobody_to_ask
 
     def enter(self, files: dict[str, bytes]) -> None:
         """Begin a notebook: its files into the working folder, random numbers of its own."""
         for name, data in files.items():
+            Path(name).parent.mkdir(parents=True, exist_ok=True)
             Path(name).write_bytes(data)
         sys.path.append(str(Path.cwd()))
         for seed in self.reseed:
@@ -164,7 +173,9 @@ class Inside:
 
     def define(self, source: str, name: str) -> Any:
         """Define a probe beside the student's names, without binding it among them."""
-        beside = {**self.shell.user_ns, **self.probe_names}
+        # The student's cells may have bound `type` or `list`; a probe means Python's.
+        beside = {**self.shell.user_ns, **self.builtins, **self.probe_names}
+        beside["__builtins__"] = self.builtins
         exec(compile(source, "<probe>", "exec"), beside)
         return beside[name]
 
@@ -198,6 +209,26 @@ def _line_of(error: BaseException) -> str:
     return (cells[-1].line or "")[:MOST_ERROR_TEXT] if cells else ""
 
 
+def _snapshot() -> int:
+    """Fork; the child's number, 0 in the child, -1 where that cannot be done."""
+    # Of several threads only this one would be there, and whatever another has locked stays so.
+    if len(os.listdir("/proc/self/task")) > 1:
+        return -1
+    gc.freeze()  # a collection would touch, and so copy, every page
+    try:
+        return os.fork()
+    except OSError:
+        return -1
+
+
+def _status(number: int) -> int | None:
+    """How a snapshot ended, negative for a signal; None where it has not."""
+    with contextlib.suppress(OSError):
+        ended, status = os.waitpid(number, os.WNOHANG)
+        return os.waitstatus_to_exitcode(status) if ended else None
+    return None
+
+
 def serve(channel: socket.socket, inside: Inside) -> None:
     """Answer requests until the other side hangs up."""
 
@@ -207,11 +238,27 @@ def serve(channel: socket.socket, inside: Inside) -> None:
         return answer
 
     inside.ask = ask
+    snapshots: list[int] = []
     while True:
         try:
             request = receive(channel)
         except Closed:
             return
+        if request["op"] == "snapshot":
+            _, descriptors, _, _ = socket.recv_fds(channel, 1, 1)
+            number = _snapshot()
+            if number == 0:  # from here on, this process answers on a channel of its own
+                channel.close()
+                channel = socket.socket(fileno=descriptors[0])
+                continue
+            os.close(descriptors[0])
+            snapshots.append(number)
+            send(channel, {"id": request["id"], "value": number > 0})
+            continue
+        if request["op"] == "status":
+            status = _status(snapshots[request["number"]])
+            send(channel, {"id": request["id"], "value": status})
+            continue
         reply = {"id": request["id"], **inside.answer(request)}
         try:
             send(channel, reply, strict=False)

@@ -41,6 +41,10 @@ def class_stand_in(name: str, ask: Ask) -> type[nn.Module]:
             super().__init__()
             self._given = {"name": name, "given": args, "named": kwargs}
             made = _value(ask({"op": "make", **self._given, "seed": _seed()}))
+            for path, (wide, out, bias) in made["linear layers"].items():
+                # Torch's own: it draws no numbers, for its parameters follow.
+                layer = nn.Linear(wide, out, bias, device="meta")
+                _below(self, path).add_module(path.split(".")[-1], layer)
             for path, tensor in made["parameters"].items():
                 _below(self, path).register_parameter(path.split(".")[-1], nn.Parameter(tensor))
             for path, tensor in made["buffers"].items():

@@ -22,7 +22,7 @@ from nbgrader.preprocessors import ClearSolutions, Execute
 from traitlets.config import Config
 
 from autograder.build.alembic import put_alembic_on_path
-from autograder.build.beside import companions, write_companions
+from autograder.build.beside import write_companions
 from autograder.build.kept_outputs import take_outputs
 from autograder.build.own_work import keep_own_work
 from autograder.build.start_page import write_start_page
@@ -148,11 +148,7 @@ def build(course: Course, into: Path, say: Say = print, only: str | None = None)
             kept = into / "solutions" / lesson.folder
             if _same_cells(lesson, plain, kept):
                 say(f"{lesson.folder}: solved version is up to date")
-                for path in kept.iterdir():
-                    if path.suffix != ".ipynb" and path.is_file():
-                        path.unlink()
-                for name in companions(lesson):
-                    shutil.copy(plain / name, kept / name)
+                _lean_on_course(kept)
                 continue
             if _outputs_still_hold(lesson, plain, kept):
                 say(f"{lesson.folder}: solved version, with the outputs that it had")
@@ -162,10 +158,21 @@ def build(course: Course, into: Path, say: Say = print, only: str | None = None)
             _tidy_outputs(plain / f"{lesson.notebook_name}.ipynb")
             shutil.rmtree(kept, ignore_errors=True)
             shutil.copytree(plain, kept)
+            _lean_on_course(kept)
     if only is None:
         _remove_strangers(into, {lesson.folder for lesson in lessons})
     write_start_page(into / "course", course.title)
     record_release(into / "course", folder)
+
+
+def _lean_on_course(solved: Path) -> None:
+    """A solved lesson has no second copy of what lies beside its notebook: a link leads to it."""
+    for path in solved.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.suffix != ".ipynb":
+            path.unlink()
+    (solved / "lesson").symlink_to(Path("..", "..", "course", solved.name, "lesson"))
 
 
 def without_outputs(notebook: NotebookNode) -> NotebookNode:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import nbformat
 
+from autograder.course import course_progress
+from autograder.course.course_progress import as_table, lesson_notebooks, progress_of
 from autograder.files import write_whole
-from autograder.lesson import course_progress
-from autograder.lesson.course_progress import as_table, lesson_notebooks, progress_of
 
 #: The page, and the module that its cell imports.
 START_FILE = "start.ipynb"
@@ -34,7 +34,7 @@ run when your work is graded.
 """
 
 _GENERATED = (
-    "# Generated from autograder/lesson/course_progress.py by `autograder build`. "
+    "# Generated from autograder/course/course_progress.py by `autograder build`. "
     "Do not edit this copy.\n"
 )
 

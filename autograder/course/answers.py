@@ -10,7 +10,7 @@ from autograder.lesson.short_answers import seal_reply
 
 
 def sealed_answers(lesson: Lesson) -> str:
-    """JSON for ``lesson_answers.json``: for each short answer its choices, and for each
+    """JSON for ``lesson/answers.json``: for each short answer its choices, and for each
     choice a fingerprint and a reply that only that choice can open."""
     found: dict[str, dict[str, object]] = {}
     for choice in choices(lesson):

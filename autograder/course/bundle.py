@@ -122,9 +122,9 @@ class Bundle:
         exercises = {grade_id(c): c.source for c in notebook.cells if is_answer(c)}
         code = [cell for cell in notebook.cells if cell.cell_type == "code"]
         companions = {
-            path.name: path.read_bytes()
-            for path in sorted(folder.iterdir())
-            if path.is_file() and path.suffix != ".ipynb" and path.name != CATALOGUE_FILE
+            path.relative_to(folder).as_posix(): path.read_bytes()
+            for path in sorted(folder.rglob("*"))
+            if path.is_file() and _travels(path)
         }
         answers = companions.get(ANSWERS_FILE, b"{}").decode()
         if ANSWERS_FILE in companions:
@@ -193,3 +193,10 @@ class Bundle:
 def _read(path: Path) -> bytes:
     """A catalogue; a class made before there was one has none, and no diagnoses."""
     return path.read_bytes() if path.exists() else b"[]"
+
+
+def _travels(path: Path) -> bool:
+    """Whether a file of a source folder goes into the box beside the notebook: data, and parts of
+    earlier lessons. The modules that cells import are the grader's own there."""
+    code = path.parent.name == "lesson" and path.suffix == ".py" and path.name != "earlier.py"
+    return path.suffix != ".ipynb" and path.name != CATALOGUE_FILE and not code

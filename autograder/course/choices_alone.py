@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 
 #: The same as :data:`autograder.lesson.short_answers.ANSWERS_FILE`, which a test holds it to.
-ANSWERS_FILE = "lesson_answers.json"
+ANSWERS_FILE = "lesson/answers.json"
 
 
 def choices_alone(text: str) -> str:
-    """What ``lesson_answers.json`` holds, the fingerprints and sealed replies left out."""
+    """What ``lesson/answers.json`` holds, the fingerprints and sealed replies left out."""
     found = {name: {"choices": known["choices"]} for name, known in json.loads(text).items()}
     return json.dumps(found, indent=1, ensure_ascii=False) + "\n"

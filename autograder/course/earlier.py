@@ -1,6 +1,6 @@
 """What a lesson takes over from earlier ones: lifted from their answer cells, never retyped.
 
-A lesson's setup cell says what it needs, ``from earlier_lessons import softmax``. The build
+A lesson's setup cell says what it needs, ``from lesson.earlier import softmax``. The build
 writes that module beside the notebook, with the course's own answers and what they build on.
 The code is packed: it can be used without being read, so that a lesson handed out early does
 not show the answer to an earlier one. It is no secret from somebody who sets out to read it.
@@ -18,7 +18,8 @@ from autograder.course.lessons import Lesson, LessonError
 from autograder.notebooks import SETUP, tags
 
 #: The module's name beside a notebook.
-EARLIER = "earlier_lessons"
+EARLIER = "lesson.earlier"
+EARLIER_FILE = "lesson/earlier.py"
 
 _MARKERS = re.compile(r"^[^\n]*### (BEGIN|END) SOLUTION[^\n]*\n?", re.M)
 
@@ -63,7 +64,7 @@ def names_carried_over(lesson: Lesson) -> list[str]:
 
 
 def carried_over(lesson: Lesson) -> str:
-    """The text of ``earlier_lessons.py`` for a lesson; empty when it needs none.
+    """The text of ``lesson/earlier.py`` for a lesson; empty when it needs none.
 
     Raises:
         LessonError: no earlier lesson has an exercise of that name.

@@ -17,9 +17,9 @@ from typing import Any
 
 from nbformat import NotebookNode
 
+from autograder.course.course_progress import has_code
 from autograder.errors import WrongUse
 from autograder.files import write_whole
-from autograder.lesson.course_progress import has_code
 from autograder.notebooks import grade_id, is_test, nbgrader_metadata, read_notebook
 
 MANIFEST_FILE = ".release.json"

@@ -1,7 +1,7 @@
 """The catalogue of known mistakes, put through the tests of its exercises.
 
 Two files come of it. ``mistakes.json`` lies beside a class's source notebook and serves the
-grader. ``lesson_mistakes.json`` lies beside a released notebook: fingerprints of the results
+grader. ``lesson/mistakes.json`` lies beside a released notebook: fingerprints of the results
 that the visible checks see, and sentences; no code, and nothing of hidden tests.
 """
 
@@ -93,7 +93,7 @@ def mistake_of(run: PlainRun, one: Implementation, seed: int, *, as_graded: bool
 
 @cache
 def released_mistakes(lesson: Lesson) -> str:
-    """The text of ``lesson_mistakes.json``: of each exercise's mistakes, a sentence and what the
+    """The text of ``lesson/mistakes.json``: of each exercise's mistakes, a sentence and what the
     visible checks see of it."""
     return as_released(lesson, _kept(lesson, as_graded=False), _committed(lesson))
 
@@ -127,8 +127,17 @@ def as_released(lesson: Lesson, found: Sequence[Mistake], committed: Mapping[str
         if seen_by:
             entry = {"sentence": one.sentence, "seen": seen_by}
             tree.setdefault(one.exercise, []).append(entry)
-    made = {"made_from": _digest(lesson), "mistakes": tree}
-    return json.dumps(made, ensure_ascii=False, indent=0, sort_keys=True) + "\n"
+    return _by_lines(_digest(lesson), tree)
+
+
+def _by_lines(made_from: str, tree: Mapping[str, Sequence[Any]]) -> str:
+    """As JSON with one entry a line, so that a changed entry is one changed line."""
+    parts = []
+    for exercise in sorted(tree):
+        lines = [json.dumps(one, ensure_ascii=False, sort_keys=True) for one in tree[exercise]]
+        parts.append(f"{json.dumps(exercise)}: [\n" + ",\n".join(lines) + "\n]")
+    mistakes = "{\n" + ",\n".join(parts) + "\n}"
+    return f'{{"made_from": {json.dumps(made_from)}, "mistakes": {mistakes}}}\n'
 
 
 def _committed(lesson: Lesson) -> dict[str, Any]:

@@ -11,7 +11,6 @@ import contextlib
 import io
 import linecache
 import os
-import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -22,13 +21,14 @@ import numpy as np
 import torch
 
 from autograder.box import wire
+from autograder.box.imports import imports_answered
 from autograder.course.answers import sealed_answers
-from autograder.course.earlier import EARLIER, as_module, carried_over
+from autograder.course.earlier import as_module, carried_over
 from autograder.course.lessons import Lesson, builds_on, is_side_condition
 from autograder.diagnose.diagnosis import evidence_of
-from autograder.lesson import advice, checks, failures, short_answers
-from autograder.lesson.beside import MODULES
+from autograder.lesson import checks, failures, setting
 from autograder.lesson.evidence import Evidence
+from autograder.lesson.setting import as_grader
 from autograder.notebooks import (
     DEMONSTRATION,
     exercise_of,
@@ -61,7 +61,9 @@ class PlainRun:
 
     def __enter__(self) -> PlainRun:
         os.environ.setdefault("MPLBACKEND", "agg")
-        self._stack.enter_context(_beside(self.lesson))
+        earlier = as_module(carried_over(self.lesson))
+        self._stack.enter_context(imports_answered(earlier))
+        self._stack.enter_context(as_grader(setting.now.seed, sealed_answers(self.lesson)))
         self._namespace = {"__name__": "__main__"}
         for cell in self.lesson.notebook.cells:
             if cell.cell_type != "code" or DEMONSTRATION in tags(cell) or is_test(cell):
@@ -124,7 +126,7 @@ class PlainRun:
                 they are not.
         """
         namespace = dict(self._namespace)
-        checks.set_seed(seed)
+        setting.now.seed = seed
         np.random.seed(seed % 2**32)
         torch.manual_seed(seed)
         broken: dict[str, BaseException] = {}
@@ -245,23 +247,3 @@ def seen(
 ) -> dict[str, tuple[Evidence, ...]]:
     """What the tests saw, for :mod:`autograder.diagnose.diagnosis`."""
     return {name: evidence_of(error) if error else () for name, error in errors.items()}
-
-
-@contextlib.contextmanager
-def _beside(lesson: Lesson) -> Iterator[None]:
-    names = {**MODULES, EARLIER: as_module(carried_over(lesson))}
-    kept = {name: sys.modules.get(name) for name in names}
-    sys.modules.update(names)
-    short_answers.set_answers(sealed_answers(lesson))
-    advice.look_up(False)
-    try:
-        yield
-    finally:
-        short_answers.set_answers(None)
-        advice.look_up(True)
-        checks.set_seed(2017)
-        for name, module in kept.items():
-            if module is None:
-                sys.modules.pop(name, None)
-            else:
-                sys.modules[name] = module

@@ -100,6 +100,11 @@ class CourseCode:
             "parameters": dict(module.named_parameters()),
             "buffers": dict(module.named_buffers()),
             "attributes": attributes,
+            "linear layers": {
+                path: (layer.in_features, layer.out_features, layer.bias is not None)
+                for path, layer in module.named_modules()
+                if type(layer) is nn.Linear
+            },
         }
 
     def _forward(

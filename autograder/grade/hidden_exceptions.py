@@ -40,6 +40,13 @@ _FORMS = [
     "axis N is out of bounds for array of dimension N",
     "Dimension out of range (expected to be in range of [N, N], but got N)",
     "tuple index out of range",
+    "index N is out of bounds for axis N with size N",
+    "index N is out of bounds for dimension N with size N",
+    "boolean index did not match indexed array along axis N; size of axis is N but size of "
+    "corresponding boolean axis is N",
+    "not enough values to unpack (expected N, got N)",
+    "too many values to unpack (expected N)",
+    "list index out of range",
     "axes don't match array",
     "too many indices for array: array is N-dimensional, but N were indexed",
     "too many indices for tensor of dimension N",

@@ -13,20 +13,19 @@ import contextlib
 import inspect
 import io
 import linecache
-import sys
 import textwrap
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache, cached_property
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from autograder.box.box import Box, BoxDied, BoxError, BoxTimeout, Reply
+from autograder.box.imports import imports_answered
 from autograder.box.wire import Foreign
 from autograder.course.bundle import Bundle, TestCell
-from autograder.course.earlier import EARLIER, as_module
+from autograder.course.earlier import EARLIER_FILE, as_module
 from autograder.diagnose.diagnosis import Mistake, evidence_of, from_json
 from autograder.grade.allowance import Spent, allowance
 from autograder.grade.course_code import CourseCode
@@ -41,10 +40,10 @@ from autograder.grade.result import (
     TIMEOUT,
     TestResult,
 )
-from autograder.lesson import advice, checks, failures, short_answers
-from autograder.lesson.beside import MODULES
-from autograder.lesson.exceptions import meaning
+from autograder.lesson import checks, failures
+from autograder.lesson.exceptions import REFUSED, meaning
 from autograder.lesson.failures import CheckFailed, ChecksFailed, Evidence, Part
+from autograder.lesson.setting import as_grader
 from autograder.text import plain
 
 #: Characters of a message: a value of the student's may be part of it.
@@ -72,8 +71,8 @@ class Tester:
         self._prepared: dict[str, tuple[CodeType, frozenset[str]]] = {}
         self._catalogue = from_json(bundle.catalogue.decode())
         self._lent: WeakKeyDictionary[Box, set[str]] = WeakKeyDictionary()
-        self._earlier = as_module(bundle.companions.get(f"{EARLIER}.py", b"").decode())
-        with _trusted_modules(self._earlier):
+        self._earlier = as_module(bundle.companions.get(EARLIER_FILE, b"").decode())
+        with imports_answered(self._earlier):
             self._namespace: dict[str, Any] = {"__name__": "__main__"}
             exec(compile(bundle.setup, "<setup>", "exec"), self._namespace)
 
@@ -117,7 +116,7 @@ class Tester:
 
     @cached_property
     def _course_code(self) -> CourseCode:
-        with _trusted_modules(self._earlier):
+        with imports_answered(self._earlier):
             return CourseCode(self._namespace, self.bundle.exercises)
 
     def mistakes(self, exercise: str) -> list[Mistake]:
@@ -132,12 +131,21 @@ class Tester:
         result, evidence = self._attempt(test, box, seed)
         return None if result.outcome in (TIMEOUT, CRASHED) else evidence
 
+    def passes(self, test: TestCell, box: Box, seed: int, seconds: float) -> bool | None:
+        """Whether one test cell passes within some seconds; None where it ended the box."""
+        usual, self.seconds = self.seconds, seconds
+        try:
+            result, _ = self._attempt(test, box, seed)
+        finally:
+            self.seconds = usual
+        return None if result.outcome in (TIMEOUT, CRASHED) else result.outcome == PASSED
+
     def _attempt(
         self, test: TestCell, box: Box, seed: int
     ) -> tuple[TestResult, tuple[Evidence, ...] | None]:
         """Run one test cell within what judging it may take."""
         try:
-            with allowance():
+            with allowance(), as_grader(seed, self.bundle.answers):
                 return self._judge(test, box, seed)
         except (Spent, MemoryError):
             message = (
@@ -200,18 +208,20 @@ class Tester:
         if isinstance(error, NotImplementedError):
             unfinished = f"{test.exercise} still raises NotImplementedError."
             return NOT_ATTEMPTED, unfinished if remote else str(error)
-        # In a hidden test a built-in name: a class may be named after what it was given.
-        kind = remote.types[0] if remote and not test.hidden else type(error).__name__
+        if remote and test.hidden:  # which one may be chosen by what the test gave it
+            return FAILED, "Your code raised an error."
+        kind = remote.types[0] if remote else type(error).__name__
         text = "" if test.hidden else f" ({str(error)[:500]})"
         if remote and test.hidden and not remote.by_hand and remote.types[0] == kind:
             text = let_through(kind, remote.text, remote.line.strip(), self._own)
             self._own = self._own if not text else ""  # once in a test
         elif remote and not test.hidden:
             text += f" in your line `{remote.line.strip()}`" if remote.line else ""
-            means = "" if remote.by_hand else meaning(remote.types, remote.text)
-            text += f". {means.removesuffix('.')}" if means else ""
+            means = REFUSED if remote.by_hand else meaning(remote.types, remote.text)
+            text += f". {means}" if means else ""
         if remote:
-            return FAILED, f"Your code raised {kind}{text.removesuffix('.')}."
+            said = f"Your code raised {kind}{text}"
+            return FAILED, said if said.endswith((".", "?")) else f"{said}."
         return FAILED, (
             f"The result of {test.exercise} could not be used: {kind}{text}. Does it return what "
             "the card says?"
@@ -237,11 +247,8 @@ class Tester:
             else:
                 namespace[name] = self._remote(name, box)
         namespace["probe"] = self._probe_decorator(box)
-        checks.set_seed(seed)
-        advice.look_up(False)
         checks.begin_cell()
-        short_answers.set_answers(self.bundle.answers)
-        with _trusted_modules(self._earlier), contextlib.redirect_stdout(io.StringIO()):
+        with imports_answered(self._earlier), contextlib.redirect_stdout(io.StringIO()):
             exec(code, namespace)
 
     def _prepare(self, test: TestCell) -> tuple[CodeType, frozenset[str]]:
@@ -314,23 +321,3 @@ def _source_of(code: CodeType) -> str:
 def _without_decorators(source: str) -> str:
     node = ast.parse(source).body[0]
     return "".join(source.splitlines(keepends=True)[node.lineno - 1 :])
-
-
-_modules_lock = threading.RLock()
-
-
-@contextlib.contextmanager
-def _trusted_modules(earlier: ModuleType) -> Iterator[None]:
-    """What a lesson imports from beside its notebook comes from the course here."""
-    names = {**MODULES, EARLIER: earlier}
-    with _modules_lock:
-        kept = {name: sys.modules.get(name) for name in names}
-        sys.modules.update(names)
-        try:
-            yield
-        finally:
-            for name, module in kept.items():
-                if module is None:
-                    sys.modules.pop(name, None)
-                else:
-                    sys.modules[name] = module

@@ -1,13 +1,14 @@
 """What a student is told first when a check fails: the one thing that helps most, if it is certain.
 
-Lies beside every notebook as ``lesson_advice.py``.
+Lies beside every notebook as ``lesson/advice.py``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from autograder.lesson.cells import (
+from . import setting
+from .cells import (
     namespace,
     not_run,
     not_yet_right,
@@ -15,22 +16,14 @@ from autograder.lesson.cells import (
     source_of,
     source_of_cell,
 )
-from autograder.lesson.evidence import Evidence
-from autograder.lesson.known_mistakes import known_mistake
-from autograder.lesson.repair import in_this_notebook
+from .evidence import Evidence
+from .known_mistakes import known_mistake
+from .repair import in_this_notebook
 
-__all__ = ["advice", "look_up"]
+__all__ = ["advice"]
 
 #: A check that takes longer is not tried again with repairs.
 MOST_SECONDS = 0.4
-
-_look_up = True
-
-
-def look_up(yes: bool) -> None:
-    """Whether a failed check gives advice (the grader does that itself)."""
-    global _look_up
-    _look_up = yes
 
 
 def advice(exercise: str, evidence: Sequence[Evidence], begin_cell: Callable[[], None]) -> str:
@@ -44,7 +37,7 @@ def advice(exercise: str, evidence: Sequence[Evidence], begin_cell: Callable[[],
         evidence: what the check saw.
         begin_cell: forgets the named checks of a cell.
     """
-    if not _look_up or not exercise:
+    if not setting.now.advice or not exercise:
         return ""
     return (
         not_run(exercise)
@@ -58,8 +51,5 @@ def _repair(exercise: str, begin_cell: Callable[[], None]) -> str:
     answer, check = source_of(exercise), source_of_cell()
     if not answer or not check or seconds_of_cell() > MOST_SECONDS:
         return ""
-    look_up(False)  # the checks that are tried give no advice of their own
-    try:
+    with setting.without_advice():  # the checks that are tried give none of their own
         return in_this_notebook(answer, check, namespace(), begin_cell)
-    finally:
-        look_up(True)

@@ -1,6 +1,6 @@
 """What ran in this notebook so far, as far as a check has to know it.
 
-Lies beside every notebook as ``lesson_cells.py``. A check that passes says nothing of a cell
+Lies beside every notebook as ``lesson/cells.py``. A check that passes says nothing of a cell
 that did not run, and a check that fails may fail because of another exercise; both are known
 only to whoever watched the cells.
 """

@@ -2,7 +2,7 @@
 
 This one file serves three readers of the same test cells:
 
-* the student's notebook, where it lies beside the notebook as ``lesson_checks.py``
+* the student's notebook, where it lies beside the notebook as ``lesson/checks.py``
   and a failed check prints one readable message instead of a traceback;
 * the grader's tester, which imports it as ``autograder.lesson.checks``;
 * nbval, which re-runs the solved notebooks.
@@ -20,8 +20,9 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
-from autograder.lesson.cells import not_run, watch
-from autograder.lesson.failures import (
+from . import setting
+from .cells import not_run, watch
+from .failures import (
     CheckFailed,
     ChecksFailed,
     Evidence,
@@ -30,8 +31,8 @@ from autograder.lesson.failures import (
     parts,
     settle,
 )
-from autograder.lesson.raised import show_exceptions_in_boxes
-from autograder.lesson.short_answers import check_answer
+from .raised import show_exceptions_in_boxes
+from .short_answers import check_answer
 
 __all__ = [
     "CheckFailed",
@@ -48,10 +49,6 @@ __all__ = [
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-#: Seed of ``check_rng``. Fixed in the notebook, so that a failure can be looked into;
-#: chosen anew by the grader.
-_seed = 2017
 
 
 @contextmanager
@@ -90,13 +87,7 @@ def probe(function: Function) -> Function:
 
 def check_rng() -> np.random.Generator:
     """A fresh generator for the inputs of a check; the grader chooses another seed."""
-    return np.random.default_rng(_seed)
-
-
-def set_seed(seed: int) -> None:
-    """Choose the seed of :func:`check_rng` (called by the grader)."""
-    global _seed
-    _seed = seed
+    return np.random.default_rng(setting.now.seed)
 
 
 def checks_passed(exercise: str) -> None:

@@ -1,6 +1,6 @@
 """What failed checks saw: the evidence by which a mistake is recognised.
 
-Lies beside every notebook as ``lesson_evidence.py``.
+Lies beside every notebook as ``lesson/evidence.py``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from autograder.lesson.fingerprints import agree, fingerprint
+from .fingerprints import agree, fingerprint
 
 __all__ = ["Evidence", "Seen", "evidence_of", "same"]
 

@@ -1,6 +1,6 @@
 """What an exception says, in words for somebody who learns: rules that hold for any exercise.
 
-Lies beside every notebook as ``lesson_exceptions.py``. Each rule says only what follows from the
+Lies beside every notebook as ``lesson/exceptions.py``. Each rule says only what follows from the
 exception itself; where it arose is said with the student's own line.
 """
 
@@ -13,7 +13,9 @@ import traceback
 from types import FrameType
 from typing import Any
 
-__all__ = ["lines_of", "meaning"]
+from .fingerprints import raised_by_hand
+
+__all__ = ["REFUSED", "in_a_cell", "lines_of", "meaning"]
 
 _MATMUL = (
     "A matrix product multiplies the last axis of the left factor with the second last axis of "
@@ -43,7 +45,8 @@ _LEAF = (
     "computed. Writing into a parameter is done without recording."
 )
 
-_REFUSED = "Your own code refuses something here that is allowed: look at its condition."
+#: What is to be said of an exception that the student's own code raises with a statement.
+REFUSED = "Your own `raise` or `assert` refuses something here: is its condition right?"
 
 #: Kind of exception, pattern of its text, and what it means; \1 and so on from the text.
 _RULES: list[tuple[str, str, str]] = [
@@ -118,7 +121,8 @@ _RULES: list[tuple[str, str, str]] = [
     (
         "ValueError",
         r"not enough values to unpack|too many values to unpack",
-        "As many names as there are results are needed here. How many does the function return?",
+        "There are not as many names on the left as there are things on the right: the axes of "
+        "a shape, or the results of a function. How many axes may the array have?",
     ),
     ("TypeError AttributeError", r"'NoneType'", _NOTHING),
     (
@@ -246,8 +250,8 @@ def lines_of(error: BaseException) -> list[str]:
     """
     kinds = tuple(kind.__name__ for kind in type(error).__mro__)
     text = str(error)
-    by_hand = _by_hand(error)
-    found = [_REFUSED if by_hand else meaning(kinds, text)]
+    by_hand = raised_by_hand(error)
+    found = [REFUSED if by_hand else meaning(kinds, text)]
     found.append(
         f"It raised {type(error).__name__}: {text[:500]}"
         if text
@@ -255,11 +259,6 @@ def lines_of(error: BaseException) -> list[str]:
     )
     found.append(_where(error, kinds))
     return [line for line in found if line]
-
-
-def _by_hand(error: BaseException) -> bool:
-    frames = traceback.extract_tb(error.__traceback__)
-    return bool(frames) and (frames[-1].line or "").startswith(("raise ", "assert "))
 
 
 def in_a_cell(filename: str) -> bool:
@@ -272,7 +271,8 @@ def _where(error: BaseException, kinds: tuple[str, ...]) -> str:
     frames = [
         (frame, line)
         for frame, line in traceback.walk_tb(error.__traceback__)
-        if in_a_cell(frame.f_code.co_filename) and not frame.f_code.co_filename.startswith("<froz")
+        if in_a_cell(frame.f_code.co_filename)
+        and linecache.getline(frame.f_code.co_filename, line).strip()
     ]
     inside = [(frame, line) for frame, line in frames if frame.f_code.co_name != "<module>"]
     if inside:

@@ -1,6 +1,6 @@
 """A failed check: what it tells the student, and the evidence it keeps.
 
-Lies beside every notebook as ``lesson_failures.py``. In a notebook a failed check shows a box
+Lies beside every notebook as ``lesson/failures.py``. In a notebook a failed check shows a box
 with a plain-text fallback, and no traceback; what is known of the mistake stands first.
 """
 
@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from autograder.lesson.advice import advice
-from autograder.lesson.cells import exercise_of_cell, in_notebook
-from autograder.lesson.evidence import Evidence, evidence_of
-from autograder.lesson.exceptions import lines_of
+from .advice import advice
+from .cells import exercise_of_cell, in_notebook
+from .evidence import Evidence, evidence_of
+from .exceptions import lines_of
 
 __all__ = [
     "CheckFailed",

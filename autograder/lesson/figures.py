@@ -1,6 +1,6 @@
 """Figures of the lessons: attention maps that can be seen, printed and read aloud.
 
-Lies beside every notebook as ``lesson_figures.py``. Each figure is shown with a caption
+Lies beside every notebook as ``lesson/figures.py``. Each figure is shown with a caption
 that states the finding and with alternative text; a heat map also brings its numbers as
 a folded text table.
 """

@@ -1,6 +1,6 @@
 """Fingerprints of results: enough to recognise a value, too little to read a solution from.
 
-Lies beside every notebook as ``lesson_fingerprints.py``. A fingerprint is plain JSON: the
+Lies beside every notebook as ``lesson/fingerprints.py``. A fingerprint is plain JSON: the
 kind, shape and precision of a value, and a few weighted sums of its numbers (the numbers
 themselves where they are few).
 """

@@ -1,6 +1,6 @@
 """Which known mistakes explain what checks saw of an answer.
 
-Lies beside every notebook as ``lesson_known_mistakes.py``. The grader asks the same questions
+Lies beside every notebook as ``lesson/known_mistakes.py``. The grader asks the same questions
 of more tests. Evidence that says little (an exception, a truth value, a shape, a small whole
 number) is what many different mistakes leave behind: it accuses nobody unless several checks
 agree.
@@ -14,14 +14,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from autograder.lesson.evidence import Evidence, Seen, same
-from autograder.lesson.fingerprints import fingerprint
+from .evidence import Evidence, Seen, same
+from .fingerprints import fingerprint
 
 __all__ = ["Explanation", "explanations", "known_mistake"]
 
 #: Where a failed check finds the fingerprints of known mistakes in a released lesson.
 #: The tester looks them up itself.
-MISTAKES_FILE = "lesson_mistakes.json"
+MISTAKES_FILE = "lesson/mistakes.json"
+
+#: So many tests that agree, by passing too, say enough although only one fails.
+MANY_TESTS = 4
 
 #: How the sentence of a misconception begins that is made of two others.
 TWO_AT_ONCE = "Two mistakes at once."
@@ -60,8 +63,8 @@ def explanations(
 
     A mistake explains a failed check when that saw the very same of it. What fails with the
     mistake has to fail here: a mistake that a passing check excludes is not named. What says
-    little counts only where all tests agree, at least two of them by failing; and anything else
-    only where it explains most of what failed.
+    little counts only where all tests agree, and at least two of them fail or there are
+    :data:`MANY_TESTS`; and anything else only where it explains most of what failed.
 
     Args:
         seen: of the answer.
@@ -87,7 +90,8 @@ def explanations(
         if any(is_telling(one) for _, one in explained):
             enough = whole or 2 * len(explained) > failed
         else:
-            enough = whole and (len(explained) > 1 or all(_is_silence(x) for _, x in explained))
+            several = len(explained) > 1 or len(seen) >= MANY_TESTS
+            enough = whole and (several or all(_is_silence(one) for _, one in explained))
         if enough:
             tests = frozenset(name for name, _ in explained)
             found.append((mistake, Explanation(whole, tests, len(agreeing), len(explained))))
@@ -113,9 +117,9 @@ def is_telling(evidence: Evidence) -> bool:
     numbers = _numbers(evidence.got)
     if any(_is_long(one) for one in numbers) and evidence.tolerance < 1e-3:
         return True
-    return len({one for one in numbers if one not in (0.0, 1.0) and one % 1}) >= 3 or (
-        _is_pattern(evidence.got)
-    )
+    floating = "float" in str(evidence.got.get("dtype", ""))
+    some = {one for one in numbers if one not in (0.0, 1.0) and (floating or one % 1)}
+    return len(some) >= 3 or _is_pattern(evidence.got)
 
 
 def _is_silence(evidence: Evidence) -> bool:

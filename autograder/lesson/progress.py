@@ -1,6 +1,6 @@
 """A line that shows how far a training loop is.
 
-Lies beside every notebook as ``lesson_progress.py``. It needs nothing but the standard
+Lies beside every notebook as ``lesson/progress.py``. It needs nothing but the standard
 library and IPython, so that a released lesson folder works wherever its notebook does.
 """
 

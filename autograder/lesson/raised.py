@@ -1,6 +1,6 @@
 """What a student sees when their code raises inside a check: a box, not a wall of traceback.
 
-Lies beside every notebook as ``lesson_raised.py``. IPython is asked to show an exception that
+Lies beside every notebook as ``lesson/raised.py``. IPython is asked to show an exception that
 ends a cell of checks this way; everything else looks as always, and ``%tb`` still shows the
 whole traceback.
 """
@@ -11,11 +11,11 @@ import textwrap
 from types import TracebackType
 from typing import Any
 
-from autograder.lesson.advice import advice
-from autograder.lesson.cells import exercise_of_cell, in_notebook, not_run
-from autograder.lesson.evidence import evidence_of
-from autograder.lesson.exceptions import lines_of
-from autograder.lesson.failures import CheckFailed, as_html, begin_cell, parts, show_box
+from .advice import advice
+from .cells import exercise_of_cell, in_notebook, not_run
+from .evidence import evidence_of
+from .exceptions import lines_of
+from .failures import CheckFailed, as_html, begin_cell, parts, show_box
 
 __all__ = ["show_exceptions_in_boxes"]
 

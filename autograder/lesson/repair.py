@@ -1,6 +1,6 @@
 """The nearest repair: one small change of the student's own code that makes every check pass.
 
-Lies beside every notebook as ``lesson_repair.py``. Tried when no known mistake explains a failing
+Lies beside every notebook as ``lesson/repair.py``. Tried when no known mistake explains a failing
 check. What is said is the line and the kind of thing, and never the change itself; and it is
 true as it stands, since the change was tried.
 
@@ -15,6 +15,7 @@ from __future__ import annotations
 import ast
 import builtins
 import contextlib
+import copy
 import os
 import re
 import select
@@ -124,9 +125,12 @@ def _candidates(
         for index, node in (enumerate(value) if isinstance(value, list) else [(None, value)])
         if isinstance(node, ast.AST)
     ]
-    for operators in (_LIKELY, _POSSIBLE, _RARE):
+    for operators in (_HINTED, _LIKELY, _POSSIBLE, (_numbers,), (_steps,)):
         for parent, field, index, node in places:
             if isinstance(node, ast.arguments) or isinstance(parent, ast.arguments):
+                continue
+            # A change of what kind of thing is asked for only hides one half of an answer.
+            if "isinstance" in (_called(node), _called(parent)):
                 continue
             for operator in operators:
                 for kind, instead in operator(node, parent, names):
@@ -160,18 +164,25 @@ def _names(tree: ast.Module) -> dict[str, list[str]]:
     """What a name could have been: the function's own variables, and attributes of ``self``."""
     variables: dict[str, None] = {}
     attributes: dict[str, None] = {}
+    used: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.arg) and node.arg != "self":
             variables[node.arg] = None
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            variables[node.id] = None
+        elif isinstance(node, ast.Name):
+            if isinstance(node.ctx, ast.Load):
+                used.add(node.id)
+            else:
+                variables[node.id] = None
         elif (
             isinstance(node, ast.Attribute)
             and isinstance(node.value, ast.Name)
             and node.value.id == "self"
         ):
             attributes[node.attr] = None
-    return {"variables": list(variables), "attributes": list(attributes)}
+            if isinstance(node.ctx, ast.Load):
+                used.add(node.attr)
+    unused = [name for name in (*variables, *attributes) if name not in used]
+    return {"variables": list(variables), "attributes": list(attributes), "unused": unused}
 
 
 def _integer(node: ast.AST) -> int | None:
@@ -318,6 +329,43 @@ def _twice(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> _Chan
         yield NUMBER, node.right if _integer(node.left) == 2 else node.left
 
 
+def _pairs_of_axes(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> _Changes:
+    """Two axes that are exchanged, both counted from the end."""
+    if not isinstance(node, ast.Call) or _called(node) not in ("swapaxes", "transpose"):
+        return
+    if len(node.args) >= 2 and all(_integer(one) is not None for one in node.args[-2:]):
+        for pair in ((-1, -2), (-2, -3), (-1, -3)):
+            axes = [_number(one) for one in pair]
+            yield AXIS, ast.Call(node.func, [*node.args[:-2], *axes], node.keywords)
+
+
+def _unused_names(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> _Changes:
+    """What was made and is used nowhere, where something like it stands."""
+    for kind, changed in _other_names(node, parent, names):
+        name = getattr(changed, "id", "") or getattr(changed, "attr", "")
+        if name in names["unused"]:
+            yield kind, changed
+
+
+def _twice_in_an_index(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> _Changes:
+    """i for 2 i in all of an index, such as ``M[i:i + 2, i:i + 2]``."""
+    if not isinstance(node, ast.Subscript):
+        return
+    indices = [one.id for one in ast.walk(node.slice) if isinstance(one, ast.Name)]
+    for name in dict.fromkeys(one for one in indices if indices.count(one) > 1):
+        changed = _Twice(name).visit(copy.deepcopy(node.slice))
+        yield NUMBER, ast.Subscript(node.value, changed, node.ctx)
+
+
+class _Twice(ast.NodeTransformer):
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Twice the name."""
+        return ast.BinOp(_number(2), ast.Mult(), node) if node.id == self.name else node
+
+
 def _other_names(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> _Changes:
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
         if node.id in names["variables"]:
@@ -373,7 +421,7 @@ def _steps(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> _Chan
 
 
 def _statements(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> _Changes:
-    plain = isinstance(node, (ast.Assign, ast.AugAssign, ast.If)) or (
+    plain = isinstance(node, (ast.Assign, ast.AugAssign)) or (
         isinstance(node, ast.Expr) and not isinstance(node.value, ast.Constant)
     )
     if plain and isinstance(node, ast.stmt):
@@ -397,9 +445,9 @@ def _bounds(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> _Cha
 
 
 _Operator = Callable[[ast.AST, ast.AST, "dict[str, list[str]]"], _Changes]
+_HINTED: tuple[_Operator, ...] = (_unused_names, _pairs_of_axes, _twice_in_an_index)
 _LIKELY: tuple[_Operator, ...] = (_axes, _transposes, _kept_axes, _orders, _twice, _roots, _signs)
 _POSSIBLE: tuple[_Operator, ...] = (_operators, _comparisons, _other_names, _bounds, _statements)
-_RARE: tuple[_Operator, ...] = (_numbers, _steps)
 
 
 # --- in a notebook ----------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Short answers: each choice gets its own reason, and the file gives none of them away.
 
-Lies beside every notebook as ``lesson_short_answers.py``. A released lesson holds, for each
+Lies beside every notebook as ``lesson/short_answers.py``. A released lesson holds, for each
 choice, a fingerprint and a sealed reply that only giving that answer opens. Whoever tries all
 choices opens all; a class may therefore be handed
 the choices alone, without fingerprints and replies.
@@ -15,21 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from autograder.lesson.failures import CheckFailed
+from . import setting
+from .failures import CheckFailed
 
 __all__ = ["check_answer"]
 
 #: Where ``check_answer`` finds the fingerprints of the short answers in a released lesson.
 #: The tester gives it its own copy.
-ANSWERS_FILE = "lesson_answers.json"
-
-_answers: dict[str, Any] | None = None
-
-
-def set_answers(text: str | None) -> None:
-    """Give the fingerprints of the short answers as JSON (called by the grader)."""
-    global _answers
-    _answers = None if text is None else json.loads(text)
+ANSWERS_FILE = "lesson/answers.json"
 
 
 def _canonical_answer(value: Any) -> str:
@@ -77,7 +70,7 @@ def check_answer(exercise: str, value: Any) -> None:
     """
     if value is None:
         raise NotImplementedError(f"{exercise} is still None: put your choice there.")
-    answers = _answers
+    answers = setting.now.answers
     if answers is None:
         path = Path(ANSWERS_FILE)
         if not path.exists():

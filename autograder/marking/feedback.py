@@ -20,6 +20,7 @@ from autograder.classroom.grades_file import Verdict
 from autograder.classroom.late import Standing, how_late
 from autograder.classroom.standing import give_standing
 from autograder.course.bundle import Bundle
+from autograder.grade.result import TestResult
 from autograder.marking.formulas import with_formulas
 from autograder.tables import as_points
 
@@ -61,12 +62,12 @@ def feedback_page(verdict: Verdict, bundle: Bundle, manual: dict[str, ManualGrad
     for name in bundle.exercises:
         tests = [test for test in graded.tests if test.exercise == name]
         if tests:
-            shown = [{**vars(test), "words": words[test.grade_id]} for test in tests]
+            shown = [_shown(test, words[test.grade_id]) for test in tests]
             exercises.append(
                 {
                     "name": name,
                     "diagnoses": list(
-                        dict.fromkeys(test.sentence for test in tests if test.sentence)
+                        dict.fromkeys(test.sentence for test in tests if test.diagnosis)
                     ),
                     "points": sum(test.points for test in tests),
                     "max_points": sum(test.max_points for test in tests),
@@ -129,6 +130,11 @@ def late_line(standing: Standing) -> str:
     if not standing.penalty:
         return f"{when}, which costs nothing."
     return f"{when}, which costs {as_points(standing.penalty)} points."
+
+
+def _shown(test: TestResult, words: str) -> dict[str, Any]:
+    """What the page says of one test; a known mistake stands above all tests of its exercise."""
+    return {**vars(test), "words": words, "message": test.message if test.diagnosis else test.says}
 
 
 def feedback_path(root: Path, verdict: Verdict) -> Path:

@@ -261,6 +261,9 @@ def _not_for_nbgrader(folder: Path, bundle: Bundle, coursedir: Any) -> str:
     for name in bundle.companions:
         if (folder / name).is_dir():
             return f"{name!r} in it is a folder and should be a file"
+        above = Path(name).parent.as_posix()
+        if above != "." and (folder / above).is_file():
+            return f"{above!r} in it is a file and should be a folder"
     try:
         coursedir.get_existing_timestamp(str(folder))
     except Exception:  # nbgrader lets several kinds through

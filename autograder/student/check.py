@@ -14,9 +14,9 @@ from typing import Any
 from nbformat import NotebookNode
 from nbgrader.utils import compute_checksum
 
+from autograder.course.course_progress import has_code, is_begun, lesson_notebooks
 from autograder.course.release import ManifestError, is_beside, read_manifest
 from autograder.errors import WrongUse
-from autograder.lesson.course_progress import has_code, is_begun, lesson_notebooks
 from autograder.notebooks import (
     SETUP,
     DamagedNotebook,

@@ -18,16 +18,17 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from lesson_checks import (
+from lesson.checks import (
     assert_close,
     assert_equal,
     assert_raises,
+    check,
     check_answer,
     check_rng,
     checks_passed,
     probe,
 )
-from lesson_figures import heatmap, show
+from lesson.figures import heatmap, show
 
 torch.set_num_threads(1)
 
@@ -103,7 +104,7 @@ print("short:", X_short.shape, "  long:", X_long.shape)
 # * Large numbers are valid too: where the sum inside is 1000, the state is 1, not NaN.
 
 
-# %% nbgrader={"grade": false, "grade_id": "rnn_hidden_states", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="rnn_hidden_states"
 def rnn_hidden_states(X, W_x, W_h, h0=None):
     """All states of the network h_t = tanh(x_t W_x + h_{t-1} W_h).
 
@@ -121,35 +122,51 @@ def rnn_hidden_states(X, W_x, W_h, h0=None):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_rnn_hidden_states", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
-# The example by hand, but its last word is -2: words 1, 0, -2; W_x = 1; W_h = 0.5.
-words = np.array([[1.0], [0.0], [-2.0]])
-assert_close(
-    rnn_hidden_states(words, np.array([[1.0]]), np.array([[0.5]])),
-    np.array([[0.76159416], [0.36339948], [-0.94866868]]),
-    "The example by hand, with a last word of -2, comes out differently. Does each state use the "
-    "one before it, is tanh taken of the whole sum, and is there one row for each word?",
-    atol=1e-7,
-)
+# %% check="rnn_hidden_states" points=2
+with check("one word alone", points=0.5):
+    assert_close(
+        rnn_hidden_states(np.array([[1.0, -2.0]]), np.array([[0.5], [0.25]]), np.array([[7.0]])),
+        np.array([[0.0]]),
+        "One word (1, -2) with W_x = (0.5, 0.25): the sum inside is 0, and so is its state.",
+        atol=1e-7,
+    )
+    assert_close(
+        rnn_hidden_states(np.array([[0.5, 1.0]]), np.array([[2.0], [0.5]]), np.array([[7.0]])),
+        np.array([[0.90514825]]),
+        "One word (0.5, 1) with W_x = (2, 0.5): its state is tanh(1.5) = 0.905.",
+        atol=1e-7,
+    )
+with check("the example by hand", points=0.5):
+    # The example by hand, but its last word is -2: words 1, 0, -2; W_x = 1; W_h = 0.5.
+    words = np.array([[1.0], [0.0], [-2.0]])
+    assert_close(
+        rnn_hidden_states(words, np.array([[1.0]]), np.array([[0.5]])),
+        np.array([[0.76159416], [0.36339948], [-0.94866868]]),
+        "The example by hand, with a last word of -2, comes out differently. Does each state use the "
+        "one before it, is tanh taken of the whole sum, and is there one row for each word?",
+        atol=1e-7,
+    )
 
 # Two numbers per word and a state of two: square matrices, so a transposed one raises no error.
 words = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])  # (3, 2)
 into, onward = np.array([[1.0, -1.0], [0.0, 0.5]]), np.array([[0.5, 0.0], [1.0, 0.5]])
-assert_close(
-    rnn_hidden_states(words.copy(), into, onward),
-    np.array([[0.76159416, -0.76159416], [-0.36339948, 0.11864151], [0.73381399, -0.41420731]]),
-    "With square matrices the states are wrong. Do the vectors stand on the left of both matrices, "
-    "with no matrix transposed?",
-    atol=1e-7,
-)
-# The same words from the start state (2, 0). The first new state is tanh(2) and tanh(-1).
-assert_close(
-    rnn_hidden_states(words, into, onward, np.array([2.0, 0.0])),
-    np.array([[0.96402758, -0.76159416], [-0.27251666, 0.11864151], [0.75409572, -0.41420731]]),
-    "With a start state h0 the states are wrong. h0 takes the place of the zeros before the first "
-    "word; it is not a row of the result.",
-    atol=1e-7,
-)
+with check("square matrices", points=0.25):
+    assert_close(
+        rnn_hidden_states(words.copy(), into, onward),
+        np.array([[0.76159416, -0.76159416], [-0.36339948, 0.11864151], [0.73381399, -0.41420731]]),
+        "With square matrices the states are wrong. Do the vectors stand on the left of both matrices, "
+        "with no matrix transposed?",
+        atol=1e-7,
+    )
+with check("a start state", points=0.25):
+    # The same words from the start state (2, 0). The first new state is tanh(2) and tanh(-1).
+    assert_close(
+        rnn_hidden_states(words, into, onward, np.array([2.0, 0.0])),
+        np.array([[0.96402758, -0.76159416], [-0.27251666, 0.11864151], [0.75409572, -0.41420731]]),
+        "With a start state h0 the states are wrong. h0 takes the place of the zeros before the first "
+        "word; it is not a row of the result.",
+        atol=1e-7,
+    )
 
 # Other shapes, against torch's own network (it stores its matrices transposed).
 rng = check_rng()
@@ -158,103 +175,105 @@ W_h = rng.normal(size=(4, 4)) / 2
 network = nn.RNN(3, 4, bias=False, dtype=torch.float64)
 network.load_state_dict({"weight_ih_l0": torch.tensor(W_x.T), "weight_hh_l0": torch.tensor(W_h.T)})
 expected = network(torch.tensor(X))[0].detach().numpy()
-assert_close(
-    rnn_hidden_states(X, W_x, W_h),
-    expected,
-    "The states differ from torch's. Do the vectors stand on the left of the matrices (no "
-    "transposing), and is the first state made from zeros?",
-)
-assert_close(
-    rnn_hidden_states(np.array([[1000.0], [-2000.0]]), np.array([[1.0]]), np.array([[0.5]])),
-    np.array([[1.0], [-1.0]]),
-    "Words of 1000 and -2000 give the states 1 and -1. Does a power of e overflow on the way?",
-)
+with check("as torch's network", points=0.25):
+    assert_close(
+        rnn_hidden_states(X, W_x, W_h),
+        expected,
+        "The states differ from torch's. Do the vectors stand on the left of the matrices (no "
+        "transposing), and is the first state made from zeros?",
+    )
+with check("large numbers", points=0.25):
+    assert_close(
+        rnn_hidden_states(np.array([[1000.0], [-2000.0]]), np.array([[1.0]]), np.array([[0.5]])),
+        np.array([[1.0], [-1.0]]),
+        "Words of 1000 and -2000 give the states 1 and -1. Does a power of e overflow on the way?",
+    )
 checks_passed("rnn_hidden_states")
 
-# %% nbgrader={"grade": true, "grade_id": "test_rnn_hidden_states_start", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="rnn_hidden_states_start" points=1
 # Hidden checks of rnn_hidden_states: it starts from h0.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
-n, d_in, d_h = 5, 3, 4
+n, d_in, d_h = 5, 4, 4  # square matrices: no rule stops with an error
 X = rng.normal(size=(n, d_in))
 W_x = rng.normal(size=(d_in, d_h)) * 0.5
 W_h = rng.normal(size=(d_h, d_h)) * 0.5
-h0 = rng.normal(size=d_h)
-rnn = nn.RNN(d_in, d_h, bias=False).double()
-with torch.no_grad():
-    rnn.weight_ih_l0.copy_(torch.tensor(W_x.T))
-    rnn.weight_hh_l0.copy_(torch.tensor(W_h.T))
-    expected = rnn(torch.tensor(X), torch.tensor(h0)[None])[0].numpy()
+# Whoever reads a text in two halves gets the same states, whatever the rule is.
+states = rnn_hidden_states(X, W_x, W_h)
+other = rnn_hidden_states(-X, W_x, W_h)
+message = "One state for each word, (n, d_h), and other words give other states."
+assert_equal(np.shape(other), (n, d_h), message, name="the shape")
+assert_equal(bool(np.abs(other - states).max() > 1e-3), True, message, name="other states")
+message = "The states are not the words themselves."
+assert_equal(bool(np.abs(states - X).max() > 1e-3), True, message, name="other than X")
+for cut in (1, 2, 4):
+    assert_close(
+        rnn_hidden_states(X[cut:], W_x, W_h, h0=states[cut - 1]),
+        np.asarray(states)[cut:],
+        f"Reading on after {cut} words, from the state there as h0, gives other states than reading "
+        "all at once. h0 takes the place of the zeros before the first word, and is no row of the "
+        "result.",
+    )
 assert_close(
-    rnn_hidden_states(X, W_x, W_h, h0),
-    expected,
-    "With a start state h0 the states are wrong. h0 takes the place of the zeros before the "
-    "first word, and is not a row of the result.",
+    rnn_hidden_states(X, W_x, W_h, np.zeros(d_h)),
+    states,
+    "With zeros as h0 the states are those without h0.",
 )
-assert_close(
-    rnn_hidden_states(X[:1], W_x, W_h, h0=h0),
-    expected[:1],
-    "A sentence of one word gives one state, of shape (1, d_h), and h0 may be given by name.",
-)
-expected = np.sign(X @ W_x)
-assert_close(
-    rnn_hidden_states(1e9 * X, W_x, W_h),
-    expected,
+assert_equal(
+    bool(np.isfinite(rnn_hidden_states(1e9 * X, W_x, W_h)).all()),
+    True,
     "Words of very large numbers: every state is 1 or -1, none is NaN. Does exp overflow?",
 )
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_rnn_hidden_states_integers", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="rnn_hidden_states_integers" points=1
 # Hidden checks of rnn_hidden_states: whole numbers.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
-n, d_in, d_h = 5, 3, 4
+n, d_in, d_h = 5, 4, 4  # square matrices: no rule stops with an error
 X = rng.integers(-2, 3, size=(n, d_in))
-X[0] = [1, 0, 0]
+X[0] = [1, 0, 0, 1]
 h0 = np.array([1, 0, -1, 1])
 W_x = rng.normal(size=(d_in, d_h)) * 0.3
 W_h = rng.normal(size=(d_h, d_h)) * 0.5
-rnn = nn.RNN(d_in, d_h, bias=False).double()
-with torch.no_grad():
-    rnn.weight_ih_l0.copy_(torch.tensor(W_x.T))
-    rnn.weight_hh_l0.copy_(torch.tensor(W_h.T))
-    expected = rnn(torch.tensor(X, dtype=torch.float64))[0].numpy()
-    expected_h0 = rnn(
-        torch.tensor(X, dtype=torch.float64), torch.tensor(h0, dtype=torch.float64)[None]
-    )[0].numpy()
+floating = rnn_hidden_states(X + 0.0, W_x, W_h)
+other = rnn_hidden_states(-X, W_x, W_h)
+message = "One state for each word, (n, d_h), and other words give other states."
+assert_equal(np.shape(other), (n, d_h), message, name="the shape")
+assert_equal(bool(np.abs(other - floating).max() > 1e-3), True, message, name="other states")
 assert_close(
     rnn_hidden_states(X, W_x, W_h),
-    expected,
-    "With whole numbers in X the states are wrong. Which dtype does the array have that collects "
-    "the states? A state of 0.76 in an integer array becomes 0.",
+    np.asarray(floating),
+    "With whole numbers in X the states are others than with the same numbers in float64. Which "
+    "dtype does the array have that collects the states? A state of 0.76 becomes 0 there.",
 )
 assert_close(
     rnn_hidden_states(X, W_x, W_h, h0),
-    expected_h0,
+    np.asarray(rnn_hidden_states(X + 0.0, W_x, W_h, h0 + 0.0)),
     "With whole numbers in h0 the states are wrong: the states that follow are no whole numbers.",
 )
 X, W_x, W_h = np.array([[1], [0]]), np.array([[1, -1]]), np.array([[0, 1], [1, 0]])
 assert_close(
     rnn_hidden_states(X, W_x, W_h),
-    np.array([[0.76159416, -0.76159416], [-0.64201499, 0.64201499]]),
+    np.asarray(rnn_hidden_states(X + 0.0, W_x + 0.0, W_h + 0.0)),
     "Whole numbers everywhere still give floating states.",
-    atol=1e-7,
 )
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_rnn_hidden_states_precision", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="rnn_hidden_states_precision" points=1
 # Hidden checks of rnn_hidden_states: the precision of the result.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
-n, d_in, d_h = 5, 3, 4
+n, d_in, d_h = 5, 4, 4  # square matrices: no rule stops with an error
 X = rng.normal(size=(n, d_in)).astype(np.float32)
 W_x = rng.normal(size=(d_in, d_h)) * 0.5
 W_h = rng.normal(size=(d_h, d_h)) * 0.5
-rnn = nn.RNN(d_in, d_h, bias=False).double()
-with torch.no_grad():
-    rnn.weight_ih_l0.copy_(torch.tensor(W_x.T))
-    rnn.weight_hh_l0.copy_(torch.tensor(W_h.T))
-    expected = rnn(torch.tensor(X).double())[0].numpy()
+X64 = X.astype(np.float64)
+expected = np.asarray(rnn_hidden_states(X64, W_x, W_h), dtype=np.float64)
+other = rnn_hidden_states(-X, W_x, W_h)
+message = "One state for each word, (n, d_h), and other words give other states."
+assert_equal(np.shape(other), (n, d_h), message, name="the shape")
+assert_equal(bool(np.abs(other - expected).max() > 1e-3), True, message, name="other states")
 assert_close(
     rnn_hidden_states(X, W_x, W_h),
     expected,
@@ -278,7 +297,7 @@ assert_close(
 )
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_rnn_hidden_states_inputs_unchanged", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="rnn_hidden_states_inputs_unchanged" points=1
 # Hidden checks of rnn_hidden_states: X and h0 afterwards.
 ### SIDE CONDITION: counts once another check of rnn_hidden_states passes.
 ### BEGIN HIDDEN TESTS
@@ -550,7 +569,7 @@ assert copy_accuracy(short_only, 40)[0] < 0.5
 # * Use your `rnn_hidden_states` for the states.
 
 
-# %% nbgrader={"grade": false, "grade_id": "position_influence", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="position_influence"
 def position_influence(X, W_x, W_h):
     """How strongly each position still moves the last state.
 
@@ -570,52 +589,56 @@ def position_influence(X, W_x, W_h):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_position_influence", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
-# The example by hand, but W_x = 3: all words zero, so that tanh has slope 1.
-halving = position_influence(np.zeros((4, 1)), np.array([[3.0]]), np.array([[0.5]]))
-assert_close(
-    halving,
-    np.array([0.375, 0.75, 1.5, 3.0]),
-    "The example by hand, with W_x = 3, comes out differently. The last position comes last and passes through "
-    "no W_h at all; each step back multiplies by W_h once more.",
-)
+# %% check="position_influence" points=2
+with check("by hand, words of zero", points=0.5):
+    # The example by hand, but W_x = 3: all words zero, so that tanh has slope 1.
+    halving = position_influence(np.zeros((4, 1)), np.array([[3.0]]), np.array([[0.5]]))
+    assert_close(
+        halving,
+        np.array([0.375, 0.75, 1.5, 3.0]),
+        "The example by hand, with W_x = 3, comes out differently. The last position comes last and passes through "
+        "no W_h at all; each step back multiplies by W_h once more.",
+    )
 
-# One number per word, three words that are not zero (numbers from a pocket calculator).
-assert_close(
-    position_influence(np.array([[0.5], [-1.0], [0.8]]), np.array([[0.9]]), np.array([[0.7]])),
-    np.array([0.22886771, 0.39775350, 0.80256293]),
-    "With words that are not zero the influence is wrong. The slope of tanh at a state h is "
-    "1 - h**2, and it counts once for each state on the way, the state of the word included.",
-    atol=1e-7,
-)
+with check("one number per word", points=0.5):
+    # One number per word, three words that are not zero (numbers from a pocket calculator).
+    assert_close(
+        position_influence(np.array([[0.5], [-1.0], [0.8]]), np.array([[0.9]]), np.array([[0.7]])),
+        np.array([0.22886771, 0.39775350, 0.80256293]),
+        "With words that are not zero the influence is wrong. The slope of tanh at a state h is "
+        "1 - h**2, and it counts once for each state on the way, the state of the word included.",
+        atol=1e-7,
+    )
 
 # Matrices and words that are not zero (numbers from torch.autograd). All are square but X, so a
 # transposed matrix or another order of the product raises no error; it gives other numbers.
 words = np.array([[1.0, -1, 0], [0, 1, 1], [-1, 0, 1], [1, 1, -1]])  # (4, 3)
 into = np.array([[0.5, 0, -1], [1, 0.5, 0], [0, 0, 0.5]])
 onward = np.array([[0.5, 1, 0], [0, -0.5, 1], [-1, 0, 0.5]])
-assert_close(
-    position_influence(words, into, onward),
-    np.array([0.33824362, 0.84320197, 0.87180841, 1.25851853]),
-    "With matrices and words that are not zero the influence is wrong. Compare with the product "
-    "J_t: are both matrices transposed, does the later link stand on the left, and does each D_s "
-    "stand at its own place (a diagonal matrix on the right scales columns, on the left rows)?",
-    atol=1e-7,
-)
+with check("matrices and words that are not zero", points=0.5):
+    assert_close(
+        position_influence(words, into, onward),
+        np.array([0.33824362, 0.84320197, 0.87180841, 1.25851853]),
+        "With matrices and words that are not zero the influence is wrong. Compare with the product "
+        "J_t: are both matrices transposed, does the later link stand on the left, and does each D_s "
+        "stand at its own place (a diagonal matrix on the right scales columns, on the left rows)?",
+        atol=1e-7,
+    )
 
 # Two numbers per word, a state of three, all words zero.
 rng = check_rng()
 W_x, W_h = rng.normal(size=(2, 3)), rng.normal(size=(3, 3)) * 0.5
 expected = np.sqrt(np.array([((W_x @ W_h) ** 2).sum(), (W_x**2).sum()]))
-assert_close(
-    position_influence(np.zeros((2, 2)), W_x, W_h),
-    expected,
-    "With words of zero the influence is wrong. Is W_h transposed as in the formula, does W_x take "
-    "part, and is the norm the Frobenius norm (the root of the sum of all squares)?",
-)
+with check("matrices and words of zero", points=0.5):
+    assert_close(
+        position_influence(np.zeros((2, 2)), W_x, W_h),
+        expected,
+        "With words of zero the influence is wrong. Is W_h transposed as in the formula, does W_x take "
+        "part, and is the norm the Frobenius norm (the root of the sum of all squares)?",
+    )
 checks_passed("position_influence")
 
-# %% nbgrader={"grade": true, "grade_id": "test_position_influence_autograd", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="position_influence_autograd" points=2
 # Hidden checks of position_influence: the Jacobians that torch.autograd finds.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -629,32 +652,37 @@ with torch.no_grad():
     rnn.weight_hh_l0.copy_(torch.tensor(W_h.T))
 jacobian = torch.autograd.functional.jacobian(lambda x: rnn(x)[1][0], torch.tensor(X))
 expected = jacobian.square().sum(dim=(0, 2)).sqrt().numpy()  # jacobian: (d_h, n, d_in)
-assert_close(
-    position_influence(X, W_x, W_h),
-    expected,
-    "The influence differs from the Jacobians that torch.autograd finds. Check the order of the "
-    "product (the later link on the left), which state each slope belongs to, and that all "
-    "entries of the matrix enter the norm.",
-)
-jacobian = torch.autograd.functional.jacobian(lambda x: rnn(x)[1][0], torch.tensor(X[:1]))
-assert_close(
-    position_influence(X[:1], W_x, W_h),
-    jacobian.square().sum(dim=(0, 2)).sqrt().numpy(),
-    "A sentence of one word has one influence, in an array of shape (1,).",
-)
+found = position_influence(X, W_x, W_h)
+with check("the last position", points=0.5):
+    message = "The last position passes one tanh and W_x, and no W_h. Is its shape (1,) for one word?"
+    assert_close(np.asarray(found)[-1:], expected[-1:], message)
+    jacobian = torch.autograd.functional.jacobian(lambda x: rnn(x)[1][0], torch.tensor(X[:1]))
+    assert_close(
+        position_influence(X[:1], W_x, W_h),
+        jacobian.square().sum(dim=(0, 2)).sqrt().numpy(),
+        "A sentence of one word has one influence, in an array of shape (1,).",
+    )
+with check("the position before it", points=0.5):
+    message = "The position before the last passes W_h once. Which state does each slope belong to?"
+    assert_close(np.asarray(found)[-2:], expected[-2:], message)
+with check("every position", points=1):
+    assert_close(
+        found,
+        expected,
+        "The influence differs from the Jacobians that torch.autograd finds. Check the order of the "
+        "product (the later link on the left), which state each slope belongs to, and that all "
+        "entries of the matrix enter the norm.",
+    )
+checks_passed("position_influence")
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_position_influence_integers", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="position_influence_integers" points=1
 # Hidden checks of position_influence: whole numbers, and the precision of the result.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 n, d_in, d_h = 5, 3, 4
 W_x = rng.normal(size=(d_in, d_h)) * 0.4
 W_h = rng.normal(size=(d_h, d_h)) * 0.6
-rnn = nn.RNN(d_in, d_h, bias=False).double()
-with torch.no_grad():
-    rnn.weight_ih_l0.copy_(torch.tensor(W_x.T))
-    rnn.weight_hh_l0.copy_(torch.tensor(W_h.T))
 for X, message in [
     (
         rng.integers(-2, 3, size=(n, d_in)),
@@ -667,8 +695,11 @@ for X, message in [
         "decides.",
     ),
 ]:
-    jacobian = torch.autograd.functional.jacobian(lambda x: rnn(x)[1][0], torch.tensor(X).double())
-    expected = jacobian.square().sum(dim=(0, 2)).sqrt().numpy()
+    floating = position_influence(X.astype(np.float64), W_x, W_h)
+    expected = np.asarray(floating, dtype=np.float64)
+    positive = "One number above 0 for each word."
+    assert_equal(np.shape(floating), (n,), positive, name="the shape")
+    assert_equal(bool((expected > 0).all()), True, positive, name="above 0")
     assert_close(position_influence(X, W_x, W_h), expected, message)
 narrow = [X, W_x.astype(np.float32), W_h.astype(np.float32)]  # X is float32 here
 for position, name in enumerate(["X", "W_x", "W_h"]):
@@ -684,12 +715,12 @@ for position, name in enumerate(["X", "W_x", "W_h"]):
 X, W_x, W_h = np.zeros((2, 1), dtype=int), np.array([[3, 4]]), np.eye(2, dtype=int)
 assert_close(
     position_influence(X, W_x, W_h),
-    np.array([5.0, 5.0]),
+    np.asarray(position_influence(X + 0.0, W_x + 0.0, W_h + 0.0)),
     "Whole numbers everywhere give floating results.",
 )
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_position_influence_inputs_unchanged", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="position_influence_inputs_unchanged" points=1
 # Hidden checks of position_influence: its inputs afterwards.
 ### SIDE CONDITION: counts once another check of position_influence passes.
 ### BEGIN HIDDEN TESTS
@@ -739,12 +770,12 @@ for name, before_call, after_call in zip(["X", "W_x", "W_h"], [X, W_x, W_h], aft
 # * `"c"`: a line that falls to exactly zero after `d_h` positions, because the state is then full.
 # * `"d"`: it rises towards the first position, because that one has been in the state for longest.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_influence", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_influence"
 ### BEGIN SOLUTION
 answer_influence = "b"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_influence", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_influence" points=1
 check_answer("answer_influence", answer_influence)
 
 # %% tags=["demonstration"]
@@ -836,7 +867,7 @@ show(
 #   and the result would look fine.
 
 
-# %% nbgrader={"grade": false, "grade_id": "weighted_average", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="weighted_average"
 def weighted_average(weights, values):
     """Average of values along axis -2, with weights that are normalised to sum to 1.
 
@@ -860,69 +891,75 @@ def weighted_average(weights, values):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_weighted_average", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="weighted_average" points=2
 values = np.array([[2.0, 0.0], [9.0, 9.0], [6.0, 4.0]])  # (3, 2)
-assert_close(
-    weighted_average(np.array([1.0, 3.0]), values[:2]),
-    np.array([7.25, 6.75]),
-    "Weights 1 and 3: a quarter of the first value and three quarters of the second. Are the "
-    "weights divided by their sum, and does the sum run over the positions (not over the features "
-    "of a value)?",
-)
-assert_close(
-    weighted_average(np.array([1.0, 2.0, 1.0]), values),
-    np.array([6.5, 5.5]),
-    "Three values with weights 1, 2, 1 come out differently, although two come out right.",
-)
-# The example by hand.
-assert_close(
-    weighted_average(np.array([1.0, 0.0, 3.0]), values),
-    np.array([5.0, 3.0]),
-    "The example by hand comes out differently. A weight of 0 means that this value is left out.",
-)
-assert_close(
-    weighted_average(np.array([1e-30, 0.0, 3e-30]), values),
-    np.array([5.0, 3.0]),
-    "The example by hand comes out differently when all its weights are tiny. Only their ratios "
-    "matter.",
-)
-assert_close(
-    weighted_average(np.array([0.0, 0.5, 0.0]), values),
-    np.array([9.0, 9.0]),
-    "With a single weight that is not zero the average is that value itself, whatever the weight.",
-)
+with check("two and three values", points=0.25):
+    assert_close(
+        weighted_average(np.array([1.0, 3.0]), values[:2]),
+        np.array([7.25, 6.75]),
+        "Weights 1 and 3: a quarter of the first value and three quarters of the second. Are the "
+        "weights divided by their sum, and does the sum run over the positions (not over the features "
+        "of a value)?",
+    )
+    assert_close(
+        weighted_average(np.array([1.0, 2.0, 1.0]), values),
+        np.array([6.5, 5.5]),
+        "Three values with weights 1, 2, 1 come out differently, although two come out right.",
+    )
+with check("zeros and tiny weights", points=0.25):
+    # The example by hand.
+    assert_close(
+        weighted_average(np.array([1.0, 0.0, 3.0]), values),
+        np.array([5.0, 3.0]),
+        "The example by hand comes out differently. A weight of 0 means that this value is left out.",
+    )
+    assert_close(
+        weighted_average(np.array([1e-30, 0.0, 3e-30]), values),
+        np.array([5.0, 3.0]),
+        "The example by hand comes out differently when all its weights are tiny. Only their ratios "
+        "matter.",
+    )
+    assert_close(
+        weighted_average(np.array([0.0, 0.5, 0.0]), values),
+        np.array([9.0, 9.0]),
+        "With a single weight that is not zero the average is that value itself, whatever the weight.",
+    )
 
 # Three rows of weights for the same three values: each row is normalised on its own.
 batch = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 3.0], [0.0, 0.0, 5.0]])  # (3, 3)
-assert_close(
-    weighted_average(batch, values),
-    np.array([[5.5, 4.5], [6.75, 5.25], [6.0, 4.0]]),
-    "Three rows of weights come out differently. Is each row divided by its own sum (not by that "
-    "of a column or of the whole array)? The sums must keep their axis, with length 1, to line up "
-    "with the rows.",
-)
+with check("three rows of weights", points=0.25):
+    assert_close(
+        weighted_average(batch, values),
+        np.array([[5.5, 4.5], [6.75, 5.25], [6.0, 4.0]]),
+        "Three rows of weights come out differently. Is each row divided by its own sum (not by that "
+        "of a column or of the whole array)? The sums must keep their axis, with length 1, to line up "
+        "with the rows.",
+    )
 
-# Two rows for three values: the first axes have different lengths.
-assert_close(
-    weighted_average(batch[:2], values),
-    np.array([[5.5, 4.5], [6.75, 5.25]]),
-    "Two rows of weights come out differently, although three come out right.",
-)
+with check("two rows of weights", points=0.25):
+    # Two rows for three values: the first axes have different lengths.
+    assert_close(
+        weighted_average(batch[:2], values),
+        np.array([[5.5, 4.5], [6.75, 5.25]]),
+        "Two rows of weights come out differently, although three come out right.",
+    )
 
-# Two rows of weights, each with values of its own.
-assert_close(
-    weighted_average(batch[:2], np.stack([values, values + 10.0])),  # values: (2, 3, 2)
-    np.array([[5.5, 4.5], [16.75, 15.25]]),
-    "A batch of two comes out differently, although rows for the same values come out right. Row i "
-    "of the weights belongs to values[i] alone. A plain matrix product, weights @ values, makes "
-    "every row meet every element of the batch.",
-)
-with assert_raises(ValueError, "A negative weight is a ValueError."):
-    weighted_average(np.array([1.0, -0.5, 3.0]), values)
-with assert_raises(ValueError, "A row of the batch that is all zero is a ValueError."):
-    weighted_average(np.array([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]), values)
-with assert_raises(ValueError, "One weight for three values is a ValueError."):
-    weighted_average(np.array([2.0]), values)
+with check("a batch of two", points=0.25):
+    # Two rows of weights, each with values of its own.
+    assert_close(
+        weighted_average(batch[:2], np.stack([values, values + 10.0])),  # values: (2, 3, 2)
+        np.array([[5.5, 4.5], [16.75, 15.25]]),
+        "A batch of two comes out differently, although rows for the same values come out right. Row i "
+        "of the weights belongs to values[i] alone. A plain matrix product, weights @ values, makes "
+        "every row meet every element of the batch.",
+    )
+with check("three errors", points=0.5, side=True):
+    with assert_raises(ValueError, "A negative weight is a ValueError."):
+        weighted_average(np.array([1.0, -0.5, 3.0]), values)
+    with assert_raises(ValueError, "A row of the batch that is all zero is a ValueError."):
+        weighted_average(np.array([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]), values)
+    with assert_raises(ValueError, "One weight for three values is a ValueError."):
+        weighted_average(np.array([2.0]), values)
 
 
 @probe
@@ -931,12 +968,13 @@ def weights_after_the_call(weights, values):
     return weights
 
 
-weights = np.array([1.0, 0.0, 3.0])
-after = weights_after_the_call(weights.copy(), values)
-assert_equal(after, weights, "The caller's weights are other ones after the call.", name="weights")
+with check("the caller's weights", points=0.25, side=True):
+    weights = np.array([1.0, 0.0, 3.0])
+    after = weights_after_the_call(weights.copy(), values)
+    assert_equal(after, weights, "The caller's weights are other ones after the call.", name="weights")
 checks_passed("weighted_average")
 
-# %% nbgrader={"grade": true, "grade_id": "test_weighted_average_batches", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="weighted_average_batches" points=2
 # Hidden checks of weighted_average: leading axes, and how they broadcast.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -958,7 +996,11 @@ for batch_weights, batch_values in [
     many_values = np.broadcast_to(values, (*shape, n, d_v))
     expected = np.empty((*shape, d_v))
     for index in np.ndindex(*shape):
-        expected[index] = np.average(many_values[index], axis=0, weights=many_weights[index])
+        expected[index] = weighted_average(many_weights[index], many_values[index])
+    message = "The average of other values is another one."
+    average, other = weighted_average(weights, values), weighted_average(weights, -values - 1)
+    assert_equal(np.shape(average), expected.shape, message, name="the shape of the average")
+    assert_equal(bool(np.abs(average - other).max() > 1e-3), True, message)
     assert_close(
         weighted_average(weights, values),
         expected,
@@ -966,44 +1008,45 @@ for batch_weights, batch_values in [
         f"{expected.shape}: any number of leading axes, and they broadcast.",
     )
 weights, values = rng.uniform(0.1, 1.0, size=(2, n)), rng.normal(size=(2, n, n))
-expected = np.stack([np.average(values[i], axis=0, weights=weights[i]) for i in range(2)])
+expected = np.stack([weighted_average(weights[i], values[i]) for i in range(2)])
 assert_close(
     weighted_average(weights, values),
     expected,
     "When values have as many features as positions, the average runs along the wrong axis: "
     "positions are axis -2.",
 )
-assert_close(
-    weighted_average(np.array([0.3]), np.array([[4.0, -2.0]])),
-    np.array([4.0, -2.0]),
-    "One position is a valid length: the average is its value.",
-)
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_weighted_average_scale", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="weighted_average_scale" points=1
 # Hidden checks of weighted_average: the size of the weights does not matter; zeros are weights.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 weights = rng.uniform(0.1, 1.0, size=(2, 4))
 weights[0, 1] = weights[1, 3] = 0.0
 values = rng.normal(size=(2, 4, 3))
-expected = np.stack([np.average(values[i], axis=0, weights=weights[i]) for i in range(2)])
-for factor in (1.0, 1e-12, 1e9):
+expected = weighted_average(weights, values)
+message = "One average for each row of weights, with as many numbers as a value."
+assert_equal(np.shape(expected), (2, 3), message, name="the shape")
+assert_equal(bool(np.abs(expected - weighted_average(weights, -values)).max() > 1e-3), True, message)
+for factor in (1e-12, 1e9):
     assert_close(
         weighted_average(weights * factor, values),
-        expected,
+        np.asarray(expected),
         f"All weights times {factor:g} should give the same average: nothing may be added to the "
         "sum that divides. Single zeros among the weights are fine.",
     )
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_weighted_average_integers", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="weighted_average_integers" points=1
 # Hidden checks of weighted_average: whole numbers, and the precision of the result.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 weights = np.array([[1, 2, 0, 4], [3, 0, 1, 1]])
 values = rng.integers(-9, 10, size=(2, 4, 3))
-expected = np.stack([np.average(values[i], axis=0, weights=weights[i]) for i in range(2)])
+expected = np.asarray(weighted_average(weights + 0.0, values + 0.0), dtype=float)
+message = "One average for each row of weights, with as many numbers as a value."
+assert_equal(expected.shape, (2, 3), message, name="the shape")
+assert_equal(bool(np.abs(expected).max() > 1e-3), True, message)
 assert_close(
     weighted_average(weights, values),
     expected,
@@ -1022,7 +1065,10 @@ assert_close(
     "weights in float64 and values in float32 give a float64 result, with float64's precision.",
 )
 values = rng.normal(size=(2, 4, 3))
-expected = np.stack([np.average(values[i], axis=0, weights=weights[i]) for i in range(2)])
+expected = np.asarray(weighted_average(weights + 0.0, values + 0.0), dtype=float)
+message = "One average for each row of weights, with as many numbers as a value."
+assert_equal(expected.shape, (2, 3), message, name="the shape")
+assert_equal(bool(np.abs(expected).max() > 1e-3), True, message)
 assert_close(
     weighted_average(weights, values),
     expected,
@@ -1030,7 +1076,7 @@ assert_close(
 )
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_weighted_average_inputs_unchanged", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="weighted_average_inputs_unchanged" points=1
 # Hidden checks of weighted_average: its inputs afterwards.
 ### SIDE CONDITION: counts once another check of weighted_average passes.
 ### BEGIN HIDDEN TESTS
@@ -1051,7 +1097,7 @@ assert_equal(weights_after, weights, message, name="weights")
 assert_equal(values_after, values, message, name="values")
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_weighted_average_errors", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="weighted_average_errors" points=2
 # Hidden checks of weighted_average: misuse is a ValueError.
 ### SIDE CONDITION: counts once another check of weighted_average passes.
 ### BEGIN HIDDEN TESTS
@@ -1129,12 +1175,12 @@ print("averages:\n", weighted_average(looks, H).round(2))  # weights (3, 5), val
 # * `"c"`: it stays the same.
 # * `"d"`: it stays the same only if all weights are equal.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_order", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_order"
 ### BEGIN SOLUTION
 answer_order = "c"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_order", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_order" points=1
 check_answer("answer_order", answer_order)
 
 # %% [markdown]
@@ -1461,12 +1507,12 @@ def train_translator(seed, steps=500):
 # * `"c"`: both alike: one may label the rows either way.
 # * `"d"`: "noir": adjective and noun belong together.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_row", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_row"
 ### BEGIN SOLUTION
 answer_row = "b"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_row", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_row" points=1
 check_answer("answer_row", answer_row)
 
 # %% [markdown]
@@ -1627,12 +1673,12 @@ print(last_states([X_short, X_long], W_x, W_h).round(2))
 #   rows.
 # * `"d"`: line 4 should join the states into one long vector.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_bug", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_bug"
 ### BEGIN SOLUTION
 answer_bug = "a"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_bug", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_bug" points=1
 check_answer("answer_bug", answer_bug)
 
 # %% [markdown]
@@ -1654,7 +1700,7 @@ check_answer("answer_bug", answer_bug)
 # Say what is right and what is wrong in it, in five to eight sentences. Use at least two numbers
 # that you measured in this notebook. (4 points)
 
-# %% [markdown] nbgrader={"grade": true, "grade_id": "written_bottleneck", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
+# %% [markdown] written="bottleneck" points=4
 # ### BEGIN SOLUTION
 # The first sentence is wrong as it stands: 40 digits need about 133 bits, and 64 numbers in float32
 # have 2048. It is right that the fixed-vector model fails on long sequences: its token accuracy

@@ -18,16 +18,17 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from lesson_checks import (
+from lesson.checks import (
     assert_close,
     assert_equal,
     assert_raises,
+    check,
     check_answer,
     check_rng,
     checks_passed,
     probe,
 )
-from lesson_figures import draw_heatmap, heatmap, show, text_table
+from lesson.figures import draw_heatmap, heatmap, show, text_table
 
 torch.set_num_threads(1)  # small models: one thread is faster than two
 
@@ -136,7 +137,7 @@ queries = {
 # * No scale and no normalisation: the plain dot product.
 
 
-# %% nbgrader={"grade": false, "grade_id": "similarity_scores", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="similarity_scores"
 def similarity_scores(query, keys):
     """Dot product of a query with each key.
 
@@ -150,50 +151,57 @@ def similarity_scores(query, keys):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_similarity_scores", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="similarity_scores" points=2
 rng = check_rng()
 query, keys = rng.normal(size=5), rng.normal(size=(4, 5))
 four_scores = similarity_scores(query, keys)
-assert_equal(np.shape(four_scores), (4,), "One query, four keys: four scores.", name="the shape")
-assert_close(
-    similarity_scores(3 * query, 2 * keys),
-    6 * four_scores,
-    "A query three times as long and keys twice as long give scores six times as large. Do you "
-    "divide by lengths (a cosine), or measure a distance?",
-)
+with check("one score for each key", points=0.25, side=True):
+    assert_equal(np.shape(four_scores), (4,), "One query, four keys: four scores.", name="the shape")
+with check("loud queries and keys", points=0.25, side=True):
+    assert_close(
+        similarity_scores(3 * query, 2 * keys),
+        6 * four_scores,
+        "A query three times as long and keys twice as long give scores six times as large. Do you "
+        "divide by lengths (a cosine), or measure a distance?",
+    )
 
 two_keys = np.array([[3.0, 0.0, 1.0], [1.0, 2.0, 4.0]])
-assert_close(
-    similarity_scores(np.array([2.0, 0.5, -1.0]), two_keys),
-    np.array([5.0, -1.0]),
-    "By hand: 2*3 + 0.5*0 - 1*1 = 5 and 2*1 + 0.5*2 - 1*4 = -1. Multiply, then sum over d.",
-)
+with check("by hand", points=0.25):
+    assert_close(
+        similarity_scores(np.array([2.0, 0.5, -1.0]), two_keys),
+        np.array([5.0, -1.0]),
+        "By hand: 2*3 + 0.5*0 - 1*1 = 5 and 2*1 + 0.5*2 - 1*4 = -1. Multiply, then sum over d.",
+    )
 expected = F.linear(torch.tensor(query), torch.tensor(keys)).numpy()
-assert_close(four_scores, expected, "One query, four keys: one plain dot product for each key.")
+with check("as torch", points=0.25):
+    assert_close(four_scores, expected, "One query, four keys: one plain dot product for each key.")
 
 three_queries = np.array([[2.0, 0.5, -1.0], [1.0, 0.0, 0.0], [0.0, 0.0, 2.0]])
-assert_close(
-    similarity_scores(three_queries, two_keys),
-    np.array([[5.0, -1.0], [3.0, 1.0], [2.0, 8.0]]),
-    "Three queries at once: (3, d) and (n, d) give (3, n), one row of scores for each query.",
-)
-assert_close(
-    similarity_scores(three_queries[:2], np.stack([two_keys, two_keys[::-1] - 1])),
-    np.array([[5.0, -1.0], [0.0, 2.0]]),
-    "A batch of two: query (2, d) and keys (2, n, d) give (2, n). Each query meets the keys of its "
-    "own batch.",
-)
-whole = similarity_scores(np.array([2, -1]), np.array([[3, 1], [0, 4], [1, 1]]))
-message = "Whole numbers are valid: the scores by hand are 5, -4 and 1."
-assert_close(np.asarray(whole) * 1.0, np.array([5.0, -4.0, 1.0]), message)
-assert_close(
-    similarity_scores(np.array([2, -1]), np.array([[0.5, 0.25], [1.5, 0.0]])),
-    np.array([0.75, 3.0]),
-    "A query of whole numbers and keys that are none: no score is rounded.",
-)
+with check("three queries", points=0.25):
+    assert_close(
+        similarity_scores(three_queries, two_keys),
+        np.array([[5.0, -1.0], [3.0, 1.0], [2.0, 8.0]]),
+        "Three queries at once: (3, d) and (n, d) give (3, n), one row of scores for each query.",
+    )
+with check("a batch of two", points=0.25):
+    assert_close(
+        similarity_scores(three_queries[:2], np.stack([two_keys, two_keys[::-1] - 1])),
+        np.array([[5.0, -1.0], [0.0, 2.0]]),
+        "A batch of two: query (2, d) and keys (2, n, d) give (2, n). Each query meets the keys of its "
+        "own batch.",
+    )
+with check("whole numbers", points=0.5):
+    whole = similarity_scores(np.array([2, -1]), np.array([[3, 1], [0, 4], [1, 1]]))
+    message = "Whole numbers are valid: the scores by hand are 5, -4 and 1."
+    assert_close(np.asarray(whole) * 1.0, np.array([5.0, -4.0, 1.0]), message)
+    assert_close(
+        similarity_scores(np.array([2, -1]), np.array([[0.5, 0.25], [1.5, 0.0]])),
+        np.array([0.75, 3.0]),
+        "A query of whole numbers and keys that are none: no score is rounded.",
+    )
 checks_passed("similarity_scores")
 
-# %% nbgrader={"grade": true, "grade_id": "test_similarity_scores_batches", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="similarity_scores_batches" points=2
 # Hidden checks of similarity_scores: batch axes in query, in keys, in both.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -215,30 +223,35 @@ for (query_batch, keys_batch), message in messages.items():
     all_queries = np.broadcast_to(query, (*batch, d))
     all_keys = np.broadcast_to(keys, (*batch, n, d))
     expected = np.empty((*batch, n))
-    for place in np.ndindex(*batch, n):
-        expected[place] = np.dot(all_queries[place[:-1]], all_keys[place])
+    for place in np.ndindex(*batch):  # each query against its own keys, by your own function
+        expected[place] = similarity_scores(all_queries[place], all_keys[place])
+    scores, others = similarity_scores(query, keys), similarity_scores(-2 * query, keys)
+    assert_equal(np.shape(scores), expected.shape, message, name="the shape of the scores")
+    assert_equal(bool(np.abs(scores - others).max() > 1e-3), True, "Other queries, other scores.")
     assert_close(similarity_scores(query, keys), expected, message)
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_similarity_scores_kinds", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="similarity_scores_kinds" points=1
 # Hidden checks of similarity_scores: integers, precision.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 query, keys = rng.integers(-5, 6, size=(3, 5)), rng.integers(-5, 6, size=(4, 5))
-expected = F.linear(torch.tensor(query), torch.tensor(keys)).numpy().astype(float)
+expected = np.asarray(similarity_scores(query + 0.0, keys + 0.0), dtype=float)
+assert_equal(expected.shape, (3, 4), "Three queries, four keys.", name="the shape")
+assert_equal(bool(np.abs(expected).max() > 0), True, "Not every score is 0.")
 whole = np.asarray(similarity_scores(query, keys)) * 1.0  # integers may stay integers
 assert_close(whole, expected, "Integer input is valid.")
 
 keys = rng.normal(size=(4, 5))
-expected = F.linear(torch.tensor(query).double(), torch.tensor(keys)).numpy()
+expected = np.asarray(similarity_scores(query + 0.0, keys), dtype=float)
 assert_close(similarity_scores(query, keys), expected, "Integer query and float64 keys: float64.")
 single = rng.normal(size=5).astype(np.float32)
-expected = F.linear(torch.tensor(single).double(), torch.tensor(keys)).numpy()
+expected = np.asarray(similarity_scores(single.astype(float), keys), dtype=float)
 assert_close(similarity_scores(single, keys), expected, "float32 and float64 give float64.")
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_similarity_scores_inputs_unchanged", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="similarity_scores_inputs_unchanged" points=1
 # Hidden checks of similarity_scores: the inputs stay as they were.
 ### SIDE CONDITION: counts once another check of similarity_scores passes.
 ### BEGIN HIDDEN TESTS
@@ -364,7 +377,7 @@ with np.errstate(over="ignore"):  # silence the warning: the result itself tells
 #   changed.
 
 
-# %% nbgrader={"grade": false, "grade_id": "softmax", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="softmax"
 def softmax(x, axis=-1):
     """Softmax of x along one axis.
 
@@ -382,49 +395,57 @@ def softmax(x, axis=-1):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_softmax", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="softmax" points=2
 rng = check_rng()
 square = rng.normal(size=(4, 4))
 weights = softmax(square)
-assert_equal(np.shape(weights), (4, 4), "One weight for each score.", name="the shape")
-assert_close(
-    weights.sum(axis=-1),
-    np.ones(4),
-    "Each row sums to 1. Do you divide by the sum over the last axis, and is that axis kept, so "
-    "that each row is divided by its own sum?",
-    name="the sum of each row",
-)
+with check("each row sums to 1", points=0.5):
+    assert_equal(np.shape(weights), (4, 4), "One weight for each score.", name="the shape")
+    assert_close(
+        weights.sum(axis=-1),
+        np.ones(4),
+        "Each row sums to 1. Do you divide by the sum over the last axis, and is that axis kept, so "
+        "that each row is divided by its own sum?",
+        name="the sum of each row",
+    )
 x = rng.normal(size=(3, 4))
 by_torch = torch.softmax(torch.tensor(x), dim=-1).numpy()
-assert_close(
-    softmax(x),
-    by_torch,
-    "The weights differ from torch.softmax over the last axis. Is it exp(x) divided by its sum?",
-)
-assert_close(
-    softmax(np.array([0.0, math.log(3.0)])),
-    np.array([0.25, 0.75]),
-    "By hand: the powers of e are 1 and 3, so the weights are 1/4 and 3/4.",
-)
-assert_close(
-    softmax(np.array([[1e4, 1e4, -1e4], [-1e4, -2e4, -1e4], [400.0, 400.0, -400.0]])),
-    np.array([[0.5, 0.5, 0.0], [0.5, 0.0, 0.5], [0.5, 0.5, 0.0]]),
-    "Scores of 1e4, -1e4 and 400: in each row the two largest share the weight. Does exp overflow in "
-    "the first row, or vanish in another?",
-)
-assert_close(
-    softmax(np.array([[1.0, -np.inf, 1.0], [-np.inf, -np.inf, -np.inf]])),
-    np.array([[0.5, 0.0, 0.5], [0.0, 0.0, 0.0]]),
-    "A score of -inf gets no weight, and a row that is all -inf has no weight at all.",
-)
+with check("as torch, and by hand", points=0.5):
+    assert_close(
+        softmax(x),
+        by_torch,
+        "The weights differ from torch.softmax over the last axis. Is it exp(x) divided by its sum?",
+    )
+    assert_close(
+        softmax(np.array([0.0, math.log(3.0)])),
+        np.array([0.25, 0.75]),
+        "By hand: the powers of e are 1 and 3, so the weights are 1/4 and 3/4.",
+    )
+with check("scores of 1e4", points=0.5):
+    assert_close(
+        softmax(np.array([[1e4, 1e4, -1e4], [-1e4, -2e4, -1e4], [400.0, 400.0, -400.0]])),
+        np.array([[0.5, 0.5, 0.0], [0.5, 0.0, 0.5], [0.5, 0.5, 0.0]]),
+        "Scores of 1e4, -1e4 and 400: in each row the two largest share the weight. Does exp overflow in "
+        "the first row, or vanish in another?",
+    )
+with check("scores of -inf", points=0.5):
+    assert_close(
+        softmax(np.array([[1.0, -np.inf, 1.0], [-np.inf, -np.inf, -np.inf]])),
+        np.array([[0.5, 0.0, 0.5], [0.0, 0.0, 0.0]]),
+        "A score of -inf gets no weight, and a row that is all -inf has no weight at all.",
+    )
 checks_passed("softmax")
 
-# %% nbgrader={"grade": true, "grade_id": "test_softmax_stability", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="softmax_stability" points=2
 # Hidden checks of softmax: scores of 1e4 and of -1e4, in the same array.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 x = rng.normal(size=(3, 4))
-expected = torch.softmax(torch.tensor(x), -1).numpy()
+expected = np.asarray(softmax(x), dtype=float)
+assert_equal(np.shape(expected), (3, 4), "One weight for each score.", name="the shape")
+assert_equal(
+    bool((np.diff(expected) * np.diff(x) > 0).all()), True, "A larger score, a larger weight."
+)
 for shift in (1e4, -1e4):
     assert_close(
         softmax(x + shift),
@@ -440,85 +461,95 @@ assert_close(
 x = np.array([1e4, 1e4 - 1, -1e4])
 assert_close(
     softmax(x),
-    torch.softmax(torch.tensor(x), -1).numpy(),
+    np.array([1 / (1 + math.exp(-1)), 1 / (1 + math.e), 0.0]),
     "Scores of 1e4 and -1e4 in one row: no inf, no NaN, no clipping.",
 )
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_softmax_masked", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="softmax_masked" points=2
 # Hidden checks of softmax: rows that hold -inf, rows that are all -inf.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 x = rng.normal(size=(2, 3, 4))
 x[0, 0, 1] = x[0, 1, 0] = x[0, 1, 3] = x[1, 2, 2] = -np.inf
-expected = torch.softmax(torch.tensor(x), -1).numpy()
-assert_close(softmax(x), expected, "A score of -inf has the weight 0; the others share 1.")
+weights = softmax(x)
+assert_equal(np.shape(weights), (2, 3, 4), "One weight for each score.", name="the shape")
+assert_equal(bool((weights > 0).any()), True, "A finite score has a weight above 0.")
+for place in np.ndindex(2, 3):  # as if what is -inf were not there, by your own function
+    row, there = x[place], np.isfinite(x[place])
+    expected = np.zeros(4)
+    expected[there] = softmax(row[there])
+    message = "A score of -inf has the weight 0; the others share 1 as if it were not there."
+    assert_close(weights[place], expected, message)
 
 x[1, 1] = -np.inf
+expected = np.array(weights, dtype=float)
 expected[1, 1] = 0.0
 assert_close(softmax(x), expected, "A row that is all -inf gives zeros, not NaN and not 1/n.")
 
-columns = np.ascontiguousarray(np.moveaxis(x, -1, 0))  # (4, 2, 3)
-assert_close(
-    softmax(columns, axis=0),
-    np.moveaxis(expected, -1, 0),
-    "All -inf along axis 0 gives zeros along axis 0.",
-)
 nothing = np.full(3, -np.inf)
 assert_close(softmax(nothing), np.zeros(3), "One row alone that is all -inf gives zeros.")
-big = np.array([[1e4, -np.inf, 1e4 - 2], [-np.inf, -1e4, -np.inf]])
-expected = torch.softmax(torch.tensor(big), -1).numpy()
-assert_close(softmax(big), expected, "-inf beside scores of 1e4 and -1e4: still accurate.")
+assert_close(
+    softmax(np.full((4, 2), -np.inf), axis=0), np.zeros((4, 2)), "All -inf along axis 0: zeros."
+)
+big = softmax(np.array([[1e4, -np.inf, 1e4], [-np.inf, -1e4, -np.inf]]))
+assert_close(big, np.array([[0.5, 0, 0.5], [0, 1, 0]]), "-inf beside scores of 1e4 and -1e4.")
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_softmax_axes", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="softmax_axes" points=2
 # Hidden checks of softmax: every axis, counted from either end.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 x = rng.normal(size=(2, 3, 4, 5))
-for axis in range(-4, 4):
+last = np.asarray(softmax(x), dtype=float)
+assert_equal(last.shape, x.shape, "One weight for each score.", name="the shape")
+assert_equal(
+    bool((last > 0).all() and (last.max(axis=-1) < 1).all()), True, "Weights between 0 and 1."
+)
+for axis in range(-4, 4):  # as if that axis were the last one, by your own function
+    turned = np.ascontiguousarray(np.moveaxis(x, axis, -1))
     assert_close(
         softmax(x, axis=axis),
-        torch.softmax(torch.tensor(x), axis).numpy(),
+        np.moveaxis(np.asarray(softmax(turned)), -1, axis),
         f"axis={axis} of an array with four axes. Do max and sum both use axis, and keep it?",
     )
 square = rng.normal(size=(4, 4))
 assert_close(
     softmax(square, axis=0),
-    torch.softmax(torch.tensor(square), 0).numpy(),
+    np.asarray(softmax(np.ascontiguousarray(square.T))).T,
     "axis=0 of a square array: each column sums to 1.",
 )
 assert_close(
     softmax(square),
-    torch.softmax(torch.tensor(square), 1).numpy(),
-    "A square array: each row sums to 1. Was the summed axis kept (keepdims)?",
+    np.stack([softmax(row) for row in square]),
+    "A square array: each row is a softmax of its own. Was the summed axis kept (keepdims)?",
 )
 assert_close(softmax(x[:, :1], 1), np.ones((2, 1, 4, 5)), "An axis of length 1: the weight is 1.")
-assert_close(
-    softmax(x[0, 0, 0], 0),
-    torch.softmax(torch.tensor(x[0, 0, 0]), 0).numpy(),
-    "One axis only, axis=0.",
-)
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_softmax_kinds", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="softmax_kinds" points=1
 # Hidden checks of softmax: integers, precision.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 x = rng.integers(-3, 4, size=(3, 4))
+weights = softmax(x + 0.0)
+assert_equal(np.shape(weights), (3, 4), "One weight for each score.", name="the shape")
+assert_equal(bool((weights > 0).all()), True, "Every weight is above 0.")
 assert_close(
     softmax(x),
-    torch.softmax(torch.tensor(x).double(), -1).numpy(),
+    np.asarray(softmax(x + 0.0)),
     "Integer scores give floating weights.",
 )
 x = rng.normal(size=(3, 4)).astype(np.float32)
 assert_close(
-    softmax(x), torch.softmax(torch.tensor(x), -1).numpy(), "float32 scores are allowed as well."
+    softmax(x),
+    np.asarray(softmax(x.astype(float)), dtype=np.float32),
+    "float32 scores are allowed as well."
 )
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_softmax_inputs_unchanged", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="softmax_inputs_unchanged" points=1
 # Hidden checks of softmax: the input stays as it was.
 ### SIDE CONDITION: counts once another check of softmax passes.
 ### BEGIN HIDDEN TESTS
@@ -656,12 +687,12 @@ assert weights[0] > 0.99, "near a tie a tiny lead decides"
 # * **"c"**: They change as if the temperature were doubled: the weights get more even.
 # * **"d"**: Every weight doubles.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_query_length", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_query_length"
 ### BEGIN SOLUTION
 answer_query_length = "b"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_query_length", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_query_length" points=1
 check_answer("answer_query_length", answer_query_length)
 
 # %% [markdown]
@@ -704,7 +735,7 @@ check_answer("answer_query_length", answer_query_length)
 #   input. The inputs are not changed.
 
 
-# %% nbgrader={"grade": false, "grade_id": "soft_lookup", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="soft_lookup"
 def soft_lookup(query, keys, values, temperature=1.0):
     """Weighted average of the values; the weights say how well each key fits the query.
 
@@ -722,26 +753,27 @@ def soft_lookup(query, keys, values, temperature=1.0):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_soft_lookup", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="soft_lookup" points=2
 rng = check_rng()
 query, keys = rng.normal(size=(3, 5)), rng.normal(size=(4, 5))  # d = 5, n = 4
 values = rng.normal(size=(4, 2))  # d_v = 2
 result = soft_lookup(query, keys, values)
 how_many = len(result) if isinstance(result, (tuple, list)) else int(result is not None)
-assert_equal(how_many, 2, "Return the answer and the weights.", name="the number of results")
-value, weights = result
-assert_equal(
-    np.shape(weights),
-    (3, 4),
-    "Three queries, four keys. The weights come second, one for each key. Are the results swapped?",
-    name="the shape of the weights",
-)
-assert_equal(
-    np.shape(value),
-    (3, 2),
-    "Keys (4, 5) and values (4, 2): the answer is as long as a value. Do you average the values?",
-    name="the shape of the answer",
-)
+with check("two results and their shapes", points=0.5, side=True):
+    assert_equal(how_many, 2, "Return the answer and the weights.", name="the number of results")
+    value, weights = result
+    assert_equal(
+        np.shape(weights),
+        (3, 4),
+        "Three queries, four keys. The weights come second, one for each key. Are the results swapped?",
+        name="the shape of the weights",
+    )
+    assert_equal(
+        np.shape(value),
+        (3, 2),
+        "Keys (4, 5) and values (4, 2): the answer is as long as a value. Do you average the values?",
+        name="the shape of the answer",
+    )
 q, k, v = (torch.tensor(array) for array in (query, keys, values))
 one_hot = torch.eye(4).double()  # with these values the answer is the weights
 messages = {
@@ -749,38 +781,42 @@ messages = {
     0.5: "Temperature 0.5. Is every score divided by the temperature, before the softmax?",
     4.0: "Temperature 4. Is every score divided by the temperature, before the softmax?",
 }
-for T, message in messages.items():
-    value, weights = soft_lookup(query, keys, values, temperature=T)
-    by_torch = F.scaled_dot_product_attention(q, k, one_hot, scale=1 / T)
-    assert_close(weights, by_torch.numpy(), message, name="the weights")
-    by_torch = F.scaled_dot_product_attention(q, k, v, scale=1 / T)
-    assert_close(value, by_torch.numpy(), "The answer: sum weight times value.", name="the answer")
+with check("three temperatures", points=0.5):
+    for T, message in messages.items():
+        value, weights = soft_lookup(query, keys, values, temperature=T)
+        by_torch = F.scaled_dot_product_attention(q, k, one_hot, scale=1 / T)
+        assert_close(weights, by_torch.numpy(), message, name="the weights")
+        by_torch = F.scaled_dot_product_attention(q, k, v, scale=1 / T)
+        assert_close(value, by_torch.numpy(), "The answer: sum weight times value.", name="the answer")
 
 query = rng.normal(size=(2, 5))
 keys, values = rng.normal(size=(2, 4, 5)), rng.normal(size=(2, 4, 3))
 value, _ = soft_lookup(query, keys, values)
 q, k, v = (torch.tensor(array) for array in (query[:, None], keys, values))
-assert_close(
-    value,
-    F.scaled_dot_product_attention(q, k, v, scale=1.0)[:, 0].numpy(),
-    "A batch of two: query (2, d), keys (2, n, d), values (2, n, d_v). Each query averages the "
-    "values of its own batch.",
-    name="the answer",
-)
-value, _ = soft_lookup(query[0], keys[0], values[0])
-assert_close(
-    value,
-    F.scaled_dot_product_attention(q[0], k[0], v[0], scale=1.0)[0].numpy(),
-    "One query alone: query (d,), keys (n, d), values (n, d_v).",
-    name="the answer",
-)
-with assert_raises(ValueError, "A temperature of 0 is a ValueError."):
-    soft_lookup(query, keys, values, temperature=0)
-with assert_raises(ValueError, "A temperature of -1 is a ValueError."):
-    soft_lookup(query, keys, values, temperature=-1)
+with check("a batch of two", points=0.25):
+    assert_close(
+        value,
+        F.scaled_dot_product_attention(q, k, v, scale=1.0)[:, 0].numpy(),
+        "A batch of two: query (2, d), keys (2, n, d), values (2, n, d_v). Each query averages the "
+        "values of its own batch.",
+        name="the answer",
+    )
+with check("one query alone", points=0.25):
+    value, _ = soft_lookup(query[0], keys[0], values[0])
+    assert_close(
+        value,
+        F.scaled_dot_product_attention(q[0], k[0], v[0], scale=1.0)[0].numpy(),
+        "One query alone: query (d,), keys (n, d), values (n, d_v).",
+        name="the answer",
+    )
+with check("no such temperature", points=0.5, side=True):
+    with assert_raises(ValueError, "A temperature of 0 is a ValueError."):
+        soft_lookup(query, keys, values, temperature=0)
+    with assert_raises(ValueError, "A temperature of -1 is a ValueError."):
+        soft_lookup(query, keys, values, temperature=-1)
 checks_passed("soft_lookup")
 
-# %% nbgrader={"grade": true, "grade_id": "test_soft_lookup_temperature", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="soft_lookup_temperature" points=2
 # Hidden checks of soft_lookup: very small and very large temperatures, the default.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -802,7 +838,7 @@ for scale in (1e-9, 1e-3, 1e3):
     assert_close(weights, expected, message, name="the weights")
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_soft_lookup_batches", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="soft_lookup_batches" points=2
 # Hidden checks of soft_lookup: batch axes in any of the three arguments.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -828,30 +864,38 @@ for query_batch, keys_batch, values_batch in cases:
     keys = rng.normal(size=(*keys_batch, n, d))
     values = rng.normal(size=(*values_batch, n, d_v))
     batch = np.broadcast_shapes(query_batch, keys_batch, values_batch)
-    full_query = torch.tensor(np.broadcast_to(query, (*batch, d)).copy())[..., None, :]
-    full_keys = torch.tensor(np.broadcast_to(keys, (*batch, n, d)).copy())
-    full_values = torch.tensor(np.broadcast_to(values, (*batch, n, d_v)).copy())
+    full_query = np.broadcast_to(query, (*batch, d))
+    full_keys = np.broadcast_to(keys, (*batch, n, d))
+    full_values = np.broadcast_to(values, (*batch, n, d_v))
+    alone = {  # each by itself, by your own function
+        place: soft_lookup(full_query[place], full_keys[place], full_values[place], 0.8)
+        for place in np.ndindex(*batch)
+    }
+    expected, expected_weights = np.empty((*batch, d_v)), np.empty((*batch, n))
+    for place, (one, its_weights) in alone.items():
+        expected[place], expected_weights[place] = one, its_weights
     value, weights = soft_lookup(query, keys, values, temperature=0.8)
     shapes = f"query {query.shape}, keys {keys.shape}, values {values.shape}"
-    expected = F.scaled_dot_product_attention(full_query, full_keys, full_values, scale=1 / 0.8)
+    message = "The answer is as long as a value, and follows the values."
+    assert_equal(np.shape(value), (*batch, d_v), message, name="the shape of the answer")
+    other, _ = soft_lookup(query, keys, -values, temperature=0.8)
+    assert_equal(bool(np.abs(np.asarray(value) - other).max() > 1e-3), True, message)
     assert_close(
         value,
-        expected[..., 0, :].numpy(),
+        expected,
         f"{shapes}: leading axes broadcast, and each query meets the keys and values of its batch.",
         name="the answer",
     )
     if batch == np.broadcast_shapes(query_batch, keys_batch):
-        identity = torch.eye(n, dtype=torch.float64).expand(*batch, n, n)
-        expected = F.scaled_dot_product_attention(full_query, full_keys, identity, scale=1 / 0.8)
         assert_close(
             weights,
-            expected[..., 0, :].numpy(),
+            expected_weights,
             f"{shapes}: one weight for each key, summing to 1 over the keys.",
             name="the weights",
         )
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_soft_lookup_errors", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="soft_lookup_errors" points=1
 # Hidden checks of soft_lookup: temperatures that make no sense, and small ones that do.
 ### SIDE CONDITION: counts once another check of soft_lookup passes.
 ### BEGIN HIDDEN TESTS
@@ -865,24 +909,26 @@ for temperature in (1e-9, 1, 1e9):
     assert_close(weights.sum(), 1.0, f"temperature={temperature} is allowed.")
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_soft_lookup_kinds", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="soft_lookup_kinds" points=1
 # Hidden checks of soft_lookup: integers, precision.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 query = rng.integers(-1, 2, size=(3, 5))
 keys, values = rng.integers(-1, 2, size=(4, 5)), rng.integers(-9, 10, size=(4, 2))
-tensors = [torch.tensor(array).double() for array in (query, keys, values)]
 for temperature in (1.0, 2):
+    floating = soft_lookup(query + 0.0, keys + 0.0, values + 0.0, temperature)
+    shapes = [np.shape(one) for one in floating]
+    assert_equal(shapes, [(3, 2), (3, 4)], "The answer, then the weights.", name="the shapes")
+    above = bool((np.asarray(floating[1]) > 0).all())
+    assert_equal(above, True, "Every weight is above 0.")
     value, weights = soft_lookup(query, keys, values, temperature)
-    expected = F.scaled_dot_product_attention(*tensors, scale=1 / temperature).numpy()
-    assert_close(value, expected, "Integer arrays give a floating answer.", name="the answer")
-    identity = torch.eye(4, dtype=torch.float64)
-    expected = F.scaled_dot_product_attention(*tensors[:2], identity, scale=1 / temperature)
-    assert_close(weights, expected.numpy(), "Integer arrays give floating weights.")
+    message = "Integer arrays give a floating answer."
+    assert_close(value, np.asarray(floating[0]), message, name="the answer")
+    assert_close(weights, np.asarray(floating[1]), "Integer arrays give floating weights.")
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_soft_lookup_inputs_unchanged", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="soft_lookup_inputs_unchanged" points=1
 # Hidden checks of soft_lookup: the inputs stay as they were.
 ### SIDE CONDITION: counts once another check of soft_lookup passes.
 ### BEGIN HIDDEN TESTS
@@ -1412,12 +1458,12 @@ show(
 # * **"c"**: Animals look at the animals, colours look at the colours (each with equal weights).
 # * **"d"**: Each of rock, paper and scissors looks at the one that beats it.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_shared", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_shared"
 ### BEGIN SOLUTION
 answer_shared = "d"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_shared", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_shared" points=1
 check_answer("answer_shared", answer_shared)
 
 # %% [markdown]
@@ -1443,7 +1489,7 @@ check_answer("answer_shared", answer_shared)
 # empty cell below before you answer. Print something that *must* hold for a look-up.
 
 
-# %% tags=["demonstration"] nbgrader={"grade": false, "grade_id": "silent_bug", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% locked="silent_bug" tags=["demonstration"]
 def look_up_sentences(queries, keys, values, temperature):
     """queries (batch, n_q, d), keys (batch, n, d), values (batch, n, d_v)"""
     scores = similarity_scores(queries, keys[:, None])  # line A: (batch, n_q, n)
@@ -1474,12 +1520,12 @@ print("weights of the first query, black:", weights[0, 0].round(2))
 # * **"c"**: Line C. The weights of a query are not its shares among the keys.
 # * **"d"**: Line D. Values of one sentence get into the answers of another.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_silent_bug", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_silent_bug"
 ### BEGIN SOLUTION
 answer_silent_bug = "c"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_silent_bug", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_silent_bug" points=1
 check_answer("answer_silent_bug", answer_silent_bug)
 
 # %% [markdown]
@@ -1509,7 +1555,7 @@ check_answer("answer_silent_bug", answer_silent_bug)
 # and what is lost if the query is tied to the key. Use a number or an argument of this lesson for
 # each, and say how far it carries.
 
-# %% [markdown] nbgrader={"grade": true, "grade_id": "written_three_roles", "locked": false, "points": 3, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
+# %% [markdown] written="three_roles" points=3
 # ### BEGIN SOLUTION
 # In "the black cat is sleeping", the word *black* asks: which noun do I describe? Its query is
 # made so that it fits keys that say "I am a noun". The key of *cat* says by what *cat* can be

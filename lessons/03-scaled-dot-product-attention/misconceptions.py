@@ -485,7 +485,7 @@ def scaled_dot_product_attention(Q, K, V, mask=None):
 @misconception(
     "scaled_dot_product_attention",
     "attention_minus_1e4",
-    sentence="Forbidden scores become -1e4, which is not small enough: an ordinary score can be "
+    sentence="Forbidden scores become a number like -1e4, which is not small enough: an ordinary score can be "
     "lower, and then the forbidden key wins.",
     seen="early Hugging Face models",
 )

@@ -16,19 +16,20 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import torch.nn.functional as F
+from lesson.earlier import softmax
 from torch import nn
 
-from earlier_lessons import softmax
-from lesson_checks import (
+from lesson.checks import (
     assert_close,
     assert_equal,
     assert_raises,
+    check,
     check_answer,
     check_rng,
     checks_passed,
     probe,
 )
-from lesson_figures import draw_heatmap, show, text_table
+from lesson.figures import draw_heatmap, show, text_table
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
@@ -116,7 +117,7 @@ print("weights without the scale:", softmax(chat_scores).round(3))
 #   `rng`: the global random state of NumPy and torch is neither used nor changed.
 
 
-# %% nbgrader={"grade": false, "grade_id": "dot_product_variance", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="dot_product_variance"
 def dot_product_variance(d_k, num_pairs, rng):
     """Sample variance of q . k for standard normal q and k, a new pair each time.
 
@@ -135,7 +136,7 @@ def dot_product_variance(d_k, num_pairs, rng):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_dot_product_variance", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="dot_product_variance" points=2
 @probe
 def measured_variance(d_k, num_pairs, seed):
     return dot_product_variance(d_k, num_pairs, np.random.default_rng(seed))
@@ -177,7 +178,7 @@ assert_equal(
 checks_passed("dot_product_variance")
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_dot_product_variance_new_pairs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="dot_product_variance_new_pairs" points=1
 # Hidden checks of dot_product_variance: both vectors are new in every pair.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -198,7 +199,7 @@ for seed in check_rng().integers(2**31, size=12):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_dot_product_variance_entries", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="dot_product_variance_entries" points=1
 # Hidden checks of dot_product_variance: the entries are normal, not only of variance 1.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -220,7 +221,7 @@ assert_equal(
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_dot_product_variance_generator", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="dot_product_variance_generator" points=2
 # Hidden checks of dot_product_variance: it draws from rng, and from nothing else.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -321,12 +322,12 @@ show(
 # - c) It grows for nearly every query, because of the longer keys, and the mean grows as well.
 # - d) It hardly changes, since the weights always sum to 1, and the mean hardly changes either.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_gradient", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_gradient"
 ### BEGIN SOLUTION
 answer_gradient = "b"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_gradient", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_gradient" points=1
 check_answer("answer_gradient", answer_gradient)
 
 # %% [markdown]
@@ -486,7 +487,7 @@ show(
 # - No errors are graded here.
 
 
-# %% nbgrader={"grade": false, "grade_id": "scaled_dot_product_attention", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="scaled_dot_product_attention"
 def scaled_dot_product_attention(Q, K, V, mask=None):
     """Scaled dot-product attention in NumPy.
 
@@ -509,7 +510,7 @@ def scaled_dot_product_attention(Q, K, V, mask=None):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_scaled_dot_product_attention", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="scaled_dot_product_attention" points=3
 # Three queries and five keys, all sizes different; compared with torch's own function.
 rng = check_rng()
 Q, K, V = rng.normal(size=(3, 4)), rng.normal(size=(5, 4)), rng.normal(size=(5, 2))
@@ -601,7 +602,7 @@ assert_close(output[1], np.zeros(2), message, name="the output of query 1")
 checks_passed("scaled_dot_product_attention")
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_scaled_dot_product_attention_batches", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="scaled_dot_product_attention_batches" points=2
 # Hidden checks of scaled_dot_product_attention: one and two batch axes.
 ### BEGIN HIDDEN TESTS
 def by_torch(Q, K, V):
@@ -623,7 +624,7 @@ for lead in ((6,), (2, 3)):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_scaled_dot_product_attention_broadcasting", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="scaled_dot_product_attention_broadcasting" points=2
 # Hidden checks of scaled_dot_product_attention: leading axes of Q, K and V that differ.
 ### BEGIN HIDDEN TESTS
 def by_torch(Q, K, V):
@@ -656,7 +657,7 @@ for lead_q, lead_k, lead_v in cases:
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_scaled_dot_product_attention_masks", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="scaled_dot_product_attention_masks" points=2
 # Hidden checks of scaled_dot_product_attention: masks of every shape that broadcasts.
 ### BEGIN HIDDEN TESTS
 def by_torch(Q, K, V, mask):
@@ -696,7 +697,7 @@ for lead_q, lead_k, shape in cases:
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_scaled_dot_product_attention_nothing", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="scaled_dot_product_attention_nothing" points=2
 # Hidden checks of scaled_dot_product_attention: queries that may attend to nothing.
 ### BEGIN HIDDEN TESTS
 def by_torch(Q, K, V, mask):
@@ -725,7 +726,7 @@ for mask in (one_row, one_text, some_queries, np.zeros(5, dtype=bool)):
     assert_equal(bool((output[blocked] == 0).all()), True, message)
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_scaled_dot_product_attention_large_scores", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="scaled_dot_product_attention_large_scores" points=1
 # Hidden checks of scaled_dot_product_attention: scores of several thousands.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -751,7 +752,7 @@ assert_close(output, np.einsum("qk,kd->qd", expected, V), message, name="output"
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_scaled_dot_product_attention_dtypes", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="scaled_dot_product_attention_dtypes" points=2
 # Hidden checks of scaled_dot_product_attention: integers, float32, float64.
 ### BEGIN HIDDEN TESTS
 def by_torch(Q, K, V):
@@ -786,7 +787,7 @@ assert_close(output, by_torch(Q, K, V).astype("f4"), message, name="output")
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_scaled_dot_product_attention_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="scaled_dot_product_attention_inputs" points=1
 # Hidden checks of scaled_dot_product_attention: the arguments are not changed.
 ### SIDE CONDITION: counts once another check of scaled_dot_product_attention passes.
 ### BEGIN HIDDEN TESTS
@@ -861,7 +862,7 @@ print("text 1 alone and in the batch differ by", np.abs(together[1] - alone).max
 #   value.
 
 
-# %% nbgrader={"grade": false, "grade_id": "padding_mask", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="padding_mask"
 def padding_mask(lengths, n_k):
     """Mask that hides the padding after each text.
 
@@ -884,7 +885,7 @@ def padding_mask(lengths, n_k):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_padding_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="padding_mask" points=2
 T, N = True, False
 mask = padding_mask([5, 2, 4], 5)
 assert_equal(
@@ -893,17 +894,19 @@ assert_equal(
     "Three texts, five keys: the shape is (batch, 1, n_k), the axis of length 1 in the middle.",
     name="the shape",
 )
-assert_equal(
-    [int(count) for count in np.sum(mask, axis=(-2, -1))],
-    [5, 2, 4],
-    "A text should have as many True as it has words. One too many in the short texts: does the "
-    "count of positions start at 0? 0, 3, 1: True and False are exchanged (True = may attend).",
-    name="the number of True for each text",
-)
+with check("as many True as words", points=0.5):
+    assert_equal(
+        [int(count) for count in np.sum(mask, axis=(-2, -1))],
+        [5, 2, 4],
+        "A text should have as many True as it has words. One too many in the short texts: does the "
+        "count of positions start at 0? 0, 3, 1: True and False are exchanged (True = may attend).",
+        name="the number of True for each text",
+    )
 rows = np.array([[T, T, T, T, T], [T, T, N, N, N], [T, T, T, T, N]])
 message = "Lengths 5, 2, 4 with n_k = 5: the words come first, then the padding."
-assert_equal(np.reshape(mask, (3, 5)), rows, message, name="the mask (without its middle axis)")
-assert_equal(mask, np.expand_dims(rows, 1), "The mask should be a boolean NumPy array.")
+with check("the rows and the shape", points=0.5):
+    assert_equal(np.reshape(mask, (3, 5)), rows, message, name="the mask (without its middle axis)")
+    assert_equal(mask, np.expand_dims(rows, 1), "The mask should be a boolean NumPy array.")
 
 
 @probe
@@ -915,7 +918,8 @@ def with_an_empty_text():
 
 
 rows = np.array([[[N, N, N]], [[T, T, N]]])
-assert_equal(with_an_empty_text(), rows, "A length of 0 is allowed: a row of False.")
+with check("an empty text", points=0.5):
+    assert_equal(with_an_empty_text(), rows, "A length of 0 is allowed: a row of False.")
 
 
 @probe
@@ -928,16 +932,17 @@ def is_refused(lengths):
 
 
 wrong_lengths = {"6, at the end": [5, 6], "6, in the middle": [5, 6, 2], "-1": [2, -1, 4]}
-assert_equal(
-    {what: is_refused(lengths) for what, lengths in wrong_lengths.items()},
-    dict.fromkeys(wrong_lengths, True),
-    "With n_k = 5 a length of 6 should be refused, and one of -1, wherever it stands.",
-    name="refused",
-)
+with check("lengths that do not fit", points=0.5, side=True):
+    assert_equal(
+        {what: is_refused(lengths) for what, lengths in wrong_lengths.items()},
+        dict.fromkeys(wrong_lengths, True),
+        "With n_k = 5 a length of 6 should be refused, and one of -1, wherever it stands.",
+        name="refused",
+    )
 checks_passed("padding_mask")
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_padding_mask_arrays", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="padding_mask_arrays" points=1
 # Hidden checks of padding_mask: lengths as an array, in any batch, and unchanged afterwards.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -957,7 +962,7 @@ for dtype in (np.int64, np.int32):
         assert_equal(after, given, "lengths was changed by the call.", name="lengths")
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_padding_mask_edges", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="padding_mask_edges" points=1
 # Hidden checks of padding_mask: empty and full texts, a batch of one, all lengths equal.
 ### BEGIN HIDDEN TESTS
 message = "A length of 0 gives a row of False, a length of n_k a row of True; both are allowed."
@@ -971,7 +976,7 @@ assert_equal(padding_mask([2, 1, 2], 4), short, message)
 assert_equal(padding_mask(np.array([1, 1]), 3), np.array([[[T, N, N]], [[T, N, N]]]), message)
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_padding_mask_errors", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="padding_mask_errors" points=2
 # Hidden checks of padding_mask: lengths out of range, anywhere in the batch.
 ### SIDE CONDITION: counts once another check of padding_mask passes.
 ### BEGIN HIDDEN TESTS
@@ -1069,12 +1074,12 @@ print("1.0/0.0:", as_float[0, 1].numpy().round(2), "<- the hidden keys are back"
 # - c) `keep.float()`
 # - d) `keep[:, None, :]`
 
-# %% nbgrader={"grade": false, "grade_id": "answer_mask", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_mask"
 ### BEGIN SOLUTION
 answer_mask = "b"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_mask", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_mask" points=1
 check_answer("answer_mask", answer_mask)
 
 # %% [markdown]
@@ -1134,7 +1139,7 @@ print("(1 - words) * -1e9, all in float16:", ((1 - words) * torch.tensor(-1e9).h
 # - No errors are graded here.
 
 
-# %% nbgrader={"grade": false, "grade_id": "torch_scaled_dot_product_attention", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="torch_scaled_dot_product_attention"
 def torch_scaled_dot_product_attention(Q, K, V, mask=None):
     """Scaled dot-product attention in torch; gradients flow to Q, K and V.
 
@@ -1161,7 +1166,7 @@ def torch_scaled_dot_product_attention(Q, K, V, mask=None):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_torch_scaled_dot_product_attention", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="torch_scaled_dot_product_attention" points=2
 rng = check_rng()
 Q, K, V = (torch.tensor(rng.normal(size=s), dtype=torch.float32) for s in ((3, 4), (5, 4), (5, 2)))
 T, N = True, False
@@ -1215,10 +1220,30 @@ of_each = list(zip("QKV", gradients(Q, K, V), leaves, strict=True))
 for name, one, leaf in of_each[::-1]:
     message = f"The gradient that reaches {name} through the output should be that of torch's."
     assert_close(one, leaf.grad, message, name=f"the gradient of {name}")
+
+
+# And where query 1 may attend to nothing.
+@probe
+def masked_gradients(Q, K, V, mask):
+    leaves = [x.clone().requires_grad_() for x in (Q, K, V)]
+    output, _ = torch_scaled_dot_product_attention(*leaves, mask)
+    if output.requires_grad:
+        (output[:, 0] ** 2).sum().backward()
+    return [leaf.grad for leaf in leaves]
+
+
+leaves = [x.clone().requires_grad_() for x in (Q, K, V)]
+(F.scaled_dot_product_attention(*leaves, attn_mask=mask)[:, 0] ** 2).sum().backward()
+for name, one, leaf in zip("QKV", masked_gradients(Q, K, V, mask), leaves, strict=True):
+    message = (
+        f"With a mask, and a query that may attend to nothing, the gradient of {name} should be "
+        "that of torch's. A NaN that is replaced in the result can live on in the gradient."
+    )
+    assert_close(one, leaf.grad, message, name=f"the gradient of {name}")
 checks_passed("torch_scaled_dot_product_attention")
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_torch_scaled_dot_product_attention_batches", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="torch_scaled_dot_product_attention_batches" points=2
 # Hidden checks of torch_scaled_dot_product_attention: leading axes, equal and different.
 ### BEGIN HIDDEN TESTS
 def by_torch(Q, K, V):
@@ -1252,7 +1277,7 @@ for lead_q, lead_k, lead_v in cases:
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_torch_scaled_dot_product_attention_masks", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="torch_scaled_dot_product_attention_masks" points=2
 # Hidden checks of torch_scaled_dot_product_attention: masks that broadcast, some rows empty.
 ### BEGIN HIDDEN TESTS
 def by_torch(Q, K, V, mask):
@@ -1302,7 +1327,7 @@ for lead in ((2,), ()):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_torch_scaled_dot_product_attention_gradients", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="torch_scaled_dot_product_attention_gradients" points=2
 # Hidden checks of torch_scaled_dot_product_attention: gradients through output and weights.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -1341,7 +1366,7 @@ for which, out, wei in (("the output", A, 0 * B), ("the weights", 0 * A, B), ("b
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_torch_scaled_dot_product_attention_finite", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="torch_scaled_dot_product_attention_finite" points=2
 # Hidden checks of torch_scaled_dot_product_attention: gradients where a row is fully masked.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -1380,7 +1405,7 @@ for mask in (one_row, one_text, torch.zeros(5, dtype=torch.bool)):
         )
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_torch_scaled_dot_product_attention_dtypes", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="torch_scaled_dot_product_attention_dtypes" points=1
 # Hidden checks of torch_scaled_dot_product_attention: float64 stays float64, also on the way.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -1402,7 +1427,7 @@ for given in (None, mask):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_torch_scaled_dot_product_attention_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="torch_scaled_dot_product_attention_inputs" points=1
 # Hidden checks of torch_scaled_dot_product_attention: the arguments are not changed.
 ### SIDE CONDITION: counts once another check of torch_scaled_dot_product_attention passes.
 ### BEGIN HIDDEN TESTS
@@ -1500,7 +1525,7 @@ except RuntimeError as error:
 # calls torch's own function, it runs, and the first checks look good. **It has one mistake**, and
 # most of its output is wrong. Read it, and use the empty cell to find out what happens.
 
-# %% nbgrader={"grade": false, "grade_id": "given_colleague", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% locked="given_colleague"
 attention_mask = torch.tensor(
     [[1, 1, 1, 1, 1], [1, 1, 0, 0, 0], [1, 1, 1, 0, 0], [1, 1, 1, 1, 0], [1, 0, 0, 0, 0]]
 )  # (batch, n): the texts have 5, 2, 3, 4 and 1 words
@@ -1535,12 +1560,12 @@ print("text 0 has no padding; its first word:", torch.allclose(encoded[0, 0], un
 # - c) The first word of every text, and no other word.
 # - d) No word at all: words and padding are exchanged.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_silent_bug", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_silent_bug"
 ### BEGIN SOLUTION
 answer_silent_bug = "b"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_silent_bug", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_silent_bug" points=1
 check_answer("answer_silent_bug", answer_silent_bug)
 
 # %% [markdown]
@@ -1855,7 +1880,7 @@ show(
 # 3. Name one situation, shown in this lesson, in which a model learns well without the scale, and
 #    say why.
 
-# %% [markdown] nbgrader={"grade": true, "grade_id": "written_scale", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
+# %% [markdown] written="scale" points=4
 # ### BEGIN SOLUTION
 # The score $q \cdot k$ is a sum of $d_k$ products. If the entries of $q$ and $k$ are independent
 # with mean 0 and variance 1, each product has variance 1, and the sum has variance $d_k$, so its

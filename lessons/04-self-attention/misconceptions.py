@@ -1984,8 +1984,9 @@ def permutation_error(attention, X, permutation):
 @misconception(
     "permutation_error",
     "permutation_permutes_the_result_of_both",
-    sentence="The output of the permuted input is permuted once more. Only the other "
-    "output still has its rows in the old order.",
+    sentence="One of the two outputs gets the wrong order of rows before they are compared. The "
+    "output of the permuted input has its rows in the new order already; the other one follows, "
+    "with the same permutation and not with its inverse.",
     seen="folklore",
 )
 def permutation_error(attention, X, permutation):

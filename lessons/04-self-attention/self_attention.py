@@ -14,14 +14,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import nn
-
-from earlier_lessons import (
+from lesson.earlier import (
     rnn_hidden_states,
     scaled_dot_product_attention,
     torch_scaled_dot_product_attention,
 )
-from lesson_checks import (
+from lesson.progress import progress
+from torch import nn
+
+from lesson.checks import (
     assert_close,
     assert_equal,
     check,
@@ -30,8 +31,7 @@ from lesson_checks import (
     checks_passed,
     probe,
 )
-from lesson_figures import draw_heatmap, heatmap, show, text_table
-from lesson_progress import progress
+from lesson.figures import draw_heatmap, heatmap, show, text_table
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
@@ -152,7 +152,7 @@ print("black -> cat:", hand_scores[1, 2], "   cat -> black:", hand_scores[2, 1])
 # - No errors are graded here. `scaled_dot_product_attention` of lesson 3 may be used.
 
 
-# %% nbgrader={"grade": false, "grade_id": "SelfAttention", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="SelfAttention"
 class SelfAttention:
     """Self-attention in NumPy.
 
@@ -192,7 +192,7 @@ class SelfAttention:
         ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_SelfAttention", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="SelfAttention" points=3
 @probe
 def projections(d_model, d_k, d_v, seed):
     layer = SelfAttention(d_model, d_k, d_v, np.random.default_rng(seed))
@@ -282,7 +282,7 @@ with check("a mask", points=0.5):
 checks_passed("SelfAttention")
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_SelfAttention_draws", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="SelfAttention_draws" points=2
 # Hidden checks of SelfAttention: three independent random draws, from rng alone.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -331,7 +331,7 @@ assert_equal(after, before, "The global random state was changed. Draw with rng'
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_SelfAttention_attributes", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="SelfAttention_attributes" points=2
 # Hidden checks of SelfAttention: forward uses the attributes as they are when it is called.
 ### BEGIN HIDDEN TESTS
 def by_torch(X, W_q, W_k, W_v):
@@ -374,7 +374,7 @@ for when, wanted, (used, both) in zip(whens, (results[0][0], changed, new), resu
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_SelfAttention_batches", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="SelfAttention_batches" points=2
 # Hidden checks of SelfAttention: no, one, two and three batch axes; one word; sizes that differ.
 ### BEGIN HIDDEN TESTS
 def by_torch(X, W_q, W_k, W_v):
@@ -413,7 +413,7 @@ for lead, n, d_k, d_v in (
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_SelfAttention_masks", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="SelfAttention_masks" points=2
 # Hidden checks of SelfAttention: masks that broadcast, and words that may attend to nothing.
 ### BEGIN HIDDEN TESTS
 def by_torch(X, W_q, W_k, W_v, mask):
@@ -483,7 +483,7 @@ for scale in (30.0, 300.0):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_SelfAttention_dtypes", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="SelfAttention_dtypes" points=1
 # Hidden checks of SelfAttention: integer, float32 and float64 word vectors.
 ### BEGIN HIDDEN TESTS
 def by_torch(X, W_q, W_k, W_v):
@@ -518,7 +518,7 @@ for X, kind, tolerance in (
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_SelfAttention_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="SelfAttention_inputs" points=1
 # Hidden checks of SelfAttention: X and the mask are not changed; two calls give the same.
 ### SIDE CONDITION: counts once another check of SelfAttention passes.
 ### BEGIN HIDDEN TESTS
@@ -616,7 +616,7 @@ assert np.abs(after - before).max() < 1e-9
 # - No errors are graded here. `torch_scaled_dot_product_attention` of lesson 3 may be used.
 
 
-# %% nbgrader={"grade": false, "grade_id": "TorchSelfAttention", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="TorchSelfAttention"
 class TorchSelfAttention(nn.Module):
     """Self-attention in torch.
 
@@ -655,7 +655,7 @@ class TorchSelfAttention(nn.Module):
         ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_TorchSelfAttention", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="TorchSelfAttention" points=2
 @probe
 def what_it_is():
     layer = TorchSelfAttention(6, 3, 2)
@@ -737,7 +737,7 @@ with check("sizes that differ", points=0.5):  # the formula at once, without Q, 
 checks_passed("TorchSelfAttention")
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_TorchSelfAttention_parameters", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="TorchSelfAttention_parameters" points=2
 # Hidden checks of TorchSelfAttention: three trainable projections of its own; used when called.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -793,7 +793,7 @@ for change, (output, weights) in zip(changes, before_and_after(X, changes), stri
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_TorchSelfAttention_batches", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="TorchSelfAttention_batches" points=1
 # Hidden checks of TorchSelfAttention: no, one, two and three batch axes; float32 and float64.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -839,7 +839,7 @@ for lead, n, d_k, d_v in (
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_TorchSelfAttention_masks", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="TorchSelfAttention_masks" points=2
 # Hidden checks of TorchSelfAttention: masks that broadcast, and words that may attend to nothing.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -906,7 +906,7 @@ for mask in (one_row, one_text, torch.zeros(1, 1, dtype=torch.bool)):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_TorchSelfAttention_gradients", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="TorchSelfAttention_gradients" points=2
 # Hidden checks of TorchSelfAttention: gradients through output and weights, also with empty rows.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -962,7 +962,7 @@ for which, out, wei in (("the output", A, 0 * B), ("the weights", 0 * A, B), ("b
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_TorchSelfAttention_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="TorchSelfAttention_inputs" points=1
 # Hidden checks of TorchSelfAttention: arguments and weights are not changed by a call.
 ### SIDE CONDITION: counts once another check of TorchSelfAttention passes.
 ### BEGIN HIDDEN TESTS
@@ -1047,12 +1047,12 @@ assert difference < 1e-12
 # - c) It cannot learn it: each word must give its largest weight to itself.
 # - d) It learns the task, because the position vectors of neighbours differ.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_shared", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_shared"
 ### BEGIN SOLUTION
 answer_shared = "b"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_shared", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_shared" points=1
 check_answer("answer_shared", answer_shared)
 
 # %% [markdown]
@@ -1372,12 +1372,12 @@ for seed, (layers, table) in enumerate(by_adjective):
 # - c) Each of these two weights by itself.
 # - d) The whole output in the row of "it".
 
-# %% nbgrader={"grade": false, "grade_id": "answer_it", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_it"
 ### BEGIN SOLUTION
 answer_it = "b"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_it", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_it" points=1
 check_answer("answer_it", answer_it)
 
 # %% tags=["demonstration", "nbval-ignore-output"]
@@ -1472,12 +1472,12 @@ heatmap(
 # - c) It is the same vector, at the same place in the output.
 # - d) It is the same vector as in all other rows of the output.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_order", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_order"
 ### BEGIN SOLUTION
 answer_order = "b"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_order", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_order" points=1
 check_answer("answer_order", answer_order)
 
 # %% [markdown]
@@ -1511,7 +1511,7 @@ check_answer("answer_order", answer_order)
 # - No errors are graded here.
 
 
-# %% nbgrader={"grade": false, "grade_id": "permutation_error", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="permutation_error"
 def permutation_error(attention, X, permutation):
     """How far a layer is from permutation equivariance.
 
@@ -1531,7 +1531,7 @@ def permutation_error(attention, X, permutation):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_permutation_error", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="permutation_error" points=2
 @probe
 def error_of(kind, X, permutation):
     def attention(X):
@@ -1556,9 +1556,14 @@ with check("a layer that knows the order", points=1):
             f"differ by {moves} in their rows: the largest absolute difference is 3."
         )
         assert_close(error_of("rows", X, order), 3.0, message)
+        message = "A batch of two texts: the rows of each text are permuted, not the texts."
+        assert_close(error_of("rows", np.stack([X, X + 1]), order), 3.0, message)
         message = "This layer adds 0, 0.0001, 0.0002, 0.0003: an error of 0.0003 is not 0."
         assert_close(error_of("rows, a little", X, order), 3e-4, message)
-with check("layers that do not", points=1, side=True):
+with check("layers that do not", points=1):
+    found = error_of("rows", X, [1, 2, 3, 0])
+    message = "The error of a layer that knows the order is above 0, and a number."
+    assert_equal(isinstance(found, float) and found > 1e-6, True, message)
     message = (
         "A layer that multiplies each column by a number of its own is equivariant: its error is "
         "0. Do you permute the rows, input and output with the same permutation?"
@@ -1569,7 +1574,7 @@ with check("layers that do not", points=1, side=True):
 checks_passed("permutation_error")
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_permutation_error_values", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="permutation_error_values" points=2
 # Hidden checks of permutation_error: exact values for layers that know the order; batches.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -1613,7 +1618,7 @@ for lead in ((), (6,), (2, 3)):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_permutation_error_result", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="permutation_error_result" points=1
 # Hidden checks of permutation_error: one float; the permutation as a list and as an array.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -1639,7 +1644,7 @@ assert_close(error, 0.0, "If nothing moves, the error is 0.", atol=1e-12)
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_permutation_error_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="permutation_error_inputs" points=1
 # Hidden checks of permutation_error: X and permutation stay as they are.
 ### SIDE CONDITION: counts once another check of permutation_error passes.
 ### BEGIN HIDDEN TESTS
@@ -1743,7 +1748,7 @@ for text in (
 # 4. Is $f$ invariant? Say in one sentence with "cat" what the difference is. How would you make an
 #    invariant function from $f$?
 
-# %% [markdown] nbgrader={"grade": true, "grade_id": "written_equivariance", "locked": false, "points": 5, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
+# %% [markdown] written="equivariance" points=5
 # ### BEGIN SOLUTION
 # A projection works on each row by itself: $(PX)W_q = P(XW_q) = PQ$, and likewise $PK$ and $PV$.
 # The scores become $(PQ)(PK)^\top/\sqrt{d_k} = P\,(QK^\top/\sqrt{d_k})\,P^\top$: the same numbers
@@ -1840,7 +1845,7 @@ show(
 # The code runs, and every check looks good. **It has one mistake**, and nearly every output is
 # wrong.
 
-# %% nbgrader={"grade": false, "grade_id": "given_colleague", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% locked="given_colleague"
 def encode(layer, sentences):
     """A colleague's encoder: a list of (5, d_model) tensors; returns one output for each."""
     batch = nn.utils.rnn.pad_sequence(sentences)  # one tensor from the list
@@ -1874,12 +1879,12 @@ print("equivariant (words reversed):", torch.allclose(again[0], encoded[0].flip(
 # - c) All fifteen words of the three sentences.
 # - d) Only "cat" itself.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_silent_bug", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_silent_bug"
 ### BEGIN SOLUTION
 answer_silent_bug = "b"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_silent_bug", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_silent_bug" points=1
 check_answer("answer_silent_bug", answer_silent_bug)
 
 # %% [markdown]
@@ -1911,7 +1916,7 @@ check_answer("answer_silent_bug", answer_silent_bug)
 # - No errors are graded here.
 
 
-# %% nbgrader={"grade": false, "grade_id": "attention_cost", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="attention_cost"
 def attention_cost(n, d_k, d_v):
     """What attention of n words to themselves costs, without projections and softmax.
 
@@ -1929,7 +1934,7 @@ def attention_cost(n, d_k, d_v):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_attention_cost", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="attention_cost" points=1
 cost = attention_cost(4, 7, 5)
 assert_equal(
     sorted(cost) if isinstance(cost, dict) else [],
@@ -1949,7 +1954,7 @@ with check("multiply_adds", points=0.5):
 checks_passed("attention_cost")
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_attention_cost_sizes", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="attention_cost_sizes" points=1
 # Hidden checks of attention_cost: other sizes, each counted one product at a time.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -1963,7 +1968,7 @@ for n, d_k, d_v in ((1, 1, 1), (3, 2, 7), (7, 5, 2), *rng.integers(2, 12, (3, 3)
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_attention_cost_exact", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="attention_cost_exact" points=1
 # Hidden checks of attention_cost: very long texts, counted exactly.
 ### BEGIN HIDDEN TESTS
 n = 10**9 + int(check_rng().integers(1, 10**6)) * 2 + 1

@@ -16,14 +16,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import nn
-
-from earlier_lessons import (
+from lesson.earlier import (
     TorchSelfAttention,
     permutation_error,
     torch_scaled_dot_product_attention,
 )
-from lesson_checks import (
+from lesson.progress import progress
+from torch import nn
+
+from lesson.checks import (
     assert_close,
     assert_equal,
     assert_raises,
@@ -33,8 +34,7 @@ from lesson_checks import (
     checks_passed,
     probe,
 )
-from lesson_figures import draw_heatmap, show, text_table
-from lesson_progress import progress
+from lesson.figures import draw_heatmap, show, text_table
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
@@ -126,7 +126,7 @@ print(table.reshape(2, 5, 3)[0])
 #   NumPy arrays and for torch tensors.
 
 
-# %% nbgrader={"grade": false, "grade_id": "split_heads", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="split_heads"
 def split_heads(x, num_heads):
     """Cut the features into num_heads pieces and give the pieces an axis of their own.
 
@@ -148,37 +148,45 @@ def split_heads(x, num_heads):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_split_heads", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="split_heads" points=2
 # Two positions, six features, three heads: worked out by hand.
 x = np.array([[0, 1, 2, 3, 4, 5], [10, 11, 12, 13, 14, 15]])
 expected = np.array([[[0, 1], [10, 11]], [[2, 3], [12, 13]], [[4, 5], [14, 15]]])
-assert_equal(
-    split_heads(x, 3),
-    expected,
-    "The result is (num_heads, n, d_head) = (3, 2, 2). Head 0 should hold features 0 and 1 of BOTH "
-    "positions: 0, 1 and 10, 11. If your head 0 holds 0, 1 and 2, 3: a reshape reads numbers in "
-    "storage order and takes the next ones of the same position. If it holds 0 and 3: your heads "
-    "take every third feature instead of neighbours.",
-)
-assert_equal(
-    split_heads(torch.tensor(np.stack([x + 100 * text for text in range(4)])), 3),
-    torch.tensor(np.stack([expected + 100 * text for text in range(4)])),
-    "The same with a batch axis and torch: (4, 2, 6) gives (4, 3, 2, 2), text by text.",
-)
-for kind in (np.zeros, torch.zeros):
-    with assert_raises(ValueError, f"Six features do not fill four heads ({kind.__module__})."):
-        split_heads(kind((2, 6)), 4)
+with check("by hand, NumPy", points=1):
+    assert_equal(
+        split_heads(x, 3),
+        expected,
+        "The result is (num_heads, n, d_head) = (3, 2, 2). Head 0 should hold features 0 and 1 of BOTH "
+        "positions: 0, 1 and 10, 11. If your head 0 holds 0, 1 and 2, 3: a reshape reads numbers in "
+        "storage order and takes the next ones of the same position. If it holds 0 and 3: your heads "
+        "take every third feature instead of neighbours.",
+    )
+with check("a batch, torch", points=0.5):
+    assert_equal(
+        split_heads(torch.tensor(np.stack([x + 100 * text for text in range(4)])), 3),
+        torch.tensor(np.stack([expected + 100 * text for text in range(4)])),
+        "The same with a batch axis and torch: (4, 2, 6) gives (4, 3, 2, 2), text by text.",
+    )
+with check("four heads for six features", points=0.5, side=True):
+    for kind in (np.zeros, torch.zeros):
+        with assert_raises(ValueError, f"Six features do not fill four heads ({kind.__module__})."):
+            split_heads(kind((2, 6)), 4)
 checks_passed("split_heads")
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_split_heads_batches", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="split_heads_batches" points=1
 # Hidden checks of split_heads: no, one, two and three leading axes, both kinds.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 for lead in ((), (7,), (1,), (2, 3), (2, 1, 3)):
     for num_heads in (2, 3, 4):
         x = rng.normal(size=(*lead, 5, 12))
-        expected = np.stack(np.split(x, num_heads, axis=-1), axis=-3)
+        expected = np.empty((*lead, num_heads, 5, 12 // num_heads))
+        for place in np.ndindex(*lead):  # each text by itself, by your own function
+            expected[place] = split_heads(x[place], num_heads)
+        message = "Every number of a text stands in its heads once."
+        numbers = np.sort(expected.reshape(*lead, 60)), np.sort(x.reshape(*lead, 60))
+        assert_equal(*numbers, message, name="the sorted numbers")
         message = (
             f"With leading axes {lead} and {num_heads} heads: the head axis belongs directly "
             "before the position axis, whatever stands in front. Are axes counted from the end?"
@@ -188,7 +196,7 @@ for lead in ((), (7,), (1,), (2, 3), (2, 1, 3)):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_split_heads_edges", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="split_heads_edges" points=1
 # Hidden checks of split_heads: one head, one feature a head, one position.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -201,21 +209,23 @@ for n, d_model, num_heads in ((5, 6, 1), (5, 6, 6), (1, 6, 2), (1, 1, 1), (6, 6,
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_split_heads_dtypes", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="split_heads_dtypes" points=1
 # Hidden checks of split_heads: every dtype is kept, and the kind of array.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 numbers = rng.integers(-99, 100, size=(3, 4, 6))
 for dtype in (np.int64, np.int32, np.float32, np.float64):
     x = numbers.astype(dtype)
-    expected = np.stack(np.split(x, 2, axis=-1), axis=-3)
+    expected = np.asarray(split_heads(numbers + 0.0, 2)).astype(dtype)
+    assert_equal(expected.shape, (3, 2, 4, 3), "Two heads of three features.", name="the shape")
+    assert_equal(bool(expected.any()), True, "The heads hold the numbers of x.")
     message = f"{dtype.__name__} should stay {dtype.__name__}, NumPy NumPy, and torch torch."
     assert_equal(split_heads(x, 2), expected, message)
     assert_equal(split_heads(torch.tensor(x), 2), torch.tensor(expected), message)
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_split_heads_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="split_heads_inputs" points=1
 # Hidden checks of split_heads: the argument keeps values and shape; gradients flow; any layout.
 ### SIDE CONDITION: counts once another check of split_heads passes.
 ### BEGIN HIDDEN TESTS
@@ -257,7 +267,7 @@ assert_close(gradient(torch.tensor(x), direction), expected, message, name="the 
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_split_heads_errors", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="split_heads_errors" points=1
 # Hidden checks of split_heads: d_model that does not divide, NumPy and torch.
 ### SIDE CONDITION: counts once another check of split_heads passes.
 ### BEGIN HIDDEN TESTS
@@ -291,7 +301,7 @@ for shape, num_heads in (((3, 7), 2), ((2, 4, 6), 4), ((4, 8), 3), ((2, 3, 4), 8
 # - Graded: as in exercise 1. It is the exact inverse of `split_heads`. No errors are graded here.
 
 
-# %% nbgrader={"grade": false, "grade_id": "combine_heads", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="combine_heads"
 def combine_heads(x):
     """Put the heads' features side by side again: the inverse of split_heads.
 
@@ -307,33 +317,40 @@ def combine_heads(x):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_combine_heads", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="combine_heads" points=2
 # Three heads, two positions, two features a head: worked out by hand.
 heads = np.array([[[0, 1], [10, 11]], [[2, 3], [12, 13]], [[4, 5], [14, 15]]])
 expected = np.array([[0, 1, 2, 3, 4, 5], [10, 11, 12, 13, 14, 15]])
-assert_equal(
-    combine_heads(heads),
-    expected,
-    "Three heads of (2, 2) give (n, d_model) = (2, 6). Row 0 should hold what the three heads found "
-    "for position 0: 0, 1, 2, 3, 4, 5. If your row 0 begins 0, 1, 10, 11: it mixes positions. A "
-    "reshape alone reads the numbers in storage order.",
-)
-assert_equal(
-    combine_heads(torch.tensor(np.stack([heads + 100 * text for text in range(4)]))),
-    torch.tensor(np.stack([expected + 100 * text for text in range(4)])),
-    "The same with a batch axis and torch: (4, 3, 2, 2) gives (4, 2, 6), text by text.",
-)
+with check("by hand, NumPy", points=1):
+    assert_equal(
+        combine_heads(heads),
+        expected,
+        "Three heads of (2, 2) give (n, d_model) = (2, 6). Row 0 should hold what the three heads found "
+        "for position 0: 0, 1, 2, 3, 4, 5. If your row 0 begins 0, 1, 10, 11: it mixes positions. A "
+        "reshape alone reads the numbers in storage order.",
+    )
+with check("a batch, torch", points=1):
+    assert_equal(
+        combine_heads(torch.tensor(np.stack([heads + 100 * text for text in range(4)]))),
+        torch.tensor(np.stack([expected + 100 * text for text in range(4)])),
+        "The same with a batch axis and torch: (4, 3, 2, 2) gives (4, 2, 6), text by text.",
+    )
 checks_passed("combine_heads")
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_combine_heads_batches", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="combine_heads_batches" points=1
 # Hidden checks of combine_heads: no, one, two and three leading axes, both kinds.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 for lead in ((), (7,), (1,), (2, 3), (2, 1, 3)):
     for num_heads in (2, 3, 4):
         x = rng.normal(size=(*lead, num_heads, 5, 6))
-        expected = np.concatenate([x[..., h, :, :] for h in range(num_heads)], axis=-1)
+        expected = np.empty((*lead, 5, 6 * num_heads))
+        for place in np.ndindex(*lead):  # each text by itself, by your own function
+            expected[place] = combine_heads(x[place])
+        message = "Every number of the heads stands in the result once."
+        numbers = np.sort(expected.reshape(*lead, -1)), np.sort(x.reshape(*lead, -1))
+        assert_equal(*numbers, message, name="the sorted numbers")
         message = (
             f"With leading axes {lead} and {num_heads} heads: only the heads and the features are "
             "merged. Are axes counted from the end?"
@@ -343,7 +360,7 @@ for lead in ((), (7,), (1,), (2, 3), (2, 1, 3)):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_combine_heads_edges", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="combine_heads_edges" points=1
 # Hidden checks of combine_heads: one head, one feature a head, one position, equal sizes.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -356,21 +373,23 @@ for num_heads, n, d_head in ((1, 5, 6), (6, 5, 1), (2, 1, 3), (1, 1, 1), (3, 3, 
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_combine_heads_dtypes", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="combine_heads_dtypes" points=1
 # Hidden checks of combine_heads: every dtype is kept, and the kind of array.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 numbers = rng.integers(-99, 100, size=(3, 2, 4, 5))
 for dtype in (np.int64, np.int32, np.float32, np.float64):
     x = numbers.astype(dtype)
-    expected = np.concatenate([x[:, 0], x[:, 1]], axis=-1)
+    expected = np.asarray(combine_heads(numbers + 0.0)).astype(dtype)
+    assert_equal(expected.shape, (3, 4, 10), "Two heads of five features.", name="the shape")
+    assert_equal(bool(expected.any()), True, "The result holds the numbers of the heads.")
     message = f"{dtype.__name__} should stay {dtype.__name__}, NumPy NumPy, and torch torch."
     assert_equal(combine_heads(x), expected, message)
     assert_equal(combine_heads(torch.tensor(x)), torch.tensor(expected), message)
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_combine_heads_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="combine_heads_inputs" points=1
 # Hidden checks of combine_heads: the argument keeps values and shape; gradients flow; any layout.
 ### SIDE CONDITION: counts once another check of combine_heads passes.
 ### BEGIN HIDDEN TESTS
@@ -487,7 +506,7 @@ print("round trip gives the table back:", np.array_equal(round_trip, table))
 # float64 (after `layer.double()`). The arguments are not changed.
 
 
-# %% nbgrader={"grade": false, "grade_id": "MultiHeadAttention", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="MultiHeadAttention"
 class MultiHeadAttention(nn.Module):
     """Multi-head attention: num_heads attentions side by side, then one projection.
 
@@ -535,7 +554,7 @@ class MultiHeadAttention(nn.Module):
         ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="MultiHeadAttention" points=3
 # Twelve features, three heads, four queries, five keys; compared with torch's own function.
 @probe
 def attend(parts, num_heads, seed, query, key, value, mask):
@@ -641,7 +660,7 @@ with check("a mask for each text", points=1):
 checks_passed("MultiHeadAttention")
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention_parts", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="MultiHeadAttention_parts" points=1
 # Hidden checks of MultiHeadAttention: the four nn.Linear and their shapes.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -669,7 +688,7 @@ for d_model, num_heads in ((12, 3), (8, 8), (6, 1)):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention_batches", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="MultiHeadAttention_batches" points=2
 # Hidden checks of MultiHeadAttention: any number of leading axes; several numbers of heads.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -724,7 +743,7 @@ for lead_q, lead_k, lead_v, num_heads in cases:
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention_defaults", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="MultiHeadAttention_defaults" points=1
 # Hidden checks of MultiHeadAttention: what key and value are when they are left out.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -771,7 +790,7 @@ for given, (q, k, v) in cases:
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention_masks", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="MultiHeadAttention_masks" points=2
 # Hidden checks of MultiHeadAttention: masks without a head axis serve every head.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -839,7 +858,7 @@ for lead_q, lead_k, num_heads, shape in cases:
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention_head_masks", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="MultiHeadAttention_head_masks" points=2
 # Hidden checks of MultiHeadAttention: masks with a head axis, which have more axes than query.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -899,7 +918,7 @@ for lead_q, lead_k, shape in cases:
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention_nothing", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="MultiHeadAttention_nothing" points=2
 # Hidden checks of MultiHeadAttention: queries that may attend to nothing.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -950,7 +969,7 @@ for mask in (some_queries, one_text, one_head, by_query, torch.zeros(5, dtype=to
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention_gradients", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="MultiHeadAttention_gradients" points=2
 # Hidden checks of MultiHeadAttention: gradients through output and weights, also where a row of
 # the mask is empty; to the inputs and to all parameters.
 ### BEGIN HIDDEN TESTS
@@ -1017,7 +1036,7 @@ for which, given, out, wei in cases:
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="MultiHeadAttention_inputs" points=1
 # Hidden checks of MultiHeadAttention: arguments unchanged, the same result twice, float64 precise.
 ### SIDE CONDITION: counts once another check of MultiHeadAttention passes.
 ### BEGIN HIDDEN TESTS
@@ -1064,7 +1083,7 @@ assert_equal(first[1].dtype == torch.float64, True, message, name="weights are f
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_MultiHeadAttention_errors", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="MultiHeadAttention_errors" points=1
 # Hidden checks of MultiHeadAttention: the constructor refuses what does not divide, and only that.
 ### SIDE CONDITION: counts once another check of MultiHeadAttention passes.
 ### BEGIN HIDDEN TESTS
@@ -1149,12 +1168,12 @@ assert small_error < 1e-5 and fused_error < 1e-5
 # - c) Nothing at all: the number of heads is only a way to store the matrices.
 # - d) The parameters stay as they are, and the weights need twice the memory.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_cost", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_cost"
 ### BEGIN SOLUTION
 answer_cost = "d"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_cost", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_cost" points=1
 check_answer("answer_cost", answer_cost)
 
 # %% tags=["demonstration"]
@@ -1209,7 +1228,7 @@ for name, parameter in builtin.named_parameters():
 #   have shape `(..., num_heads, n_q, n_k)`.
 
 
-# %% nbgrader={"grade": false, "grade_id": "load_builtin_weights", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="load_builtin_weights"
 def load_builtin_weights(attention, builtin):
     """Copy the weights of torch's layer, so that both give the same output.
 
@@ -1245,7 +1264,7 @@ def load_builtin_weights(attention, builtin):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_load_builtin_weights", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="load_builtin_weights" points=3
 @probe
 def attend_with_builtin_weights(state, settings, seed, query, key, value, masks):
     with torch.random.fork_rng():
@@ -1297,7 +1316,7 @@ with check("the same output, without and with a mask", points=2):
 checks_passed("load_builtin_weights")
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_load_builtin_weights_no_bias", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="load_builtin_weights_no_bias" points=1
 # Hidden checks of load_builtin_weights: a builtin without biases.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -1336,7 +1355,7 @@ for num_heads in (1, 2, 4):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_load_builtin_weights_settings", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="load_builtin_weights_settings" points=1
 # Hidden checks of load_builtin_weights: batch_first=False, kdim and vdim equal to embed_dim,
 # several numbers of heads, float64, frozen weights, a layer loaded twice.
 ### BEGIN HIDDEN TESTS
@@ -1396,7 +1415,7 @@ for settings in cases:
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_load_builtin_weights_memory", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="load_builtin_weights_memory" points=2
 # Hidden checks of load_builtin_weights: builtin unchanged, no memory shared, nothing returned.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -1464,7 +1483,7 @@ for bias in (True, False):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_load_builtin_weights_trainable", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="load_builtin_weights_trainable" points=1
 # Hidden checks of load_builtin_weights: the parameters can still be trained.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -1525,7 +1544,7 @@ for frozen in (False, True):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_load_builtin_weights_errors", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="load_builtin_weights_errors" points=2
 # Hidden checks of load_builtin_weights: layers that do not fit.
 ### SIDE CONDITION: counts once another check of load_builtin_weights passes.
 ### BEGIN HIDDEN TESTS
@@ -1632,7 +1651,7 @@ assert difference < 1e-5
 # can be trained. Read it. In which line is the mistake?
 
 
-# %% tags=["demonstration"] nbgrader={"grade": false, "grade_id": "given_suspicious", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% locked="given_suspicious" tags=["demonstration"]
 class Suspicious(MultiHeadAttention):
     """Given: self-attention with heads. Something in it is wrong."""
 
@@ -1656,12 +1675,12 @@ class Suspicious(MultiHeadAttention):
 # - c) `split_heads(part(x), self.heads)`: `x` should be split first, then projected.
 # - d) `self.W_o(result)`: each head should have a projection of its own.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_silent_bug", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_silent_bug"
 ### BEGIN SOLUTION
 answer_silent_bug = "b"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_silent_bug", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_silent_bug" points=1
 check_answer("answer_silent_bug", answer_silent_bug)
 
 # %% [markdown]
@@ -1675,12 +1694,12 @@ check_answer("answer_silent_bug", answer_silent_bug)
 # - c) What head 0 found for positions 2 and 3.
 # - d) What head 1 found for positions 0 and 1.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_mixed_row", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_mixed_row"
 ### BEGIN SOLUTION
 answer_mixed_row = "c"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_mixed_row", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_mixed_row" points=1
 check_answer("answer_mixed_row", answer_mixed_row)
 
 # %% [markdown]
@@ -2178,7 +2197,7 @@ show(
 # 3. A friend shows you an attention map and says: "This head finds the subject of the verb." What
 #    would you measure before you believe it?
 
-# %% [markdown] nbgrader={"grade": true, "grade_id": "written_heads", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
+# %% [markdown] written="heads" points=4
 # ### BEGIN SOLUTION
 # A head has one row of weights for each query, so it returns one mixture: all three words go through
 # the same value matrix and are added. A linear read-out can favour the word with the largest weight,

@@ -17,15 +17,16 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import nn
-
-from earlier_lessons import (
+from lesson.earlier import (
     MultiHeadAttention,
     SelfAttention,
     padding_mask,
     scaled_dot_product_attention,
 )
-from lesson_checks import (
+from lesson.progress import progress
+from torch import nn
+
+from lesson.checks import (
     assert_close,
     assert_equal,
     check,
@@ -34,8 +35,7 @@ from lesson_checks import (
     checks_passed,
     probe,
 )
-from lesson_figures import draw_heatmap, show, text_table
-from lesson_progress import progress
+from lesson.figures import draw_heatmap, show, text_table
 
 torch.set_num_threads(1)  # small models: one thread is faster than two
 
@@ -121,7 +121,7 @@ print("writing: ", cheat(["the", "black", "cat"]))  # the next word is not there
 # - No errors are graded.
 
 
-# %% nbgrader={"grade": false, "grade_id": "causal_mask", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="causal_mask"
 def causal_mask(n):
     """Which positions each position may attend to when the future is hidden.
 
@@ -137,7 +137,7 @@ def causal_mask(n):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_causal_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="causal_mask" points=2
 yes, no = True, False
 expected = np.array(
     [  # the  black  cat  is
@@ -163,7 +163,7 @@ assert_close(
 )
 checks_passed("causal_mask")
 
-# %% nbgrader={"grade": true, "grade_id": "test_causal_mask_lengths", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="causal_mask_lengths" points=1
 # Hidden checks of causal_mask: other lengths, one word, the dtype of the result.
 ### BEGIN HIDDEN TESTS
 assert_equal(
@@ -182,7 +182,7 @@ for n in (2, int(check_rng().integers(5, 20)), 65):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_causal_mask_new_array", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="causal_mask_new_array" points=1
 # Hidden checks of causal_mask: a new array each call.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -282,7 +282,7 @@ show(
 # - No errors are graded.
 
 
-# %% nbgrader={"grade": false, "grade_id": "combine_masks", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="combine_masks"
 def combine_masks(*masks):
     """One mask that allows a key only where every mask allows it.
 
@@ -302,7 +302,7 @@ def combine_masks(*masks):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_combine_masks", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="combine_masks" points=2
 yes, no = True, False
 triangle = np.array([[yes, no, no], [yes, yes, no], [yes, yes, yes]])  # (3, 3)
 real = np.array([[[yes, yes, yes]], [[yes, yes, no]]])  # (2, 1, 3): the second text has 2 words
@@ -332,7 +332,7 @@ assert_close(
 assert_equal(combine_masks(None, None), None, "With no mask at all the result is None.")
 checks_passed("combine_masks")
 
-# %% nbgrader={"grade": true, "grade_id": "test_combine_masks_any_number", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="combine_masks_any_number" points=2
 # Hidden checks of combine_masks: one mask, three and more, of shapes that broadcast.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -366,7 +366,7 @@ for shapes in cases:
     )
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade": true, "grade_id": "test_combine_masks_none", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="combine_masks_none" points=1
 # Hidden checks of combine_masks: None at every place, and nothing at all.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -396,7 +396,7 @@ assert_equal(combine_masks(torch.tensor(one), None), torch.tensor(one), message)
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_combine_masks_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="combine_masks_inputs" points=1
 # Hidden checks of combine_masks: the masks it was given are not changed.
 ### SIDE CONDITION: counts once another check of combine_masks passes.
 ### BEGIN HIDDEN TESTS
@@ -440,12 +440,12 @@ for shapes in ([(4, 5), (4, 5)], [(3, 4, 5), (4, 5), (5,)], [(4, 5), (3, 4, 5), 
 # - c) The rows of the real words become zero.
 # - d) Nothing at all.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_padding", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_padding"
 ### BEGIN SOLUTION
 answer_padding = "d"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_padding", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_padding" points=1
 check_answer("answer_padding", answer_padding)
 
 # %% [markdown]
@@ -519,12 +519,12 @@ show(
 # - c) Zeros.
 # - d) Nothing: torch raises an error, since $-10^9$ does not fit into float16.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_half", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_half"
 ### BEGIN SOLUTION
 answer_half = "a"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_half", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_half" points=1
 check_answer("answer_half", answer_half)
 
 # %% tags=["demonstration"]
@@ -610,7 +610,7 @@ for name, weights in (("no mask at all", no_mask), ("lesson 3's function", ours)
 # - No errors are graded.
 
 
-# %% nbgrader={"grade": false, "grade_id": "leaks_future", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="leaks_future"
 def leaks_future(layer, n, d_model, rng):
     """Whether a layer lets an earlier output depend on a later input.
 
@@ -636,7 +636,7 @@ def leaks_future(layer, n, d_model, rng):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_leaks_future", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="leaks_future" points=4
 @probe
 def verdicts(seed):
     n, d_model = 6, 8
@@ -710,7 +710,7 @@ with check("the global random state", points=1, side=True):
 checks_passed("leaks_future")
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_leaks_future_attention", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="leaks_future_attention" points=3
 # Hidden checks of leaks_future: attention layers, correct and subtly broken.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -803,7 +803,7 @@ for n, d_model in ((5, 8), (9, 6)):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_leaks_future_statistics", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="leaks_future_statistics" points=2
 # Hidden checks of leaks_future: leaks through a norm, and leaks that a weak change cannot see.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -858,7 +858,7 @@ for n, d_model in ((6, 9), (8, 7)):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_leaks_future_one_pair", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="leaks_future_one_pair" points=3
 # Hidden checks of leaks_future: one position sees one other, for every pair of positions.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -892,7 +892,7 @@ for n, d_model, part in ((5, 4, (0, 4)), (4, 10, (0, 5)), (4, 10, (5, 10))):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_leaks_future_tolerance", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="leaks_future_tolerance" points=2
 # Hidden checks of leaks_future: small leaks, and rounding noise.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -933,7 +933,7 @@ for n, d_model in ((4, 40), (7, 60)):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_leaks_future_contract", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="leaks_future_contract" points=2
 # Hidden checks of leaks_future: strict layers, views, one position, one feature.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -1591,12 +1591,12 @@ assert F.scaled_dot_product_attention(new_query, kept, kept, is_causal=True)[...
 #   sees all others.
 # - d) It learns from 48 guesses in a pass, one for each position, averaged over the texts.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_parallel", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_parallel"
 ### BEGIN SOLUTION
 answer_parallel = "b"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_parallel", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_parallel" points=1
 check_answer("answer_parallel", answer_parallel)
 
 # %% [markdown]
@@ -1606,7 +1606,7 @@ check_answer("answer_parallel", answer_parallel)
 # and the loss is wonderful. The friend has written this (the cell is read-only):
 
 
-# %% tags=["demonstration"] nbgrader={"grade": false, "grade_id": "given_friends_tasks", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% locked="given_friends_tasks" tags=["demonstration"]
 def friends_tasks(texts):
     """Inputs and targets (batch, n): the target is the character next to each input."""
     inputs = texts[:, :-1]  # (batch, n)
@@ -1642,12 +1642,12 @@ assert share_of_sentences(friends_texts) < 10
 # Try `friends_tasks` on one text. `as_text(row).replace("\n", "↵")` makes a row of numbers
 # readable: print inputs and targets below each other.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_silent_bug", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_silent_bug"
 ### BEGIN SOLUTION
 answer_silent_bug = "c"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_silent_bug", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_silent_bug" points=2
 check_answer("answer_silent_bug", answer_silent_bug)
 
 # %% [markdown]
@@ -1723,7 +1723,7 @@ print(
 #    characters?
 # 4. What is computed again in these passes, and why may it be kept in a causal model only?
 
-# %% [markdown] nbgrader={"grade": true, "grade_id": "written_cheating", "locked": false, "points": 5, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
+# %% [markdown] written="cheating" points=5
 # ### BEGIN SOLUTION
 # Learning by heart works only for texts that were in the training set, so that the loss on other
 # texts stays high. A leak works on every text: in the validation text too, the next character

@@ -14,16 +14,17 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import nn
-
-from earlier_lessons import (
+from lesson.earlier import (
     MultiHeadAttention,
     causal_mask,
     combine_heads,
     permutation_error,
     split_heads,
 )
-from lesson_checks import (
+from lesson.progress import progress
+from torch import nn
+
+from lesson.checks import (
     assert_close,
     assert_equal,
     assert_raises,
@@ -33,13 +34,12 @@ from lesson_checks import (
     checks_passed,
     probe,
 )
-from lesson_figures import draw_heatmap, heatmap, show, text_table
-from lesson_progress import progress
+from lesson.figures import draw_heatmap, heatmap, show, text_table
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
 # %% [markdown]
-# The parts of earlier lessons come from `earlier_lessons.py`, as the course solves them. You may
+# The parts of earlier lessons come from `lesson/earlier.py`, as the course solves them. You may
 # paste your own versions in a cell below this one.
 #
 # ## 1. Who sees whom?
@@ -96,12 +96,12 @@ print("permutation error below 1e-12:", permutation_error(attend, word_vectors, 
 # - c) I, II and III
 # - d) none of them
 
-# %% nbgrader={"grade": false, "grade_id": "answer_order", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_order"
 ### BEGIN SOLUTION
 answer_order = "b"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_order", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_order" points=1
 check_answer("answer_order", answer_order)
 
 # %% [markdown]
@@ -271,7 +271,7 @@ assert 0.2 < no_order_score < 0.4, differs
 # - No exceptions are asked for.
 
 
-# %% nbgrader={"grade": false, "grade_id": "sinusoidal_positional_encoding", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="sinusoidal_positional_encoding"
 def sinusoidal_positional_encoding(seq_len, d_model):
     """Sinusoidal positional encoding.
 
@@ -293,7 +293,7 @@ def sinusoidal_positional_encoding(seq_len, d_model):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_sinusoidal_positional_encoding", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="sinusoidal_positional_encoding" points=2
 with check("four columns", points=1.5):
     encoding = sinusoidal_positional_encoding(3, 4)
     assert_equal(
@@ -337,7 +337,7 @@ with check("five columns: an odd d_model", points=0.5):
 checks_passed("sinusoidal_positional_encoding")
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_sinusoidal_positional_encoding_values", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="sinusoidal_positional_encoding_values" points=2
 # Hidden checks of sinusoidal_positional_encoding: all values, for several even sizes.
 ### BEGIN HIDDEN TESTS
 def expected_encoding(seq_len, d_model):
@@ -366,7 +366,7 @@ assert_close(encoding, np.array([[0.0, 1.0, 0.0, 1.0, 0.0, 1.0]]), message)
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_sinusoidal_positional_encoding_odd", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="sinusoidal_positional_encoding_odd" points=1
 # Hidden checks of sinusoidal_positional_encoding: an odd number of columns.
 ### BEGIN HIDDEN TESTS
 def expected_encoding(seq_len, d_model):
@@ -386,7 +386,7 @@ for d_model in (1, 3, 5, 9):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_sinusoidal_positional_encoding_precision", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="sinusoidal_positional_encoding_precision" points=1
 # Hidden checks of sinusoidal_positional_encoding: float64 all the way, long texts.
 ### BEGIN HIDDEN TESTS
 seq_len = int(check_rng().integers(3000, 5000))
@@ -602,12 +602,12 @@ assert swapped_score < 0.8, differs
 # - c) Compare column 2 at position 1 with $\sin(1/10000^{2/64}) = 0.6816$.
 # - d) Check that $\sin^2 + \cos^2 = 1$ for each pair, and that position 0 is 0, 1, 0, 1, ...
 
-# %% nbgrader={"grade": false, "grade_id": "answer_doubled", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_doubled"
 ### BEGIN SOLUTION
 answer_doubled = "c"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_doubled", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_doubled" points=1
 check_answer("answer_doubled", answer_doubled)
 
 # %% tags=["demonstration"]
@@ -670,7 +670,7 @@ show(
 #   positions from 0 to 5000; the `ValueError`.
 
 
-# %% nbgrader={"grade": false, "grade_id": "shift_matrix", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="shift_matrix"
 def shift_matrix(offset, d_model):
     """The matrix M with PE[pos + offset] = M @ PE[pos] for every position.
 
@@ -696,7 +696,7 @@ def shift_matrix(offset, d_model):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_shift_matrix", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="shift_matrix" points=2
 # d_model = 2: one pair of columns, (sin pos, cos pos).
 matrix = shift_matrix(3, 2)
 assert_equal(np.shape(matrix), (2, 2), "The matrix is (d_model, d_model).", name="the shape")
@@ -723,7 +723,7 @@ with assert_raises(ValueError, "An odd d_model should be refused with a ValueErr
 checks_passed("shift_matrix")
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_shift_matrix_every_position", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="shift_matrix_every_position" points=2
 # Hidden checks of shift_matrix: one matrix serves every position.
 ### BEGIN HIDDEN TESTS
 def encoding_at(positions, d_model):
@@ -747,7 +747,7 @@ for d_model in (2, 6, 10, 32):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_shift_matrix_back", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="shift_matrix_back" points=1
 # Hidden checks of shift_matrix: negative offsets, and none.
 ### BEGIN HIDDEN TESTS
 def encoding_at(positions, d_model):
@@ -769,7 +769,7 @@ for d_model in (4, 6, 16):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_shift_matrix_errors", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="shift_matrix_errors" points=1
 # Hidden checks of shift_matrix: an odd number of columns.
 ### SIDE CONDITION: counts once another check of shift_matrix passes.
 ### BEGIN HIDDEN TESTS
@@ -887,7 +887,7 @@ show(
 #   that is out of range raises other errors, and a slice raises none.)
 
 
-# %% nbgrader={"grade": false, "grade_id": "LearnedPositionalEmbedding", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="LearnedPositionalEmbedding"
 class LearnedPositionalEmbedding(nn.Module):
     """One trainable vector a position, added to the input.
 
@@ -920,7 +920,7 @@ class LearnedPositionalEmbedding(nn.Module):
         ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_LearnedPositionalEmbedding", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="LearnedPositionalEmbedding" points=2
 @probe
 def parameter_shapes(max_len, d_model):
     layer = LearnedPositionalEmbedding(max_len, d_model)
@@ -984,7 +984,7 @@ with check("exactly max_len positions", points=0.5, side=True):
 checks_passed("LearnedPositionalEmbedding")
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_LearnedPositionalEmbedding_batches", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="LearnedPositionalEmbedding_batches" points=2
 # Hidden checks of LearnedPositionalEmbedding: no, one, two and three leading axes; any length.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -1010,7 +1010,7 @@ for shape in ((6, 4), (2, 6, 4), (7, 1, 4), (1, 9, 4), (3, 2, 6, 4), (2, 1, 3, 5
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_LearnedPositionalEmbedding_start", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="LearnedPositionalEmbedding_start" points=1
 # Hidden checks of LearnedPositionalEmbedding: random start values, one parameter.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -1044,7 +1044,7 @@ assert_equal(
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_LearnedPositionalEmbedding_gradients", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="LearnedPositionalEmbedding_gradients" points=2
 # Hidden checks of LearnedPositionalEmbedding: what learns, and how much.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -1070,7 +1070,7 @@ assert_close(of_vectors[0], expected, message, name="the gradient of the paramet
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_LearnedPositionalEmbedding_nothing_else", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="LearnedPositionalEmbedding_nothing_else" points=1
 # Hidden checks of LearnedPositionalEmbedding: X unchanged, same result twice, float64 kept.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -1098,7 +1098,7 @@ for dtype in (torch.float32, torch.float64):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_LearnedPositionalEmbedding_errors", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="LearnedPositionalEmbedding_errors" points=2
 # Hidden checks of LearnedPositionalEmbedding: texts that are too long, and none that is not.
 ### SIDE CONDITION: counts once another check of LearnedPositionalEmbedding passes.
 ### BEGIN HIDDEN TESTS
@@ -1275,12 +1275,12 @@ assert turns[[0, 7]].min() > 0.9 and turns[1:7].max() < 0.6, differs
 # - d) At nearly every position from 0 to 11, and then slowly worse: at position 20 still more than
 #   half are right.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_longer", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_longer"
 ### BEGIN SOLUTION
 answer_longer = "c"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_longer", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_longer" points=1
 check_answer("answer_longer", answer_longer)
 
 # %% [markdown]
@@ -1494,7 +1494,7 @@ print("permutation error, causal mask:", round(causal_error, 3))
 # the cell calls yours.
 
 
-# %% nbgrader={"grade": false, "grade_id": "given_add_positions", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% locked="given_add_positions"
 def add_positions(X, max_len=512):
     """Given, and wrong: X (batch, n, d_model) plus the sinusoidal encoding."""
     table = sinusoidal_positional_encoding(max_len, X.shape[-1])  # (max_len, d_model)
@@ -1524,12 +1524,12 @@ assert silent_score < 0.45, differs
 # - c) The encoding has 512 rows and the texts have 8, so the waves are stretched over 512 rows.
 # - d) The words are not multiplied by $\sqrt{d_{model}}$ first, so the waves drown them.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_bug", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_bug"
 ### BEGIN SOLUTION
 answer_bug = "b"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_bug", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_bug" points=1
 check_answer("answer_bug", answer_bug)
 
 # %% [markdown]
@@ -1562,7 +1562,7 @@ print("permutation error, add_positions:", round(error_with(add_positions), 6))
 # 3. What would happen with learned positions, and with rotary ones?
 # 4. Name one thing you would do or measure before you believe the claim.
 
-# %% [markdown] nbgrader={"grade": true, "grade_id": "written_longer", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
+# %% [markdown] written="longer" points=4
 # ### BEGIN SOLUTION
 # For every offset there is one rotation that turns the encoding of any position into that of the
 # position offset places further, exactly, because each pair of columns is a sine and a cosine of

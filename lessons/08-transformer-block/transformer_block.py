@@ -15,15 +15,16 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import nn
-
-from earlier_lessons import (
+from lesson.earlier import (
     LearnedPositionalEmbedding,
     MultiHeadAttention,
     causal_mask,
     leaks_future,
 )
-from lesson_checks import (
+from lesson.progress import progress
+from torch import nn
+
+from lesson.checks import (
     assert_close,
     assert_equal,
     check,
@@ -32,8 +33,7 @@ from lesson_checks import (
     checks_passed,
     probe,
 )
-from lesson_figures import draw_heatmap, show, text_table
-from lesson_progress import progress
+from lesson.figures import draw_heatmap, show, text_table
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
@@ -163,7 +163,7 @@ show(
 # root instead: you will need the formula in your head.
 
 
-# %% nbgrader={"grade": false, "grade_id": "LayerNorm", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="LayerNorm"
 class LayerNorm(nn.Module):
     """Layer norm: each word's features get mean 0 and variance 1, then a learned scale and shift.
 
@@ -194,7 +194,7 @@ class LayerNorm(nn.Module):
         ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_LayerNorm", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="LayerNorm" points=3
 # Four words with four features each, then a batch; compared with torch's own layer.
 @probe
 def start_values(d_model):
@@ -259,7 +259,7 @@ with check("equal features", points=0.5):
 checks_passed("LayerNorm")
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_LayerNorm_batches", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="LayerNorm_batches" points=2
 # Hidden checks of LayerNorm: no, one, two and three leading axes; several widths; float64.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -274,16 +274,22 @@ rng = check_rng()
 for shape in ((3, 5), (1, 7), (4, 1, 6), (2, 3, 5), (2, 4, 3, 6), (5, 1, 2, 3, 4), (6, 6, 6)):
     gamma, beta = (torch.tensor(rng.normal(size=shape[-1])) for _ in range(2))
     x = torch.tensor(2 * rng.normal(size=shape) - 1)
+    found, other = normalise(gamma, beta, x), normalise(gamma, beta, x.square() + x)
+    message = "As many numbers as in x, and other words give others."
+    assert_equal(list(np.shape(found)), list(shape), message, name="the shape")
+    assert_equal(bool((found - other).abs().max() > 1e-3), True, message)
+    assert_equal(bool((found - x).abs().max() > 1e-3), True, "The result is not x itself.")
+    words = [normalise(gamma, beta, word[None])[0] for word in x.reshape(-1, shape[-1])]
     assert_close(
-        normalise(gamma, beta, x),
-        F.layer_norm(x, shape[-1:], gamma, beta, 1e-5),
-        f"x of shape {shape} in float64. Any number of leading axes is allowed; mean and variance "
-        "belong to one word each, and the precision of x is kept.",
+        found,
+        torch.stack(words).double().reshape(shape),
+        f"x of shape {shape} in float64. Each word is normalised as if it were alone, any number of "
+        "leading axes is allowed, and the precision of x is kept.",
     )
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_LayerNorm_eps", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="LayerNorm_eps" points=2
 # Hidden checks of LayerNorm: what eps is, and where it stands.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -315,7 +321,7 @@ checks_passed("LayerNorm")
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_LayerNorm_gradients", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="LayerNorm_gradients" points=2
 # Hidden checks of LayerNorm: gradients to x, gamma and beta, also for a word of equal features.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -335,23 +341,38 @@ gamma, beta = (torch.tensor(rng.normal(size=6)) for _ in range(2))
 x, direction = (torch.tensor(rng.normal(size=(2, 4, 6))) for _ in range(2))
 constant = x.clone()
 constant[1, 2] = 3.0  # a word whose features are all equal: variance 0
-for given, what in ((x, "ordinary words"), (constant, "a word whose features are all equal")):
+names = ("the result", "the gradient of x", "the gradient of gamma", "the gradient of beta")
+
+
+def compare(given, what, places):
     leaves = [one.clone().requires_grad_() for one in (given, gamma, beta)]
     y = F.layer_norm(leaves[0], (6,), *leaves[1:], 1e-5)
     (y * direction).sum().backward()
+    expected = (y.detach(), *(leaf.grad for leaf in leaves))
     found = result_and_gradients(gamma, beta, given, direction)
     message = (
         f"The inputs hold {what}. The result and all gradients should be those of torch's layer: "
         "finite, and with nothing detached or treated as a constant."
     )
-    names = ("the result", "the gradient of x", "the gradient of gamma", "the gradient of beta")
-    expected = (y.detach(), *(leaf.grad for leaf in leaves))
-    for one, other, name in zip(found, expected, names, strict=True):
-        assert_close(one, other, message, name=name, rtol=1e-6, atol=1e-8)
+    for place in places:
+        assert_close(
+            found[place], expected[place], message, name=names[place], rtol=1e-6, atol=1e-8
+        )
+
+
+with check("ordinary words: the gradient of beta", points=0.5):
+    compare(x, "ordinary words", (3,))
+with check("ordinary words", points=0.5):
+    compare(x, "ordinary words", (0, 1, 2))
+with check("a word of equal features: the gradient of beta", points=0.5):
+    compare(constant, "a word whose features are all equal", (3,))
+with check("a word of equal features", points=0.5):
+    compare(constant, "a word whose features are all equal", (0, 1, 2))
+checks_passed("LayerNorm")
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_LayerNorm_state", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="LayerNorm_state" points=1
 # Hidden checks of LayerNorm: x unchanged; nothing remembered; the same in both modes.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -367,10 +388,14 @@ def three_calls(x, other):
 
 rng = check_rng()
 x, other = (torch.tensor(rng.normal(size=(3, 4, 6))) for _ in range(2))
-expected = F.layer_norm(x, (6,))
 x_after, first, again, evaluated = three_calls(x.clone(), 5 * other + 2)
 assert_equal(x_after, x, "x is changed by the call.", name="x")
-assert_close(first, expected, "A new layer should just normalise.")
+expected = torch.stack([three_calls(text.clone(), text)[1] for text in x]).double()
+assert_equal(expected.shape, x.shape, "As many numbers as in x.", name="the shape")
+message = "A new layer should normalise: not x, and not 0."
+nothing = [bool((expected - one).abs().max() < 1e-3) for one in (x, 0 * x)]
+assert_equal(nothing, [False, False], message)
+assert_close(first, expected, "Three texts at once and each by itself give the same.")
 assert_close(again, expected, "Another text came between: layer norm remembers nothing.")
 assert_close(evaluated, expected, "In evaluation mode the result should be the same.")
 ### END HIDDEN TESTS
@@ -397,12 +422,12 @@ assert_close(evaluated, expected, "In evaluation mode the result should be the s
 # - c) "black" is replaced by another word.
 # - d) One of the features of "cat" is set to 100.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_norm", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_norm"
 ### BEGIN SOLUTION
 answer_norm = "d"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_norm", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_norm" points=1
 check_answer("answer_norm", answer_norm)
 
 # %% tags=["demonstration"]
@@ -453,7 +478,7 @@ assert max(change.max() for name, change in changes.items() if name != "one feat
 #   graded.
 
 
-# %% nbgrader={"grade": false, "grade_id": "FeedForward", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="FeedForward"
 class FeedForward(nn.Module):
     """Two linear layers with ReLU between them, for each word by itself.
 
@@ -481,7 +506,7 @@ class FeedForward(nn.Module):
         ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_FeedForward", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="FeedForward" points=2
 @probe
 def parts_of(d_model, d_ff):
     network = FeedForward(d_model, d_ff)
@@ -503,28 +528,30 @@ shapes = {
     "linear2.bias": [2],
 }
 found = parts_of(2, 3)
-assert_equal(
-    {name: found.get(name) for name in shapes},
-    shapes,
-    "linear1 should be nn.Linear(d_model, d_ff) and linear2 nn.Linear(d_ff, d_model), with bias.",
-    name="the parameters",
-)
+with check("the two layers", points=0.5):
+    assert_equal(
+        {name: found.get(name) for name in shapes},
+        shapes,
+        "linear1 should be nn.Linear(d_model, d_ff) and linear2 nn.Linear(d_ff, d_model), with bias.",
+        name="the parameters",
+    )
 parameters = {
     "linear1.weight": torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 2.0]]),
     "linear1.bias": torch.tensor([0.0, 0.5, -1.0]),
     "linear2.weight": torch.tensor([[1.0, 2.0, -3.0], [0.0, -1.0, 0.0]]),
     "linear2.bias": torch.tensor([0.25, -0.5]),
 }
-assert_close(
-    forward(parameters, torch.tensor([[1.0, -2.0], [-1.0, 1.0], [2.0, 3.0]])),
-    torch.tensor([[1.25, -0.5], [-2.75, -2.0], [0.25, -4.0]]),
-    "Three words, worked out by hand: for the first, linear1 gives 1, -1.5, -6. ReLU makes 1, 0, 0 "
-    "of it. linear2 gives 1.25, -0.5, and these are the result: no second ReLU, no residual.",
-)
+with check("three words by hand", points=1.5):
+    assert_close(
+        forward(parameters, torch.tensor([[1.0, -2.0], [-1.0, 1.0], [2.0, 3.0]])),
+        torch.tensor([[1.25, -0.5], [-2.75, -2.0], [0.25, -4.0]]),
+        "Three words, worked out by hand: for the first, linear1 gives 1, -1.5, -6. ReLU makes 1, 0, 0 "
+        "of it. linear2 gives 1.25, -0.5, and these are the result: no second ReLU, no residual.",
+    )
 checks_passed("FeedForward")
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_FeedForward_values", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="FeedForward_values" points=2
 # Hidden checks of FeedForward: several leading axes and widths, float64, both modes, x unchanged.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -539,6 +566,7 @@ def forward(parameters, x, d_ff):
 
 rng = check_rng()
 cases = [((3, 4), 6), ((1, 6), 6), ((2, 5, 4), 7), ((2, 3, 5, 6), 4), ((2, 1, 3, 5, 3), 16)]
+cases_run = []
 for shape, d_ff in cases:
     d_model = shape[-1]
     sizes = {
@@ -556,15 +584,30 @@ for shape, d_ff in cases:
     )
     with torch.no_grad():
         expected = reference(x)
-    message = f"x of shape {shape}, d_ff = {d_ff}: linear1, ReLU, linear2, in the precision of x."
-    trained, evaluated, x_after = forward(parameters, x.clone(), d_ff)
-    assert_close(trained, expected, message)
-    assert_close(evaluated, expected, "In evaluation mode: " + message)
-    assert_equal(x_after, x, "x is changed by the call.", name="x")
+    cases_run.append((shape, d_ff, parameters, x, expected, forward(parameters, x.clone(), d_ff)))
+
+with check("each word by itself", points=1):
+    for shape, d_ff, parameters, x, _, (_, evaluated, _) in cases_run:
+        message = f"x of shape {shape}, d_ff = {d_ff}: each word as if it were alone."
+        assert_equal(list(np.shape(evaluated)), list(shape), message, name="the shape")
+        other = forward(parameters, x.square() + x, d_ff)[1]
+        assert_equal(bool((evaluated - other).abs().max() > 1e-3), True, "Other words, other results.")
+        assert_equal(bool((evaluated - x).abs().max() > 1e-3), True, "The result is not x itself.")
+        words = [forward(parameters, word[None], d_ff)[1][0] for word in x.reshape(-1, shape[-1])]
+        assert_close(evaluated, torch.stack(words).double().reshape(shape), message)
+with check("the values", points=0.5):
+    for shape, d_ff, _, _, expected, (_, evaluated, _) in cases_run:
+        message = f"x of shape {shape}, d_ff = {d_ff}: linear1, ReLU, linear2, in x's precision."
+        assert_close(evaluated, expected, message)
+with check("training mode, and x afterwards", points=0.5, side=True):
+    for _, _, _, x, _, (trained, evaluated, x_after) in cases_run:
+        assert_close(trained, evaluated, "In training mode the result should be the same: no dropout.")
+        assert_equal(x_after, x, "x is changed by the call.", name="x")
+checks_passed("FeedForward")
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_FeedForward_gradients", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="FeedForward_gradients" points=1
 # Hidden checks of FeedForward: gradients to x and to all four parameters.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -671,7 +714,7 @@ print("results that change:", [word for word, yes in zip(words, changed) if yes]
 #   unchanged; the same in training and evaluation mode. No errors are graded.
 
 
-# %% nbgrader={"grade": false, "grade_id": "TransformerBlock", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="TransformerBlock"
 class TransformerBlock(nn.Module):
     """Attention and feed-forward, each with a residual connection and a layer norm.
 
@@ -709,7 +752,7 @@ class TransformerBlock(nn.Module):
         ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_TransformerBlock", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="TransformerBlock" points=4
 # Two texts of five words, twelve features, three heads; compared with torch's own block.
 @probe
 def parts_of(d_model, num_heads, d_ff):
@@ -834,7 +877,7 @@ with check("Pre-norm: with a mask, passed on as mask=...", points=0.5):
 checks_passed("TransformerBlock")
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_TransformerBlock_batches", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="TransformerBlock_batches" points=2
 # Hidden checks of TransformerBlock: leading axes, sizes, float64, both modes, norm_first.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -918,7 +961,7 @@ for lead, n, sizes in (
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_TransformerBlock_masks", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="TransformerBlock_masks" points=3
 # Hidden checks of TransformerBlock: masks of every shape, and words that may attend to nothing.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -1038,7 +1081,7 @@ checks_passed("TransformerBlock")
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_TransformerBlock_gradients", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="TransformerBlock_gradients" points=2
 # Hidden checks of TransformerBlock: gradients to x and all parameters, through both results, also
 # where a word may attend to nothing.
 ### BEGIN HIDDEN TESTS
@@ -1144,12 +1187,12 @@ for norm_first in (False, True):
 # - c) 49,984
 # - d) 166,464
 
-# %% nbgrader={"grade": false, "grade_id": "answer_parameters", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_parameters"
 ### BEGIN SOLUTION
 answer_parameters = "c"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_parameters", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_parameters" points=1
 check_answer("answer_parameters", answer_parameters)
 
 # %% tags=["demonstration"]
@@ -1658,12 +1701,12 @@ show(
 # - c) A deep stack needs norms in order to learn.
 # - d) Without residuals the stack fails because the rate 0.01 is too high for it.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_depth", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_depth"
 ### BEGIN SOLUTION
 answer_depth = "b"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_depth", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_depth" points=1
 check_answer("answer_depth", answer_depth)
 
 # %% [markdown]
@@ -1711,7 +1754,7 @@ assert final["post-norm, rate 0.003"] > final["post-norm, rate 0.01, warm-up"] +
 # 3. A friend writes: "I removed the feed-forward and nine digits of ten are still right. So
 #    transformers do not need it." What do you answer?
 
-# %% [markdown] nbgrader={"grade": true, "grade_id": "written_block", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
+# %% [markdown] written="block" points=4
 # ### BEGIN SOLUTION
 # A residual connection adds a part's result to its input instead of replacing it. So a word stays
 # itself while it collects, and the gradient has a path through plus signs to the first block.
@@ -1738,7 +1781,7 @@ assert final["post-norm, rate 0.003"] > final["post-norm, rate 0.01, warm-up"] +
 # runs, and it trains. Four lines are marked. One of them makes all its results worthless.
 
 
-# %% nbgrader={"grade": false, "grade_id": "given_friends_block", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% locked="given_friends_block"
 def friends_block(n):
     """A causal block for texts of n words, and its mask."""
     mask = torch.tensor(causal_mask(n))  # line a: the mask of lesson 6, as it is
@@ -1769,12 +1812,12 @@ def causal(block, mask):
 # - c) line c: with this eps the variance is not exactly 1
 # - d) line d: the feed-forward was exchanged after the block was made
 
-# %% nbgrader={"grade": false, "grade_id": "answer_silent_bug", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_silent_bug"
 ### BEGIN SOLUTION
 answer_silent_bug = "b"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_silent_bug", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_silent_bug" points=2
 check_answer("answer_silent_bug", answer_silent_bug)
 
 # %% [markdown]

@@ -16,10 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import torch.nn.functional as F
-from matplotlib.patches import FancyBboxPatch
-from torch import nn
-
-from earlier_lessons import (
+from lesson.earlier import (
     FeedForward,
     LayerNorm,
     MultiHeadAttention,
@@ -31,7 +28,11 @@ from earlier_lessons import (
     scaled_dot_product_attention,
     sinusoidal_positional_encoding,
 )
-from lesson_checks import (
+from lesson.progress import progress
+from matplotlib.patches import FancyBboxPatch
+from torch import nn
+
+from lesson.checks import (
     assert_close,
     assert_equal,
     check,
@@ -40,8 +41,7 @@ from lesson_checks import (
     checks_passed,
     probe,
 )
-from lesson_figures import draw_heatmap, heatmap, show, text_table
-from lesson_progress import progress
+from lesson.figures import draw_heatmap, heatmap, show, text_table
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
@@ -121,12 +121,12 @@ heatmap(
 # - c) `(4, 8, 8)`
 # - d) `(4, 3, 3)`
 
-# %% nbgrader={"grade": false, "grade_id": "answer_shape", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_shape"
 ### BEGIN SOLUTION
 answer_shape = "b"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_shape", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_shape" points=1
 check_answer("answer_shape", answer_shape)
 
 # %% [markdown]
@@ -213,7 +213,7 @@ assert torch.allclose(output_2, output) and torch.allclose(weights_2, weights[..
 # - No errors are graded.
 
 
-# %% nbgrader={"grade": false, "grade_id": "DecoderBlock", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="DecoderBlock"
 class DecoderBlock(nn.Module):
     """The decoder block of the paper: self-attention, cross-attention, feed-forward; post-norm.
 
@@ -252,7 +252,7 @@ class DecoderBlock(nn.Module):
         ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_DecoderBlock", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="DecoderBlock" points=4
 # Compared with torch's decoder layer: 12 features, 3 heads, 4 positions that look at 5.
 @probe
 def run_block(parameters, x, memory, self_mask, memory_mask):
@@ -347,7 +347,7 @@ with check("memory_mask", points=1):
 checks_passed("DecoderBlock")
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_DecoderBlock_parts", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="DecoderBlock_parts" points=1
 # Hidden checks of DecoderBlock: the six parts, their names and shapes.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -376,7 +376,7 @@ for d_model, num_heads, d_ff in ((12, 3, 20), (8, 8, 4), (6, 1, 6)):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_DecoderBlock_batches", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="DecoderBlock_batches" points=2
 # Hidden checks of DecoderBlock: no, one and two leading axes, equal and different; float64.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -449,7 +449,7 @@ for lead_x, lead_memory, num_heads, n, m in cases:
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_DecoderBlock_masks", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="DecoderBlock_masks" points=2
 # Hidden checks of DecoderBlock: both masks, of all shapes, also with a head axis.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -543,7 +543,7 @@ for lead, self_shape, memory_shape in cases:
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_DecoderBlock_nothing", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="DecoderBlock_nothing" points=2
 # Hidden checks of DecoderBlock: positions that may attend to nothing, forward and backward.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -617,7 +617,7 @@ for what in ("memory", "self"):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_DecoderBlock_gradients", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="DecoderBlock_gradients" points=2
 # Hidden checks of DecoderBlock: gradients through both results, to x, memory and all parameters.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -687,7 +687,7 @@ for which in ("output", "cross_weights"):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_DecoderBlock_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="DecoderBlock_inputs" points=1
 # Hidden checks of DecoderBlock: the arguments keep their values; the same input, the same output.
 ### SIDE CONDITION: counts once another check of DecoderBlock passes.
 ### BEGIN HIDDEN TESTS
@@ -1040,7 +1040,7 @@ print(f"loss: guessing {math.log(len(SPANISH)):.2f}, at the end {model.last_loss
 # - No errors are graded. Ties are not graded.
 
 
-# %% nbgrader={"grade": false, "grade_id": "greedy_decode", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="greedy_decode"
 def greedy_decode(step, start_id, end_id, max_len):
     """The text that a model writes when each token is the most probable one.
 
@@ -1064,7 +1064,7 @@ def greedy_decode(step, start_id, end_id, max_len):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_greedy_decode", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="greedy_decode" points=3
 # A "model" that knows one sentence by heart. 0 is <start>, 1 is <end>.
 @probe
 def write(script, max_len, kind):
@@ -1123,7 +1123,7 @@ with check("max_len: how often the model is asked", points=0.5, side=True):
 checks_passed("greedy_decode")
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_greedy_decode_models", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="greedy_decode_models" points=2
 # Hidden checks of greedy_decode: random models that read the whole prefix, NumPy and torch.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -1172,7 +1172,7 @@ for start_id, end_id, kind, dtype in (
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_greedy_decode_length", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="greedy_decode_length" points=1
 # Hidden checks of greedy_decode: a model that never ends, one that ends at once, ends just in time.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -1210,7 +1210,7 @@ for script, max_len, expected, longest in (
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_greedy_decode_python_ints", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="greedy_decode_python_ints" points=1
 # Hidden checks of greedy_decode: Python ints in the prefix and in the result.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -1239,7 +1239,7 @@ for kind in ("numpy", "torch"):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_greedy_decode_logits", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="greedy_decode_logits" points=1
 # Hidden checks of greedy_decode: large logits, integer logits, logits that stay as they are.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -1351,7 +1351,7 @@ assert np.mean(complete) < 0.5
 # batches. It runs without any error, and every line that it writes is good Spanish.
 
 
-# %% nbgrader={"grade": false, "grade_id": "given_translate_batch", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% locked="given_translate_batch"
 def translate_batch(model, sentences):
     """Given, with a bug: translate several English sentences at once."""
     order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
@@ -1391,12 +1391,12 @@ for name, chosen in {**cases, "all lengths": lengths > 0}.items():
 # - c) The translations come back in another order than the sentences.
 # - d) It goes on after `<end>`, and what it writes there spoils the words before.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_bug", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_bug"
 ### BEGIN SOLUTION
 answer_bug = "c"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_bug", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_bug" points=1
 check_answer("answer_bug", answer_bug)
 
 # %% [markdown]
@@ -1429,12 +1429,12 @@ for words, text in zip(three, translate_batch(model, three)):
 # - c) In the row that reads `<start>`.
 # - d) In row 1, because "black" is word 1 of the English sentence.
 
-# %% nbgrader={"grade": false, "grade_id": "answer_row", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="answer_row"
 ### BEGIN SOLUTION
 answer_row = "b"
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_answer_row", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="answer_row" points=1
 check_answer("answer_row", answer_row)
 
 # %% [markdown]
@@ -1455,7 +1455,7 @@ check_answer("answer_row", answer_row)
 # - No errors are graded.
 
 
-# %% nbgrader={"grade": false, "grade_id": "align", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %% answer="align"
 def align(weights, source_tokens):
     """For each target position the source token with the largest weight, heads averaged.
 
@@ -1474,7 +1474,7 @@ def align(weights, source_tokens):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_align", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="align" points=2
 # Two heads, four target words, five source positions: worked out by hand.
 @probe
 def words_of(weights, names):
@@ -1506,7 +1506,7 @@ with check("the words, torch, requires grad", points=0.5):
 checks_passed("align")
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_align_heads", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="align_heads" points=2
 # Hidden checks of align: many random maps, one head and several, all kinds of arrays.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -1537,7 +1537,7 @@ for num_heads, n_q, n_k in ((1, 30, 6), (2, 40, 5), (3, 40, 7), (5, 1, 8), (4, 8
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_align_ties", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="align_ties" points=1
 # Hidden checks of align: the first of equal positions; integer weights.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -1561,7 +1561,7 @@ for num_heads in (1, 2, 4):
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_align_positions", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="align_positions" points=1
 # Hidden checks of align: words that stand twice in the source.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -1590,7 +1590,7 @@ assert_equal(one_word, ["cat", "cat", "cat"], "One result for each target positi
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade": true, "grade_id": "test_align_inputs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+# %% check="align_inputs" points=1
 # Hidden checks of align: weights and words are as before, and gradients can still flow.
 ### SIDE CONDITION: counts once another check of align passes.
 ### BEGIN HIDDEN TESTS
@@ -1927,7 +1927,7 @@ show(
 # 3. Why is the second half of the claim wrong?
 # 4. Say in one sentence what a map is good for.
 
-# %% [markdown] nbgrader={"grade": true, "grade_id": "written_map", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
+# %% [markdown] written="map" points=4
 # ### BEGIN SOLUTION
 # "el" belongs to the row that says it, the row that reads `<start>`. A large weight at "the" says
 # that the cross-attention of this layer takes most of its values from the vector at that position.

@@ -1,0 +1,68 @@
+"""Whether later cells of a notebook bind anew what functions of earlier ones use.
+
+Where none does, the notebook's state at its end serves an earlier exercise as well as the state at
+its checks, and the box need not be kept there.
+"""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Iterator, Sequence
+from types import CodeType
+
+#: Words with which names change that no reading of the code finds.
+_HIDDEN_WAYS = ("exec", "globals", "builtins", "setattr", "import *", "%run", "reset", "del ")
+
+
+def may_be_rebound(earlier: Sequence[str], later: Sequence[str]) -> bool:
+    """Whether a name that functions of ``earlier`` use, or define, may mean another thing then.
+
+    Args:
+        earlier: sources of cells.
+        later: sources of the cells after them. What cannot be read, such as a cell with magics,
+            may do anything.
+    """
+    if any(word in source for source in later for word in _HIDDEN_WAYS):
+        return True
+    try:
+        bound = {name for source in later for name in _bound(_compiled(source))}
+        kept = {name for source in earlier for name in _kept(_compiled(source))}
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return True
+    return bool(bound & kept)
+
+
+def _compiled(source: str) -> CodeType:
+    return compile(source, "<cell>", "exec", dont_inherit=True)
+
+
+def _inner(code: CodeType) -> Iterator[CodeType]:
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield constant
+            yield from _inner(constant)
+
+
+def _bound(code: CodeType) -> Iterator[str]:
+    """Names that a cell binds; an import binds what was meant before."""
+    imported = False
+    for step in dis.get_instructions(code):
+        if step.opname in ("STORE_NAME", "DELETE_NAME") and not imported:
+            yield step.argval
+        imported = step.opname in ("IMPORT_NAME", "IMPORT_FROM")
+    for one in _inner(code):
+        for step in dis.get_instructions(one):
+            if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
+                yield step.argval
+
+
+def _kept(code: CodeType) -> Iterator[str]:
+    """Names that the functions of a cell look up when they are called, and theirs."""
+    for one in _inner(code):
+        yield one.co_name
+        for step in dis.get_instructions(one):
+            if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+                yield step.argval
+    for step in dis.get_instructions(code):
+        if step.opname == "STORE_NAME" and step.argval.startswith("answer_"):
+            yield step.argval

@@ -1,0 +1,154 @@
+"""Where one small change mends an answer, its line is named; and nothing else is said."""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from autograder.build.build import write_source
+from autograder.course.bundle import Bundle
+from autograder.lesson.failures import begin_cell
+from autograder.lesson.repair import in_this_notebook, nearest_repair
+
+from .submissions import graded, notebook_with
+from .test_student_reads import student
+from .tiny import tiny_course
+
+X = np.arange(1.0, 31.0).reshape(2, 3, 5) ** 2
+
+
+def passes_for(expected: Callable[[Any], Any]) -> Callable[[ast.Module], bool]:
+    def passes(tree: ast.Module) -> bool:
+        namespace: dict[str, Any] = {"np": np}
+        try:
+            exec(compile(tree, "<answer>", "exec"), namespace)
+            got = namespace["f"](X.copy())
+            return bool(np.shape(got) == np.shape(expected(X)) and np.allclose(got, expected(X)))
+        except Exception:
+            return False
+
+    return passes
+
+
+def softly(x: Any) -> Any:
+    powers = np.exp(x - x.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(
+    ("wrong", "expected", "line", "kind"),
+    [
+        ("return x.mean(axis=1)", lambda x: x.mean(axis=-1), 2, "axis"),
+        ("n = x.shape[1]\n    return x.sum(-1) / n", lambda x: x.mean(-1), 2, "axis"),
+        ("return x @ x.T", lambda x: x @ x.swapaxes(-1, -2), 2, "transposed"),
+        ("return x @ x", lambda x: x @ x.swapaxes(-1, -2), 2, "transposed"),
+        ("return x / x.shape[-1]", lambda x: x / x.shape[-1] ** 0.5, 2, "root"),
+        ("i = np.arange(5)\n    return x + i / 5", lambda x: x + 2 * np.arange(5) / 5, 3, "number"),
+        ("y = x * x\n    return x + 1", lambda x: x * x + 1, 3, "variable"),
+        (
+            "M = np.zeros((4, 4))\n    for i in range(2):\n        M[i : i + 2, i : i + 2] = 1\n"
+            "    return M",
+            lambda x: np.kron(np.eye(2), np.ones((2, 2))),
+            4,
+            "number",
+        ),
+        ("a, b = x + 1, x + 2\n    return a + a * x", lambda x: x + 1 + (x + 2) * x, 3, "variable"),
+        ("return x.swapaxes(0, 1)", lambda x: x.swapaxes(-1, -2), 2, "axis"),
+        ("return 1 - x", lambda x: x - 1, 2, "order"),
+        ("x = x - x.mean()\n    return x", lambda x: x - x.mean(axis=-1, keepdims=True), 2, "axis"),
+        (
+            "p = np.exp(x - x.max(axis=-1, keepdims=True))\n    return p / p.sum(axis=-1)",
+            softly,
+            3,
+            "kept",
+        ),
+    ],
+)
+def test_the_line_and_the_kind_of_a_small_mistake_are_named(
+    wrong: str, expected: Callable[[Any], Any], line: int, kind: str
+) -> None:
+    said = nearest_repair(f"def f(x):\n    {wrong}\n", passes_for(expected), 20)
+    assert f"Look at line {line} " in said, said
+    assert kind in said, said
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "return x * 3 + np.sin(x)",  # far from right
+        "import os\n    return x.sum(axis=0)",  # touches more than numbers
+        "return x.sum(axis=",  # no Python
+    ],
+)
+def test_nothing_is_said_where_no_single_change_mends_it(wrong: str) -> None:
+    expected: Callable[[Any], Any] = lambda x: x.sum(axis=-1)  # noqa: E731
+    assert nearest_repair(f"def f(x):\n    {wrong}\n", passes_for(expected), 2) == ""
+
+
+def test_changes_in_two_lines_that_mend_it_alike_are_not_guessed_between() -> None:
+    wrong = "def f(x):\n    y = x + 1\n    return y + 1\n"
+    assert nearest_repair(wrong, passes_for(lambda x: x + 1), 20) == ""
+
+
+def test_the_source_is_as_it_was_after_every_change() -> None:
+    seen: list[str] = []
+
+    def passes(tree: ast.Module) -> bool:
+        seen.append(ast.unparse(tree))
+        return False
+
+    source = "def f(x, y):\n    return -x.sum(axis=0) @ y.T / x.shape[1]"
+    nearest_repair(source, passes, 20)
+    assert len(set(seen)) > 20
+    # One change each: no other tries the change before it as well.
+    one_change = {text for text in seen if "axis=-1" in text}
+    assert len(one_change) == 1
+
+
+def test_a_change_that_never_ends_or_takes_all_memory_ends_with_its_copy() -> None:
+    answer = (
+        "def f(n):\n    i = 0\n    while i < n:\n        i = i + 1\n"
+        "    return len([0] * (2 * n)) and i\n"
+    )
+    names: dict[str, Any] = {"kept": 1}
+    started = time.monotonic()
+    in_this_notebook(answer, "assert f(10**9) == 3", names, begin_cell)
+    assert time.monotonic() - started < 30  # hangs otherwise
+    assert names == {"kept": 1}
+
+
+__all__ = ["student"]  # a fixture
+
+
+def test_a_notebook_names_the_line(student: Callable[..., list[str]]) -> None:
+    wrong = "def double(x):\n    y = x + x\n    return x\n"
+    check = 'assert_equal(double(2), 4, "Two.")\nchecks_passed("double")\n'
+    *_, said, kept = student(wrong, check, "print(double(5), sorted(globals())[:0])")
+    assert "Look at line 3 of your cell, `return x`" in said
+    assert "which variable is meant" in said
+    assert kept == "5 []"
+
+
+def test_the_verdict_names_the_line(tmp_path: Path) -> None:
+    lesson = tiny_course(tmp_path).lesson("01")
+    folder = tmp_path / "source"
+    write_source(lesson, folder)
+    bundle = Bundle.load(folder)
+    wrong = (
+        "def double(x):\n    if np.any(np.asarray(x) < 0):\n        raise ValueError\n"
+        "    return x - 2\n"
+    )
+    right = "def double(x):\n    if np.any(np.asarray(x) < 0):\n        raise ValueError\n    "
+    verdict = graded(bundle, notebook_with(bundle, {"double": wrong.replace("x - 2", "x ** 2")}))
+    of = {test.grade_id: test for test in verdict.tests}
+    assert of["test_double"].message.startswith("Look at line 4 of your cell, `return x ** 2`")
+    assert of["test_double"].points == 0
+    again = graded(bundle, notebook_with(bundle, {"double": f"{right}return 2 * x\n"}))
+    assert again.score == bundle.max_score
