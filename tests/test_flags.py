@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
+from autograder.build.build import write_source
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.grades_file import Verdict, read_grades
+from autograder.course.bundle import Bundle
 from autograder.grade import flags
 from autograder.grade.flags import KINDS, Flag, Kind, flag_of
 from autograder.grade.kept import Results
 from autograder.grade.result import FAILED, GRADED, CellRun, Graded, TestResult
+from autograder.marking.feedback import feedback_page
+
+from .tiny import tiny_course
 
 VALUES = {
     "cell": "test_softmax",
@@ -39,6 +44,13 @@ def test_a_flag_is_read_back_from_its_words(kind: Kind) -> None:
 def test_other_words_are_no_flag_of_ours() -> None:
     for words in ("not on the roster", "test cell a b was edited; the original was used", ""):
         assert flag_of(words) == Flag(flags.OTHER, "", words)
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    place = tmp_path_factory.mktemp("source") / "01-tiny"
+    write_source(tiny_course(place.parent / "course").lesson("01"), place)
+    return Bundle.load(place)
 
 
 def a_result() -> Graded:
@@ -98,6 +110,23 @@ def test_what_is_published_is_what_it_was_before_flags_and_sentences_were_data()
         "flags": ["test cell test_softmax was edited; the original was used", "not on the roster"],
         "seconds": 0.0,
     }
+
+
+def test_a_sentence_without_a_known_mistake_is_part_of_the_message(bundle: Bundle) -> None:
+    """Where one small change would help: said with the test, and no mistake has its name."""
+    repair = TestResult(
+        "test_double", "double", 0.0, 2.0, FAILED, message="Is it\nx + x?", sentence="Try line 2."
+    )
+    verdict = Verdict("ada", Graded("01-tiny", "tiny", GRADED, tests=(repair,)))
+    (test,) = verdict.entry()["tests"]
+    assert (test["message"], test["diagnosis"]) == ("Try line 2.\nIs it\nx + x?", "")
+    page = feedback_page(verdict, bundle, {})
+    assert "<pre>Try line 2.\nIs it\nx + x?</pre>" in page and 'class="diagnosis"' not in page
+    mistake = replace(repair, diagnosis="thrice")
+    page = feedback_page(
+        replace(verdict, graded=Graded("01-tiny", "tiny", GRADED, tests=(mistake,))), bundle, {}
+    )
+    assert "<pre>Is it\nx + x?</pre>" in page and page.count("Try line 2.") == 1
 
 
 def test_what_is_published_is_read_back_as_data(tmp_path: Path) -> None:
