@@ -1,1032 +1,1405 @@
 """Known wrong implementations of lesson 1, and the choices of its short answers."""
 
-import numpy as np
-import torch
+from autograder.course.implementations import choice, exercise, wrong
 
-from autograder.course.implementations import choice, misconception
-
-# --- rnn_hidden_states ---------------------------------------------------------------------
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_without_memory",
-    sentence="Your states do not depend on the words before: each is made from its own word "
-    "alone. The old state has to enter the new one, or the network has no memory.",
-    seen="folklore",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    return np.tanh(X @ W_x)
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_always_from_zeros",
-    sentence="Your network starts from zeros even when a start state is given. The argument h0 is"
-    " the state before the first word.",
-    seen="folklore",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    h, H = np.zeros(W_h.shape[0]), []
-    for x in X:
-        h = np.tanh(x @ W_x + h @ W_h)
-        H.append(h)
-    return np.array(H)
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_linear",
-    sentence="Your network has no tanh: its states are plain sums of products. The formula "
-    "squeezes each new state into the range from -1 to 1.",
-    seen="folklore",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
-    for x in X:
-        h = x @ W_x + h @ W_h
-        H.append(h)
-    return np.array(H)
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_transposed_state_matrix",
-    sentence="Your W_h is transposed. In this course vectors are rows and stand on the left of "
-    "the matrix; W_h is square, so the mistake raises no error.",
-    seen="folklore",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
-    for x in X:
-        h = np.tanh(x @ W_x + W_h @ h)
-        H.append(h)
-    return np.array(H)
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_with_start_state",
-    sentence="Your result has one row too many: it begins with the start state. The rows are the "
-    "states after each word.",
-    seen="folklore",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    H = [np.zeros(W_h.shape[0]) if h0 is None else h0]
-    for x in X:
-        H.append(np.tanh(x @ W_x + H[-1] @ W_h))
-    return np.array(H)
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_states_before_the_word",
-    sentence="Your rows are late by one: the first is the start state and the last word is never "
-    "in them. Row t is the state after reading word t.",
-    seen="folklore",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    H = [np.zeros(W_h.shape[0]) if h0 is None else h0]
-    for x in X:
-        H.append(np.tanh(x @ W_x + H[-1] @ W_h))
-    return np.array(H)[:-1]
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_last_state_only",
-    sentence="You return the last state alone. All states are asked for, one row per position: the "
-    "others are what looking everywhere needs.",
-    seen="folklore",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    h = np.zeros(W_h.shape[0]) if h0 is None else h0
-    for x in X:
-        h = np.tanh(x @ W_x + h @ W_h)
-    return h
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_states_in_dtype_of_x",
-    sentence="The array that collects your states has the dtype of X. With whole numbers in X "
-    "every state is cut to a whole number, with float32 it loses precision.",
-    seen="folklore",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    h = np.zeros(W_h.shape[0]) if h0 is None else h0
-    H = np.zeros((len(X), W_h.shape[0]), dtype=X.dtype)
-    for t in range(len(X)):
-        H[t] = h = np.tanh(X[t] @ W_x + h @ W_h)
-    return H
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_in_dtype_of_h0",
-    sentence="Your states have the dtype of h0. A start state of whole numbers then cuts all "
-    "later states to whole numbers.",
-    seen="folklore",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    h = np.zeros(W_h.shape[0]) if h0 is None else h0.copy()
-    H = []
-    for x in X:
-        h[:] = np.tanh(x @ W_x + h @ W_h)
-        H.append(h.copy())
-    return np.array(H, dtype=float)
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_writes_into_h0",
-    sentence="Your function writes its states into the caller's h0. A second call with the same "
-    "h0 would start elsewhere; inputs are never changed.",
-    seen="folklore",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    h = np.zeros(W_h.shape[0]) if h0 is None else h0
-    H = []
-    for x in X:
-        new = np.tanh(x @ W_x + h @ W_h)
-        if h.dtype.kind == "f":
-            h[:] = new
-        else:
-            h = new
-        H.append(new)
-    return np.array(H)
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_same_array_in_each_row",
-    sentence="All your rows are equal: the list holds the same array n times, and each step "
-    "writes over it. Each state needs an array of its own.",
-    seen="folklore",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    h = np.zeros(W_h.shape[0]) if h0 is None else h0.astype(float)
-    H = []
-    for x in X:
-        h[:] = np.tanh(x @ W_x + h @ W_h)
-        H.append(h)
-    return np.array(H)
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_tanh_of_state_only",
-    sentence="Your tanh covers only the part from the old state; the word is added outside. It is"
-    " taken of the whole sum.",
-    seen="folklore",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
-    for x in X:
-        h = x @ W_x + np.tanh(h @ W_h)
-        H.append(h)
-    return np.array(H)
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_reads_backwards",
-    sentence="Your network reads the sentence from its end. Row t has to depend on words 1 to t.",
-    seen="folklore",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
-    for x in X[::-1]:
-        h = np.tanh(x @ W_x + h @ W_h)
-        H.append(h)
-    return np.array(H[::-1])
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_in_float32",
-    sentence="Your states are float32 although the inputs are float64. The result is at least as "
-    "precise as the most precise input.",
-    seen="folklore",
-)
+# The right answer in few words, of which the wrong ones below are changes.
+SHORT_RNN_HIDDEN_STATES = """
 def rnn_hidden_states(X, W_x, W_h, h0=None):
     h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
     for x in X:
         h = np.tanh(x @ W_x + h @ W_h)
         H.append(h)
-    return np.array(H, dtype=np.float32)
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_truth_of_an_array",
-    sentence="You ask an array whether it is true, which NumPy refuses. Compare h0 with None.",
-    seen="folklore",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    h, H = h0 or np.zeros(W_h.shape[0]), []
-    for x in X:
-        h = np.tanh(x @ W_x + h @ W_h)
-        H.append(h)
     return np.array(H)
+"""
 
 
-@misconception(
-    "rnn_hidden_states",
-    "rnn_writes_into_x",
-    sentence="Your function writes into the caller's X. Inputs are never changed.",
-    seen="folklore",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
-    for t in range(len(X)):
-        h = np.tanh(X[t] @ W_x + h @ W_h)
-        X[t] = 0
-        H.append(h)
-    return np.array(H)
+with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
+    wrong(
+        "rnn_without_memory",
+        "return np.tanh(X @ W_x)",
+        "Your states do not depend on the words before: each is made from its own word alone. The "
+        "old state has to enter the new one, or the network has no memory.",
+    )
+
+    wrong(
+        "rnn_always_from_zeros",
+        {"if h0 is None else h0": ""},
+        "Your network starts from zeros even when a start state is given. The argument h0 is the "
+        "state before the first word.",
+    )
+
+    wrong(
+        "rnn_linear",
+        {"np.tanh(x @ W_x + h @ W_h)": "x @ W_x + h @ W_h"},
+        "Your network has no tanh: its states are plain sums of products. The formula squeezes "
+        "each new state into the range from -1 to 1.",
+    )
+
+    wrong(
+        "rnn_transposed_state_matrix",
+        {"h @ W_h": "W_h @ h"},
+        "Your W_h is transposed. In this course vectors are rows and stand on the left of the "
+        "matrix; W_h is square, so the mistake raises no error.",
+    )
+
+    wrong(
+        "rnn_with_start_state",
+        """
+            H = [np.zeros(W_h.shape[0]) if h0 is None else h0]
+            for x in X:
+                H.append(np.tanh(x @ W_x + H[-1] @ W_h))
+            return np.array(H)
+        """,
+        "Your result has one row too many: it begins with the start state. The rows are the "
+        "states after each word.",
+    )
+
+    wrong(
+        "rnn_states_before_the_word",
+        """
+            H = [np.zeros(W_h.shape[0]) if h0 is None else h0]
+            for x in X:
+                H.append(np.tanh(x @ W_x + H[-1] @ W_h))
+            return np.array(H)[:-1]
+        """,
+        "Your rows are late by one: the first is the start state and the last word is never in "
+        "them. Row t is the state after reading word t.",
+    )
+
+    wrong(
+        "rnn_last_state_only",
+        {
+            "h, H": "h",
+            "h0, []": "h0",
+            "H.append(h)": "",
+            "np.array(H)": "h",
+        },
+        "You return the last state alone. All states are asked for, one row per position: the "
+        "others are what looking everywhere needs.",
+    )
+
+    wrong(
+        "rnn_states_in_dtype_of_x",
+        """
+            h = np.zeros(W_h.shape[0]) if h0 is None else h0
+            H = np.zeros((len(X), W_h.shape[0]), dtype=X.dtype)
+            for t in range(len(X)):
+                H[t] = h = np.tanh(X[t] @ W_x + h @ W_h)
+            return H
+        """,
+        "The array that collects your states has the dtype of X. With whole numbers in X every "
+        "state is cut to a whole number, with float32 it loses precision.",
+    )
+
+    wrong(
+        "rnn_in_dtype_of_h0",
+        """
+            h = np.zeros(W_h.shape[0]) if h0 is None else h0.copy()
+            H = []
+            for x in X:
+                h[:] = np.tanh(x @ W_x + h @ W_h)
+                H.append(h.copy())
+            return np.array(H, dtype=float)
+        """,
+        "Your states have the dtype of h0. A start state of whole numbers then cuts all later "
+        "states to whole numbers.",
+    )
+
+    wrong(
+        "rnn_writes_into_h0",
+        {
+            "h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []": """
+                h_ = np.zeros(W_h.shape[0]) if h0 is None else h0
+                H = []
+            """,
+            "W_x + h": "W_x + h_",
+            "H.append(h)": """
+                if h_.dtype.kind == "f":
+                    h_[:] = h
+                else:
+                    h_ = h
+                H.append(h)
+            """,
+        },
+        "Your function writes its states into the caller's h0. A second call with the same h0 "
+        "would start elsewhere; inputs are never changed.",
+    )
+
+    wrong(
+        "rnn_same_array_in_each_row",
+        {
+            "h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []": """
+                h = np.zeros(W_h.shape[0]) if h0 is None else h0.astype(float)
+                H = []
+            """,
+            "h = np": "h[:] = np",
+        },
+        "All your rows are equal: the list holds the same array n times, and each step writes "
+        "over it. Each state needs an array of its own.",
+    )
+
+    wrong(
+        "rnn_tanh_of_state_only",
+        {"np.tanh(x @ W_x + h @ W_h)": "x @ W_x + np.tanh(h @ W_h)"},
+        "Your tanh covers only the part from the old state; the word is added outside. It is "
+        "taken of the whole sum.",
+    )
+
+    wrong(
+        "rnn_reads_backwards",
+        {
+            "in X:": "in X[::-1]:",
+            "np.array(H)": "np.array(H[::-1])",
+        },
+        "Your network reads the sentence from its end. Row t has to depend on words 1 to t.",
+    )
+
+    wrong(
+        "rnn_in_float32",
+        {"np.array(H)": "np.array(H, dtype=np.float32)"},
+        "Your states are float32 although the inputs are float64. The result is at least as "
+        "precise as the most precise input.",
+    )
+
+    wrong(
+        "rnn_truth_of_an_array",
+        {"np.zeros(W_h.shape[0]) if h0 is None else h0": "h0 or np.zeros(W_h.shape[0])"},
+        "You ask an array whether it is true, which NumPy refuses. Compare h0 with None.",
+    )
+
+    wrong(
+        "rnn_writes_into_x",
+        {
+            "in X:": "in range(len(X)):",
+            "x @ W_x": "X[x] @ W_x",
+            "H.append(h)": """
+                X[x] = 0
+                H.append(h)
+            """,
+        },
+        "Your function writes into the caller's X. Inputs are never changed.",
+    )
+
+    wrong(
+        "rnn_first_word_never_read",
+        """
+            H = np.zeros((len(X), W_h.shape[0]))
+            H[0] = 0 if h0 is None else h0
+            for t in range(1, len(X)):
+                H[t] = np.tanh(X[t] @ W_x + H[t - 1] @ W_h)
+            return H
+        """,
+        "Your first word is never read: row 0 holds the start state, and the words enter from the "
+        "second on. Row t is the state after reading word t, from the first word on; the start "
+        "state is in no row.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "rnn_returns_a_list",
+        {"np.array(H)": "H"},
+        "You return a Python list of states. One NumPy array is asked for, with one row for each "
+        "word.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "rnn_returns_nothing",
+        "return None",
+        "Your function returns nothing. Is there a return at its end?",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "rnn_matrices_on_the_left",
+        {"x @ W_x + h @ W_h": "W_x @ x + W_h @ h"},
+        "Both of your matrices are transposed, or stand on the left of the vectors, which is the "
+        "same. In this course vectors are rows and stand on the left of the matrices as they are; "
+        "with square ones nothing raises an error.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "rnn_transposed_word_matrix",
+        {"x @ W_x": "W_x @ x"},
+        "Your W_x is transposed. In this course vectors are rows and stand on the left of the "
+        "matrix as it is; with a square one the mistake raises no error.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "rnn_state_never_updated",
+        """
+            h = np.zeros(W_h.shape[0]) if h0 is None else h0
+            return np.tanh(X @ W_x + h @ W_h)
+        """,
+        "Your states do not depend on the words before: each is made from its own word alone. The "
+        "old state has to enter the new one, or the network has no memory.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "rnn_tanh_of_word_only",
+        {"np.tanh(x @ W_x + h @ W_h)": "np.tanh(x @ W_x) + h @ W_h"},
+        "Your tanh covers only the part from the word; the part from the old state is added "
+        "outside. It is taken of the whole sum.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "rnn_tanh_of_each_part",
+        {"np.tanh(x @ W_x + h @ W_h)": "np.tanh(x @ W_x) + np.tanh(h @ W_h)"},
+        "You take tanh of the two parts and add them. It is taken once, of the whole sum.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "rnn_sigmoid",
+        {"np.tanh(x @ W_x + h @ W_h)": "1 / (1 + np.exp(-(x @ W_x + h @ W_h)))"},
+        "You squeeze with the sigmoid, whose values lie between 0 and 1. The formula has tanh, "
+        "from -1 to 1.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "rnn_relu",
+        {"np.tanh(x @ W_x + h @ W_h)": "np.maximum(x @ W_x + h @ W_h, 0)"},
+        "You squeeze with max(0, .), the ReLU. The formula has tanh, from -1 to 1.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "rnn_no_start_state",
+        {"np.zeros(W_h.shape[0]) if h0 is None else h0": "h0"},
+        "When no start state is given, h0 is None, and None cannot be multiplied by a matrix. The "
+        "network then starts from zeros.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "rnn_no_start_state_transposed",
+        "return np.tanh(X @ W_x + np.dot(h0, W_h))",
+        "When no start state is given, h0 is None, and None cannot be multiplied by a matrix. The "
+        "network then starts from zeros.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "rnn_torch_tanh",
+        {
+            "H = np": "H = torch",
+            "h = np": "h = torch",
+            "np.array(H)": "torch.stack(H)",
+        },
+        "You mix torch and NumPy: the arguments are NumPy arrays, and torch's functions do not "
+        "take them. np.tanh does.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "rnn_torch_tanh_of_an_array",
+        """
+            h = np.zeros(W_h.shape[0]) if h0 is None else h0
+            return torch.tanh(X @ W_x + h @ W_h)
+        """,
+        "You mix torch and NumPy: the arguments are NumPy arrays, and torch's functions do not "
+        "take them. np.tanh does.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "rnn_start_state_of_d_in",
+        {"W_h.shape[0]": "X.shape[1]"},
+        "Your start state is as long as a word, d_in. It is a state, of length d_h. With square "
+        "matrices the two are equal, and nothing tells you.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "rnn_array_like_x",
+        """
+            h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, np.zeros_like(X)
+            for t in range(len(X)):
+                H[t] = h = np.tanh(X[t] @ W_x + h @ W_h)
+            return H
+        """,
+        "The array that collects your states has the shape of X. A state has d_h numbers, a word "
+        "d_in; the result is (n, d_h).",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "rnn_last_word_never_read",
+        """
+            h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, np.zeros((len(X), W_h.shape[0]))
+            for t in range(len(X) - 1):
+                H[t] = h = np.tanh(X[t] @ W_x + h @ W_h)
+            return H
+        """,
+        "Your loop stops one word too early: the last row is still zero. There are n words, with "
+        "the indices 0 to n - 1.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "rnn_returns_in_the_loop",
+        """
+            h = np.zeros(W_h.shape[0]) if h0 is None else h0
+            return np.tanh(X[:1] @ W_x + h @ W_h)
+        """,
+        "You return after the first word. The return belongs after the loop.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "rnn_states_as_columns",
+        {"np.array(H)": "np.array(H).T"},
+        "Your states are the columns of the result. One row for each word is asked for: (n, d_h).",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "rnn_states_in_one_row",
+        {"np.array(H)": "np.concatenate(H)"},
+        "Your states stand one after the other in a single axis. One row for each word is asked "
+        "for: (n, d_h).",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "rnn_extra_axis",
+        {
+            "W_h.shape[0]": "(1, W_h.shape[0])",
+            "h0, []": "h0[None], []",
+        },
+        "Each of your states is a matrix of one row, so the result has an axis too many. It is "
+        "(n, d_h).",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "rnn_matrices_exchanged",
+        {"W_x + h @ W_h": "W_h + h @ W_x"},
+        "You have exchanged the matrices: the word goes through W_x, the old state through W_h.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "rnn_start_state_at_every_word",
+        {
+            "if h0 is None else h0": "",
+            "@ W_h": "@ W_h + (0 if h0 is None else h0 @ W_h)",
+        },
+        "Every word of yours meets the start state again. It is the state before the first word "
+        "only; after that each state uses the one before it.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "rnn_state_added",
+        {"h = np": "h = h + np"},
+        "You add the old state to the new one. The old state enters inside tanh only, through W_h.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "rnn_tanh_from_exponentials",
+        """
+            h = np.zeros(W_h.shape[0]) if h0 is None else h0
+            states = []
+            for x in X:
+                up = np.exp(x @ W_x + h @ W_h)
+                down = np.exp(-(x @ W_x + h @ W_h))
+                h = (up - down) / (up + down)
+                states.append(h)
+            return np.stack(states)
+        """,
+        "You build tanh from powers of e. They overflow for sums of some hundreds, and inf "
+        "divided by inf is NaN; tanh itself is 1 there.",
+    )
+
+    wrong(
+        "rnn_start_state_for_first",
+        """
+            H = [np.tanh(X[0] @ W_x) if h0 is None else h0]
+            for x in X[1:]:
+                H.append(np.tanh(x @ W_x + H[-1] @ W_h))
+            return np.array(H)
+        """,
+        "Your first word is never read: row 0 holds the start state, and the words enter from the "
+        "second on. Row t is the state after reading word t, from the first word on; the start "
+        "state is in no row.",
+        seen="a trial with typical wrong answers",
+    )
 
 
-# --- position_influence --------------------------------------------------------------------
-
-
-@misconception(
-    "position_influence",
-    "influence_squared",
-    sentence="You return the sum of squares, without the root. The Frobenius norm is the root of "
-    "it.",
-    seen="folklore",
-)
+# The right answer in few words, of which the wrong ones below are changes.
+SHORT_POSITION_INFLUENCE = """
 def position_influence(X, W_x, W_h):
     H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
     for h in H[::-1]:
         J = J * (1 - h**2)
-        result.append(((J @ W_x.T) ** 2).sum())
-        J = J @ W_h.T
-    return np.array(result[::-1])
-
-
-@misconception(
-    "position_influence",
-    "influence_w_h_not_turned_over",
-    sentence="Your W_h stands as it is; in the Jacobian it is transposed. It is "
-    "square, so no error tells you.",
-    seen="folklore",
-)
-def position_influence(X, W_x, W_h):
-    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
-    for h in H[::-1]:
-        J = J * (1 - h**2)
-        result.append(np.linalg.norm(J @ W_x.T))
-        J = J @ W_h
-    return np.array(result[::-1])
-
-
-@misconception(
-    "position_influence",
-    "influence_without_slope",
-    sentence="Your chain leaves out the slope of tanh. It is 1 only where a state is zero, and "
-    "smaller elsewhere.",
-    seen="folklore",
-)
-def position_influence(X, W_x, W_h):
-    J, result = np.eye(W_h.shape[0]), []
-    for _ in X:
         result.append(np.linalg.norm(J @ W_x.T))
         J = J @ W_h.T
     return np.array(result[::-1])
+"""
 
 
-@misconception(
-    "position_influence",
-    "influence_last_first",
-    sentence="Your influences come in the wrong order: the first entry is the one that went "
-    "through the fewest matrices. Entry t belongs to position t, and the last position "
-    "is the one nearest to the last state.",
-    seen="folklore",
-)
-def position_influence(X, W_x, W_h):
-    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
-    for h in H[::-1]:
-        J = J * (1 - h**2)
-        result.append(np.linalg.norm(J @ W_x.T))
-        J = J @ W_h.T
-    return np.array(result)
+with exercise("position_influence", base=SHORT_POSITION_INFLUENCE):
+    wrong(
+        "influence_squared",
+        {"np.linalg.norm(J @ W_x.T)": "((J @ W_x.T) ** 2).sum()"},
+        "You return the sum of squares, without the root. The Frobenius norm is the root of it.",
+    )
+
+    wrong(
+        "influence_w_h_not_turned_over",
+        {"W_h.T": "W_h"},
+        "Your W_h stands as it is; in the Jacobian it is transposed. It is square, so no error "
+        "tells you.",
+    )
+
+    wrong(
+        "influence_without_slope",
+        {
+            "H, J": "J",
+            "rnn_hidden_states(X, W_x, W_h), np": "np",
+            "H[::-1]": "X",
+            "J = J * (1 - h**2)": "",
+        },
+        "Your chain leaves out the slope of tanh. It is 1 only where a state is zero, and smaller "
+        "elsewhere.",
+    )
+
+    wrong(
+        "influence_last_first",
+        {"result[::-1]": "result"},
+        "Your influences come in the wrong order: the first entry is the one that went through "
+        "the fewest matrices. Entry t belongs to position t, and the last position is the one "
+        "nearest to the last state.",
+    )
+
+    wrong(
+        "influence_spectral_norm",
+        {"W_x.T": "W_x.T, 2"},
+        "You take the spectral norm (the largest singular value). The Frobenius norm counts all "
+        "entries: the root of the sum of their squares.",
+    )
+
+    wrong(
+        "influence_product_in_wrong_order",
+        {
+            "J * (1 - h**2)": "(1 - h**2)[:, None] * J",
+            "J @ W_h.T": "W_h.T @ J",
+        },
+        "You multiply the links of the chain in the wrong order. Matrices do not commute: the "
+        "later link stands on the left.",
+    )
+
+    wrong(
+        "influence_slope_on_rows",
+        {"J * (1 - h**2)": "(1 - h**2)[:, None] * J"},
+        "Your slope of tanh scales the rows of the product so far. It belongs to the state you "
+        "stand at, that is to the columns.",
+    )
+
+    wrong(
+        "influence_one_step_too_far",
+        {
+            "J * (1 - h**2)": "(J * (1 - h**2)) @ W_h.T",
+            "J = J @ W_h.T": "",
+        },
+        "You go through W_h once too often: the last word reaches the last state without it.",
+    )
+
+    wrong(
+        "influence_slope_not_squared",
+        {"- h**2": "- h"},
+        "Your slope of tanh is 1 - h. It is 1 minus the square of the state.",
+    )
+
+    wrong(
+        "influence_slope_of_slope",
+        {"- h**2": "- np.tanh(h)**2"},
+        "Your slope takes tanh of the state once more. The state is already the value of tanh, "
+        "and the slope is written with that value.",
+    )
+
+    wrong(
+        "influence_on_own_state",
+        """
+            H = rnn_hidden_states(X, W_x, W_h)
+            return np.array([np.linalg.norm((1 - h**2)[:, None] * W_x.T) for h in H])
+        """,
+        "You measure how a word moves its own state. Asked is how it moves the last state, "
+        "through all states between them.",
+    )
+
+    wrong(
+        "influence_of_states",
+        {
+            "J = J * (1 - h**2)": "",
+            "@ W_x.T": "",
+            "J @ W_h.T": "J * (1 - h**2) @ W_h.T",
+        },
+        "You measure the influence of the states, not of the words: the way from the word into "
+        "its state, through W_x, is missing.",
+    )
+
+    wrong(
+        "influence_of_norms",
+        {
+            "np.eye(W_h.shape[0])": "1.0",
+            "J = J * (1 - h**2)": "",
+            "np.linalg.norm(J @ W_x.T)": "J * np.linalg.norm((1 - h**2)[:, None] * W_x.T)",
+            "= J @ W_h.T": "*= np.linalg.norm((1 - h**2)[:, None] * W_h.T)",
+        },
+        "You multiply the norms of the links. The norm of a product is smaller than the product "
+        "of the norms: multiply the matrices first.",
+    )
+
+    wrong(
+        "influence_normalised",
+        {"(result[::-1])": "(result[::-1]) / sum(result)"},
+        "You divide the influences by their sum. They are norms; their size is the message.",
+    )
+
+    wrong(
+        "influence_on_the_sum",
+        {"np.eye": "np.ones"},
+        "You measure how a word moves the sum of the last state's numbers. Movements of opposite "
+        "sign cancel there; the Jacobian has one row for each number.",
+    )
+
+    wrong(
+        "influence_in_dtype_of_x",
+        """
+            H, J = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0])
+            result = np.zeros(len(X), dtype=X.dtype)
+            for t in reversed(range(len(X))):
+                J = J * (1 - H[t] ** 2)
+                result[t] = np.linalg.norm(J @ W_x.T)
+                J = J @ W_h.T
+            return result
+        """,
+        "The array that collects your influences has the dtype of X: whole numbers in X cut them "
+        "to whole numbers, float32 loses precision.",
+    )
+
+    wrong(
+        "influence_in_float32",
+        {"result[::-1]": "result[::-1], dtype=np.float32"},
+        "Your influences are computed in float32 although the inputs are float64.",
+    )
+
+    wrong(
+        "influence_by_a_coarse_nudge",
+        """
+            last, result = rnn_hidden_states(X, W_x, W_h)[-1], np.zeros(X.shape)
+            for index in np.ndindex(*X.shape):
+                moved = X.astype(float)
+                moved[index] += 0.01
+                result[index] = (((rnn_hidden_states(moved, W_x, W_h)[-1] - last) / 0.01) ** 2).sum()
+            return np.sqrt(result.sum(-1))
+        """,
+        "You estimate the derivative by a nudge that is too large. The Jacobian is exact; the "
+        "chain rule gives it without a step size.",
+    )
+
+    wrong(
+        "influence_writes_into_w_h",
+        {
+            "return np.array(result[::-1])": """
+                W_h *= 0
+                return np.array(result[::-1])
+            """,
+        },
+        "Your function scales the caller's W_h in place. Inputs are never changed.",
+    )
+
+    wrong(
+        "influence_without_slope_of_own_state",
+        {
+            "J = J * (1 - h**2)": "",
+            "J @ W_h.T": "J * (1 - h**2) @ W_h.T",
+        },
+        "The slope of the word's own state is missing from your chain. The word reaches that "
+        "state through tanh too, so the product has one slope for each state on the way, the "
+        "first and the last included.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "influence_without_slope_of_last_state",
+        {
+            "for h in H[::-1]:": """
+                H[-1] = 0
+                for h in H[::-1]:
+            """,
+        },
+        "The slope of the last state is missing from your chain: every way ends in that state, "
+        "through its tanh. The product has one slope for each state on the way, the last included.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "influence_without_w_x",
+        {"@ W_x.T": ""},
+        "You measure the influence of the states, not of the words: the way from the word into "
+        "its state, through W_x, is missing.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "influence_w_x_not_turned_over",
+        {"W_x.T": "W_x"},
+        "Your W_x stands as it is; in the Jacobian it is transposed. Where it is square no error "
+        "tells you.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "influence_no_matrix_turned_over",
+        {
+            "W_x.T": "W_x",
+            "W_h.T": "W_h",
+        },
+        "Neither of your matrices is transposed. In the Jacobian both are, because vectors are "
+        "rows in this course. Where they are square no error tells you.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "influence_sum_of_absolute_values",
+        {"np.linalg.norm(J @ W_x.T)": "np.abs(J @ W_x.T).sum()"},
+        "You add up the absolute values. The Frobenius norm is the root of the sum of the squares.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "influence_square_outside",
+        {"(1 - h**2)": "(1 - h) ** 2"},
+        "You square the difference, (1 - h)**2. The slope of tanh is 1 minus the square of the "
+        "state.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "influence_slope_plus",
+        {"- h**2": "+ h**2"},
+        "Your slope of tanh is 1 + h**2. It is 1 minus the square of the state: tanh grows more "
+        "slowly away from zero.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "influence_slope_of_sigmoid",
+        {"(1 - h**2)": "h * (1 - h)"},
+        "Your slope is h (1 - h), that of the sigmoid. The states come from tanh, whose slope is "
+        "1 minus the square of the state.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "influence_slope_of_the_words",
+        {
+            "H, J": "J",
+            "rnn_hidden_states(X, W_x, W_h), np": "np",
+            "H[::-1]": "X[::-1]",
+            "- h**2": "- np.tanh(h @ W_x)**2",
+        },
+        "Your slopes are made from the words. The slope of tanh at a position is made from the "
+        "state there.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "influence_slope_of_the_state_before",
+        {"H[::-1]": "[*H[-2::-1], np.zeros(W_h.shape[0])]"},
+        "Your slopes belong to the state before. The slope at position t is made from the state "
+        "after reading word t.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "influence_array_like_x",
+        {
+            ", []": ", np.zeros_like(X)",
+            "H[::-1]": "reversed(range(len(X)))",
+            "- h**2": "- H[h]**2",
+            "result.append(np.linalg.norm(J @ W_x.T))": "result[h] = np.linalg.norm(J @ W_x.T)",
+            "np.array(result[::-1])": "result",
+        },
+        "The array that collects your influences has the shape of X. There is one number for each "
+        "position: (n,).",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "influence_slope_as_a_vector",
+        {"= J *": "= J @"},
+        "`@` with the vector of slopes adds up over the state: a number remains of the matrix. "
+        "Each D_s is a diagonal matrix; it scales the columns and adds up nothing.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "influence_returns_a_list",
+        {
+            "np.linalg.norm(J @ W_x.T)": "float(np.linalg.norm(J @ W_x.T))",
+            "np.array(result[::-1])": "result[::-1]",
+        },
+        "You return a Python list. One NumPy array is asked for.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "influence_returns_nothing",
+        "return None",
+        "Your function returns nothing. Is there a return at its end?",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "influence_forwards",
+        {
+            "H[::-1]": "H",
+            "result[::-1]": "result",
+        },
+        "Your influences come in the wrong order: the first entry is the one that went through "
+        "the fewest matrices. Entry t belongs to position t, and the last position is the one "
+        "nearest to the last state.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "influence_slope_of_later_state",
+        """
+            H, result = rnn_hidden_states(X, W_x, W_h), []
+            for t in range(len(X)):
+                J = (1 - H[t] ** 2)[:, None] * W_x.T
+                for h in H[t + 1 :]:
+                    J = W_h.T @ ((1 - h**2)[:, None] * J)
+                result.append(np.linalg.norm(J))
+            return np.array(result)
+        """,
+        "Matrix and slope of each link are exchanged. On the way from one state to the next the "
+        "matrix comes first, then the tanh of the next state: the slope stands on the left of the "
+        "matrix.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "influence_largest_entry",
+        {"np.linalg.norm(J @ W_x.T)": "np.abs(J @ W_x.T).max()"},
+        "You take the largest entry. The Frobenius norm is the root of the sum of the squares of "
+        "all entries.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "influence_root_of_the_slope",
+        {"(1 - h**2)": "np.sqrt(1 - h**2)"},
+        "Your slope is the root of 1 - h**2. The slope of tanh is 1 - h**2 itself.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "influence_first_left_out",
+        {
+            ", []": ", [0.0]",
+            "H[::-1]": "H[:0:-1]",
+            "result.append(np.linalg.norm(J @ W_x.T))":
+                "result.insert(1, np.linalg.norm(J @ W_x.T))",
+            "result[::-1]": "result",
+        },
+        "Your loop stops before the first position: its influence stays 0. Positions have the "
+        "indices n - 1 down to 0.",
+        seen="a trial with typical wrong answers",
+    )
 
 
-@misconception(
-    "position_influence",
-    "influence_spectral_norm",
-    sentence="You take the spectral norm (the largest singular value). The Frobenius norm counts "
-    "all entries: the root of the sum of their squares.",
-    seen="folklore",
-)
-def position_influence(X, W_x, W_h):
-    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
-    for h in H[::-1]:
-        J = J * (1 - h**2)
-        result.append(np.linalg.norm(J @ W_x.T, 2))
-        J = J @ W_h.T
-    return np.array(result[::-1])
-
-
-@misconception(
-    "position_influence",
-    "influence_product_in_wrong_order",
-    sentence="You multiply the links of the chain in the wrong order. Matrices do not commute: "
-    "the later link stands on the left.",
-    seen="folklore",
-)
-def position_influence(X, W_x, W_h):
-    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
-    for h in H[::-1]:
-        J = (1 - h**2)[:, None] * J
-        result.append(np.linalg.norm(J @ W_x.T))
-        J = W_h.T @ J
-    return np.array(result[::-1])
-
-
-@misconception(
-    "position_influence",
-    "influence_slope_on_rows",
-    sentence="Your slope of tanh scales the rows of the product so far. It belongs to the state "
-    "you stand at, that is to the columns.",
-    seen="folklore",
-)
-def position_influence(X, W_x, W_h):
-    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
-    for h in H[::-1]:
-        J = (1 - h**2)[:, None] * J
-        result.append(np.linalg.norm(J @ W_x.T))
-        J = J @ W_h.T
-    return np.array(result[::-1])
-
-
-@misconception(
-    "position_influence",
-    "influence_one_step_too_far",
-    sentence="You go through W_h once too often: the last word reaches the last state without it.",
-    seen="folklore",
-)
-def position_influence(X, W_x, W_h):
-    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
-    for h in H[::-1]:
-        J = (J * (1 - h**2)) @ W_h.T
-        result.append(np.linalg.norm(J @ W_x.T))
-    return np.array(result[::-1])
-
-
-@misconception(
-    "position_influence",
-    "influence_slope_not_squared",
-    sentence="Your slope of tanh is 1 - h. It is 1 minus the square of the state.",
-    seen="folklore",
-)
-def position_influence(X, W_x, W_h):
-    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
-    for h in H[::-1]:
-        J = J * (1 - h)
-        result.append(np.linalg.norm(J @ W_x.T))
-        J = J @ W_h.T
-    return np.array(result[::-1])
-
-
-@misconception(
-    "position_influence",
-    "influence_slope_of_slope",
-    sentence="Your slope takes tanh of the state once more. The state is already the value of "
-    "tanh, and the slope is written with that value.",
-    seen="folklore",
-)
-def position_influence(X, W_x, W_h):
-    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
-    for h in H[::-1]:
-        J = J * (1 - np.tanh(h) ** 2)
-        result.append(np.linalg.norm(J @ W_x.T))
-        J = J @ W_h.T
-    return np.array(result[::-1])
-
-
-@misconception(
-    "position_influence",
-    "influence_on_own_state",
-    sentence="You measure how a word moves its own state. Asked is how it moves the last state, "
-    "through all states between them.",
-    seen="folklore",
-)
-def position_influence(X, W_x, W_h):
-    H = rnn_hidden_states(X, W_x, W_h)
-    return np.array([np.linalg.norm((1 - h**2)[:, None] * W_x.T) for h in H])
-
-
-@misconception(
-    "position_influence",
-    "influence_of_states",
-    sentence="You measure the influence of the states, not of the words: the way from the word "
-    "into its state, through W_x, is missing.",
-    seen="folklore",
-)
-def position_influence(X, W_x, W_h):
-    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
-    for h in H[::-1]:
-        result.append(np.linalg.norm(J))
-        J = (J * (1 - h**2)) @ W_h.T
-    return np.array(result[::-1])
-
-
-@misconception(
-    "position_influence",
-    "influence_of_norms",
-    sentence="You multiply the norms of the links. The norm of a product is smaller than the "
-    "product of the norms: multiply the matrices first.",
-    seen="folklore",
-)
-def position_influence(X, W_x, W_h):
-    H, factor, result = rnn_hidden_states(X, W_x, W_h), 1.0, []
-    for h in H[::-1]:
-        result.append(factor * np.linalg.norm((1 - h**2)[:, None] * W_x.T))
-        factor *= np.linalg.norm((1 - h**2)[:, None] * W_h.T)
-    return np.array(result[::-1])
-
-
-@misconception(
-    "position_influence",
-    "influence_normalised",
-    sentence="You divide the influences by their sum. They are norms; their size is the message.",
-    seen="folklore",
-)
-def position_influence(X, W_x, W_h):
-    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
-    for h in H[::-1]:
-        J = J * (1 - h**2)
-        result.append(np.linalg.norm(J @ W_x.T))
-        J = J @ W_h.T
-    return np.array(result[::-1]) / sum(result)
-
-
-@misconception(
-    "position_influence",
-    "influence_on_the_sum",
-    sentence="You measure how a word moves the sum of the last state's numbers. Movements of "
-    "opposite sign cancel there; the Jacobian has one row for each number.",
-    seen="folklore",
-)
-def position_influence(X, W_x, W_h):
-    H, g, result = rnn_hidden_states(X, W_x, W_h), np.ones(W_h.shape[0]), []
-    for h in H[::-1]:
-        g = g * (1 - h**2)
-        result.append(np.linalg.norm(g @ W_x.T))
-        g = g @ W_h.T
-    return np.array(result[::-1])
-
-
-@misconception(
-    "position_influence",
-    "influence_in_dtype_of_x",
-    sentence="The array that collects your influences has the dtype of X: whole numbers in X cut "
-    "them to whole numbers, float32 loses precision.",
-    seen="folklore",
-)
-def position_influence(X, W_x, W_h):
-    H, J = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0])
-    result = np.zeros(len(X), dtype=X.dtype)
-    for t in reversed(range(len(X))):
-        J = J * (1 - H[t] ** 2)
-        result[t] = np.linalg.norm(J @ W_x.T)
-        J = J @ W_h.T
-    return result
-
-
-@misconception(
-    "position_influence",
-    "influence_in_float32",
-    sentence="Your influences are computed in float32 although the inputs are float64.",
-    seen="folklore",
-)
-def position_influence(X, W_x, W_h):
-    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
-    for h in H[::-1]:
-        J = J * (1 - h**2)
-        result.append(np.linalg.norm(J @ W_x.T))
-        J = J @ W_h.T
-    return np.array(result[::-1], dtype=np.float32)
-
-
-@misconception(
-    "position_influence",
-    "influence_by_a_coarse_nudge",
-    sentence="You estimate the derivative by a nudge that is too large. The Jacobian is exact; "
-    "the chain rule gives it without a step size.",
-    seen="folklore",
-)
-def position_influence(X, W_x, W_h):
-    last, result = rnn_hidden_states(X, W_x, W_h)[-1], np.zeros(X.shape)
-    for index in np.ndindex(*X.shape):
-        moved = X.astype(float)
-        moved[index] += 0.01
-        result[index] = (((rnn_hidden_states(moved, W_x, W_h)[-1] - last) / 0.01) ** 2).sum()
-    return np.sqrt(result.sum(-1))
-
-
-@misconception(
-    "position_influence",
-    "influence_writes_into_w_h",
-    sentence="Your function scales the caller's W_h in place. Inputs are never changed.",
-    seen="folklore",
-)
-def position_influence(X, W_x, W_h):
-    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
-    for h in H[::-1]:
-        J = J * (1 - h**2)
-        result.append(np.linalg.norm(J @ W_x.T))
-        J = J @ W_h.T
-    W_h *= 0
-    return np.array(result[::-1])
-
-
-# --- weighted_average ----------------------------------------------------------------------
-
-
-@misconception(
-    "weighted_average",
-    "average_not_normalised",
-    sentence="Your weights are not divided by their sum, so the result is a weighted sum: twice "
-    "the weights give twice the result.",
-    seen="folklore",
-)
+# The right answer in few words, of which the wrong ones below are changes.
+SHORT_WEIGHTED_AVERAGE = """
 def weighted_average(weights, values):
     if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
         raise ValueError
     if not weights.any(-1).all():
         raise ValueError
-    return np.einsum("...n,...nd->...d", weights * 1.0, values)
-
-
-@misconception(
-    "weighted_average",
-    "average_with_mean",
-    sentence="Your weights sum to 1, and then you take the mean: that divides by the number of "
-    "values once more. With weights that sum to 1 the average is a sum.",
-    seen="a trial with typical wrong answers",
-)
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
-        raise ValueError
-    if not weights.any(-1).all():
-        raise ValueError
-    w = weights / weights.sum(-1, keepdims=True)
-    return np.mean(w[..., None] * values, axis=-2)
-
-
-@misconception(
-    "weighted_average",
-    "average_with_softmax",
-    sentence="You put the weights through a softmax. They are weights already: dividing by their "
-    "sum is enough, and a weight of 0 stays 0.",
-    seen="folklore",
-)
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
-        raise ValueError
-    if not weights.any(-1).all():
-        raise ValueError
-    e = np.exp(weights * 1.0)
-    return np.einsum("...n,...nd->...d", e / e.sum(-1, keepdims=True), values)
-
-
-@misconception(
-    "weighted_average",
-    "average_normalised_over_everything",
-    sentence="You divide by the sum of all weights of the batch. Each row has its own sum.",
-    seen="folklore",
-)
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
-        raise ValueError
-    if not weights.any(-1).all():
-        raise ValueError
-    return np.einsum("...n,...nd->...d", weights / weights.sum(), values)
-
-
-@misconception(
-    "weighted_average",
-    "average_normalised_over_the_batch",
-    sentence="You normalise along the first axis, that is over the batch. The weights of one row,"
-    " the last axis, have to sum to 1.",
-    seen="folklore",
-)
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
-        raise ValueError
-    if not weights.any(-1).all():
-        raise ValueError
-    return np.einsum("...n,...nd->...d", weights / weights.sum(0), values)
-
-
-@misconception(
-    "weighted_average",
-    "average_without_keepdims",
-    sentence="The sums lose their axis, so for a batch the division does not line up with the "
-    "rows.",
-    seen="folklore",
-)
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
-        raise ValueError
-    if not weights.any(-1).all():
-        raise ValueError
-    return np.einsum("...n,...nd->...d", weights / weights.sum(-1), values)
-
-
-@misconception(
-    "weighted_average",
-    "average_in_place",
-    sentence="You divide the caller's weights in place. Inputs are never changed.",
-    seen="folklore",
-)
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
-        raise ValueError
-    if not weights.any(-1).all():
-        raise ValueError
-    if weights.dtype.kind == "f":
-        weights /= weights.sum(-1, keepdims=True)
-    else:
-        weights = weights / weights.sum(-1, keepdims=True)
+    weights = weights / weights.sum(-1, keepdims=True)
     return np.einsum("...n,...nd->...d", weights, values)
+"""
 
 
-@misconception(
-    "weighted_average",
-    "average_in_place_integers_fail",
-    sentence="You divide in place, which fails on whole numbers and changes the caller's weights.",
-    seen="folklore",
-)
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
-        raise ValueError
-    if not weights.any(-1).all():
-        raise ValueError
-    weights = weights.copy()
-    weights /= weights.sum(-1, keepdims=True)
-    return np.einsum("...n,...nd->...d", weights, values)
+with exercise("weighted_average", base=SHORT_WEIGHTED_AVERAGE):
+    wrong(
+        "average_not_normalised",
+        {
+            "weights = weights / weights.sum(-1, keepdims=True)": "",
+            ", weights": ", weights * 1.0",
+        },
+        "Your weights are not divided by their sum, so the result is a weighted sum: twice the "
+        "weights give twice the result.",
+    )
 
+    wrong(
+        "average_with_mean",
+        {
+            "weights = weights": "w = weights",
+            'np.einsum("...n,...nd->...d", weights, values)':
+                "np.mean(w[..., None] * values, axis=-2)",
+        },
+        "Your weights sum to 1, and then you take the mean: that divides by the number of values "
+        "once more. With weights that sum to 1 the average is a sum.",
+        seen="a trial with typical wrong answers",
+    )
 
-@misconception(
-    "weighted_average",
-    "average_over_features",
-    sentence="Your sum runs over the features of each value. The average runs over the positions.",
-    seen="folklore",
-)
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
-        raise ValueError
-    if not weights.any(-1).all():
-        raise ValueError
-    w = weights / weights.sum(-1, keepdims=True)
-    return (w[..., None] * values).sum(-1)
+    wrong(
+        "average_with_softmax",
+        {
+            "weights = weights / weights.sum(-1, keepdims=True)": "e = np.exp(weights * 1.0)",
+            ", weights": ", e / e.sum(-1, keepdims=True)",
+        },
+        "You put the weights through a softmax. They are weights already: dividing by their sum "
+        "is enough, and a weight of 0 stays 0.",
+    )
 
+    wrong(
+        "average_normalised_over_everything",
+        {
+            "weights = weights / weights.sum(-1, keepdims=True)": "",
+            ", weights": ", weights / weights.sum()",
+        },
+        "You divide by the sum of all weights of the batch. Each row has its own sum.",
+    )
 
-@misconception(
-    "weighted_average",
-    "average_by_plain_matmul",
-    sentence="A plain matrix product of weights and values is right for one row; with a batch, "
-    "NumPy takes the batch for rows of a matrix and every row meets every batch element.",
-    seen="folklore",
-)
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
-        raise ValueError
-    if not weights.any(-1).all():
-        raise ValueError
-    return (weights / weights.sum(-1, keepdims=True)) @ values
+    wrong(
+        "average_normalised_over_the_batch",
+        {
+            "weights = weights / weights.sum(-1, keepdims=True)": "",
+            ", weights": ", weights / weights.sum(0)",
+        },
+        "You normalise along the first axis, that is over the batch. The weights of one row, the "
+        "last axis, have to sum to 1.",
+    )
 
+    wrong(
+        "average_without_keepdims",
+        {
+            "weights = weights / weights.sum(-1, keepdims=True)": "",
+            ", weights": ", weights / weights.sum(-1)",
+        },
+        "The sums lose their axis, so for a batch the division does not line up with the rows.",
+    )
 
-@misconception(
-    "weighted_average",
-    "average_one_batch_axis_only",
-    sentence="Your function takes at most one leading axis. Any number is allowed, and those of "
-    "the two arguments broadcast.",
-    seen="folklore",
-)
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
-        raise ValueError
-    if not weights.any(-1).all():
-        raise ValueError
-    w = weights / weights.sum(-1, keepdims=True)
-    return np.einsum("n,nd->d" if w.ndim == 1 else "bn,bnd->bd", w, values)
+    wrong(
+        "average_in_place",
+        {
+            "weights = weights / weights.sum(-1, keepdims=True)": """
+                if weights.dtype.kind == "f":
+                    weights /= weights.sum(-1, keepdims=True)
+                else:
+                    weights = weights / weights.sum(-1, keepdims=True)
+            """,
+        },
+        "You divide the caller's weights in place. Inputs are never changed.",
+    )
 
+    wrong(
+        "average_in_place_integers_fail",
+        {
+            "weights = weights / weights.sum(-1, keepdims=True)": """
+                weights = weights.copy()
+                weights /= weights.sum(-1, keepdims=True)
+            """,
+        },
+        "You divide in place, which fails on whole numbers and changes the caller's weights.",
+    )
 
-@misconception(
-    "weighted_average",
-    "average_same_leading_axes_only",
-    sentence="You refuse arguments whose leading axes differ. They broadcast: one row of weights "
-    "may serve a whole batch of values, and the other way round.",
-    seen="folklore",
-)
-def weighted_average(weights, values):
-    if weights.shape != values.shape[:-1] or (weights < 0).any():
-        raise ValueError
-    if not weights.any(-1).all():
-        raise ValueError
-    return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
+    wrong(
+        "average_over_features",
+        {
+            "weights = weights": "w = weights",
+            'np.einsum("...n,...nd->...d", weights, values)': "(w[..., None] * values).sum(-1)",
+        },
+        "Your sum runs over the features of each value. The average runs over the positions.",
+    )
 
+    wrong(
+        "average_by_plain_matmul",
+        {
+            "weights = weights / weights.sum(-1, keepdims=True)": "",
+            'np.einsum("...n,...nd->...d", weights, values)':
+                "(weights / weights.sum(-1, keepdims=True)) @ values",
+        },
+        "A plain matrix product of weights and values is right for one row; with a batch, NumPy "
+        "takes the batch for rows of a matrix and every row meets every batch element.",
+    )
 
-@misconception(
-    "weighted_average",
-    "average_keeps_an_axis",
-    sentence="Your result keeps the position axis with length 1. It has been averaged away: the "
-    "shape is (..., d_v).",
-    seen="folklore",
-)
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
-        raise ValueError
-    if not weights.any(-1).all():
-        raise ValueError
-    return (weights / weights.sum(-1, keepdims=True))[..., None, :] @ values
+    wrong(
+        "average_one_batch_axis_only",
+        {
+            "weights = weights": "w = weights",
+            '"...n,...nd->...d", weights': '"n,nd->d" if w.ndim == 1 else "bn,bnd->bd", w',
+        },
+        "Your function takes at most one leading axis. Any number is allowed, and those of the "
+        "two arguments broadcast.",
+    )
 
+    wrong(
+        "average_same_leading_axes_only",
+        {
+            "weights.shape[-1]": "weights.shape",
+            "[-2] or": "[:-1] or",
+            "weights = weights / weights.sum(-1, keepdims=True)": "",
+            ", weights": ", weights / weights.sum(-1, keepdims=True)",
+        },
+        "You refuse arguments whose leading axes differ. They broadcast: one row of weights may "
+        "serve a whole batch of values, and the other way round.",
+    )
 
-@misconception(
-    "weighted_average",
-    "average_accepts_negative",
-    sentence="A negative weight gets through: it is not looked at, it is turned into zero, or the "
-    "sum of its row hides it. Look at each weight; a negative one is a ValueError, "
-    "because an average with it can lie outside all values.",
-    seen="folklore",
-)
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-2] or not weights.any(-1).all():
-        raise ValueError
-    return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
+    wrong(
+        "average_keeps_an_axis",
+        {
+            "weights = weights / weights.sum(-1, keepdims=True)": "",
+            'np.einsum("...n,...nd->...d", weights, values)':
+                "(weights / weights.sum(-1, keepdims=True))[..., None, :] @ values",
+        },
+        "Your result keeps the position axis with length 1. It has been averaged away: the shape "
+        "is (..., d_v).",
+    )
 
+    wrong(
+        "average_accepts_negative",
+        """
+            if weights.shape[-1] != values.shape[-2] or not weights.any(-1).all():
+                raise ValueError
+            return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
+        """,
+        "A negative weight gets through: it is not looked at, it is turned into zero, or the sum "
+        "of its row hides it. Look at each weight; a negative one is a ValueError, because an "
+        "average with it can lie outside all values.",
+    )
 
-@misconception(
-    "weighted_average",
-    "average_refuses_negative_sums_only",
-    sentence="A negative weight gets through: it is not looked at, it is turned into zero, or the "
-    "sum of its row hides it. Look at each weight; a negative one is a ValueError, "
-    "because an average with it can lie outside all values.",
-    seen="folklore",
-)
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-2] or (weights.sum(-1) <= 0).any():
-        raise ValueError
-    return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
+    wrong(
+        "average_refuses_negative_sums_only",
+        {
+            "weights < 0": "weights.sum(-1) <= 0",
+            """
+                if not weights.any(-1).all():
+                    raise ValueError
+                weights = weights / weights.sum(-1, keepdims=True)
+            """: "",
+            ", weights": ", weights / weights.sum(-1, keepdims=True)",
+        },
+        "A negative weight gets through: it is not looked at, it is turned into zero, or the sum "
+        "of its row hides it. Look at each weight; a negative one is a ValueError, because an "
+        "average with it can lie outside all values.",
+    )
 
+    wrong(
+        "average_clips_negative",
+        """
+            weights = np.maximum(weights, 0)
+            if weights.shape[-1] != values.shape[-2] or not weights.any(-1).all():
+                raise ValueError
+            return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
+        """,
+        "A negative weight gets through: it is not looked at, it is turned into zero, or the sum "
+        "of its row hides it. Look at each weight; a negative one is a ValueError, because an "
+        "average with it can lie outside all values.",
+    )
 
-@misconception(
-    "weighted_average",
-    "average_clips_negative",
-    sentence="A negative weight gets through: it is not looked at, it is turned into zero, or the "
-    "sum of its row hides it. Look at each weight; a negative one is a ValueError, "
-    "because an average with it can lie outside all values.",
-    seen="folklore",
-)
-def weighted_average(weights, values):
-    weights = np.maximum(weights, 0)
-    if weights.shape[-1] != values.shape[-2] or not weights.any(-1).all():
-        raise ValueError
-    return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
+    wrong(
+        "average_of_nothing_is_nan",
+        """
+            if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
+                raise ValueError
+            with np.errstate(invalid="ignore"):
+                return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
+        """,
+        "A row of weights that is all zero gets through: it gives NaN or zeros, or passes because "
+        "other rows of the batch are fine. One such row is a ValueError: an average of nothing "
+        "does not exist.",
+    )
 
+    wrong(
+        "average_of_nothing_is_zero",
+        {
+            """
+                if not weights.any(-1).all():
+                    raise ValueError
+            """: "",
+            "weights = weights /": "total =",
+            ", weights": ", weights / np.where(total == 0, 1, total)",
+        },
+        "A row of weights that is all zero gets through: it gives NaN or zeros, or passes because "
+        "other rows of the batch are fine. One such row is a ValueError: an average of nothing "
+        "does not exist.",
+    )
 
-@misconception(
-    "weighted_average",
-    "average_of_nothing_is_nan",
-    sentence="A row of weights that is all zero gets through: it gives NaN or zeros, or passes "
-    "because other rows of the batch are fine. One such row is a ValueError: an average "
-    "of nothing does not exist.",
-    seen="folklore",
-)
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
-        raise ValueError
-    with np.errstate(invalid="ignore"):
-        return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
+    wrong(
+        "average_refuses_only_all_zero",
+        """
+            if weights.shape[-1] != values.shape[-2] or (weights < 0).any() or not weights.any():
+                raise ValueError
+            with np.errstate(invalid="ignore"):
+                return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
+        """,
+        "A row of weights that is all zero gets through: it gives NaN or zeros, or passes because "
+        "other rows of the batch are fine. One such row is a ValueError: an average of nothing "
+        "does not exist.",
+    )
 
+    wrong(
+        "average_refuses_single_zeros",
+        {
+            "weights < 0": "weights <= 0",
+            """
+                if not weights.any(-1).all():
+                    raise ValueError
+                weights = weights / weights.sum(-1, keepdims=True)
+            """: "",
+            ", weights": ", weights / weights.sum(-1, keepdims=True)",
+        },
+        "You refuse rows that hold a zero. A weight of 0 is fine: that value is not looked at. "
+        "Only a row that is all zero cannot be normalised.",
+    )
 
-@misconception(
-    "weighted_average",
-    "average_of_nothing_is_zero",
-    sentence="A row of weights that is all zero gets through: it gives NaN or zeros, or passes "
-    "because other rows of the batch are fine. One such row is a ValueError: an average "
-    "of nothing does not exist.",
-    seen="folklore",
-)
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
-        raise ValueError
-    total = weights.sum(-1, keepdims=True)
-    return np.einsum("...n,...nd->...d", weights / np.where(total == 0, 1, total), values)
+    wrong(
+        "average_wants_normalised_weights",
+        {
+            "weights.any(-1).all()": "np.allclose(weights.sum(-1), 1)",
+            "weights = weights / weights.sum(-1, keepdims=True)": "",
+            ", weights": ", weights * 1.0",
+        },
+        "You refuse weights whose sum is not 1. The function normalises them itself.",
+    )
 
+    wrong(
+        "average_stretches_lengths",
+        """
+            if (weights < 0).any() or not weights.any(-1).all():
+                raise ValueError
+            return ((weights / weights.sum(-1, keepdims=True))[..., None] * values).sum(-2)
+        """,
+        "Lengths that differ get through: NumPy stretches a length of 1 silently, and cutting to "
+        "the shorter one loses values without a word. Compare the lengths yourself; they are a "
+        "ValueError when they differ.",
+    )
 
-@misconception(
-    "weighted_average",
-    "average_refuses_only_all_zero",
-    sentence="A row of weights that is all zero gets through: it gives NaN or zeros, or passes "
-    "because other rows of the batch are fine. One such row is a ValueError: an average "
-    "of nothing does not exist.",
-    seen="folklore",
-)
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-2] or (weights < 0).any() or not weights.any():
-        raise ValueError
-    with np.errstate(invalid="ignore"):
-        return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
+    wrong(
+        "average_stretches_one_weight",
+        """
+            if (weights < 0).any() or not weights.any(-1).all():
+                raise ValueError
+            if weights.shape[-1] not in (1, values.shape[-2]):
+                raise ValueError
+            return ((weights / weights.sum(-1, keepdims=True))[..., None] * values).sum(-2)
+        """,
+        "Lengths that differ get through: NumPy stretches a length of 1 silently, and cutting to "
+        "the shorter one loses values without a word. Compare the lengths yourself; they are a "
+        "ValueError when they differ.",
+    )
 
+    wrong(
+        "average_checks_the_first_axis",
+        {
+            "weights.shape[-1]": "weights.shape[0]",
+            "[-2] or": "[0] or",
+            "weights = weights / weights.sum(-1, keepdims=True)": "",
+            'np.einsum("...n,...nd->...d", weights, values)':
+                "((weights / weights.sum(-1, keepdims=True))[..., None] * values).sum(-2)",
+        },
+        "You compare the first axes, which with a batch are not the lengths. Positions are the "
+        "last axis of weights and the second to last of values.",
+    )
 
-@misconception(
-    "weighted_average",
-    "average_refuses_single_zeros",
-    sentence="You refuse rows that hold a zero. A weight of 0 is fine: that value is not looked "
-    "at. Only a row that is all zero cannot be normalised.",
-    seen="folklore",
-)
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-2] or (weights <= 0).any():
-        raise ValueError
-    return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
+    wrong(
+        "average_cuts_to_the_shorter",
+        """
+            n = min(weights.shape[-1], values.shape[-2])
+            weights, values = weights[..., :n], values[..., :n, :]
+            if (weights < 0).any() or not weights.any(-1).all():
+                raise ValueError
+            return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
+        """,
+        "Lengths that differ get through: NumPy stretches a length of 1 silently, and cutting to "
+        "the shorter one loses values without a word. Compare the lengths yourself; they are a "
+        "ValueError when they differ.",
+    )
 
+    wrong(
+        "average_with_epsilon",
+        {
+            "weights = weights": "w = weights",
+            "weights.sum(-1, keepdims=True)": "(weights.sum(-1, keepdims=True) + 1e-9)",
+            ", weights": ", w",
+        },
+        "You add a small number to the sum that divides. Tiny weights then no longer sum to 1: "
+        "the average shrinks towards zero.",
+    )
 
-@misconception(
-    "weighted_average",
-    "average_wants_normalised_weights",
-    sentence="You refuse weights whose sum is not 1. The function normalises them itself.",
-    seen="folklore",
-)
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
-        raise ValueError
-    if not np.allclose(weights.sum(-1), 1):
-        raise ValueError
-    return np.einsum("...n,...nd->...d", weights * 1.0, values)
+    wrong(
+        "average_takes_tiny_for_zero",
+        {
+            "not weights.any(-1).all()": "(weights.sum(-1) < 1e-8).any()",
+            "weights = weights / weights.sum(-1, keepdims=True)": "",
+            ", weights": ", weights / weights.sum(-1, keepdims=True)",
+        },
+        "You take tiny weights for zeros. Only their ratios matter: a row is all zero when every "
+        "weight is exactly 0.",
+    )
 
+    wrong(
+        "average_in_float32",
+        {
+            "weights = weights / weights.sum(-1, keepdims=True)":
+                "w = (weights / weights.sum(-1, keepdims=True)).astype(np.float32)",
+            ", weights, values": ", w, values.astype(np.float32)",
+        },
+        "Your result is float32 although the inputs are float64.",
+    )
 
-@misconception(
-    "weighted_average",
-    "average_stretches_lengths",
-    sentence="Lengths that differ get through: NumPy stretches a length of 1 silently, and cutting"
-    " to the shorter one loses values without a word. Compare the lengths yourself; they "
-    "are a ValueError when they differ.",
-    seen="folklore",
-)
-def weighted_average(weights, values):
-    if (weights < 0).any() or not weights.any(-1).all():
-        raise ValueError
-    return ((weights / weights.sum(-1, keepdims=True))[..., None] * values).sum(-2)
+    wrong(
+        "average_in_dtype_of_values",
+        {
+            "weights = weights": "w = weights",
+            '("...n,...nd->...d", weights, values)':
+                '("...n,...nd->...d", w, values).astype(values.dtype)',
+        },
+        "Your result has the dtype of values: with whole numbers the average is cut to a whole "
+        "number, with float32 it loses precision.",
+    )
 
+    wrong(
+        "average_through_torch_errors",
+        """
+            w, v = torch.tensor(weights, dtype=torch.float64), torch.tensor(values, dtype=torch.float64)
+            if (w < 0).any() or (w.sum(-1) == 0).any():
+                raise ValueError
+            return ((w / w.sum(-1, keepdim=True))[..., None, :] @ v)[..., 0, :].numpy()
+        """,
+        "Wrong lengths raise torch's RuntimeError here. A ValueError is asked for, so that the "
+        "caller can tell a wrong argument from a failure inside.",
+    )
 
-@misconception(
-    "weighted_average",
-    "average_stretches_one_weight",
-    sentence="Lengths that differ get through: NumPy stretches a length of 1 silently, and cutting"
-    " to the shorter one loses values without a word. Compare the lengths yourself; they "
-    "are a ValueError when they differ.",
-    seen="folklore",
-)
-def weighted_average(weights, values):
-    if (weights < 0).any() or not weights.any(-1).all():
-        raise ValueError
-    if weights.shape[-1] not in (1, values.shape[-2]):
-        raise ValueError
-    return ((weights / weights.sum(-1, keepdims=True))[..., None] * values).sum(-2)
+    wrong(
+        "average_asserts",
+        """
+            assert weights.shape[-1] == values.shape[-2] and (weights >= 0).all()
+            assert weights.any(-1).all()
+            return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
+        """,
+        "Misuse raises AssertionError here. A ValueError is asked for; assert statements vanish "
+        "when Python runs with -O.",
+    )
 
+    wrong(
+        "average_ignores_weights",
+        {
+            "weights = weights / weights.sum(-1, keepdims=True)": "",
+            ", weights": ", np.ones(weights.shape) / weights.shape[-1]",
+        },
+        "Your result is the plain mean: every value counts alike, whatever its weight.",
+    )
 
-@misconception(
-    "weighted_average",
-    "average_checks_the_first_axis",
-    sentence="You compare the first axes, which with a batch are not the lengths. Positions are "
-    "the last axis of weights and the second to last of values.",
-    seen="folklore",
-)
-def weighted_average(weights, values):
-    if weights.shape[0] != values.shape[0] or (weights < 0).any():
-        raise ValueError
-    if not weights.any(-1).all():
-        raise ValueError
-    return ((weights / weights.sum(-1, keepdims=True))[..., None] * values).sum(-2)
+    wrong(
+        "average_sum_over_the_first_axis",
+        {
+            "weights = weights / weights.sum(-1, keepdims=True)": "",
+            'np.einsum("...n,...nd->...d", weights, values)':
+                "((weights / weights.sum(-1, keepdims=True))[..., None] * values).sum(0)",
+        },
+        "Your sum runs over the first axis. That is the positions for one row of weights, and the "
+        "batch for several. Positions are axis -2 of the values: count from the end.",
+        seen="a trial with typical wrong answers",
+    )
 
+    wrong(
+        "average_by_np_average",
+        """
+            if (weights < 0).any() or not weights.any(-1).all():
+                raise ValueError
+            return np.average(values, axis=-2, weights=weights)
+        """,
+        "np.average takes weights of the shape of the values, or of one axis of them. It does not "
+        "broadcast a batch of weights against shared values.",
+        seen="a trial with typical wrong answers",
+    )
 
-@misconception(
-    "weighted_average",
-    "average_cuts_to_the_shorter",
-    sentence="Lengths that differ get through: NumPy stretches a length of 1 silently, and cutting"
-    " to the shorter one loses values without a word. Compare the lengths yourself; they "
-    "are a ValueError when they differ.",
-    seen="folklore",
-)
-def weighted_average(weights, values):
-    n = min(weights.shape[-1], values.shape[-2])
-    weights, values = weights[..., :n], values[..., :n, :]
-    if (weights < 0).any() or not weights.any(-1).all():
-        raise ValueError
-    return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
+    wrong(
+        "average_by_np_average_first_axis",
+        """
+            if (weights < 0).any() or not weights.any(-1).all():
+                raise ValueError
+            return np.average(values, axis=0, weights=weights)
+        """,
+        "np.average takes weights of the shape of the values, or of one axis of them. It does not "
+        "broadcast a batch of weights against shared values.",
+        seen="a trial with typical wrong answers",
+    )
 
+    wrong(
+        "average_weights_meet_the_features",
+        {
+            "weights = weights / weights.sum(-1, keepdims=True)": "",
+            'np.einsum("...n,...nd->...d", weights, values)':
+                "((weights / weights.sum(-1, keepdims=True)) * values).sum(-2)",
+        },
+        "weights * values lines up the axes from the right, so the weights meet the features. "
+        "They belong to the positions, axis -2 of the values: the weights need one more axis, of "
+        "length 1, at their end.",
+        seen="a trial with typical wrong answers",
+    )
 
-@misconception(
-    "weighted_average",
-    "average_with_epsilon",
-    sentence="You add a small number to the sum that divides. Tiny weights then no longer sum to "
-    "1: the average shrinks towards zero.",
-    seen="folklore",
-)
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
-        raise ValueError
-    if not weights.any(-1).all():
-        raise ValueError
-    w = weights / (weights.sum(-1, keepdims=True) + 1e-9)
-    return np.einsum("...n,...nd->...d", w, values)
+    wrong(
+        "average_divides_by_the_number",
+        {
+            "weights = weights / weights.sum(-1, keepdims=True)": "",
+            ", weights": ", weights / weights.shape[-1]",
+        },
+        "You divide by the number of weights. Divide by their sum: the weights then sum to 1, "
+        "whatever their size.",
+        seen="a trial with typical wrong answers",
+    )
 
+    wrong(
+        "average_divides_by_the_largest",
+        {
+            "weights = weights / weights.sum(-1, keepdims=True)": "",
+            ", weights": ", weights / weights.max(-1, keepdims=True)",
+        },
+        "You divide by the largest weight. Divide by the sum of the row: the weights then sum to "
+        "1.",
+        seen="a trial with typical wrong answers",
+    )
 
-@misconception(
-    "weighted_average",
-    "average_takes_tiny_for_zero",
-    sentence="You take tiny weights for zeros. Only their ratios matter: a row is all zero when "
-    "every weight is exactly 0.",
-    seen="folklore",
-)
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
-        raise ValueError
-    if (weights.sum(-1) < 1e-8).any():
-        raise ValueError
-    return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
+    wrong(
+        "average_by_norm",
+        {
+            "weights = weights": "w = weights",
+            "weights.sum(-1, keepdims=True)": "np.linalg.norm(weights, axis=-1, keepdims=True)",
+            ", weights": ", w",
+        },
+        "You divide by the length of the row, the root of the sum of squares. Divide by the sum: "
+        "the weights then sum to 1.",
+        seen="a trial with typical wrong answers",
+    )
 
+    wrong(
+        "average_by_np_dot",
+        {
+            "weights = weights / weights.sum(-1, keepdims=True)": "",
+            'np.einsum("...n,...nd->...d", weights, values)':
+                "np.dot(weights / weights.sum(-1, keepdims=True), values)",
+        },
+        "A plain matrix product of weights and values is right for one row; with a batch, NumPy "
+        "takes the batch for rows of a matrix and every row meets every batch element.",
+        seen="a trial with typical wrong answers",
+    )
 
-@misconception(
-    "weighted_average",
-    "average_in_float32",
-    sentence="Your result is float32 although the inputs are float64.",
-    seen="folklore",
-)
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
-        raise ValueError
-    if not weights.any(-1).all():
-        raise ValueError
-    w = (weights / weights.sum(-1, keepdims=True)).astype(np.float32)
-    return np.einsum("...n,...nd->...d", w, values.astype(np.float32))
+    wrong(
+        "average_divided_without_keepdims",
+        {
+            "weights = weights / weights.sum(-1, keepdims=True)": "",
+            '("...n,...nd->...d", weights, values)':
+                '("...n,...nd->...d", weights, values) / weights.sum(-1)',
+        },
+        "The sums lose their axis, so for a batch the division does not line up with the rows.",
+        seen="a trial with typical wrong answers",
+    )
 
+    wrong(
+        "average_einsum_of_one_row",
+        {
+            "weights = weights / weights.sum(-1, keepdims=True)": "",
+            '"...n,...nd->...d"': '"n,nd->d"',
+            ", weights": ", weights / weights.sum(-1, keepdims=True)",
+        },
+        "Your function takes at most one leading axis. Any number is allowed, and those of the "
+        "two arguments broadcast.",
+        seen="a trial with typical wrong answers",
+    )
 
-@misconception(
-    "weighted_average",
-    "average_in_dtype_of_values",
-    sentence="Your result has the dtype of values: with whole numbers the average is cut to a "
-    "whole number, with float32 it loses precision.",
-    seen="folklore",
-)
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
-        raise ValueError
-    if not weights.any(-1).all():
-        raise ValueError
-    w = weights / weights.sum(-1, keepdims=True)
-    return np.einsum("...n,...nd->...d", w, values).astype(values.dtype)
+    wrong(
+        "average_axis_at_place_1",
+        {
+            "weights = weights": "w = weights",
+            'np.einsum("...n,...nd->...d", weights, values)': "(w[:, None] * values).sum(-2)",
+        },
+        "The new axis stands right after the first one, which is the end only for one row of "
+        "weights. With a batch it must still be the last: count from the end.",
+        seen="a trial with typical wrong answers",
+    )
 
+    wrong(
+        "average_axis_at_place_1_first_axis",
+        {
+            "weights = weights": "w = weights",
+            'np.einsum("...n,...nd->...d", weights, values)': "(w[:, None] * values).sum(0)",
+        },
+        "The new axis stands right after the first one, which is the end only for one row of "
+        "weights. With a batch it must still be the last: count from the end.",
+        seen="a trial with typical wrong answers",
+    )
 
-@misconception(
-    "weighted_average",
-    "average_through_torch_errors",
-    sentence="Wrong lengths raise torch's RuntimeError here. A ValueError is asked for, so that "
-    "the caller can tell a wrong argument from a failure inside.",
-    seen="folklore",
-)
-def weighted_average(weights, values):
-    w, v = torch.tensor(weights, dtype=torch.float64), torch.tensor(values, dtype=torch.float64)
-    if (w < 0).any() or (w.sum(-1) == 0).any():
-        raise ValueError
-    return ((w / w.sum(-1, keepdim=True))[..., None, :] @ v)[..., 0, :].numpy()
+    wrong(
+        "average_lengths_of_features",
+        {
+            "[-2] or": "[-1] or",
+            "weights = weights / weights.sum(-1, keepdims=True)": "",
+            ", weights": ", weights / weights.sum(-1, keepdims=True)",
+        },
+        "You compare the number of weights with the number of features. It has to be the number "
+        "of positions, axis -2 of the values.",
+        seen="a trial with typical wrong answers",
+    )
 
+    wrong(
+        "average_returns_nothing",
+        "return None",
+        "Your function returns nothing. Is there a return at its end?",
+        seen="a trial with typical wrong answers",
+    )
 
-@misconception(
-    "weighted_average",
-    "average_asserts",
-    sentence="Misuse raises AssertionError here. A ValueError is asked for; assert statements "
-    "vanish when Python runs with -O.",
-    seen="folklore",
-)
-def weighted_average(weights, values):
-    assert weights.shape[-1] == values.shape[-2] and (weights >= 0).all()
-    assert weights.any(-1).all()
-    return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
+    wrong(
+        "average_loop_over_rows",
+        """
+            if (weights < 0).any() or not weights.any(-1).all():
+                raise ValueError
+            total = np.zeros(values.shape[-1])
+            for w, value in zip(weights, values):
+                total += w * value
+            return total / weights.sum()
+        """,
+        "Your function takes at most one leading axis. Any number is allowed, and those of the "
+        "two arguments broadcast.",
+        seen="a trial with typical wrong answers",
+    )
 
+    wrong(
+        "average_einsum_of_rows",
+        """
+            if (weights < 0).any() or not weights.any(-1).all():
+                raise ValueError
+            return np.einsum("bn,nd->bd", weights / weights.sum(-1, keepdims=True), values)
+        """,
+        "Your formula names the axes of a batch of rows. Without a batch there is one axis less, "
+        "with two batch axes one more: leading axes are written as three dots.",
+        seen="a trial with typical wrong answers",
+    )
 
-@misconception(
-    "weighted_average",
-    "average_ignores_weights",
-    sentence="Your result is the plain mean: every value counts alike, whatever its weight.",
-    seen="folklore",
-)
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
-        raise ValueError
-    if not weights.any(-1).all():
-        raise ValueError
-    return np.einsum("...n,...nd->...d", np.ones(weights.shape) / weights.shape[-1], values)
+    wrong(
+        "average_and_weights",
+        """
+            w = weights / weights.sum(-1, keepdims=True)
+            return np.einsum("...n,...nd->...d", w, values), w
+        """,
+        "You return the average and the weights. Only the average is asked for.",
+        seen="a trial with typical wrong answers",
+    )
 
-
-# --- the short answers ---------------------------------------------------------------------
 
 choice(
     "answer_influence",
@@ -1134,942 +1507,3 @@ choice(
     "d",
     reason="The docstring promises one row for each sentence, and np.stack makes exactly that.",
 )
-
-# --- met in trials with typical wrong answers -------------------------------------------
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_first_word_never_read",
-    sentence="Your first word is never read: row 0 holds the start state, and the words enter "
-    "from the second on. Row t is the state after reading word t, from the first word "
-    "on; the start state is in no row.",
-    seen="a trial with typical wrong answers",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    H = np.zeros((len(X), W_h.shape[0]))
-    H[0] = 0 if h0 is None else h0
-    for t in range(1, len(X)):
-        H[t] = np.tanh(X[t] @ W_x + H[t - 1] @ W_h)
-    return H
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_returns_a_list",
-    sentence="You return a Python list of states. One NumPy array is asked for, with one row for "
-    "each word.",
-    seen="a trial with typical wrong answers",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
-    for x in X:
-        h = np.tanh(x @ W_x + h @ W_h)
-        H.append(h)
-    return H
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_returns_nothing",
-    sentence="Your function returns nothing. Is there a return at its end?",
-    seen="a trial with typical wrong answers",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    return None
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_matrices_on_the_left",
-    sentence="Both of your matrices are transposed, or stand on the left of the vectors, which "
-    "is the same. In this course vectors are rows and stand on the left of the matrices "
-    "as they are; with square ones nothing raises an error.",
-    seen="a trial with typical wrong answers",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
-    for x in X:
-        h = np.tanh(W_x @ x + W_h @ h)
-        H.append(h)
-    return np.array(H)
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_transposed_word_matrix",
-    sentence="Your W_x is transposed. In this course vectors are rows and stand on the left of "
-    "the matrix as it is; with a square one the mistake raises no error.",
-    seen="a trial with typical wrong answers",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
-    for x in X:
-        h = np.tanh(W_x @ x + h @ W_h)
-        H.append(h)
-    return np.array(H)
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_state_never_updated",
-    sentence="Your states do not depend on the words before: each is made from its own word "
-    "alone. The old state has to enter the new one, or the network has no memory.",
-    seen="a trial with typical wrong answers",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    h = np.zeros(W_h.shape[0]) if h0 is None else h0
-    return np.tanh(X @ W_x + h @ W_h)
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_tanh_of_word_only",
-    sentence="Your tanh covers only the part from the word; the part from the old state is added "
-    "outside. It is taken of the whole sum.",
-    seen="a trial with typical wrong answers",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
-    for x in X:
-        h = np.tanh(x @ W_x) + h @ W_h
-        H.append(h)
-    return np.array(H)
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_tanh_of_each_part",
-    sentence="You take tanh of the two parts and add them. It is taken once, of the whole sum.",
-    seen="a trial with typical wrong answers",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
-    for x in X:
-        h = np.tanh(x @ W_x) + np.tanh(h @ W_h)
-        H.append(h)
-    return np.array(H)
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_sigmoid",
-    sentence="You squeeze with the sigmoid, whose values lie between 0 and 1. The formula has "
-    "tanh, from -1 to 1.",
-    seen="a trial with typical wrong answers",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
-    for x in X:
-        h = 1 / (1 + np.exp(-(x @ W_x + h @ W_h)))
-        H.append(h)
-    return np.array(H)
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_relu",
-    sentence="You squeeze with max(0, .), the ReLU. The formula has tanh, from -1 to 1.",
-    seen="a trial with typical wrong answers",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
-    for x in X:
-        h = np.maximum(x @ W_x + h @ W_h, 0)
-        H.append(h)
-    return np.array(H)
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_no_start_state",
-    sentence="When no start state is given, h0 is None, and None cannot be multiplied by a "
-    "matrix. The network then starts from zeros.",
-    seen="a trial with typical wrong answers",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    h, H = h0, []
-    for x in X:
-        h = np.tanh(x @ W_x + h @ W_h)
-        H.append(h)
-    return np.array(H)
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_no_start_state_transposed",
-    sentence="When no start state is given, h0 is None, and None cannot be multiplied by a "
-    "matrix. The network then starts from zeros.",
-    seen="a trial with typical wrong answers",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    return np.tanh(X @ W_x + np.dot(h0, W_h))
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_torch_tanh",
-    sentence="You mix torch and NumPy: the arguments are NumPy arrays, and torch's functions do "
-    "not take them. np.tanh does.",
-    seen="a trial with typical wrong answers",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    h, H = torch.zeros(W_h.shape[0]) if h0 is None else h0, []
-    for x in X:
-        h = torch.tanh(x @ W_x + h @ W_h)
-        H.append(h)
-    return torch.stack(H)
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_torch_tanh_of_an_array",
-    sentence="You mix torch and NumPy: the arguments are NumPy arrays, and torch's functions do "
-    "not take them. np.tanh does.",
-    seen="a trial with typical wrong answers",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    h = np.zeros(W_h.shape[0]) if h0 is None else h0
-    return torch.tanh(X @ W_x + h @ W_h)
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_start_state_of_d_in",
-    sentence="Your start state is as long as a word, d_in. It is a state, of length d_h. With "
-    "square matrices the two are equal, and nothing tells you.",
-    seen="a trial with typical wrong answers",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    h, H = np.zeros(X.shape[1]) if h0 is None else h0, []
-    for x in X:
-        h = np.tanh(x @ W_x + h @ W_h)
-        H.append(h)
-    return np.array(H)
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_array_like_x",
-    sentence="The array that collects your states has the shape of X. A state has d_h numbers, a "
-    "word d_in; the result is (n, d_h).",
-    seen="a trial with typical wrong answers",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, np.zeros_like(X)
-    for t in range(len(X)):
-        H[t] = h = np.tanh(X[t] @ W_x + h @ W_h)
-    return H
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_last_word_never_read",
-    sentence="Your loop stops one word too early: the last row is still zero. There are n words, "
-    "with the indices 0 to n - 1.",
-    seen="a trial with typical wrong answers",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, np.zeros((len(X), W_h.shape[0]))
-    for t in range(len(X) - 1):
-        H[t] = h = np.tanh(X[t] @ W_x + h @ W_h)
-    return H
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_returns_in_the_loop",
-    sentence="You return after the first word. The return belongs after the loop.",
-    seen="a trial with typical wrong answers",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    h = np.zeros(W_h.shape[0]) if h0 is None else h0
-    return np.tanh(X[:1] @ W_x + h @ W_h)
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_states_as_columns",
-    sentence="Your states are the columns of the result. One row for each word is asked for: (n, "
-    "d_h).",
-    seen="a trial with typical wrong answers",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
-    for x in X:
-        h = np.tanh(x @ W_x + h @ W_h)
-        H.append(h)
-    return np.array(H).T
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_states_in_one_row",
-    sentence="Your states stand one after the other in a single axis. One row for each word is "
-    "asked for: (n, d_h).",
-    seen="a trial with typical wrong answers",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
-    for x in X:
-        h = np.tanh(x @ W_x + h @ W_h)
-        H.append(h)
-    return np.concatenate(H)
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_extra_axis",
-    sentence="Each of your states is a matrix of one row, so the result has an axis too many. It "
-    "is (n, d_h).",
-    seen="a trial with typical wrong answers",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    h, H = np.zeros((1, W_h.shape[0])) if h0 is None else h0[None], []
-    for x in X:
-        h = np.tanh(x @ W_x + h @ W_h)
-        H.append(h)
-    return np.array(H)
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_matrices_exchanged",
-    sentence="You have exchanged the matrices: the word goes through W_x, the old state through "
-    "W_h.",
-    seen="a trial with typical wrong answers",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
-    for x in X:
-        h = np.tanh(x @ W_h + h @ W_x)
-        H.append(h)
-    return np.array(H)
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_start_state_at_every_word",
-    sentence="Every word of yours meets the start state again. It is the state before the first "
-    "word only; after that each state uses the one before it.",
-    seen="a trial with typical wrong answers",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    h, H = np.zeros(W_h.shape[0]), []
-    for x in X:
-        h = np.tanh(x @ W_x + h @ W_h + (0 if h0 is None else h0 @ W_h))
-        H.append(h)
-    return np.array(H)
-
-
-@misconception(
-    "position_influence",
-    "influence_without_slope_of_own_state",
-    sentence="The slope of the word's own state is missing from your chain. The word reaches "
-    "that state through tanh too, so the product has one slope for each state on the "
-    "way, the first and the last included.",
-    seen="a trial with typical wrong answers",
-)
-def position_influence(X, W_x, W_h):
-    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
-    for h in H[::-1]:
-        result.append(np.linalg.norm(J @ W_x.T))
-        J = (J * (1 - h**2)) @ W_h.T
-    return np.array(result[::-1])
-
-
-@misconception(
-    "position_influence",
-    "influence_without_slope_of_last_state",
-    sentence="The slope of the last state is missing from your chain: every way ends in that "
-    "state, through its tanh. The product has one slope for each state on the way, the "
-    "last included.",
-    seen="a trial with typical wrong answers",
-)
-def position_influence(X, W_x, W_h):
-    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
-    H[-1] = 0
-    for h in H[::-1]:
-        J = J * (1 - h**2)
-        result.append(np.linalg.norm(J @ W_x.T))
-        J = J @ W_h.T
-    return np.array(result[::-1])
-
-
-@misconception(
-    "position_influence",
-    "influence_without_w_x",
-    sentence="You measure the influence of the states, not of the words: the way from the word "
-    "into its state, through W_x, is missing.",
-    seen="a trial with typical wrong answers",
-)
-def position_influence(X, W_x, W_h):
-    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
-    for h in H[::-1]:
-        J = J * (1 - h**2)
-        result.append(np.linalg.norm(J))
-        J = J @ W_h.T
-    return np.array(result[::-1])
-
-
-@misconception(
-    "position_influence",
-    "influence_w_x_not_turned_over",
-    sentence="Your W_x stands as it is; in the Jacobian it is transposed. Where it is square no "
-    "error tells you.",
-    seen="a trial with typical wrong answers",
-)
-def position_influence(X, W_x, W_h):
-    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
-    for h in H[::-1]:
-        J = J * (1 - h**2)
-        result.append(np.linalg.norm(J @ W_x))
-        J = J @ W_h.T
-    return np.array(result[::-1])
-
-
-@misconception(
-    "position_influence",
-    "influence_no_matrix_turned_over",
-    sentence="Neither of your matrices is transposed. In the Jacobian both are, because vectors "
-    "are rows in this course. Where they are square no error tells you.",
-    seen="a trial with typical wrong answers",
-)
-def position_influence(X, W_x, W_h):
-    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
-    for h in H[::-1]:
-        J = J * (1 - h**2)
-        result.append(np.linalg.norm(J @ W_x))
-        J = J @ W_h
-    return np.array(result[::-1])
-
-
-@misconception(
-    "position_influence",
-    "influence_sum_of_absolute_values",
-    sentence="You add up the absolute values. The Frobenius norm is the root of the sum of the "
-    "squares.",
-    seen="a trial with typical wrong answers",
-)
-def position_influence(X, W_x, W_h):
-    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
-    for h in H[::-1]:
-        J = J * (1 - h**2)
-        result.append(np.abs(J @ W_x.T).sum())
-        J = J @ W_h.T
-    return np.array(result[::-1])
-
-
-@misconception(
-    "position_influence",
-    "influence_square_outside",
-    sentence="You square the difference, (1 - h)**2. The slope of tanh is 1 minus the square of "
-    "the state.",
-    seen="a trial with typical wrong answers",
-)
-def position_influence(X, W_x, W_h):
-    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
-    for h in H[::-1]:
-        J = J * (1 - h) ** 2
-        result.append(np.linalg.norm(J @ W_x.T))
-        J = J @ W_h.T
-    return np.array(result[::-1])
-
-
-@misconception(
-    "position_influence",
-    "influence_slope_plus",
-    sentence="Your slope of tanh is 1 + h**2. It is 1 minus the square of the state: tanh grows "
-    "more slowly away from zero.",
-    seen="a trial with typical wrong answers",
-)
-def position_influence(X, W_x, W_h):
-    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
-    for h in H[::-1]:
-        J = J * (1 + h**2)
-        result.append(np.linalg.norm(J @ W_x.T))
-        J = J @ W_h.T
-    return np.array(result[::-1])
-
-
-@misconception(
-    "position_influence",
-    "influence_slope_of_sigmoid",
-    sentence="Your slope is h (1 - h), that of the sigmoid. The states come from tanh, whose "
-    "slope is 1 minus the square of the state.",
-    seen="a trial with typical wrong answers",
-)
-def position_influence(X, W_x, W_h):
-    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
-    for h in H[::-1]:
-        J = J * h * (1 - h)
-        result.append(np.linalg.norm(J @ W_x.T))
-        J = J @ W_h.T
-    return np.array(result[::-1])
-
-
-@misconception(
-    "position_influence",
-    "influence_slope_of_the_words",
-    sentence="Your slopes are made from the words. The slope of tanh at a position is made from "
-    "the state there.",
-    seen="a trial with typical wrong answers",
-)
-def position_influence(X, W_x, W_h):
-    J, result = np.eye(W_h.shape[0]), []
-    for x in X[::-1]:
-        J = J * (1 - np.tanh(x @ W_x) ** 2)
-        result.append(np.linalg.norm(J @ W_x.T))
-        J = J @ W_h.T
-    return np.array(result[::-1])
-
-
-@misconception(
-    "position_influence",
-    "influence_slope_of_the_state_before",
-    sentence="Your slopes belong to the state before. The slope at position t is made from the "
-    "state after reading word t.",
-    seen="a trial with typical wrong answers",
-)
-def position_influence(X, W_x, W_h):
-    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
-    for h in [*H[-2::-1], np.zeros(W_h.shape[0])]:
-        J = J * (1 - h**2)
-        result.append(np.linalg.norm(J @ W_x.T))
-        J = J @ W_h.T
-    return np.array(result[::-1])
-
-
-@misconception(
-    "position_influence",
-    "influence_array_like_x",
-    sentence="The array that collects your influences has the shape of X. There is one number "
-    "for each position: (n,).",
-    seen="a trial with typical wrong answers",
-)
-def position_influence(X, W_x, W_h):
-    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), np.zeros_like(X)
-    for t in reversed(range(len(X))):
-        J = J * (1 - H[t] ** 2)
-        result[t] = np.linalg.norm(J @ W_x.T)
-        J = J @ W_h.T
-    return result
-
-
-@misconception(
-    "position_influence",
-    "influence_slope_as_a_vector",
-    sentence="`@` with the vector of slopes adds up over the state: a number remains of the "
-    "matrix. Each D_s is a diagonal matrix; it scales the columns and adds up nothing.",
-    seen="a trial with typical wrong answers",
-)
-def position_influence(X, W_x, W_h):
-    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
-    for h in H[::-1]:
-        J = J @ (1 - h**2)
-        result.append(np.linalg.norm(J @ W_x.T))
-        J = J @ W_h.T
-    return np.array(result[::-1])
-
-
-@misconception(
-    "position_influence",
-    "influence_returns_a_list",
-    sentence="You return a Python list. One NumPy array is asked for.",
-    seen="a trial with typical wrong answers",
-)
-def position_influence(X, W_x, W_h):
-    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
-    for h in H[::-1]:
-        J = J * (1 - h**2)
-        result.append(float(np.linalg.norm(J @ W_x.T)))
-        J = J @ W_h.T
-    return result[::-1]
-
-
-@misconception(
-    "position_influence",
-    "influence_returns_nothing",
-    sentence="Your function returns nothing. Is there a return at its end?",
-    seen="a trial with typical wrong answers",
-)
-def position_influence(X, W_x, W_h):
-    return None
-
-
-@misconception(
-    "position_influence",
-    "influence_forwards",
-    sentence="Your influences come in the wrong order: the first entry is the one that went "
-    "through the fewest matrices. Entry t belongs to position t, and the last position "
-    "is the one nearest to the last state.",
-    seen="a trial with typical wrong answers",
-)
-def position_influence(X, W_x, W_h):
-    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
-    for h in H:
-        J = J * (1 - h**2)
-        result.append(np.linalg.norm(J @ W_x.T))
-        J = J @ W_h.T
-    return np.array(result)
-
-
-@misconception(
-    "weighted_average",
-    "average_sum_over_the_first_axis",
-    sentence="Your sum runs over the first axis. That is the positions for one row of weights, "
-    "and the batch for several. Positions are axis -2 of the values: count from the "
-    "end.",
-    seen="a trial with typical wrong answers",
-)
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
-        raise ValueError
-    if not weights.any(-1).all():
-        raise ValueError
-    return ((weights / weights.sum(-1, keepdims=True))[..., None] * values).sum(0)
-
-
-@misconception(
-    "weighted_average",
-    "average_by_np_average",
-    sentence="np.average takes weights of the shape of the values, or of one axis of them. It "
-    "does not broadcast a batch of weights against shared values.",
-    seen="a trial with typical wrong answers",
-)
-def weighted_average(weights, values):
-    if (weights < 0).any() or not weights.any(-1).all():
-        raise ValueError
-    return np.average(values, axis=-2, weights=weights)
-
-
-@misconception(
-    "weighted_average",
-    "average_by_np_average_first_axis",
-    sentence="np.average takes weights of the shape of the values, or of one axis of them. It "
-    "does not broadcast a batch of weights against shared values.",
-    seen="a trial with typical wrong answers",
-)
-def weighted_average(weights, values):
-    if (weights < 0).any() or not weights.any(-1).all():
-        raise ValueError
-    return np.average(values, axis=0, weights=weights)
-
-
-@misconception(
-    "weighted_average",
-    "average_weights_meet_the_features",
-    sentence="weights * values lines up the axes from the right, so the weights meet the "
-    "features. They belong to the positions, axis -2 of the values: the weights need "
-    "one more axis, of length 1, at their end.",
-    seen="a trial with typical wrong answers",
-)
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
-        raise ValueError
-    if not weights.any(-1).all():
-        raise ValueError
-    return ((weights / weights.sum(-1, keepdims=True)) * values).sum(-2)
-
-
-@misconception(
-    "weighted_average",
-    "average_divides_by_the_number",
-    sentence="You divide by the number of weights. Divide by their sum: the weights then sum to "
-    "1, whatever their size.",
-    seen="a trial with typical wrong answers",
-)
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
-        raise ValueError
-    if not weights.any(-1).all():
-        raise ValueError
-    return np.einsum("...n,...nd->...d", weights / weights.shape[-1], values)
-
-
-@misconception(
-    "weighted_average",
-    "average_divides_by_the_largest",
-    sentence="You divide by the largest weight. Divide by the sum of the row: the weights then "
-    "sum to 1.",
-    seen="a trial with typical wrong answers",
-)
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
-        raise ValueError
-    if not weights.any(-1).all():
-        raise ValueError
-    return np.einsum("...n,...nd->...d", weights / weights.max(-1, keepdims=True), values)
-
-
-@misconception(
-    "weighted_average",
-    "average_by_norm",
-    sentence="You divide by the length of the row, the root of the sum of squares. Divide by the "
-    "sum: the weights then sum to 1.",
-    seen="a trial with typical wrong answers",
-)
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
-        raise ValueError
-    if not weights.any(-1).all():
-        raise ValueError
-    w = weights / np.linalg.norm(weights, axis=-1, keepdims=True)
-    return np.einsum("...n,...nd->...d", w, values)
-
-
-@misconception(
-    "weighted_average",
-    "average_by_np_dot",
-    sentence="A plain matrix product of weights and values is right for one row; with a batch, "
-    "NumPy takes the batch for rows of a matrix and every row meets every batch "
-    "element.",
-    seen="a trial with typical wrong answers",
-)
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
-        raise ValueError
-    if not weights.any(-1).all():
-        raise ValueError
-    return np.dot(weights / weights.sum(-1, keepdims=True), values)
-
-
-@misconception(
-    "weighted_average",
-    "average_divided_without_keepdims",
-    sentence="The sums lose their axis, so for a batch the division does not line up with the "
-    "rows.",
-    seen="a trial with typical wrong answers",
-)
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
-        raise ValueError
-    if not weights.any(-1).all():
-        raise ValueError
-    return np.einsum("...n,...nd->...d", weights, values) / weights.sum(-1)
-
-
-@misconception(
-    "weighted_average",
-    "average_einsum_of_one_row",
-    sentence="Your function takes at most one leading axis. Any number is allowed, and those of "
-    "the two arguments broadcast.",
-    seen="a trial with typical wrong answers",
-)
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
-        raise ValueError
-    if not weights.any(-1).all():
-        raise ValueError
-    return np.einsum("n,nd->d", weights / weights.sum(-1, keepdims=True), values)
-
-
-@misconception(
-    "weighted_average",
-    "average_axis_at_place_1",
-    sentence="The new axis stands right after the first one, which is the end only for one row "
-    "of weights. With a batch it must still be the last: count from the end.",
-    seen="a trial with typical wrong answers",
-)
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
-        raise ValueError
-    if not weights.any(-1).all():
-        raise ValueError
-    w = weights / weights.sum(-1, keepdims=True)
-    return (w[:, None] * values).sum(-2)
-
-
-@misconception(
-    "weighted_average",
-    "average_axis_at_place_1_first_axis",
-    sentence="The new axis stands right after the first one, which is the end only for one row "
-    "of weights. With a batch it must still be the last: count from the end.",
-    seen="a trial with typical wrong answers",
-)
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
-        raise ValueError
-    if not weights.any(-1).all():
-        raise ValueError
-    w = weights / weights.sum(-1, keepdims=True)
-    return (w[:, None] * values).sum(0)
-
-
-@misconception(
-    "weighted_average",
-    "average_lengths_of_features",
-    sentence="You compare the number of weights with the number of features. It has to be the "
-    "number of positions, axis -2 of the values.",
-    seen="a trial with typical wrong answers",
-)
-def weighted_average(weights, values):
-    if weights.shape[-1] != values.shape[-1] or (weights < 0).any():
-        raise ValueError
-    if not weights.any(-1).all():
-        raise ValueError
-    return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
-
-
-@misconception(
-    "weighted_average",
-    "average_returns_nothing",
-    sentence="Your function returns nothing. Is there a return at its end?",
-    seen="a trial with typical wrong answers",
-)
-def weighted_average(weights, values):
-    return None
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_state_added",
-    sentence="You add the old state to the new one. The old state enters inside tanh only, "
-    "through W_h.",
-    seen="a trial with typical wrong answers",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
-    for x in X:
-        h = h + np.tanh(x @ W_x + h @ W_h)
-        H.append(h)
-    return np.array(H)
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_tanh_from_exponentials",
-    sentence="You build tanh from powers of e. They overflow for sums of some hundreds, and inf "
-    "divided by inf is NaN; tanh itself is 1 there.",
-    seen="folklore",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    h = np.zeros(W_h.shape[0]) if h0 is None else h0
-    states = []
-    for x in X:
-        up = np.exp(x @ W_x + h @ W_h)
-        down = np.exp(-(x @ W_x + h @ W_h))
-        h = (up - down) / (up + down)
-        states.append(h)
-    return np.stack(states)
-
-
-@misconception(
-    "rnn_hidden_states",
-    "rnn_start_state_for_first",
-    sentence="Your first word is never read: row 0 holds the start state, and the words enter "
-    "from the second on. Row t is the state after reading word t, from the first word "
-    "on; the start state is in no row.",
-    seen="a trial with typical wrong answers",
-)
-def rnn_hidden_states(X, W_x, W_h, h0=None):
-    H = [np.tanh(X[0] @ W_x) if h0 is None else h0]
-    for x in X[1:]:
-        H.append(np.tanh(x @ W_x + H[-1] @ W_h))
-    return np.array(H)
-
-
-
-@misconception(
-    "position_influence",
-    "influence_slope_of_later_state",
-    sentence="Matrix and slope of each link are exchanged. On the way from one state to the next "
-    "the matrix comes first, then the tanh of the next state: the slope stands on the "
-    "left of the matrix.",
-    seen="a trial with typical wrong answers",
-)
-def position_influence(X, W_x, W_h):
-    H, result = rnn_hidden_states(X, W_x, W_h), []
-    for t in range(len(X)):
-        J = (1 - H[t] ** 2)[:, None] * W_x.T
-        for h in H[t + 1 :]:
-            J = W_h.T @ ((1 - h**2)[:, None] * J)
-        result.append(np.linalg.norm(J))
-    return np.array(result)
-
-
-@misconception(
-    "position_influence",
-    "influence_largest_entry",
-    sentence="You take the largest entry. The Frobenius norm is the root of the sum of the "
-    "squares of all entries.",
-    seen="a trial with typical wrong answers",
-)
-def position_influence(X, W_x, W_h):
-    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
-    for h in H[::-1]:
-        J = J * (1 - h**2)
-        result.append(np.abs(J @ W_x.T).max())
-        J = J @ W_h.T
-    return np.array(result[::-1])
-
-
-@misconception(
-    "position_influence",
-    "influence_root_of_the_slope",
-    sentence="Your slope is the root of 1 - h**2. The slope of tanh is 1 - h**2 itself.",
-    seen="a trial with typical wrong answers",
-)
-def position_influence(X, W_x, W_h):
-    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), []
-    for h in H[::-1]:
-        J = J * np.sqrt(1 - h**2)
-        result.append(np.linalg.norm(J @ W_x.T))
-        J = J @ W_h.T
-    return np.array(result[::-1])
-
-
-@misconception(
-    "position_influence",
-    "influence_first_left_out",
-    sentence="Your loop stops before the first position: its influence stays 0. Positions have "
-    "the indices n - 1 down to 0.",
-    seen="a trial with typical wrong answers",
-)
-def position_influence(X, W_x, W_h):
-    H, J, result = rnn_hidden_states(X, W_x, W_h), np.eye(W_h.shape[0]), [0.0]
-    for h in H[:0:-1]:
-        J = J * (1 - h**2)
-        result.insert(1, np.linalg.norm(J @ W_x.T))
-        J = J @ W_h.T
-    return np.array(result)
-
-
-@misconception(
-    "weighted_average",
-    "average_loop_over_rows",
-    sentence="Your function takes at most one leading axis. Any number is allowed, and those of "
-    "the two arguments broadcast.",
-    seen="a trial with typical wrong answers",
-)
-def weighted_average(weights, values):
-    if (weights < 0).any() or not weights.any(-1).all():
-        raise ValueError
-    total = np.zeros(values.shape[-1])
-    for w, value in zip(weights, values):
-        total += w * value
-    return total / weights.sum()
-
-
-@misconception(
-    "weighted_average",
-    "average_einsum_of_rows",
-    sentence="Your formula names the axes of a batch of rows. Without a batch there is one axis "
-    "less, with two batch axes one more: leading axes are written as three dots.",
-    seen="a trial with typical wrong answers",
-)
-def weighted_average(weights, values):
-    if (weights < 0).any() or not weights.any(-1).all():
-        raise ValueError
-    return np.einsum("bn,nd->bd", weights / weights.sum(-1, keepdims=True), values)
-
-
-@misconception(
-    "weighted_average",
-    "average_and_weights",
-    sentence="You return the average and the weights. Only the average is asked for.",
-    seen="a trial with typical wrong answers",
-)
-def weighted_average(weights, values):
-    w = weights / weights.sum(-1, keepdims=True)
-    return np.einsum("...n,...nd->...d", w, values), w

@@ -1,1287 +1,1594 @@
 """Wrong implementations of lesson 3, each with the sentence its author needs."""
 
-import math
+from autograder.course.implementations import choice, exercise, wrong
 
-import numpy as np
-import torch
-import torch.nn.functional as F
-
-from autograder.course.implementations import choice, misconception
-
-
-def softmax(x, axis=-1):
-    """Stand in, for the linter, for the softmax that the lesson gives."""
-    raise NotImplementedError
-
-
-# --- dot_product_variance -----------------------------------------------------------------
-
-
-@misconception(
-    "dot_product_variance",
-    "variance_standard_deviation",
-    sentence="You return the standard deviation of the scores. The exercise asks for the variance, "
-    "which is its square: that is the quantity that adds up over the d_k terms.",
-    seen="folklore",
-)
+# The right answer in few words, of which the wrong ones below are changes.
+SHORT_DOT_PRODUCT_VARIANCE = """
 def dot_product_variance(d_k, num_pairs, rng):
     q, k = rng.standard_normal((2, num_pairs, d_k))
-    return float(np.std(np.sum(q * k, axis=-1)))
-
-
-@misconception(
-    "dot_product_variance",
-    "variance_after_scaling",
-    sentence="Your variance is near 1 for every d_k. Either the products q_i k_i are not added up,"
-    " or the scores are divided by the square root of d_k before they are measured. "
-    "Measure the whole dot product, before any scale.",
-    seen="folklore",
-)
-def dot_product_variance(d_k, num_pairs, rng):
-    q, k = rng.standard_normal((2, num_pairs, d_k))
-    return float(np.var(np.sum(q * k, axis=-1) / math.sqrt(d_k)))
-
-
-@misconception(
-    "dot_product_variance",
-    "variance_uniform_entries",
-    sentence="Your entries are uniform, not standard normal. A uniform number between -1 and 1 has "
-    "variance 1/3, so the products are too small.",
-    seen="folklore",
-)
-def dot_product_variance(d_k, num_pairs, rng):
-    q, k = rng.uniform(-1, 1, (2, num_pairs, d_k))
     return float(np.var(np.sum(q * k, axis=-1)))
-
-
-@misconception(
-    "dot_product_variance",
-    "variance_entries_between_0_and_1",
-    sentence="rng.random gives numbers between 0 and 1. The exercise asks for standard normal "
-    "entries, with mean 0 and variance 1.",
-    seen="folklore",
-)
-def dot_product_variance(d_k, num_pairs, rng):
-    q, k = rng.random((2, num_pairs, d_k))
-    return float(np.var(np.sum(q * k, axis=-1)))
-
-
-@misconception(
-    "dot_product_variance",
-    "variance_uniform_of_variance_1",
-    sentence="Your entries are uniform with variance 1. The variance comes out right, but the "
-    "exercise asks for standard normal entries.",
-    seen="folklore",
-)
-def dot_product_variance(d_k, num_pairs, rng):
-    q, k = rng.uniform(-math.sqrt(3), math.sqrt(3), (2, num_pairs, d_k))
-    return float(np.var(np.sum(q * k, axis=-1)))
-
-
-@misconception(
-    "dot_product_variance",
-    "variance_signs",
-    sentence="Your entries are only 1 and -1. The variance comes out right, but the exercise asks "
-    "for standard normal entries.",
-    seen="folklore",
-)
-def dot_product_variance(d_k, num_pairs, rng):
-    q, k = rng.choice([-1.0, 1.0], (2, num_pairs, d_k))
-    return float(np.var(np.sum(q * k, axis=-1)))
-
-
-@misconception(
-    "dot_product_variance",
-    "variance_one_query",
-    sentence="All your pairs share one query or one key. Then you measure the squared length of "
-    "that vector, which changes from seed to seed. Each pair needs a query and a key of "
-    "its own.",
-    seen="folklore",
-)
-def dot_product_variance(d_k, num_pairs, rng):
-    q = rng.standard_normal(d_k)
-    return float(np.var(rng.standard_normal((num_pairs, d_k)) @ q))
-
-
-@misconception(
-    "dot_product_variance",
-    "variance_one_key",
-    sentence="All your pairs share one query or one key. Then you measure the squared length of "
-    "that vector, which changes from seed to seed. Each pair needs a query and a key of "
-    "its own.",
-    seen="folklore",
-)
-def dot_product_variance(d_k, num_pairs, rng):
-    k = rng.standard_normal(d_k)
-    return float(np.var([rng.standard_normal(d_k) @ k for _ in range(num_pairs)]))
-
-
-@misconception(
-    "dot_product_variance",
-    "variance_query_is_key",
-    sentence="You multiply each vector with itself: that is its squared length, whose variance is "
-    "2 d_k. Query and key are two independent draws.",
-    seen="folklore",
-)
-def dot_product_variance(d_k, num_pairs, rng):
-    q = rng.standard_normal((num_pairs, d_k))
-    return float(np.var(np.sum(q * q, axis=-1)))
-
-
-
-@misconception(
-    "dot_product_variance",
-    "variance_sum_over_pairs",
-    sentence="With d_k = 1 your variance is 0, because one number is all that is left. Either "
-    "your sum runs over the pairs, and not over the d_k entries of a vector; or you "
-    "draw a single number: in rng.normal(a, b) a is the mean and b the standard "
-    "deviation, not a shape.",
-    seen="folklore",
-)
-def dot_product_variance(d_k, num_pairs, rng):
-    q, k = rng.standard_normal((2, num_pairs, d_k))
-    return float(np.var(np.sum(q * k, axis=0)))
-
-
-@misconception(
-    "dot_product_variance",
-    "variance_global_random",
-    sentence="You draw from NumPy's global random state and ignore rng. Then the same generator "
-    "gives different values, and other people's random numbers change.",
-    seen="folklore",
-)
-def dot_product_variance(d_k, num_pairs, rng):
-    q, k = np.random.randn(2, num_pairs, d_k)
-    return float(np.var(np.sum(q * k, axis=-1)))
-
-
-@misconception(
-    "dot_product_variance",
-    "variance_global_torch",
-    sentence="You draw from torch's global random state and ignore rng. Then the same generator "
-    "gives different values.",
-    seen="folklore",
-)
-def dot_product_variance(d_k, num_pairs, rng):
-    q, k = torch.randn(2, num_pairs, d_k)
-    return float((q * k).sum(-1).var())
-
-
-@misconception(
-    "dot_product_variance",
-    "variance_own_generator",
-    sentence="You make a generator of your own with a fixed seed, so every call gives the same "
-    "value whatever rng is. Draw from the rng you are given.",
-    seen="folklore",
-)
-def dot_product_variance(d_k, num_pairs, rng):
-    q, k = np.random.default_rng(0).standard_normal((2, num_pairs, d_k))
-    return float(np.var(np.sum(q * k, axis=-1)))
-
-
-@misconception(
-    "dot_product_variance",
-    "variance_theory",
-    sentence="You return what theory expects. The exercise measures it: draw the pairs and compute "
-    "the variance of their dot products.",
-    seen="folklore",
-)
-def dot_product_variance(d_k, num_pairs, rng):
-    return float(d_k)
-
-
-@misconception(
-    "dot_product_variance",
-    "variance_seeds_the_global_state",
-    sentence="You seed NumPy's global random state. The value is reproducible, but every other "
-    "user of the global state is disturbed. Draw with rng's own methods.",
-    seen="folklore",
-)
-def dot_product_variance(d_k, num_pairs, rng):
-    np.random.seed(int(rng.integers(2**31)))
-    q, k = np.random.randn(2, num_pairs, d_k)
-    return float(np.var(np.sum(q * k, axis=-1)))
-
-
-# --- scaled_dot_product_attention ---------------------------------------------------------
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_no_scale",
-    sentence="Your scores are plain dot products. Their standard deviation grows with the square "
-    "root of d_k, and the softmax of large scores saturates. The scale keeps it near 1.",
-    seen="folklore",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2)
-    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_divides_by_d_k",
-    sentence="The scores are divided by d_k. The standard deviation of a score is the square root "
-    "of d_k, so the weights come out too even.",
-    seen="folklore",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2) / Q.shape[-1]
-    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_scale_of_n_k",
-    sentence="The scale is made from the number of keys. A score is a sum over the features of a "
-    "query, so the scale depends on their number.",
-    seen="folklore",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(K.shape[-2])
-    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_scale_of_axis_1",
-    sentence="The scale is made from axis 1 of Q. That is d_k for one text, but the number of "
-    "queries for a batch. Count the axis from the end.",
-    seen="folklore",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[1])
-    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_scale_of_d_v",
-    sentence="The scale is made from the length of a value. Values take no part in the scores; the "
-    "length of a query does.",
-    seen="folklore",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(V.shape[-1])
-    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_scale_after_softmax",
-    sentence="The softmax comes first and the scale after it, so the rows of weights no longer sum "
-    "to 1. The scale acts on the scores.",
-    seen="folklore",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2)
-    w = softmax(s if mask is None else np.where(mask, s, -np.inf)) / math.sqrt(Q.shape[-1])
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_softmax_over_queries",
-    sentence="Your weights sum to 1 down each column: the softmax runs over the queries. Each "
-    "query spreads its weight over the keys.",
-    seen="a public issue: softmax with dim=1 on batched input",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-    w = softmax(s if mask is None else np.where(mask, s, -np.inf), axis=-2)
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_softmax_axis_1",
-    sentence="The softmax runs over axis 1. That is the keys for one text, but the queries for a "
-    "batch. Count the axis from the end.",
-    seen="folklore",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-    w = softmax(s if mask is None else np.where(mask, s, -np.inf), axis=1)
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_softmax_over_everything",
-    sentence="The softmax is taken over the whole matrix at once. Each row, one query, should sum "
-    "to 1 by itself.",
-    seen="folklore",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-    s = s if mask is None else np.where(mask, s, -np.inf)
-    w = softmax(s.reshape(*s.shape[:-2], -1)).reshape(s.shape)
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_T",
-    sentence=".T reverses all axes, the batch axes too. With batches only the last two axes of K "
-    "are exchanged.",
-    seen="folklore",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ K.T / math.sqrt(Q.shape[-1])
-    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_one_batch_axis",
-    sentence="The axes of K are exchanged for exactly one batch axis. The signature has dots: "
-    "there may be none, one, two or more.",
-    seen="folklore",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ (K.T if K.ndim == 2 else K.transpose(0, 2, 1)) / math.sqrt(Q.shape[-1])
-    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_wants_equal_batches",
-    sentence="You refuse leading axes that differ. They broadcast: a missing axis, or one of "
-    "length 1, is repeated.",
-    seen="folklore",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    if not Q.shape[:-2] == K.shape[:-2] == V.shape[:-2]:
-        raise ValueError("batch axes differ")
-    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_axes_of_q",
-    sentence="The permutation of K's axes is made from the number of axes of Q. Their leading axes "
-    "may differ.",
-    seen="folklore",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    axes = [*range(Q.ndim - 2), Q.ndim - 1, Q.ndim - 2]
-    s = Q @ np.transpose(K, axes) / math.sqrt(Q.shape[-1])
-    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_every_text_on_every_text",
-    sentence="Your product pairs every text of Q with every text of K. Batch axes go together: "
-    "text 1 attends to text 1.",
-    seen="folklore",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = np.dot(Q, np.swapaxes(K, -1, -2)) / math.sqrt(Q.shape[-1])
-    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
-    return np.dot(w, V), w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_mask_inverted",
-    sentence="Your mask hides where it is True. In this course True means: may attend. "
-    "nn.MultiheadAttention has it the other way round.",
-    seen="torch issues: opposite meaning of boolean masks",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-    w = softmax(s if mask is None else np.where(mask, -np.inf, s))
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_mask_ignored",
-    sentence="The mask is not used: forbidden keys get weight.",
-    seen="folklore",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    w = softmax(Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1]))
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_mask_after_softmax",
-    sentence="The mask sets weights to 0 after the softmax. The rest of the row then sums to less "
-    "than 1, and the forbidden keys have still taken part. The mask acts on the scores.",
-    seen="folklore",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    w = softmax(Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1]))
-    w = w if mask is None else w * mask
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_mask_multiplies_scores",
-    sentence="A forbidden score is set to 0. But a score of 0 is an ordinary score, and exp(0) = "
-    "1: the key still gets weight. It must go to minus infinity.",
-    seen="folklore",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-    w = softmax(s if mask is None else s * mask)
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_mask_added_as_number",
-    sentence="The mask is added to the scores as 1 and 0. That hides nothing: it only raises the "
-    "allowed scores by 1. A forbidden score must go to minus infinity.",
-    seen="torch issues: a float mask is added",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-    w = softmax(s if mask is None else s + mask)
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_minus_1e9",
-    sentence="A query that may attend to nothing still has weights: a large negative score instead"
-    " of minus infinity spreads them evenly, and repairing the output alone leaves them. "
-    "Both its weights and its output should be 0.",
-    seen="The Annotated Transformer",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-    w = softmax(s if mask is None else np.where(mask, s, -1e9))
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_minus_1e9_added",
-    sentence="-1e9 is added to forbidden scores. A query that may attend to nothing then attends "
-    "as if there were no mask. Its weights and its output should be 0.",
-    seen="the TensorFlow transformer tutorial",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-    w = softmax(s if mask is None else s + np.where(mask, 0.0, -1e9))
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_minus_1e4",
-    sentence="Forbidden scores become a number like -1e4, which is not small enough: an ordinary score can be "
-    "lower, and then the forbidden key wins.",
-    seen="early Hugging Face models",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-    w = softmax(s) if mask is None else softmax(s + np.where(mask, 0.0, -1e4)) * mask
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_nan_rows",
-    sentence="A query that may attend to nothing gives NaN: its row is 0 / 0, divided by a sum "
-    "of 0. Its weights and its output should be 0.",
-    seen="torch issues: nn.MultiheadAttention on fully padded rows",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-    s = s if mask is None else np.where(mask, s, -np.inf)
-    e = np.exp(s - s.max(axis=-1, keepdims=True))
-    w = e / e.sum(axis=-1, keepdims=True)
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_only_output_repaired",
-    sentence="A query that may attend to nothing still has weights: a large negative score instead"
-    " of minus infinity spreads them evenly, and repairing the output alone leaves them. "
-    "Both its weights and its output should be 0.",
-    seen="folklore",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-    if mask is None:
-        return softmax(s) @ V, softmax(s)
-    w = softmax(np.where(mask, s, -1e9))
-    return (w * np.any(mask, axis=-1, keepdims=True)) @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_mask_transposed",
-    sentence="The mask is read with its two axes exchanged. Its rows are queries, its columns "
-    "keys.",
-    seen="folklore",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-    w = softmax(s if mask is None else np.where(np.swapaxes(mask, -1, -2), s, -np.inf))
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_mask_by_index",
-    sentence="The mask is used as an index, so it must have the full shape of the scores. It only "
-    "has to broadcast to it.",
-    seen="folklore",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-    if mask is not None:
-        s[~mask] = -np.inf
-    w = softmax(s)
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_mask_gets_an_axis",
-    sentence="You insert an axis into the mask. A mask broadcasts to the weights as it is, from "
-    "the right; an inserted axis turns batch axes into other ones or makes the weights larger.",
-    seen="folklore",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-    w = softmax(s if mask is None else np.where(np.expand_dims(mask, -2), s, -np.inf))
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_keys_as_values",
-    sentence="The weights average the keys. The output is an average of the values.",
-    seen="folklore",
-)
+"""
+
+
+with exercise("dot_product_variance", base=SHORT_DOT_PRODUCT_VARIANCE):
+    wrong(
+        "variance_standard_deviation",
+        {"np.var": "np.std"},
+        "You return the standard deviation of the scores. The exercise asks for the variance, "
+        "which is its square: that is the quantity that adds up over the d_k terms.",
+    )
+
+    wrong(
+        "variance_after_scaling",
+        {"np.sum(q * k, axis=-1)": "np.sum(q * k, axis=-1) / math.sqrt(d_k)"},
+        "Your variance is near 1 for every d_k. Either the products q_i k_i are not added up, or "
+        "the scores are divided by the square root of d_k before they are measured. Measure the "
+        "whole dot product, before any scale.",
+    )
+
+    wrong(
+        "variance_uniform_entries",
+        {"rng.standard_normal((2, num_pairs, d_k))": "rng.uniform(-1, 1, (2, num_pairs, d_k))"},
+        "Your entries are uniform, not standard normal. A uniform number between -1 and 1 has "
+        "variance 1/3, so the products are too small.",
+    )
+
+    wrong(
+        "variance_entries_between_0_and_1",
+        {"rng.standard_normal": "rng.random"},
+        "rng.random gives numbers between 0 and 1. The exercise asks for standard normal entries, "
+        "with mean 0 and variance 1.",
+    )
+
+    wrong(
+        "variance_uniform_of_variance_1",
+        {
+            "rng.standard_normal((2, num_pairs, d_k))":
+                "rng.uniform(-math.sqrt(3), math.sqrt(3), (2, num_pairs, d_k))",
+        },
+        "Your entries are uniform with variance 1. The variance comes out right, but the exercise "
+        "asks for standard normal entries.",
+    )
+
+    wrong(
+        "variance_signs",
+        {
+            "rng.standard_normal((2, num_pairs, d_k))":
+                "rng.choice([-1.0, 1.0], (2, num_pairs, d_k))",
+        },
+        "Your entries are only 1 and -1. The variance comes out right, but the exercise asks for "
+        "standard normal entries.",
+    )
+
+    wrong(
+        "variance_one_query",
+        """
+            q = rng.standard_normal(d_k)
+            return float(np.var(rng.standard_normal((num_pairs, d_k)) @ q))
+        """,
+        "All your pairs share one query or one key. Then you measure the squared length of that "
+        "vector, which changes from seed to seed. Each pair needs a query and a key of its own.",
+    )
+
+    wrong(
+        "variance_one_key",
+        {
+            "q, k": "q",
+            "(2, num_pairs, d_k)": "d_k",
+            "np.sum(q * k, axis=-1)": "[rng.standard_normal(d_k) @ q for _ in range(num_pairs)]",
+        },
+        "All your pairs share one query or one key. Then you measure the squared length of that "
+        "vector, which changes from seed to seed. Each pair needs a query and a key of its own.",
+    )
+
+    wrong(
+        "variance_query_is_key",
+        {
+            "q, k": "q",
+            "2, num_pairs": "num_pairs",
+            "q * k": "q * q",
+        },
+        "You multiply each vector with itself: that is its squared length, whose variance is 2 "
+        "d_k. Query and key are two independent draws.",
+    )
+
+    wrong(
+        "variance_sum_over_pairs",
+        {"axis=-1": "axis=0"},
+        "With d_k = 1 your variance is 0, because one number is all that is left. Either your sum "
+        "runs over the pairs, and not over the d_k entries of a vector; or you draw a single "
+        "number: in rng.normal(a, b) a is the mean and b the standard deviation, not a shape.",
+    )
+
+    wrong(
+        "variance_global_random",
+        {"rng.standard_normal((2, num_pairs, d_k))": "np.random.randn(2, num_pairs, d_k)"},
+        "You draw from NumPy's global random state and ignore rng. Then the same generator gives "
+        "different values, and other people's random numbers change.",
+    )
+
+    wrong(
+        "variance_global_torch",
+        """
+            q, k = torch.randn(2, num_pairs, d_k)
+            return float((q * k).sum(-1).var())
+        """,
+        "You draw from torch's global random state and ignore rng. Then the same generator gives "
+        "different values.",
+    )
+
+    wrong(
+        "variance_own_generator",
+        {"= rng": "= np.random.default_rng(0)"},
+        "You make a generator of your own with a fixed seed, so every call gives the same value "
+        "whatever rng is. Draw from the rng you are given.",
+    )
+
+    wrong(
+        "variance_theory",
+        "return float(d_k)",
+        "You return what theory expects. The exercise measures it: draw the pairs and compute the "
+        "variance of their dot products.",
+    )
+
+    wrong(
+        "variance_seeds_the_global_state",
+        {
+            "q, k = rng.standard_normal((2, num_pairs, d_k))": """
+                np.random.seed(int(rng.integers(2**31)))
+                q, k = np.random.randn(2, num_pairs, d_k)
+            """,
+        },
+        "You seed NumPy's global random state. The value is reproducible, but every other user of "
+        "the global state is disturbed. Draw with rng's own methods.",
+    )
+
+    wrong(
+        "variance_mean",
+        {"np.var": "np.mean"},
+        "You return the mean of the scores, which is near 0. The exercise asks for their variance.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "variance_mean_over_d_k",
+        {"np.sum": "np.mean"},
+        "You average over the d_k products. A dot product adds them up: the mean is d_k times "
+        "smaller, and its variance d_k squared times.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "variance_of_each_feature",
+        {"float(np.var(np.sum(q * k, axis=-1)))": "np.var(q * k, axis=0)"},
+        "You return an array, one variance for each feature. One number is asked for: add up over "
+        "the features first, then take the variance over the pairs.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "variance_of_each_pair",
+        {"float(np.var(np.sum(q * k, axis=-1)))": "np.var(q * k, axis=-1)"},
+        "You return an array, one number for each pair. One number is asked for: the variance of "
+        "the dot products over the pairs.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "variance_scores_returned",
+        {"float(np.var(np.sum(q * k, axis=-1)))": "np.sum(q * k, axis=-1)"},
+        "You return the dot products themselves. One number is asked for: their variance.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "variance_list_of_scores",
+        "return [rng.standard_normal(d_k) @ rng.standard_normal(d_k) for _ in range(num_pairs)]",
+        "You return the dot products themselves. One number is asked for: their variance.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "variance_returns_nothing",
+        "return None",
+        "Your function returns nothing. Is there a return at its end?",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "variance_of_one_number",
+        "return 0.0",
+        "With d_k = 1 your variance is 0, because one number is all that is left. Either your sum "
+        "runs over the pairs, and not over the d_k entries of a vector; or you draw a single "
+        "number: in rng.normal(a, b) a is the mean and b the standard deviation, not a shape.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "variance_shape_of_mean_and_deviation",
+        "return float(np.var(rng.normal(num_pairs, d_k) * rng.normal(num_pairs, d_k)))",
+        "With d_k = 1 your variance is 0, because one number is all that is left. Either your sum "
+        "runs over the pairs, and not over the d_k entries of a vector; or you draw a single "
+        "number: in rng.normal(a, b) a is the mean and b the standard deviation, not a shape.",
+        seen="a trial with typical wrong answers",
+    )
+
+
+# The right answer in few words, of which the wrong ones below are changes.
+SHORT_SCALED_DOT_PRODUCT_ATTENTION = """
 def scaled_dot_product_attention(Q, K, V, mask=None):
     s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
     w = softmax(s if mask is None else np.where(mask, s, -np.inf))
-    return w @ K, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_output_only",
-    sentence="You return only the output. The exercise asks for the output and the weights.",
-    seen="folklore",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-    return softmax(s if mask is None else np.where(mask, s, -np.inf)) @ V
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_order_of_results",
-    sentence="You return (weights, output). The course's order is (output, weights).",
-    seen="folklore",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
-    return w, w @ V
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_returns_scores",
-    sentence="The second result holds the scores before the softmax. The exercise asks for the "
-    "weights.",
-    seen="folklore",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-    s = s if mask is None else np.where(mask, s, -np.inf)
-    return softmax(s) @ V, s
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_overflow",
-    sentence="exp of a large score is inf, and inf / inf is NaN. A softmax stays finite when the "
-    "largest score of a row is subtracted first.",
-    seen="folklore",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-    e = np.exp(s) if mask is None else np.exp(s) * mask
-    total = e.sum(axis=-1, keepdims=True)
-    w = e / np.where(total == 0, 1, total)
     return w @ V, w
+"""
 
 
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_float32",
-    sentence="The computation goes through float32. Float64 inputs should keep their precision.",
-    seen="folklore",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = (Q @ np.swapaxes(K, -1, -2)).astype(np.float32) / np.float32(math.sqrt(Q.shape[-1]))
-    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
-    return w @ V, w
+with exercise("scaled_dot_product_attention", base=SHORT_SCALED_DOT_PRODUCT_ATTENTION):
+    wrong(
+        "attention_no_scale",
+        {"/ math.sqrt(Q.shape[-1])": ""},
+        "Your scores are plain dot products. Their standard deviation grows with the square root "
+        "of d_k, and the softmax of large scores saturates. The scale keeps it near 1.",
+    )
+
+    wrong(
+        "attention_divides_by_d_k",
+        {"math.sqrt(Q.shape[-1])": "Q.shape[-1]"},
+        "The scores are divided by d_k. The standard deviation of a score is the square root of "
+        "d_k, so the weights come out too even.",
+    )
+
+    wrong(
+        "attention_scale_of_n_k",
+        {"Q.shape[-1]": "K.shape[-2]"},
+        "The scale is made from the number of keys. A score is a sum over the features of a "
+        "query, so the scale depends on their number.",
+    )
+
+    wrong(
+        "attention_scale_of_axis_1",
+        {"Q.shape[-1]": "Q.shape[1]"},
+        "The scale is made from axis 1 of Q. That is d_k for one text, but the number of queries "
+        "for a batch. Count the axis from the end.",
+    )
+
+    wrong(
+        "attention_scale_of_d_v",
+        {"Q.shape[-1]": "V.shape[-1]"},
+        "The scale is made from the length of a value. Values take no part in the scores; the "
+        "length of a query does.",
+    )
+
+    wrong(
+        "attention_scale_after_softmax",
+        """
+            s = Q @ np.swapaxes(K, -1, -2)
+            w = softmax(s if mask is None else np.where(mask, s, -np.inf)) / math.sqrt(Q.shape[-1])
+            return w @ V, w
+        """,
+        "The softmax comes first and the scale after it, so the rows of weights no longer sum to "
+        "1. The scale acts on the scores.",
+    )
+
+    wrong(
+        "attention_softmax_over_queries",
+        {"(mask, s, -np.inf)": "(mask, s, -np.inf), axis=-2"},
+        "Your weights sum to 1 down each column: the softmax runs over the queries. Each query "
+        "spreads its weight over the keys.",
+        seen="a public issue: softmax with dim=1 on batched input",
+    )
+
+    wrong(
+        "attention_softmax_axis_1",
+        {"(mask, s, -np.inf)": "(mask, s, -np.inf), axis=1"},
+        "The softmax runs over axis 1. That is the keys for one text, but the queries for a "
+        "batch. Count the axis from the end.",
+    )
+
+    wrong(
+        "attention_softmax_over_everything",
+        {
+            "w = softmax(s if mask is None else np.where(mask, s, -np.inf))": """
+                s = s if mask is None else np.where(mask, s, -np.inf)
+                w = softmax(s.reshape(*s.shape[:-2], -1)).reshape(s.shape)
+            """,
+        },
+        "The softmax is taken over the whole matrix at once. Each row, one query, should sum to 1 "
+        "by itself.",
+    )
+
+    wrong(
+        "attention_T",
+        {"np.swapaxes(K, -1, -2)": "K.T"},
+        ".T reverses all axes, the batch axes too. With batches only the last two axes of K are "
+        "exchanged.",
+    )
+
+    wrong(
+        "attention_one_batch_axis",
+        {"np.swapaxes(K, -1, -2)": "(K.T if K.ndim == 2 else K.transpose(0, 2, 1))"},
+        "The axes of K are exchanged for exactly one batch axis. The signature has dots: there "
+        "may be none, one, two or more.",
+    )
+
+    wrong(
+        "attention_wants_equal_batches",
+        {
+            "s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])": """
+                if not Q.shape[:-2] == K.shape[:-2] == V.shape[:-2]:
+                    raise ValueError("batch axes differ")
+                s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+            """,
+        },
+        "You refuse leading axes that differ. They broadcast: a missing axis, or one of length 1, "
+        "is repeated.",
+    )
+
+    wrong(
+        "attention_axes_of_q",
+        {
+            "s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])": """
+                axes = [*range(Q.ndim - 2), Q.ndim - 1, Q.ndim - 2]
+                s = Q @ np.transpose(K, axes) / math.sqrt(Q.shape[-1])
+            """,
+        },
+        "The permutation of K's axes is made from the number of axes of Q. Their leading axes may "
+        "differ.",
+    )
+
+    wrong(
+        "attention_every_text_on_every_text",
+        {
+            "Q @ np.swapaxes(K, -1, -2)": "np.dot(Q, np.swapaxes(K, -1, -2))",
+            "w @ V": "np.dot(w, V)",
+        },
+        "Your product pairs every text of Q with every text of K. Batch axes go together: text 1 "
+        "attends to text 1.",
+    )
+
+    wrong(
+        "attention_mask_inverted",
+        {"s, -np.inf": "-np.inf, s"},
+        "Your mask hides where it is True. In this course True means: may attend. "
+        "nn.MultiheadAttention has it the other way round.",
+        seen="torch issues: opposite meaning of boolean masks",
+    )
+
+    wrong(
+        "attention_mask_ignored",
+        """
+            w = softmax(Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1]))
+            return w @ V, w
+        """,
+        "The mask is not used: forbidden keys get weight.",
+    )
+
+    wrong(
+        "attention_mask_after_softmax",
+        """
+            w = softmax(Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1]))
+            w = w if mask is None else w * mask
+            return w @ V, w
+        """,
+        "The mask sets weights to 0 after the softmax. The rest of the row then sums to less than "
+        "1, and the forbidden keys have still taken part. The mask acts on the scores.",
+    )
+
+    wrong(
+        "attention_mask_multiplies_scores",
+        {"np.where(mask, s, -np.inf)": "s * mask"},
+        "A forbidden score is set to 0. But a score of 0 is an ordinary score, and exp(0) = 1: "
+        "the key still gets weight. It must go to minus infinity.",
+    )
+
+    wrong(
+        "attention_mask_added_as_number",
+        {"np.where(mask, s, -np.inf)": "s + mask"},
+        "The mask is added to the scores as 1 and 0. That hides nothing: it only raises the "
+        "allowed scores by 1. A forbidden score must go to minus infinity.",
+        seen="torch issues: a float mask is added",
+    )
+
+    wrong(
+        "attention_minus_1e9",
+        {"-np.inf": "-1e9"},
+        "A query that may attend to nothing still has weights: a large negative score instead of "
+        "minus infinity spreads them evenly, and repairing the output alone leaves them. Both its "
+        "weights and its output should be 0.",
+        seen="The Annotated Transformer",
+    )
+
+    wrong(
+        "attention_minus_1e9_added",
+        {"np.where(mask, s, -np.inf)": "s + np.where(mask, 0.0, -1e9)"},
+        "-1e9 is added to forbidden scores. A query that may attend to nothing then attends as if "
+        "there were no mask. Its weights and its output should be 0.",
+        seen="the TensorFlow transformer tutorial",
+    )
+
+    wrong(
+        "attention_minus_1e4",
+        {
+            "softmax(s if mask is None else np.where(mask, s, -np.inf))":
+                "softmax(s) if mask is None else softmax(s + np.where(mask, 0.0, -1e4)) * mask",
+        },
+        "Forbidden scores become a number like -1e4, which is not small enough: an ordinary score "
+        "can be lower, and then the forbidden key wins.",
+        seen="early Hugging Face models",
+    )
+
+    wrong(
+        "attention_nan_rows",
+        {
+            "w = softmax(s if mask is None else np.where(mask, s, -np.inf))": """
+                s = s if mask is None else np.where(mask, s, -np.inf)
+                e = np.exp(s - s.max(axis=-1, keepdims=True))
+                w = e / e.sum(axis=-1, keepdims=True)
+            """,
+        },
+        "A query that may attend to nothing gives NaN: its row is 0 / 0, divided by a sum of 0. "
+        "Its weights and its output should be 0.",
+        seen="torch issues: nn.MultiheadAttention on fully padded rows",
+    )
+
+    wrong(
+        "attention_only_output_repaired",
+        {
+            "w = softmax(s if mask is None else np.where(mask, s, -np.inf))": """
+                if mask is None:
+                    return softmax(s) @ V, softmax(s)
+                w = softmax(np.where(mask, s, -1e9))
+            """,
+            "w @ V": "w * np.any(mask, axis=-1, keepdims=True) @ V",
+        },
+        "A query that may attend to nothing still has weights: a large negative score instead of "
+        "minus infinity spreads them evenly, and repairing the output alone leaves them. Both its "
+        "weights and its output should be 0.",
+    )
+
+    wrong(
+        "attention_mask_transposed",
+        {"mask, s": "np.swapaxes(mask, -1, -2), s"},
+        "The mask is read with its two axes exchanged. Its rows are queries, its columns keys.",
+    )
+
+    wrong(
+        "attention_mask_by_index",
+        {
+            "w = softmax(s if mask is None else np.where(mask, s, -np.inf))": """
+                if mask is not None:
+                    s[~mask] = -np.inf
+                w = softmax(s)
+            """,
+        },
+        "The mask is used as an index, so it must have the full shape of the scores. It only has "
+        "to broadcast to it.",
+    )
+
+    wrong(
+        "attention_mask_gets_an_axis",
+        {"mask, s": "np.expand_dims(mask, -2), s"},
+        "You insert an axis into the mask. A mask broadcasts to the weights as it is, from the "
+        "right; an inserted axis turns batch axes into other ones or makes the weights larger.",
+    )
+
+    wrong(
+        "attention_keys_as_values",
+        {"w @ V": "w @ K"},
+        "The weights average the keys. The output is an average of the values.",
+    )
+
+    wrong(
+        "attention_output_only",
+        {
+            "w = softmax(s if mask is None else np.where(mask, s, -np.inf))": "",
+            "w @ V, w": "softmax(s if mask is None else np.where(mask, s, -np.inf)) @ V",
+        },
+        "You return only the output. The exercise asks for the output and the weights.",
+    )
+
+    wrong(
+        "attention_order_of_results",
+        {"w @ V, w": "w, w @ V"},
+        "You return (weights, output). The course's order is (output, weights).",
+    )
+
+    wrong(
+        "attention_returns_scores",
+        {
+            "w = softmax(s if mask is None else np.where(mask, s, -np.inf))":
+                "s = s if mask is None else np.where(mask, s, -np.inf)",
+            "w @ V, w": "softmax(s) @ V, s",
+        },
+        "The second result holds the scores before the softmax. The exercise asks for the weights.",
+    )
+
+    wrong(
+        "attention_overflow",
+        {
+            "w = softmax(s if mask is None else np.where(mask, s, -np.inf))": """
+                e = np.exp(s) if mask is None else np.exp(s) * mask
+                total = e.sum(axis=-1, keepdims=True)
+                w = e / np.where(total == 0, 1, total)
+            """,
+        },
+        "exp of a large score is inf, and inf / inf is NaN. A softmax stays finite when the "
+        "largest score of a row is subtracted first.",
+    )
+
+    wrong(
+        "attention_float32",
+        {
+            "Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])":
+                "(Q @ np.swapaxes(K, -1, -2)).astype(np.float32) / np.float32(math.sqrt(Q.shape[-1]))",
+        },
+        "The computation goes through float32. Float64 inputs should keep their precision.",
+    )
+
+    wrong(
+        "attention_result_in_type_of_values",
+        {"w @ V": "(w @ V).astype(V.dtype)"},
+        "The result is converted to the type of V. With integer values everything after the "
+        "decimal point is lost.",
+    )
+
+    wrong(
+        "attention_scales_q_in_place",
+        {
+            "s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])": """
+                Q /= math.sqrt(Q.shape[-1])
+                s = Q @ np.swapaxes(K, -1, -2)
+            """,
+        },
+        "Q is divided in place: the caller's array is changed, and integers cannot take it.",
+    )
+
+    wrong(
+        "attention_writes_into_the_mask",
+        {
+            "w = softmax(s if mask is None else np.where(mask, s, -np.inf))": """
+                if mask is None:
+                    return softmax(s) @ V, softmax(s)
+                empty = ~mask.any(axis=-1, keepdims=True)
+                mask |= empty
+                w = np.where(empty, 0.0, softmax(np.where(mask, s, -np.inf)))
+            """,
+        },
+        "The caller's mask is changed: rows with nothing to attend to are opened in place.",
+    )
+
+    wrong(
+        "attention_no_scale_and_over_queries",
+        {
+            "/ math.sqrt(Q.shape[-1])": "",
+            "(mask, s, -np.inf)": "(mask, s, -np.inf), axis=-2",
+        },
+        "Two mistakes at once. The scores are plain dot products, without the scale that keeps "
+        "their standard deviation near 1. And the weights sum to 1 down each column: the softmax "
+        "runs over the queries, not over the keys.",
+        seen="a composition of two",
+    )
+
+    wrong(
+        "attention_minus_1e9_where_true",
+        {"np.where(mask, s, -np.inf)": "s + mask * -1e9"},
+        "Your mask hides where it is True. In this course True means: may attend. "
+        "nn.MultiheadAttention has it the other way round.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "attention_multiplies_by_the_root",
+        {"/ math": "* math"},
+        "You multiply by the square root of d_k. Divide by it: the scores are too large already, "
+        "not too small.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "attention_scale_of_n_q",
+        {"Q.shape[-1]": "Q.shape[-2]"},
+        "The scale is made from the number of queries. A score is a sum over the features of a "
+        "query, so the scale depends on their number.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "attention_truth_of_the_mask",
+        {
+            "s if mask is None else np.where(mask, s, -np.inf)":
+                "np.where(mask, s, -np.inf) if mask else s",
+        },
+        "You ask an array whether it is true, which NumPy refuses. To see whether there is a "
+        "mask, compare it with None; ~mask turns each of its entries over.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "attention_0_times_infinity",
+        {"np.where(mask, s, -np.inf)": "s + (1 - mask) * -np.inf"},
+        "You multiply a mask by infinity, and 0 times infinity is NaN. Choose between the score "
+        "and minus infinity; do not compute with it.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "attention_transpose_of_torch",
+        {"np.swapaxes(K, -1, -2)": "K.transpose(-2, -1)"},
+        "The last two axes of K are not exchanged in your product: the features of Q have to meet "
+        "those of K. (NumPy's transpose(-2, -1) is not torch's: it wants the new order of all "
+        "axes. np.swapaxes exchanges two.)",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "attention_keys_not_turned_over",
+        {"Q @ np.swapaxes(K, -1, -2)": "np.matmul(Q, K)"},
+        "The last two axes of K are not exchanged in your product: the features of Q have to meet "
+        "those of K. (NumPy's transpose(-2, -1) is not torch's: it wants the new order of all "
+        "axes. np.swapaxes exchanges two.)",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "attention_names_two_axes",
+        {"Q @ np.swapaxes(K, -1, -2)": 'np.einsum("qd,kd->qk", Q, K)'},
+        "Your formula names exactly two axes of Q and K. The signature has dots: there may be any "
+        "number of leading axes.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "attention_renormalised_after_softmax",
+        """
+            w = softmax(Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1]))
+            if mask is not None:
+                w = w * mask
+                w = w / w.sum(axis=-1, keepdims=True)
+            return w @ V, w
+        """,
+        "A query that may attend to nothing gives NaN: its row is 0 / 0, divided by a sum of 0. "
+        "Its weights and its output should be 0.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "attention_unmasked_output",
+        """
+            w = softmax(Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1]))
+            if mask is None:
+                return w @ V, w
+            return w @ V, softmax(np.where(mask, Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1]), -np.inf))
+        """,
+        "The output is made of the weights before the mask. Mask first; the output is the average "
+        "with the weights that you return.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "attention_mask_is_not",
+        {
+            "w = softmax(s if mask is None else np.where(mask, s, -np.inf))": """
+                if mask is not None:
+                    s[not mask] = -np.inf
+                w = softmax(s)
+            """,
+        },
+        "You ask an array whether it is true, which NumPy refuses. To see whether there is a "
+        "mask, compare it with None; ~mask turns each of its entries over.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "attention_masked_fill",
+        {"np.where(mask, s, -np.inf)": "s.masked_fill(~mask, -np.inf)"},
+        "masked_fill is a method of torch's tensors. NumPy arrays do not have it; np.where "
+        "chooses between two arrays.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "attention_returns_nothing",
+        "return None",
+        "Your function returns nothing. Is there a return at its end?",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "attention_true_times_infinity",
+        {"np.where(mask, s, -np.inf)": "s - mask * np.inf"},
+        "You multiply a mask by infinity, and 0 times infinity is NaN. Choose between the score "
+        "and minus infinity; do not compute with it.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "attention_score_times_infinity",
+        {"np.where(mask, s, -np.inf)": "s * np.where(mask, 1.0, -np.inf)"},
+        "You multiply forbidden scores by minus infinity: a negative one becomes plus infinity. "
+        "Replace them by minus infinity.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "attention_output_divided",
+        {
+            "/ math.sqrt(Q.shape[-1])": "",
+            "w @ V": "w @ V / math.sqrt(Q.shape[-1])",
+        },
+        "You divide the output by the root of d_k. The scale acts on the scores, before the "
+        "softmax.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "attention_star_for_matmul",
+        """
+            w = softmax(Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1]))
+            return w * V, w
+        """,
+        "`*` multiplies entry by entry. The output is a matrix product of weights and values.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "attention_star_for_scores",
+        """
+            w = softmax(Q * np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1]))
+            return w @ V, w
+        """,
+        "`*` multiplies entry by entry. The scores are a matrix product of queries and keys.",
+        seen="a trial with typical wrong answers",
+    )
 
 
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_result_in_type_of_values",
-    sentence="The result is converted to the type of V. With integer values everything after the "
-    "decimal point is lost.",
-    seen="folklore",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
-    return (w @ V).astype(V.dtype), w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_scales_q_in_place",
-    sentence="Q is divided in place: the caller's array is changed, and integers cannot take it.",
-    seen="folklore",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    Q /= math.sqrt(Q.shape[-1])
-    s = Q @ np.swapaxes(K, -1, -2)
-    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_writes_into_the_mask",
-    sentence="The caller's mask is changed: rows with nothing to attend to are opened in place.",
-    seen="folklore",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-    if mask is None:
-        return softmax(s) @ V, softmax(s)
-    empty = ~mask.any(axis=-1, keepdims=True)
-    mask |= empty
-    w = np.where(empty, 0.0, softmax(np.where(mask, s, -np.inf)))
-    return w @ V, w
-
-
-# --- padding_mask -------------------------------------------------------------------------
-
-
-@misconception(
-    "padding_mask",
-    "padding_inverted",
-    sentence="Your mask is True on the padding. In this course True means: may attend.",
-    seen="nn.MultiheadAttention's key_padding_mask",
-)
+# The right answer in few words, of which the wrong ones below are changes.
+SHORT_PADDING_MASK = """
 def padding_mask(lengths, n_k):
     lengths = np.asarray(lengths)
     if (lengths < 0).any() or (lengths > n_k).any():
-        raise ValueError("lengths")
-    return np.arange(n_k) >= lengths[:, None, None]
-
-
-@misconception(
-    "padding_mask",
-    "padding_one_too_many",
-    sentence="Each text keeps one position too many: positions are counted from 0, so position "
-    "'length' is already padding.",
-    seen="folklore",
-)
-def padding_mask(lengths, n_k):
-    lengths = np.asarray(lengths)
-    if (lengths < 0).any() or (lengths > n_k).any():
-        raise ValueError("lengths")
-    return np.arange(n_k) <= lengths[:, None, None]
-
-
-@misconception(
-    "padding_mask",
-    "padding_two_axes",
-    sentence="The mask has shape (batch, n_k). Without the axis of length 1 in the middle its "
-    "batch axis would meet the queries.",
-    seen="folklore",
-)
-def padding_mask(lengths, n_k):
-    lengths = np.asarray(lengths)
-    if (lengths < 0).any() or (lengths > n_k).any():
-        raise ValueError("lengths")
-    return np.arange(n_k) < lengths[:, None]
-
-
-@misconception(
-    "padding_mask",
-    "padding_four_axes",
-    sentence="The mask has an axis for heads, which this lesson does not ask for: its shape should "
-    "be (batch, 1, n_k).",
-    seen="folklore",
-)
-def padding_mask(lengths, n_k):
-    lengths = np.asarray(lengths)
-    if (lengths < 0).any() or (lengths > n_k).any():
-        raise ValueError("lengths")
-    return np.arange(n_k) < lengths[:, None, None, None]
-
-
-@misconception(
-    "padding_mask",
-    "padding_axis_last",
-    sentence="The axis of length 1 is the last one. It belongs in the middle, where the queries "
-    "are: (batch, 1, n_k).",
-    seen="folklore",
-)
-def padding_mask(lengths, n_k):
-    lengths = np.asarray(lengths)
-    if (lengths < 0).any() or (lengths > n_k).any():
-        raise ValueError("lengths")
-    return (np.arange(n_k) < lengths[:, None])[:, :, None]
-
-
-@misconception(
-    "padding_mask",
-    "padding_square",
-    sentence="The mask is repeated for n_k queries. Nobody said that there are as many queries as "
-    "keys: the middle axis has length 1.",
-    seen="folklore",
-)
-def padding_mask(lengths, n_k):
-    lengths = np.asarray(lengths)
-    if (lengths < 0).any() or (lengths > n_k).any():
-        raise ValueError("lengths")
-    return np.repeat(np.arange(n_k) < lengths[:, None, None], n_k, axis=1)
-
-
-@misconception(
-    "padding_mask",
-    "padding_no_check",
-    sentence="Lengths outside 0 to n_k get through, or are quietly cut to the range. They should be a "
-    "ValueError, so that the caller learns of the mistake. Every single length has to be compared.",
-    seen="folklore",
-)
-def padding_mask(lengths, n_k):
-    return np.arange(n_k) < np.asarray(lengths)[:, None, None]
-
-
-@misconception(
-    "padding_mask",
-    "padding_only_upper_check",
-    sentence="A negative length passes silently. It should be a ValueError, as a length above n_k "
-    "is.",
-    seen="folklore",
-)
-def padding_mask(lengths, n_k):
-    lengths = np.asarray(lengths)
-    if (lengths > n_k).any():
         raise ValueError("lengths")
     return np.arange(n_k) < lengths[:, None, None]
+"""
 
 
-@misconception(
-    "padding_mask",
-    "padding_only_lower_check",
-    sentence="A length above n_k passes silently. It should be a ValueError, as a negative length "
-    "is.",
-    seen="folklore",
-)
-def padding_mask(lengths, n_k):
-    lengths = np.asarray(lengths)
-    if (lengths < 0).any():
-        raise ValueError("lengths")
-    return np.arange(n_k) < lengths[:, None, None]
+with exercise("padding_mask", base=SHORT_PADDING_MASK):
+    wrong(
+        "padding_inverted",
+        {"(n_k) <": "(n_k) >="},
+        "Your mask is True on the padding. In this course True means: may attend.",
+        seen="nn.MultiheadAttention's key_padding_mask",
+    )
+
+    wrong(
+        "padding_one_too_many",
+        {"(n_k) <": "(n_k) <="},
+        "Each text keeps one position too many: positions are counted from 0, so position "
+        "'length' is already padding.",
+    )
+
+    wrong(
+        "padding_two_axes",
+        {"None, None": "None"},
+        "The mask has shape (batch, n_k). Without the axis of length 1 in the middle its batch "
+        "axis would meet the queries.",
+    )
+
+    wrong(
+        "padding_four_axes",
+        {"None, None": "None, None, None"},
+        "The mask has an axis for heads, which this lesson does not ask for: its shape should be "
+        "(batch, 1, n_k).",
+    )
+
+    wrong(
+        "padding_axis_last",
+        {
+            "np.arange(n_k) < lengths[:, None, None]":
+                "(np.arange(n_k) < lengths[:, None])[:, :, None]",
+        },
+        "The axis of length 1 is the last one. It belongs in the middle, where the queries are: "
+        "(batch, 1, n_k).",
+    )
+
+    wrong(
+        "padding_square",
+        {
+            "np.arange(n_k) < lengths[:, None, None]":
+                "np.repeat(np.arange(n_k) < lengths[:, None, None], n_k, axis=1)",
+        },
+        "The mask is repeated for n_k queries. Nobody said that there are as many queries as "
+        "keys: the middle axis has length 1.",
+    )
+
+    wrong(
+        "padding_no_check",
+        "return np.arange(n_k) < np.asarray(lengths)[:, None, None]",
+        "Lengths outside 0 to n_k get through, or are quietly cut to the range. They should be a "
+        "ValueError, so that the caller learns of the mistake. Every single length has to be "
+        "compared.",
+    )
+
+    wrong(
+        "padding_only_upper_check",
+        {"(lengths < 0).any() or (lengths > n_k).any()": "(lengths > n_k).any()"},
+        "A negative length passes silently. It should be a ValueError, as a length above n_k is.",
+    )
+
+    wrong(
+        "padding_only_lower_check",
+        {"or (lengths > n_k).any()": ""},
+        "A length above n_k passes silently. It should be a ValueError, as a negative length is.",
+    )
+
+    wrong(
+        "padding_refuses_zero",
+        {"lengths < 0": "lengths <= 0"},
+        "You refuse a length of 0. An empty text is allowed: its row is all False.",
+    )
+
+    wrong(
+        "padding_refuses_full",
+        {"> n_k": ">= n_k"},
+        "You refuse a length of n_k. A text without padding is allowed: its row is all True.",
+    )
+
+    wrong(
+        "padding_checks_only_some",
+        {
+            """
+                if (lengths < 0).any() or (lengths > n_k).any():
+                    raise ValueError("lengths")
+            """: """
+                for length in (lengths[0], lengths[-1]):
+                    if not 0 <= length <= n_k:
+                        raise ValueError("lengths")
+            """,
+        },
+        "Only the first and the last length are checked. Every length of the batch may be wrong.",
+    )
+
+    wrong(
+        "padding_assert",
+        {
+            """
+                if (lengths < 0).any() or (lengths > n_k).any():
+                    raise ValueError("lengths")
+            """: "assert (lengths >= 0).all() and (lengths <= n_k).all()",
+        },
+        "A wrong length is an AssertionError. The contract asks for a ValueError; assertions can "
+        "be switched off.",
+    )
+
+    wrong(
+        "padding_clips",
+        "return np.arange(n_k) < np.clip(np.asarray(lengths), 0, n_k)[:, None, None]",
+        "Lengths outside 0 to n_k get through, or are quietly cut to the range. They should be a "
+        "ValueError, so that the caller learns of the mistake. Every single length has to be "
+        "compared.",
+    )
+
+    wrong(
+        "padding_floats",
+        {
+            "np.arange(n_k) < lengths[:, None, None]":
+                "(np.arange(n_k) < lengths[:, None, None]).astype(float)",
+        },
+        "The mask holds the numbers 1 and 0. It should be boolean: a number would be added to "
+        "scores or used as an index by other code.",
+        seen="Hugging Face attention masks",
+    )
+
+    wrong(
+        "padding_torch",
+        {
+            "np.arange(n_k) < lengths[:, None, None]":
+                "torch.tensor(np.arange(n_k) < lengths[:, None, None])",
+        },
+        "You return a torch tensor. This exercise asks for a NumPy array.",
+    )
+
+    wrong(
+        "padding_wants_an_array",
+        {
+            "lengths = np.asarray(lengths)": "",
+            "(lengths < 0).any() or (lengths > n_k).any()":
+                "lengths.min() < 0 or lengths.max() > n_k",
+        },
+        "A list of lengths fails: a list has no shape and cannot be indexed with None. Both a "
+        "list and an array are valid.",
+    )
+
+    wrong(
+        "padding_wants_a_list",
+        """
+            if not lengths or min(lengths) < 0 or max(lengths) > n_k:
+                raise ValueError("lengths")
+            return np.array([[[j < length for j in range(n_k)]] for length in lengths])
+        """,
+        "An array of lengths fails: its truth value is ambiguous. Both a list and an array are "
+        "valid.",
+    )
+
+    wrong(
+        "padding_width_of_longest",
+        {"(n_k)": "(lengths.max())"},
+        "The mask is as wide as the longest text. Its width is n_k, also when every text is "
+        "shorter.",
+    )
+
+    wrong(
+        "padding_on_the_left",
+        {"(n_k) <": "(n_k) >= n_k -"},
+        "Your padding stands before the words. The exercise fills up after them: the first "
+        "'length' positions are True.",
+        seen="decoder-only tokenizers that pad on the left",
+    )
+
+    wrong(
+        "padding_sorts_the_lengths",
+        """
+            lengths.sort()
+            if lengths[0] < 0 or lengths[-1] > n_k:
+                raise ValueError("lengths")
+            return np.arange(n_k) < np.asarray(lengths)[:, None, None]
+        """,
+        "The lengths are sorted in place: the caller's list changes, and the rows no longer "
+        "belong to their texts.",
+        seen="packed sequences, which want sorted lengths",
+    )
+
+    wrong(
+        "padding_whole_numbers",
+        {
+            "np.arange(n_k) < lengths[:, None, None]":
+                "(np.arange(n_k) < lengths[:, None, None]).astype(int)",
+        },
+        "The mask holds the numbers 1 and 0. It should be boolean: a number would be added to "
+        "scores or used as an index by other code.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "padding_list_indexed",
+        "return np.arange(n_k) < lengths[:, None, None]",
+        "A list of lengths fails: a list has no shape and cannot be indexed with None. Both a "
+        "list and an array are valid.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "padding_list_compared",
+        """
+            if lengths < 0 or lengths > n_k:
+                raise ValueError("lengths")
+            return np.arange(n_k) < np.asarray(lengths)[:, None, None]
+        """,
+        "You compare the whole list with a number, which Python refuses. Look at each length, or "
+        "make an array of them first.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "padding_list_compared_above",
+        """
+            if lengths > n_k or lengths < 0:
+                raise ValueError("lengths")
+            return np.arange(n_k) < np.asarray(lengths)[:, None, None]
+        """,
+        "You compare the whole list with a number, which Python refuses. Look at each length, or "
+        "make an array of them first.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "padding_truth_of_an_array",
+        {"(lengths < 0).any() or (lengths > n_k).any()": "lengths < 0 or lengths > n_k"},
+        "You ask an array of comparisons whether it is true, which NumPy refuses. Is one of them "
+        "True? That is what any() says.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "padding_one_too_few",
+        {"(n_k)": "(1, n_k + 1)"},
+        "Each text loses its last word: positions are counted from 0, so the position 'length - "
+        "1' is still a word.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "padding_axis_first",
+        {"np.arange(n_k) < lengths[:, None, None]": "(np.arange(n_k) < lengths[:, None])[None]"},
+        "The axis of length 1 is the first one. It belongs in the middle, where the queries are: "
+        "(batch, 1, n_k).",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "padding_heads_first",
+        {
+            "np.arange(n_k) < lengths[:, None, None]":
+                "(np.arange(n_k) < lengths[:, None])[None, None]",
+        },
+        "The mask has an axis for heads, which this lesson does not ask for: its shape should be "
+        "(batch, 1, n_k).",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "padding_nested_lists",
+        """
+            if min(lengths) < 0 or max(lengths) > n_k:
+                raise ValueError("lengths")
+            return [[[j < int(n) for j in range(n_k)]] for n in lengths]
+        """,
+        "You return nested Python lists. A NumPy array is asked for.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "padding_nothing_cut_from_the_end",
+        {"lengths[:, None, None]": "np.where(lengths == n_k, 0, lengths)[:, None, None]"},
+        "You cut the padding from the end by a negative index. For a text without padding that is "
+        "-0, which is 0: the whole row is cut.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "padding_minus_infinity",
+        {
+            "np.arange(n_k) < lengths[:, None, None]":
+                "np.where(np.arange(n_k) < lengths[:, None, None], 0.0, -np.inf)",
+        },
+        "The mask holds 0 and minus infinity, to be added to scores. This exercise asks for a "
+        "boolean one: True = may attend.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "padding_returns_nothing",
+        "return None",
+        "Your function returns nothing. Is there a return at its end?",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "padding_and_for_or",
+        {"(lengths < 0).any() or (lengths > n_k).any()": "((lengths < 0) | (lengths > n_k)).all()"},
+        "Lengths outside 0 to n_k get through, or are quietly cut to the range. They should be a "
+        "ValueError, so that the caller learns of the mistake. Every single length has to be "
+        "compared.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "padding_index_on_the_middle_axis",
+        {
+            "np.arange(n_k) < lengths[:, None, None]":
+                "np.repeat(lengths[:, None, None] > 0, n_k, axis=2)",
+        },
+        "Your slice cuts the middle axis, whose length is 1: the whole row becomes True. The keys "
+        "are the last axis.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "padding_index_error",
+        """
+            mask = np.zeros((len(lengths), 1, n_k), dtype=bool)
+            for i, length in enumerate(lengths):
+                for j in range(length):
+                    mask[i, 0, j] = True
+            return mask
+        """,
+        "A length above n_k ends in an IndexError of your loop, and a negative one passes. "
+        "Compare each length with 0 and n_k first; a wrong one is a ValueError.",
+        seen="a trial with typical wrong answers",
+    )
 
 
-@misconception(
-    "padding_mask",
-    "padding_refuses_zero",
-    sentence="You refuse a length of 0. An empty text is allowed: its row is all False.",
-    seen="folklore",
-)
-def padding_mask(lengths, n_k):
-    lengths = np.asarray(lengths)
-    if (lengths <= 0).any() or (lengths > n_k).any():
-        raise ValueError("lengths")
-    return np.arange(n_k) < lengths[:, None, None]
+with exercise("torch_scaled_dot_product_attention"):
+    wrong(
+        "torch_attention_bmm",
+        """
+            if Q.ndim == 2:
+                s = Q @ K.mT / math.sqrt(Q.shape[-1])
+            else:
+                s = torch.bmm(Q, K.transpose(1, 2)) / math.sqrt(Q.shape[-1])
+            w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
+            w = w if mask is None else w * mask
+            return w @ V, w
+        """,
+        "torch.bmm takes exactly one batch axis. The signature has dots: there may be none, two "
+        "or more, and they may differ.",
+    )
+
+    wrong(
+        "torch_attention_mask_after_softmax",
+        """
+            w = torch.softmax(Q @ K.mT / math.sqrt(Q.shape[-1]), -1)
+            w = w if mask is None else w * mask
+            return w @ V, w
+        """,
+        "The mask sets weights to 0 after the softmax. The rest of the row then sums to less than "
+        "1, and the forbidden keys have still taken part. The mask acts on the scores.",
+    )
+
+    wrong(
+        "torch_attention_nan_rows",
+        """
+            s = Q @ K.mT / math.sqrt(Q.shape[-1])
+            w = torch.softmax(s if mask is None else s.masked_fill(~mask, -math.inf), -1)
+            return w @ V, w
+        """,
+        "A query that may attend to nothing gives NaN: its softmax is 0 / 0. Its weights and its "
+        "output should be 0.",
+        seen="torch issues: nn.MultiheadAttention on fully padded rows",
+    )
+
+    wrong(
+        "torch_attention_nan_gradients",
+        """
+            s = Q @ K.mT / math.sqrt(Q.shape[-1])
+            if mask is not None:
+                s = s + torch.zeros_like(mask, dtype=s.dtype).masked_fill(~mask, -math.inf)
+            w = torch.softmax(s, -1).nan_to_num(0.0)
+            return w @ V, w
+        """,
+        "The result of an empty row is right, but its gradient is NaN. A NaN, or 0 divided by 0, "
+        "arises on the way and is repaired afterwards; its gradient, 0 times NaN, is NaN again. "
+        "It must not arise at all.",
+        seen="torch issues: NaN gradients with nan_to_num after softmax",
+    )
+
+    wrong(
+        "torch_attention_own_softmax_nan_gradients",
+        """
+            s = Q @ K.mT / math.sqrt(Q.shape[-1])
+            allowed = torch.ones_like(s, dtype=torch.bool) if mask is None else mask.expand(s.shape)
+            e = torch.exp(s - s.detach().amax(-1, keepdim=True)) * allowed
+            total = e.sum(-1, keepdim=True)
+            w = torch.where(total > 0, e / total, 0.0)
+            return w @ V, w
+        """,
+        "The result of an empty row is right, but its gradient is NaN. A NaN, or 0 divided by 0, "
+        "arises on the way and is repaired afterwards; its gradient, 0 times NaN, is NaN again. "
+        "It must not arise at all.",
+        seen="torch issues: torch.where and NaN gradients",
+    )
+
+    wrong(
+        "torch_attention_no_grad",
+        """
+            with torch.set_grad_enabled(False):
+                s = Q @ K.mT / math.sqrt(Q.shape[-1])
+                w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
+                w = w if mask is None else w * mask
+            return w @ V, w
+        """,
+        "The weights are computed without autograd, so Q and K get no gradient and cannot learn.",
+    )
+
+    wrong(
+        "torch_attention_new_tensors",
+        """
+            q, k, v = (torch.tensor(x.tolist(), dtype=x.dtype) for x in (Q, K, V))
+            s = q @ k.mT / math.sqrt(Q.shape[-1])
+            w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
+            w = w if mask is None else w * mask
+            return w @ v, w
+        """,
+        "The numbers are right, but no gradient flows: the computation leaves torch, for NumPy or "
+        "into a new tensor, and there the connection to Q, K and V ends.",
+    )
+
+    wrong(
+        "torch_attention_numpy_inside",
+        """
+            arrays = (x.detach().numpy() for x in (Q, K, V))
+            mask = None if mask is None else mask.numpy()
+            output, weights = scaled_dot_product_attention(*arrays, mask)
+            return torch.tensor(output, dtype=Q.dtype), torch.tensor(weights, dtype=Q.dtype)
+        """,
+        "The numbers are right, but no gradient flows: the computation leaves torch, for NumPy or "
+        "into a new tensor, and there the connection to Q, K and V ends.",
+    )
+
+    wrong(
+        "torch_attention_in_place",
+        """
+            Q /= math.sqrt(Q.shape[-1])
+            s = Q @ K.mT
+            w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
+            w = w if mask is None else w * mask
+            return w @ V, w
+        """,
+        "Q is divided in place: the caller's tensor is changed, and a leaf that requires a "
+        "gradient refuses it.",
+    )
+
+    wrong(
+        "torch_attention_mask_needs_full_shape",
+        """
+            s = Q @ K.mT / math.sqrt(Q.shape[-1])
+            if mask is None:
+                return torch.softmax(s, -1) @ V, torch.softmax(s, -1)
+            s[~mask] = -1e30
+            w = torch.softmax(s, -1) * mask
+            return w @ V, w
+        """,
+        "The mask is used as an index, so it must have the full shape of the scores. It only has "
+        "to broadcast to it.",
+    )
+
+    wrong(
+        "torch_attention_mask_gets_head_axis",
+        """
+            s = Q @ K.mT / math.sqrt(Q.shape[-1])
+            mask = mask.unsqueeze(1) if mask is not None and mask.ndim == 3 else mask
+            w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
+            w = w if mask is None else w * mask
+            return w @ V, w
+        """,
+        "You insert an axis into the mask. A mask broadcasts to the weights as it is; an inserted "
+        "axis turns batch axes into other ones or makes the weights larger.",
+    )
+
+    wrong(
+        "torch_attention_output_twice",
+        """
+            s = Q @ K.mT / math.sqrt(Q.shape[-1])
+            return F.scaled_dot_product_attention(Q, K, V, attn_mask=mask), s
+        """,
+        "The second result is the matrix of scores, not the weights after the softmax.",
+    )
+
+    wrong(
+        "torch_attention_output_only",
+        "return F.scaled_dot_product_attention(Q, K, V, attn_mask=mask)",
+        "You return only the output. The exercise asks for the output and the weights.",
+        seen="F.scaled_dot_product_attention",
+    )
+
+    wrong(
+        "torch_attention_no_scale_and_over_queries",
+        """
+            s = Q @ K.mT
+            w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -2)
+            w = w if mask is None else w * mask
+            return w @ V, w
+        """,
+        "Two mistakes at once. The scores are plain dot products, without the scale that keeps "
+        "their standard deviation near 1. And the weights sum to 1 down each column: the softmax "
+        "runs over the queries, not over the keys.",
+        seen="a composition of two",
+    )
+
+    wrong(
+        "torch_attention_numpy_of_a_leaf",
+        """
+            arrays = (x.numpy() for x in (Q, K, V))
+            mask = None if mask is None else mask.numpy()
+            output, weights = scaled_dot_product_attention(*arrays, mask)
+            return torch.tensor(output, dtype=Q.dtype), torch.tensor(weights, dtype=Q.dtype)
+        """,
+        "You convert to NumPy, which a tensor that requires a gradient refuses; with detach it "
+        "works and no gradient flows. Stay in torch from Q, K and V to the results.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "torch_attention_swaps_all",
+        """
+            w = torch.softmax(torch.bmm(Q, K) / math.sqrt(Q.shape[-1]), -1)
+            return w @ V, w
+        """,
+        "The features of Q have to meet the features of K: the last two axes of K are not "
+        "exchanged in your product.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "torch_attention_mask_ignored",
+        """
+            w = torch.softmax(Q @ K.mT / math.sqrt(Q.shape[-1]), -1)
+            return w @ V, w
+        """,
+        "The mask has no effect: it is not used, or masked_fill gives a new tensor that nobody "
+        "keeps. Forbidden keys get weight.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "torch_attention_given_softmax",
+        """
+            s = Q @ K.mT / math.sqrt(Q.shape[-1])
+            w = softmax(s if mask is None else s.masked_fill(~mask, -1e30))
+            return w @ V, w
+        """,
+        "The softmax of lesson 2 is for NumPy arrays. Use torch's, so that the result is a tensor "
+        "and gradients flow.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "torch_attention_returns_nothing",
+        "return None",
+        "Your function returns nothing. Is there a return at its end?",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "torch_attention_softmax_without_dim",
+        """
+            w = torch.softmax(Q @ K.mT / math.sqrt(Q.shape[-1]))
+            return w @ V, w
+        """,
+        "torch.softmax wants to be told its dim. It runs over the keys, the last one.",
+        seen="a trial with typical wrong answers",
+    )
 
 
-@misconception(
-    "padding_mask",
-    "padding_refuses_full",
-    sentence="You refuse a length of n_k. A text without padding is allowed: its row is all True.",
-    seen="folklore",
-)
-def padding_mask(lengths, n_k):
-    lengths = np.asarray(lengths)
-    if (lengths < 0).any() or (lengths >= n_k).any():
-        raise ValueError("lengths")
-    return np.arange(n_k) < lengths[:, None, None]
-
-
-@misconception(
-    "padding_mask",
-    "padding_checks_only_some",
-    sentence="Only the first and the last length are checked. Every length of the batch may be "
-    "wrong.",
-    seen="folklore",
-)
-def padding_mask(lengths, n_k):
-    lengths = np.asarray(lengths)
-    for length in (lengths[0], lengths[-1]):
-        if not 0 <= length <= n_k:
-            raise ValueError("lengths")
-    return np.arange(n_k) < lengths[:, None, None]
-
-
-@misconception(
-    "padding_mask",
-    "padding_assert",
-    sentence="A wrong length is an AssertionError. The contract asks for a ValueError; assertions "
-    "can be switched off.",
-    seen="folklore",
-)
-def padding_mask(lengths, n_k):
-    lengths = np.asarray(lengths)
-    assert (lengths >= 0).all() and (lengths <= n_k).all()
-    return np.arange(n_k) < lengths[:, None, None]
-
-
-@misconception(
-    "padding_mask",
-    "padding_clips",
-    sentence="Lengths outside 0 to n_k get through, or are quietly cut to the range. They should be a "
-    "ValueError, so that the caller learns of the mistake. Every single length has to be compared.",
-    seen="folklore",
-)
-def padding_mask(lengths, n_k):
-    return np.arange(n_k) < np.clip(np.asarray(lengths), 0, n_k)[:, None, None]
-
-
-@misconception(
-    "padding_mask",
-    "padding_floats",
-    sentence="The mask holds the numbers 1 and 0. It should be boolean: a number would be "
-    "added to scores or used as an index by other code.",
-    seen="Hugging Face attention masks",
-)
-def padding_mask(lengths, n_k):
-    lengths = np.asarray(lengths)
-    if (lengths < 0).any() or (lengths > n_k).any():
-        raise ValueError("lengths")
-    return (np.arange(n_k) < lengths[:, None, None]).astype(float)
-
-
-@misconception(
-    "padding_mask",
-    "padding_torch",
-    sentence="You return a torch tensor. This exercise asks for a NumPy array.",
-    seen="folklore",
-)
-def padding_mask(lengths, n_k):
-    lengths = np.asarray(lengths)
-    if (lengths < 0).any() or (lengths > n_k).any():
-        raise ValueError("lengths")
-    return torch.tensor(np.arange(n_k) < lengths[:, None, None])
-
-
-@misconception(
-    "padding_mask",
-    "padding_wants_an_array",
-    sentence="A list of lengths fails: a list has no shape and cannot be indexed with None. Both a "
-    "list and an array are valid.",
-    seen="folklore",
-)
-def padding_mask(lengths, n_k):
-    if lengths.min() < 0 or lengths.max() > n_k:
-        raise ValueError("lengths")
-    return np.arange(n_k) < lengths[:, None, None]
-
-
-@misconception(
-    "padding_mask",
-    "padding_wants_a_list",
-    sentence="An array of lengths fails: its truth value is ambiguous. Both a list and an array "
-    "are valid.",
-    seen="folklore",
-)
-def padding_mask(lengths, n_k):
-    if not lengths or min(lengths) < 0 or max(lengths) > n_k:
-        raise ValueError("lengths")
-    return np.array([[[j < length for j in range(n_k)]] for length in lengths])
-
-
-@misconception(
-    "padding_mask",
-    "padding_width_of_longest",
-    sentence="The mask is as wide as the longest text. Its width is n_k, also when every text is "
-    "shorter.",
-    seen="folklore",
-)
-def padding_mask(lengths, n_k):
-    lengths = np.asarray(lengths)
-    if (lengths < 0).any() or (lengths > n_k).any():
-        raise ValueError("lengths")
-    return np.arange(lengths.max()) < lengths[:, None, None]
-
-
-@misconception(
-    "padding_mask",
-    "padding_on_the_left",
-    sentence="Your padding stands before the words. The exercise fills up after them: the first "
-    "'length' positions are True.",
-    seen="decoder-only tokenizers that pad on the left",
-)
-def padding_mask(lengths, n_k):
-    lengths = np.asarray(lengths)
-    if (lengths < 0).any() or (lengths > n_k).any():
-        raise ValueError("lengths")
-    return np.arange(n_k) >= n_k - lengths[:, None, None]
-
-
-@misconception(
-    "padding_mask",
-    "padding_sorts_the_lengths",
-    sentence="The lengths are sorted in place: the caller's list changes, and the rows no longer "
-    "belong to their texts.",
-    seen="packed sequences, which want sorted lengths",
-)
-def padding_mask(lengths, n_k):
-    lengths.sort()
-    if lengths[0] < 0 or lengths[-1] > n_k:
-        raise ValueError("lengths")
-    return np.arange(n_k) < np.asarray(lengths)[:, None, None]
-
-
-# --- torch_scaled_dot_product_attention ---------------------------------------------------
-
-
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_no_scale",
-    sentence="Your scores are plain dot products. Their standard deviation grows with the square "
-    "root of d_k, and the softmax of large scores saturates. The scale keeps it near 1.",
-    seen="folklore",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ K.mT
-    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
-    w = w if mask is None else w * mask
-    return w @ V, w
-
-
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_scale_of_n_k",
-    sentence="The scale is made from the number of keys. A score is a sum over the features of a "
-    "query, so the scale depends on their number.",
-    seen="folklore",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ K.mT / math.sqrt(K.shape[-2])
-    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
-    w = w if mask is None else w * mask
-    return w @ V, w
-
-
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_softmax_dim_1",
-    sentence="The softmax runs over dim 1. That is the keys for one text, but the queries for a "
-    "batch. Count the axis from the end.",
-    seen="a public issue: softmax with dim=1 on batched input",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ K.mT / math.sqrt(Q.shape[-1])
-    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), 1)
-    w = w if mask is None else w * mask
-    return w @ V, w
-
-
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_softmax_over_queries",
-    sentence="Your weights sum to 1 down each column: the softmax runs over the queries. Each "
-    "query spreads its weight over the keys.",
-    seen="folklore",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ K.mT / math.sqrt(Q.shape[-1])
-    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -2)
-    w = w if mask is None else w * mask
-    return w @ V, w
-
-
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_bmm",
-    sentence="torch.bmm takes exactly one batch axis. The signature has dots: there may be none, "
-    "two or more, and they may differ.",
-    seen="folklore",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    if Q.ndim == 2:
-        s = Q @ K.mT / math.sqrt(Q.shape[-1])
-    else:
-        s = torch.bmm(Q, K.transpose(1, 2)) / math.sqrt(Q.shape[-1])
-    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
-    w = w if mask is None else w * mask
-    return w @ V, w
-
-
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_mask_inverted",
-    sentence="Your mask hides where it is True. In this course True means: may attend. masked_fill "
-    "fills where its argument is True.",
-    seen="torch issues: opposite meaning of boolean masks",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ K.mT / math.sqrt(Q.shape[-1])
-    w = torch.softmax(s if mask is None else s.masked_fill(mask, -math.inf), -1)
-    return w.nan_to_num() @ V, w.nan_to_num()
-
-
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_mask_after_softmax",
-    sentence="The mask sets weights to 0 after the softmax. The rest of the row then sums to less "
-    "than 1, and the forbidden keys have still taken part. The mask acts on the scores.",
-    seen="folklore",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    w = torch.softmax(Q @ K.mT / math.sqrt(Q.shape[-1]), -1)
-    w = w if mask is None else w * mask
-    return w @ V, w
-
-
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_minus_1e9",
-    sentence="Forbidden scores become -1e9. A query that may attend to nothing then attends evenly "
-    "to padding. Its weights and its output should be 0.",
-    seen="The Annotated Transformer",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ K.mT / math.sqrt(Q.shape[-1])
-    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e9), -1)
-    return w @ V, w
-
-
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_nan_rows",
-    sentence="A query that may attend to nothing gives NaN: its softmax is 0 / 0. Its weights and "
-    "its output should be 0.",
-    seen="torch issues: nn.MultiheadAttention on fully padded rows",
-)
+# Not right itself: a query that may look at nothing gets NaN, as in the answers below.
+PLAIN_TORCH_SCALED_DOT_PRODUCT_ATTENTION = """
 def torch_scaled_dot_product_attention(Q, K, V, mask=None):
     s = Q @ K.mT / math.sqrt(Q.shape[-1])
     w = torch.softmax(s if mask is None else s.masked_fill(~mask, -math.inf), -1)
     return w @ V, w
+"""
 
 
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_nan_gradients",
-    sentence="The result of an empty row is right, but its gradient is NaN. A NaN, or 0 divided by"
-    " 0, arises on the way and is repaired afterwards; its gradient, 0 times NaN, is NaN "
-    "again. It must not arise at all.",
-    seen="torch issues: NaN gradients with nan_to_num after softmax",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ K.mT / math.sqrt(Q.shape[-1])
-    if mask is not None:
-        s = s + torch.zeros_like(mask, dtype=s.dtype).masked_fill(~mask, -math.inf)
-    w = torch.softmax(s, -1).nan_to_num(0.0)
-    return w @ V, w
+with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_PRODUCT_ATTENTION):
+    wrong(
+        "torch_attention_no_scale",
+        {
+            "/ math.sqrt(Q.shape[-1])": "",
+            "-math.inf": "-1e30",
+            "return w @ V, w": """
+                w = w if mask is None else w * mask
+                return w @ V, w
+            """,
+        },
+        "Your scores are plain dot products. Their standard deviation grows with the square root "
+        "of d_k, and the softmax of large scores saturates. The scale keeps it near 1.",
+    )
 
+    wrong(
+        "torch_attention_scale_of_n_k",
+        {
+            "Q.shape[-1]": "K.shape[-2]",
+            "-math.inf": "-1e30",
+            "return w @ V, w": """
+                w = w if mask is None else w * mask
+                return w @ V, w
+            """,
+        },
+        "The scale is made from the number of keys. A score is a sum over the features of a "
+        "query, so the scale depends on their number.",
+    )
 
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_own_softmax_nan_gradients",
-    sentence="The result of an empty row is right, but its gradient is NaN. A NaN, or 0 divided by"
-    " 0, arises on the way and is repaired afterwards; its gradient, 0 times NaN, is NaN "
-    "again. It must not arise at all.",
-    seen="torch issues: torch.where and NaN gradients",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ K.mT / math.sqrt(Q.shape[-1])
-    allowed = torch.ones_like(s, dtype=torch.bool) if mask is None else mask.expand(s.shape)
-    e = torch.exp(s - s.detach().amax(-1, keepdim=True)) * allowed
-    total = e.sum(-1, keepdim=True)
-    w = torch.where(total > 0, e / total, 0.0)
-    return w @ V, w
+    wrong(
+        "torch_attention_softmax_dim_1",
+        {
+            "(~mask, -math.inf), -1": "(~mask, -1e30), 1",
+            "return w @ V, w": """
+                w = w if mask is None else w * mask
+                return w @ V, w
+            """,
+        },
+        "The softmax runs over dim 1. That is the keys for one text, but the queries for a batch. "
+        "Count the axis from the end.",
+        seen="a public issue: softmax with dim=1 on batched input",
+    )
 
+    wrong(
+        "torch_attention_softmax_over_queries",
+        {
+            "(~mask, -math.inf), -1": "(~mask, -1e30), -2",
+            "return w @ V, w": """
+                w = w if mask is None else w * mask
+                return w @ V, w
+            """,
+        },
+        "Your weights sum to 1 down each column: the softmax runs over the queries. Each query "
+        "spreads its weight over the keys.",
+    )
 
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_detached_weights",
-    sentence="The weights you return are detached: no gradient flows through them. Gradients "
-    "should flow through both results.",
-    seen="folklore",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ K.mT / math.sqrt(Q.shape[-1])
-    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
-    w = w if mask is None else w * mask
-    return w @ V, w.detach()
+    wrong(
+        "torch_attention_mask_inverted",
+        {
+            "~mask": "mask",
+            "w @ V, w": "w.nan_to_num() @ V, w.nan_to_num()",
+        },
+        "Your mask hides where it is True. In this course True means: may attend. masked_fill "
+        "fills where its argument is True.",
+        seen="torch issues: opposite meaning of boolean masks",
+    )
 
+    wrong(
+        "torch_attention_minus_1e9",
+        {"-math.inf": "-1e9"},
+        "Forbidden scores become -1e9. A query that may attend to nothing then attends evenly to "
+        "padding. Its weights and its output should be 0.",
+        seen="The Annotated Transformer",
+    )
 
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_no_grad",
-    sentence="The weights are computed without autograd, so Q and K get no gradient and cannot "
-    "learn.",
-    seen="folklore",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    with torch.set_grad_enabled(False):
-        s = Q @ K.mT / math.sqrt(Q.shape[-1])
-        w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
-        w = w if mask is None else w * mask
-    return w @ V, w
+    wrong(
+        "torch_attention_detached_weights",
+        {
+            "-math.inf": "-1e30",
+            "return w @ V, w": """
+                w = w if mask is None else w * mask
+                return w @ V, w.detach()
+            """,
+        },
+        "The weights you return are detached: no gradient flows through them. Gradients should "
+        "flow through both results.",
+    )
 
+    wrong(
+        "torch_attention_float32",
+        {
+            "Q @ K.mT": "(Q @ K.mT).float()",
+            "-math.inf": "-1e30",
+            "return w @ V, w": """
+                w = (w if mask is None else w * mask).to(V.dtype)
+                return w @ V, w
+            """,
+        },
+        "The computation goes through float32. Float64 inputs should keep their precision.",
+    )
 
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_new_tensors",
-    sentence="The numbers are right, but no gradient flows: the computation leaves torch, for "
-    "NumPy or into a new tensor, and there the connection to Q, K and V ends.",
-    seen="folklore",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    q, k, v = (torch.tensor(x.tolist(), dtype=x.dtype) for x in (Q, K, V))
-    s = q @ k.mT / math.sqrt(Q.shape[-1])
-    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
-    w = w if mask is None else w * mask
-    return w @ v, w
+    wrong(
+        "torch_attention_order_of_results",
+        {
+            "-math.inf": "-1e30",
+            "return w @ V, w": """
+                w = w if mask is None else w * mask
+                return w, w @ V
+            """,
+        },
+        "You return (weights, output). The course's order is (output, weights).",
+    )
 
+    wrong(
+        "torch_attention_only_output_repaired",
+        {"w @ V": "(w @ V).nan_to_num()"},
+        "The output of a query that may attend to nothing is repaired, and its weights are still "
+        "NaN. Both should be 0, and no NaN should arise on the way.",
+        seen="a trial with typical wrong answers",
+    )
 
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_numpy_inside",
-    sentence="The numbers are right, but no gradient flows: the computation leaves torch, for "
-    "NumPy or into a new tensor, and there the connection to Q, K and V ends.",
-    seen="folklore",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    arrays = (x.detach().numpy() for x in (Q, K, V))
-    mask = None if mask is None else mask.numpy()
-    output, weights = scaled_dot_product_attention(*arrays, mask)
-    return torch.tensor(output, dtype=Q.dtype), torch.tensor(weights, dtype=Q.dtype)
+    wrong(
+        "torch_attention_T",
+        {
+            "@ K.mT": "@ K.T",
+            "-math.inf": "-1e30",
+            "return w @ V, w": """
+                w = w if mask is None else w * mask
+                return w @ V, w
+            """,
+        },
+        ".T and .t() reverse all axes, and transpose(0, 1) takes the batch axis. With batches "
+        "only the last two axes of K are exchanged.",
+        seen="a trial with typical wrong answers",
+    )
 
+    wrong(
+        "torch_attention_transpose_0_1",
+        {
+            "@ K.mT": "@ K.transpose(0, 1)",
+            "-math.inf": "-1e30",
+            "return w @ V, w": """
+                w = w if mask is None else w * mask
+                return w @ V, w
+            """,
+        },
+        ".T and .t() reverse all axes, and transpose(0, 1) takes the batch axis. With batches "
+        "only the last two axes of K are exchanged.",
+        seen="a trial with typical wrong answers",
+    )
 
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_float32",
-    sentence="The computation goes through float32. Float64 inputs should keep their precision.",
-    seen="folklore",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    s = (Q @ K.mT).float() / math.sqrt(Q.shape[-1])
-    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
-    w = (w if mask is None else w * mask).to(V.dtype)
-    return w @ V, w
+    wrong(
+        "torch_attention_t",
+        {
+            "@ K.mT": "@ K.t()",
+            "-math.inf": "-1e30",
+            "return w @ V, w": """
+                w = w if mask is None else w * mask
+                return w @ V, w
+            """,
+        },
+        ".T and .t() reverse all axes, and transpose(0, 1) takes the batch axis. With batches "
+        "only the last two axes of K are exchanged.",
+        seen="a trial with typical wrong answers",
+    )
 
+    wrong(
+        "torch_attention_keys_not_turned_over",
+        {
+            "@ K.mT": "@ K",
+            "if mask is None else s.masked_fill(~mask, -math.inf)": "",
+        },
+        "The features of Q have to meet the features of K: the last two axes of K are not "
+        "exchanged in your product.",
+        seen="a trial with typical wrong answers",
+    )
 
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_in_place",
-    sentence="Q is divided in place: the caller's tensor is changed, and a leaf that requires a "
-    "gradient refuses it.",
-    seen="folklore",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    Q /= math.sqrt(Q.shape[-1])
-    s = Q @ K.mT
-    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
-    w = w if mask is None else w * mask
-    return w @ V, w
+    wrong(
+        "torch_attention_mask_multiplies_scores",
+        {"s.masked_fill(~mask, -math.inf)": "s * mask"},
+        "A forbidden score is set to 0. But a score of 0 is an ordinary score, and exp(0) = 1: "
+        "the key still gets weight. It must go to minus infinity.",
+        seen="a trial with typical wrong answers",
+    )
 
+    wrong(
+        "torch_attention_mask_added",
+        {"s.masked_fill(~mask, -math.inf)": "s + mask"},
+        "The mask is added to the scores as 1 and 0. That hides nothing: it only raises the "
+        "allowed scores by 1. A forbidden score must go to minus infinity.",
+        seen="a trial with typical wrong answers",
+    )
 
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_mask_needs_full_shape",
-    sentence="The mask is used as an index, so it must have the full shape of the scores. It only "
-    "has to broadcast to it.",
-    seen="folklore",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ K.mT / math.sqrt(Q.shape[-1])
-    if mask is None:
-        return torch.softmax(s, -1) @ V, torch.softmax(s, -1)
-    s[~mask] = -1e30
-    w = torch.softmax(s, -1) * mask
-    return w @ V, w
+    wrong(
+        "torch_attention_divides_by_d_k",
+        {
+            "math.sqrt(Q.shape[-1])": "Q.shape[-1]",
+            "-math.inf": "-1e30",
+            "return w @ V, w": """
+                w = w if mask is None else w * mask
+                return w @ V, w
+            """,
+        },
+        "The scores are divided by d_k. The standard deviation of a score is the square root of "
+        "d_k, so the weights come out too even.",
+        seen="a trial with typical wrong answers",
+    )
 
+    wrong(
+        "torch_attention_scale_of_n_q",
+        {
+            "Q.shape[-1]": "Q.shape[-2]",
+            "-math.inf": "-1e30",
+            "return w @ V, w": """
+                w = w if mask is None else w * mask
+                return w @ V, w
+            """,
+        },
+        "The scale is made from the number of queries. A score is a sum over the features of a "
+        "query, so the scale depends on their number.",
+        seen="a trial with typical wrong answers",
+    )
 
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_mask_gets_head_axis",
-    sentence="You insert an axis into the mask. A mask broadcasts to the weights as it is; an "
-    "inserted axis turns batch axes into other ones or makes the weights larger.",
-    seen="folklore",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ K.mT / math.sqrt(Q.shape[-1])
-    mask = mask.unsqueeze(1) if mask is not None and mask.ndim == 3 else mask
-    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
-    w = w if mask is None else w * mask
-    return w @ V, w
+    wrong(
+        "torch_attention_root_of_a_number",
+        {
+            "/ math": "/ torch",
+            "if mask is None else s.masked_fill(~mask, -math.inf)": "",
+        },
+        "torch.sqrt wants a tensor, and d_k is a Python number. math.sqrt takes it.",
+        seen="a trial with typical wrong answers",
+    )
 
+    wrong(
+        "torch_attention_truth_of_the_mask",
+        {
+            "s if mask is None else s.masked_fill(~mask, -math.inf)":
+                "s.masked_fill(~mask, -1e30) if mask else s",
+        },
+        "You ask a tensor whether it is true, which torch refuses. Compare the mask with None.",
+        seen="a trial with typical wrong answers",
+    )
 
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_output_twice",
-    sentence="The second result is the matrix of scores, not the weights after the softmax.",
-    seen="folklore",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ K.mT / math.sqrt(Q.shape[-1])
-    return F.scaled_dot_product_attention(Q, K, V, attn_mask=mask), s
+    wrong(
+        "torch_attention_one_minus_mask",
+        {"s.masked_fill(~mask, -math.inf)": "s + (1 - mask) * -1e9"},
+        "torch does not subtract booleans. ~mask turns each entry of the mask over.",
+        seen="a trial with typical wrong answers",
+    )
 
-
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_output_only",
-    sentence="You return only the output. The exercise asks for the output and the weights.",
-    seen="F.scaled_dot_product_attention",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    return F.scaled_dot_product_attention(Q, K, V, attn_mask=mask)
-
-
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_order_of_results",
-    sentence="You return (weights, output). The course's order is (output, weights).",
-    seen="folklore",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ K.mT / math.sqrt(Q.shape[-1])
-    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
-    w = w if mask is None else w * mask
-    return w, w @ V
-
-
-# --- short answers ------------------------------------------------------------------------
 
 choice(
     "answer_gradient",
@@ -1365,810 +1672,3 @@ choice(
     reason="In F.scaled_dot_product_attention True means: may attend. That is what is_word says. "
     "It is nn.MultiheadAttention that hides where a mask is True.",
 )
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_no_scale_and_over_queries",
-    sentence="Two mistakes at once. The scores are plain dot products, without the scale that "
-    "keeps their standard deviation near 1. And the weights sum to 1 down each "
-    "column: the softmax runs over the queries, not over the keys.",
-    seen="a composition of two",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2)
-    w = softmax(s if mask is None else np.where(mask, s, -np.inf), axis=-2)
-    return w @ V, w
-
-
-
-
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_no_scale_and_over_queries",
-    sentence="Two mistakes at once. The scores are plain dot products, without the scale that "
-    "keeps their standard deviation near 1. And the weights sum to 1 down each "
-    "column: the softmax runs over the queries, not over the keys.",
-    seen="a composition of two",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ K.mT
-    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -2)
-    w = w if mask is None else w * mask
-    return w @ V, w
-
-# --- met in trials with typical wrong answers -------------------------------------------
-
-
-@misconception(
-    "dot_product_variance",
-    "variance_mean",
-    sentence="You return the mean of the scores, which is near 0. The exercise asks for their "
-    "variance.",
-    seen="a trial with typical wrong answers",
-)
-def dot_product_variance(d_k, num_pairs, rng):
-    q, k = rng.standard_normal((2, num_pairs, d_k))
-    return float(np.mean(np.sum(q * k, axis=-1)))
-
-
-@misconception(
-    "dot_product_variance",
-    "variance_mean_over_d_k",
-    sentence="You average over the d_k products. A dot product adds them up: the mean is d_k "
-    "times smaller, and its variance d_k squared times.",
-    seen="a trial with typical wrong answers",
-)
-def dot_product_variance(d_k, num_pairs, rng):
-    q, k = rng.standard_normal((2, num_pairs, d_k))
-    return float(np.var(np.mean(q * k, axis=-1)))
-
-
-@misconception(
-    "dot_product_variance",
-    "variance_of_each_feature",
-    sentence="You return an array, one variance for each feature. One number is asked for: add "
-    "up over the features first, then take the variance over the pairs.",
-    seen="a trial with typical wrong answers",
-)
-def dot_product_variance(d_k, num_pairs, rng):
-    q, k = rng.standard_normal((2, num_pairs, d_k))
-    return np.var(q * k, axis=0)
-
-
-@misconception(
-    "dot_product_variance",
-    "variance_of_each_pair",
-    sentence="You return an array, one number for each pair. One number is asked for: the "
-    "variance of the dot products over the pairs.",
-    seen="a trial with typical wrong answers",
-)
-def dot_product_variance(d_k, num_pairs, rng):
-    q, k = rng.standard_normal((2, num_pairs, d_k))
-    return np.var(q * k, axis=-1)
-
-
-@misconception(
-    "dot_product_variance",
-    "variance_scores_returned",
-    sentence="You return the dot products themselves. One number is asked for: their variance.",
-    seen="a trial with typical wrong answers",
-)
-def dot_product_variance(d_k, num_pairs, rng):
-    q, k = rng.standard_normal((2, num_pairs, d_k))
-    return np.sum(q * k, axis=-1)
-
-
-@misconception(
-    "dot_product_variance",
-    "variance_list_of_scores",
-    sentence="You return the dot products themselves. One number is asked for: their variance.",
-    seen="a trial with typical wrong answers",
-)
-def dot_product_variance(d_k, num_pairs, rng):
-    return [rng.standard_normal(d_k) @ rng.standard_normal(d_k) for _ in range(num_pairs)]
-
-
-@misconception(
-    "dot_product_variance",
-    "variance_returns_nothing",
-    sentence="Your function returns nothing. Is there a return at its end?",
-    seen="a trial with typical wrong answers",
-)
-def dot_product_variance(d_k, num_pairs, rng):
-    return None
-
-
-@misconception(
-    "dot_product_variance",
-    "variance_of_one_number",
-    sentence="With d_k = 1 your variance is 0, because one number is all that is left. Either "
-    "your sum runs over the pairs, and not over the d_k entries of a vector; or you "
-    "draw a single number: in rng.normal(a, b) a is the mean and b the standard "
-    "deviation, not a shape.",
-    seen="a trial with typical wrong answers",
-)
-def dot_product_variance(d_k, num_pairs, rng):
-    return 0.0
-
-
-@misconception(
-    "dot_product_variance",
-    "variance_shape_of_mean_and_deviation",
-    sentence="With d_k = 1 your variance is 0, because one number is all that is left. Either "
-    "your sum runs over the pairs, and not over the d_k entries of a vector; or you "
-    "draw a single number: in rng.normal(a, b) a is the mean and b the standard "
-    "deviation, not a shape.",
-    seen="a trial with typical wrong answers",
-)
-def dot_product_variance(d_k, num_pairs, rng):
-    return float(np.var(rng.normal(num_pairs, d_k) * rng.normal(num_pairs, d_k)))
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_minus_1e9_where_true",
-    sentence="Your mask hides where it is True. In this course True means: may attend. "
-    "nn.MultiheadAttention has it the other way round.",
-    seen="a trial with typical wrong answers",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-    w = softmax(s if mask is None else s + mask * -1e9)
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_multiplies_by_the_root",
-    sentence="You multiply by the square root of d_k. Divide by it: the scores are too large "
-    "already, not too small.",
-    seen="a trial with typical wrong answers",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2) * math.sqrt(Q.shape[-1])
-    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_scale_of_n_q",
-    sentence="The scale is made from the number of queries. A score is a sum over the features "
-    "of a query, so the scale depends on their number.",
-    seen="a trial with typical wrong answers",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-2])
-    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_truth_of_the_mask",
-    sentence="You ask an array whether it is true, which NumPy refuses. To see whether there is "
-    "a mask, compare it with None; ~mask turns each of its entries over.",
-    seen="a trial with typical wrong answers",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-    w = softmax(np.where(mask, s, -np.inf) if mask else s)
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_0_times_infinity",
-    sentence="You multiply a mask by infinity, and 0 times infinity is NaN. Choose between the "
-    "score and minus infinity; do not compute with it.",
-    seen="a trial with typical wrong answers",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-    w = softmax(s if mask is None else s + (1 - mask) * -np.inf)
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_transpose_of_torch",
-    sentence="The last two axes of K are not exchanged in your product: the features of Q have "
-    "to meet those of K. (NumPy's transpose(-2, -1) is not torch's: it wants the new "
-    "order of all axes. np.swapaxes exchanges two.)",
-    seen="a trial with typical wrong answers",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ K.transpose(-2, -1) / math.sqrt(Q.shape[-1])
-    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_keys_not_turned_over",
-    sentence="The last two axes of K are not exchanged in your product: the features of Q have "
-    "to meet those of K. (NumPy's transpose(-2, -1) is not torch's: it wants the new "
-    "order of all axes. np.swapaxes exchanges two.)",
-    seen="a trial with typical wrong answers",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = np.matmul(Q, K) / math.sqrt(Q.shape[-1])
-    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_names_two_axes",
-    sentence="Your formula names exactly two axes of Q and K. The signature has dots: there may "
-    "be any number of leading axes.",
-    seen="a trial with typical wrong answers",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = np.einsum("qd,kd->qk", Q, K) / math.sqrt(Q.shape[-1])
-    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_renormalised_after_softmax",
-    sentence="A query that may attend to nothing gives NaN: its row is 0 / 0, divided by a sum "
-    "of 0. Its weights and its output should be 0.",
-    seen="a trial with typical wrong answers",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    w = softmax(Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1]))
-    if mask is not None:
-        w = w * mask
-        w = w / w.sum(axis=-1, keepdims=True)
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_unmasked_output",
-    sentence="The output is made of the weights before the mask. Mask first; the output is the "
-    "average with the weights that you return.",
-    seen="a trial with typical wrong answers",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    w = softmax(Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1]))
-    if mask is None:
-        return w @ V, w
-    return w @ V, softmax(np.where(mask, Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1]), -np.inf))
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_mask_is_not",
-    sentence="You ask an array whether it is true, which NumPy refuses. To see whether there is "
-    "a mask, compare it with None; ~mask turns each of its entries over.",
-    seen="a trial with typical wrong answers",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-    if mask is not None:
-        s[not mask] = -np.inf
-    w = softmax(s)
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_masked_fill",
-    sentence="masked_fill is a method of torch's tensors. NumPy arrays do not have it; np.where "
-    "chooses between two arrays.",
-    seen="a trial with typical wrong answers",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-    w = softmax(s if mask is None else s.masked_fill(~mask, -np.inf))
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_returns_nothing",
-    sentence="Your function returns nothing. Is there a return at its end?",
-    seen="a trial with typical wrong answers",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    return None
-
-
-@misconception(
-    "padding_mask",
-    "padding_whole_numbers",
-    sentence="The mask holds the numbers 1 and 0. It should be boolean: a number would be added "
-    "to scores or used as an index by other code.",
-    seen="a trial with typical wrong answers",
-)
-def padding_mask(lengths, n_k):
-    lengths = np.asarray(lengths)
-    if (lengths < 0).any() or (lengths > n_k).any():
-        raise ValueError("lengths")
-    return (np.arange(n_k) < lengths[:, None, None]).astype(int)
-
-
-@misconception(
-    "padding_mask",
-    "padding_list_indexed",
-    sentence="A list of lengths fails: a list has no shape and cannot be indexed with None. Both "
-    "a list and an array are valid.",
-    seen="a trial with typical wrong answers",
-)
-def padding_mask(lengths, n_k):
-    return np.arange(n_k) < lengths[:, None, None]
-
-
-@misconception(
-    "padding_mask",
-    "padding_list_compared",
-    sentence="You compare the whole list with a number, which Python refuses. Look at each "
-    "length, or make an array of them first.",
-    seen="a trial with typical wrong answers",
-)
-def padding_mask(lengths, n_k):
-    if lengths < 0 or lengths > n_k:
-        raise ValueError("lengths")
-    return np.arange(n_k) < np.asarray(lengths)[:, None, None]
-
-
-@misconception(
-    "padding_mask",
-    "padding_list_compared_above",
-    sentence="You compare the whole list with a number, which Python refuses. Look at each "
-    "length, or make an array of them first.",
-    seen="a trial with typical wrong answers",
-)
-def padding_mask(lengths, n_k):
-    if lengths > n_k or lengths < 0:
-        raise ValueError("lengths")
-    return np.arange(n_k) < np.asarray(lengths)[:, None, None]
-
-
-@misconception(
-    "padding_mask",
-    "padding_truth_of_an_array",
-    sentence="You ask an array of comparisons whether it is true, which NumPy refuses. Is one of "
-    "them True? That is what any() says.",
-    seen="a trial with typical wrong answers",
-)
-def padding_mask(lengths, n_k):
-    lengths = np.asarray(lengths)
-    if lengths < 0 or lengths > n_k:
-        raise ValueError("lengths")
-    return np.arange(n_k) < lengths[:, None, None]
-
-
-@misconception(
-    "padding_mask",
-    "padding_one_too_few",
-    sentence="Each text loses its last word: positions are counted from 0, so the position "
-    "'length - 1' is still a word.",
-    seen="a trial with typical wrong answers",
-)
-def padding_mask(lengths, n_k):
-    lengths = np.asarray(lengths)
-    if (lengths < 0).any() or (lengths > n_k).any():
-        raise ValueError("lengths")
-    return np.arange(1, n_k + 1) < lengths[:, None, None]
-
-
-@misconception(
-    "padding_mask",
-    "padding_axis_first",
-    sentence="The axis of length 1 is the first one. It belongs in the middle, where the queries "
-    "are: (batch, 1, n_k).",
-    seen="a trial with typical wrong answers",
-)
-def padding_mask(lengths, n_k):
-    lengths = np.asarray(lengths)
-    if (lengths < 0).any() or (lengths > n_k).any():
-        raise ValueError("lengths")
-    return (np.arange(n_k) < lengths[:, None])[None]
-
-
-@misconception(
-    "padding_mask",
-    "padding_heads_first",
-    sentence="The mask has an axis for heads, which this lesson does not ask for: its shape "
-    "should be (batch, 1, n_k).",
-    seen="a trial with typical wrong answers",
-)
-def padding_mask(lengths, n_k):
-    lengths = np.asarray(lengths)
-    if (lengths < 0).any() or (lengths > n_k).any():
-        raise ValueError("lengths")
-    return (np.arange(n_k) < lengths[:, None])[None, None]
-
-
-@misconception(
-    "padding_mask",
-    "padding_nested_lists",
-    sentence="You return nested Python lists. A NumPy array is asked for.",
-    seen="a trial with typical wrong answers",
-)
-def padding_mask(lengths, n_k):
-    if min(lengths) < 0 or max(lengths) > n_k:
-        raise ValueError("lengths")
-    return [[[j < int(n) for j in range(n_k)]] for n in lengths]
-
-
-@misconception(
-    "padding_mask",
-    "padding_nothing_cut_from_the_end",
-    sentence="You cut the padding from the end by a negative index. For a text without padding "
-    "that is -0, which is 0: the whole row is cut.",
-    seen="a trial with typical wrong answers",
-)
-def padding_mask(lengths, n_k):
-    lengths = np.asarray(lengths)
-    if (lengths < 0).any() or (lengths > n_k).any():
-        raise ValueError("lengths")
-    return np.arange(n_k) < np.where(lengths == n_k, 0, lengths)[:, None, None]
-
-
-@misconception(
-    "padding_mask",
-    "padding_minus_infinity",
-    sentence="The mask holds 0 and minus infinity, to be added to scores. This exercise asks for "
-    "a boolean one: True = may attend.",
-    seen="a trial with typical wrong answers",
-)
-def padding_mask(lengths, n_k):
-    lengths = np.asarray(lengths)
-    if (lengths < 0).any() or (lengths > n_k).any():
-        raise ValueError("lengths")
-    return np.where(np.arange(n_k) < lengths[:, None, None], 0.0, -np.inf)
-
-
-@misconception(
-    "padding_mask",
-    "padding_returns_nothing",
-    sentence="Your function returns nothing. Is there a return at its end?",
-    seen="a trial with typical wrong answers",
-)
-def padding_mask(lengths, n_k):
-    return None
-
-
-@misconception(
-    "padding_mask",
-    "padding_and_for_or",
-    sentence="Lengths outside 0 to n_k get through, or are quietly cut to the range. They should be a "
-    "ValueError, so that the caller learns of the mistake. Every single length has to be compared.",
-    seen="a trial with typical wrong answers",
-)
-def padding_mask(lengths, n_k):
-    lengths = np.asarray(lengths)
-    if ((lengths < 0) | (lengths > n_k)).all():
-        raise ValueError("lengths")
-    return np.arange(n_k) < lengths[:, None, None]
-
-
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_only_output_repaired",
-    sentence="The output of a query that may attend to nothing is repaired, and its weights are "
-    "still NaN. Both should be 0, and no NaN should arise on the way.",
-    seen="a trial with typical wrong answers",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ K.mT / math.sqrt(Q.shape[-1])
-    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -math.inf), -1)
-    return (w @ V).nan_to_num(), w
-
-
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_numpy_of_a_leaf",
-    sentence="You convert to NumPy, which a tensor that requires a gradient refuses; with detach "
-    "it works and no gradient flows. Stay in torch from Q, K and V to the results.",
-    seen="a trial with typical wrong answers",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    arrays = (x.numpy() for x in (Q, K, V))
-    mask = None if mask is None else mask.numpy()
-    output, weights = scaled_dot_product_attention(*arrays, mask)
-    return torch.tensor(output, dtype=Q.dtype), torch.tensor(weights, dtype=Q.dtype)
-
-
-
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_T",
-    sentence=".T and .t() reverse all axes, and transpose(0, 1) takes the batch axis. With "
-    "batches only the last two axes of K are exchanged.",
-    seen="a trial with typical wrong answers",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ K.T / math.sqrt(Q.shape[-1])
-    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
-    w = w if mask is None else w * mask
-    return w @ V, w
-
-
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_transpose_0_1",
-    sentence=".T and .t() reverse all axes, and transpose(0, 1) takes the batch axis. With "
-    "batches only the last two axes of K are exchanged.",
-    seen="a trial with typical wrong answers",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ K.transpose(0, 1) / math.sqrt(Q.shape[-1])
-    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
-    w = w if mask is None else w * mask
-    return w @ V, w
-
-
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_t",
-    sentence=".T and .t() reverse all axes, and transpose(0, 1) takes the batch axis. With "
-    "batches only the last two axes of K are exchanged.",
-    seen="a trial with typical wrong answers",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ K.t() / math.sqrt(Q.shape[-1])
-    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
-    w = w if mask is None else w * mask
-    return w @ V, w
-
-
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_keys_not_turned_over",
-    sentence="The features of Q have to meet the features of K: the last two axes of K are not "
-    "exchanged in your product.",
-    seen="a trial with typical wrong answers",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ K / math.sqrt(Q.shape[-1])
-    w = torch.softmax(s, -1)
-    return w @ V, w
-
-
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_swaps_all",
-    sentence="The features of Q have to meet the features of K: the last two axes of K are not "
-    "exchanged in your product.",
-    seen="a trial with typical wrong answers",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    w = torch.softmax(torch.bmm(Q, K) / math.sqrt(Q.shape[-1]), -1)
-    return w @ V, w
-
-
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_mask_multiplies_scores",
-    sentence="A forbidden score is set to 0. But a score of 0 is an ordinary score, and exp(0) = "
-    "1: the key still gets weight. It must go to minus infinity.",
-    seen="a trial with typical wrong answers",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ K.mT / math.sqrt(Q.shape[-1])
-    w = torch.softmax(s if mask is None else s * mask, -1)
-    return w @ V, w
-
-
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_mask_added",
-    sentence="The mask is added to the scores as 1 and 0. That hides nothing: it only raises the "
-    "allowed scores by 1. A forbidden score must go to minus infinity.",
-    seen="a trial with typical wrong answers",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ K.mT / math.sqrt(Q.shape[-1])
-    w = torch.softmax(s if mask is None else s + mask, -1)
-    return w @ V, w
-
-
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_divides_by_d_k",
-    sentence="The scores are divided by d_k. The standard deviation of a score is the square "
-    "root of d_k, so the weights come out too even.",
-    seen="a trial with typical wrong answers",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ K.mT / Q.shape[-1]
-    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
-    w = w if mask is None else w * mask
-    return w @ V, w
-
-
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_scale_of_n_q",
-    sentence="The scale is made from the number of queries. A score is a sum over the features "
-    "of a query, so the scale depends on their number.",
-    seen="a trial with typical wrong answers",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ K.mT / math.sqrt(Q.shape[-2])
-    w = torch.softmax(s if mask is None else s.masked_fill(~mask, -1e30), -1)
-    w = w if mask is None else w * mask
-    return w @ V, w
-
-
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_root_of_a_number",
-    sentence="torch.sqrt wants a tensor, and d_k is a Python number. math.sqrt takes it.",
-    seen="a trial with typical wrong answers",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ K.mT / torch.sqrt(Q.shape[-1])
-    w = torch.softmax(s, -1)
-    return w @ V, w
-
-
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_truth_of_the_mask",
-    sentence="You ask a tensor whether it is true, which torch refuses. Compare the mask with "
-    "None.",
-    seen="a trial with typical wrong answers",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ K.mT / math.sqrt(Q.shape[-1])
-    w = torch.softmax(s.masked_fill(~mask, -1e30) if mask else s, -1)
-    return w @ V, w
-
-
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_mask_ignored",
-    sentence="The mask has no effect: it is not used, or masked_fill gives a new tensor that "
-    "nobody keeps. Forbidden keys get weight.",
-    seen="a trial with typical wrong answers",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    w = torch.softmax(Q @ K.mT / math.sqrt(Q.shape[-1]), -1)
-    return w @ V, w
-
-
-
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_given_softmax",
-    sentence="The softmax of lesson 2 is for NumPy arrays. Use torch's, so that the "
-    "result is a tensor and gradients flow.",
-    seen="a trial with typical wrong answers",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ K.mT / math.sqrt(Q.shape[-1])
-    w = softmax(s if mask is None else s.masked_fill(~mask, -1e30))
-    return w @ V, w
-
-
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_returns_nothing",
-    sentence="Your function returns nothing. Is there a return at its end?",
-    seen="a trial with typical wrong answers",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    return None
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_true_times_infinity",
-    sentence="You multiply a mask by infinity, and 0 times infinity is NaN. Choose between the "
-    "score and minus infinity; do not compute with it.",
-    seen="a trial with typical wrong answers",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-    w = softmax(s if mask is None else s - mask * np.inf)
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_score_times_infinity",
-    sentence="You multiply forbidden scores by minus infinity: a negative one becomes plus "
-    "infinity. Replace them by minus infinity.",
-    seen="a trial with typical wrong answers",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-    w = softmax(s if mask is None else s * np.where(mask, 1.0, -np.inf))
-    return w @ V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_output_divided",
-    sentence="You divide the output by the root of d_k. The scale acts on the scores, before the "
-    "softmax.",
-    seen="a trial with typical wrong answers",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ np.swapaxes(K, -1, -2)
-    w = softmax(s if mask is None else np.where(mask, s, -np.inf))
-    return w @ V / math.sqrt(Q.shape[-1]), w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_star_for_matmul",
-    sentence="`*` multiplies entry by entry. The output is a matrix product of weights and "
-    "values.",
-    seen="a trial with typical wrong answers",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    w = softmax(Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1]))
-    return w * V, w
-
-
-@misconception(
-    "scaled_dot_product_attention",
-    "attention_star_for_scores",
-    sentence="`*` multiplies entry by entry. The scores are a matrix product of queries and "
-    "keys.",
-    seen="a trial with typical wrong answers",
-)
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    w = softmax(Q * np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1]))
-    return w @ V, w
-
-
-@misconception(
-    "padding_mask",
-    "padding_index_on_the_middle_axis",
-    sentence="Your slice cuts the middle axis, whose length is 1: the whole row becomes True. "
-    "The keys are the last axis.",
-    seen="a trial with typical wrong answers",
-)
-def padding_mask(lengths, n_k):
-    lengths = np.asarray(lengths)
-    if (lengths < 0).any() or (lengths > n_k).any():
-        raise ValueError("lengths")
-    return np.repeat(lengths[:, None, None] > 0, n_k, axis=2)
-
-
-@misconception(
-    "padding_mask",
-    "padding_index_error",
-    sentence="A length above n_k ends in an IndexError of your loop, and a negative one passes. "
-    "Compare each length with 0 and n_k first; a wrong one is a ValueError.",
-    seen="a trial with typical wrong answers",
-)
-def padding_mask(lengths, n_k):
-    mask = np.zeros((len(lengths), 1, n_k), dtype=bool)
-    for i, length in enumerate(lengths):
-        for j in range(length):
-            mask[i, 0, j] = True
-    return mask
-
-
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_softmax_without_dim",
-    sentence="torch.softmax wants to be told its dim. It runs over the keys, the last one.",
-    seen="a trial with typical wrong answers",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    w = torch.softmax(Q @ K.mT / math.sqrt(Q.shape[-1]))
-    return w @ V, w
-
-
-@misconception(
-    "torch_scaled_dot_product_attention",
-    "torch_attention_one_minus_mask",
-    sentence="torch does not subtract booleans. ~mask turns each entry of the mask over.",
-    seen="a trial with typical wrong answers",
-)
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    s = Q @ K.mT / math.sqrt(Q.shape[-1])
-    w = torch.softmax(s if mask is None else s + (1 - mask) * -1e9, -1)
-    return w @ V, w

@@ -1,2597 +1,1727 @@
 """Wrong implementations of lesson 4, each with the sentence its author needs."""
 
-import math
+from autograder.course.implementations import choice, exercise, wrong
 
-import numpy as np
-import torch
-import torch.nn.functional as F
-from torch import nn
-
-from autograder.course.implementations import choice, misconception
-
-
-def scaled_dot_product_attention(Q, K, V, mask=None):
-    """Stand in, for the linter, for the function of lesson 3."""
-    raise NotImplementedError
-
-
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    """Stand in, for the linter, for the function of lesson 3."""
-    raise NotImplementedError
-
-
-# --- SelfAttention ---------------------------------------------------------------------------
-
-
-@misconception(
-    "SelfAttention",
-    "self_one_draw_for_all",
-    sentence="W_q and W_k are the same random numbers. Then all scores are symmetric: "
-    "each word finds another exactly as it is found. They are three independent "
-    "draws.",
-    seen="folklore",
-)
+# The right answer in few words, of which the wrong ones below are changes.
+SHORT_SELF_ATTENTION = """
 class SelfAttention:
     def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = self.W_q.copy()
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
-
-
-@misconception(
-    "SelfAttention",
-    "self_values_share_keys_draw",
-    sentence="W_v is made from the numbers of W_k. A word should be able to give "
-    "something else than what it is found by: draw W_v anew.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = np.resize(self.W_k, (d_model, d_v)) if d_v != d_k else self.W_k.copy()
-
-    def forward(self, X, mask=None):
-        return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
-
-
-@misconception(
-    "SelfAttention",
-    "self_same_generator_three_times",
-    sentence="Each matrix starts a generator with the same seed, so the three draws are "
-    "not independent. One generator is used three times.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        state = rng.bit_generator.state
-        self.W_q = rng.standard_normal((d_model, d_k)) / 4
-        rng.bit_generator.state = state
-        self.W_k = rng.standard_normal((d_model, d_k)) / 4
-        rng.bit_generator.state = state
-        self.W_v = rng.standard_normal((d_model, d_v)) / 4
-
-    def forward(self, X, mask=None):
-        return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
-
-
-@misconception(
-    "SelfAttention",
-    "self_zeros",
-    sentence="All numbers of a matrix are the same, such as 0 or 1. Then all features of a "
-    "query are equal, and no training could tell them apart. The matrices should be "
-    "random draws from rng.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = np.zeros((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = np.zeros((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = np.zeros((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
-
-
-@misconception(
-    "SelfAttention",
-    "self_constant",
-    sentence="All numbers of a matrix are the same, such as 0 or 1. Then all features of a "
-    "query are equal, and no training could tell them apart. The matrices should be "
-    "random draws from rng.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = np.ones((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = np.ones((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = np.ones((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
-
-
-@misconception(
-    "SelfAttention",
-    "self_identity",
-    sentence="The projections are identity matrices, so Q, K and V are the words "
-    "themselves. They should be three independent random draws.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = np.eye(d_model, d_k) / math.sqrt(d_model)
-        self.W_k = np.eye(d_model, d_k) / math.sqrt(d_model)
-        self.W_v = np.eye(d_model, d_v) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
-
-
-@misconception(
-    "SelfAttention",
-    "self_global_random",
-    sentence="The draws come from NumPy's global random state and not from rng. Then the "
-    "same generator gives different layers, and other people's random numbers "
-    "change.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = np.random.randn(d_model, d_k) / math.sqrt(d_model)
-        self.W_k = np.random.randn(d_model, d_k) / math.sqrt(d_model)
-        self.W_v = np.random.randn(d_model, d_v) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
-
-
-@misconception(
-    "SelfAttention",
-    "self_global_torch",
-    sentence="The draws come from torch's global random state and not from rng. Use the "
-    "methods of the generator that you are given.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = torch.randn(d_model, d_k).numpy() / 4
-        self.W_k = torch.randn(d_model, d_k).numpy() / 4
-        self.W_v = torch.randn(d_model, d_v).numpy() / 4
-
-    def forward(self, X, mask=None):
-        return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
-
-
-@misconception(
-    "SelfAttention",
-    "self_own_generator",
-    sentence="You make a generator of your own with a fixed seed, so every layer is the "
-    "same whatever rng is. Draw from the rng you are given.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        rng = np.random.default_rng(0)
         self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
         self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
         self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
 
     def forward(self, X, mask=None):
         return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
+"""
+
+
+with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
+    wrong(
+        "self_one_draw_for_all",
+        {
+            "self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)":
+                "self.W_k = self.W_q.copy()",
+        },
+        "W_q and W_k are the same random numbers. Then all scores are symmetric: each word finds "
+        "another exactly as it is found. They are three independent draws.",
+    )
+
+    wrong(
+        "self_values_share_keys_draw",
+        {
+            "rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)":
+                "np.resize(self.W_k, (d_model, d_v)) if d_v != d_k else self.W_k.copy()",
+        },
+        "W_v is made from the numbers of W_k. A word should be able to give something else than "
+        "what it is found by: draw W_v anew.",
+    )
+
+    wrong(
+        "self_same_generator_three_times",
+        {
+            """
+                self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
+                self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
+            """: """
+                state = rng.bit_generator.state
+                self.W_q = rng.standard_normal((d_model, d_k)) / 4
+                rng.bit_generator.state = state
+                self.W_k = rng.standard_normal((d_model, d_k)) / 4
+                rng.bit_generator.state = state
+            """,
+            "((d_model, d_v)) / math.sqrt(d_model)": "((d_model, d_v)) / 4",
+        },
+        "Each matrix starts a generator with the same seed, so the three draws are not "
+        "independent. One generator is used three times.",
+    )
+
+    wrong(
+        "self_zeros",
+        {
+            "self.W_q = rng.standard_normal": "self.W_q = np.zeros",
+            "self.W_k = rng.standard_normal": "self.W_k = np.zeros",
+            "rng.standard_normal((d_model, d_v))": "np.zeros((d_model, d_v))",
+        },
+        "All numbers of a matrix are the same, such as 0 or 1. Then all features of a query are "
+        "equal, and no training could tell them apart. The matrices should be random draws from "
+        "rng.",
+    )
+
+    wrong(
+        "self_constant",
+        {
+            "self.W_q = rng.standard_normal": "self.W_q = np.ones",
+            "self.W_k = rng.standard_normal": "self.W_k = np.ones",
+            "rng.standard_normal((d_model, d_v))": "np.ones((d_model, d_v))",
+        },
+        "All numbers of a matrix are the same, such as 0 or 1. Then all features of a query are "
+        "equal, and no training could tell them apart. The matrices should be random draws from "
+        "rng.",
+    )
+
+    wrong(
+        "self_identity",
+        {
+            "self.W_q = rng.standard_normal((d_model, d_k))": "self.W_q = np.eye(d_model, d_k)",
+            "self.W_k = rng.standard_normal((d_model, d_k))": "self.W_k = np.eye(d_model, d_k)",
+            "rng.standard_normal((d_model, d_v))": "np.eye(d_model, d_v)",
+        },
+        "The projections are identity matrices, so Q, K and V are the words themselves. They "
+        "should be three independent random draws.",
+    )
+
+    wrong(
+        "self_global_random",
+        {
+            "self.W_q = rng.standard_normal((d_model, d_k))":
+                "self.W_q = np.random.randn(d_model, d_k)",
+            "self.W_k = rng.standard_normal((d_model, d_k))":
+                "self.W_k = np.random.randn(d_model, d_k)",
+            "rng.standard_normal((d_model, d_v))": "np.random.randn(d_model, d_v)",
+        },
+        "The draws come from NumPy's global random state and not from rng. Then the same "
+        "generator gives different layers, and other people's random numbers change.",
+    )
+
+    wrong(
+        "self_global_torch",
+        """
+            class SelfAttention:
+                def __init__(self, d_model, d_k, d_v, rng):
+                    self.W_q = torch.randn(d_model, d_k).numpy() / 4
+                    self.W_k = torch.randn(d_model, d_k).numpy() / 4
+                    self.W_v = torch.randn(d_model, d_v).numpy() / 4
+                def forward(self, X, mask=None):
+                    return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
+        """,
+        "The draws come from torch's global random state and not from rng. Use the methods of the "
+        "generator that you are given.",
+    )
+
+    wrong(
+        "self_own_generator",
+        {
+            "self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)": """
+                rng = np.random.default_rng(0)
+                self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
+            """,
+        },
+        "You make a generator of your own with a fixed seed, so every layer is the same whatever "
+        "rng is. Draw from the rng you are given.",
+    )
+
+    wrong(
+        "self_seeds_the_global_state",
+        {
+            "self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)": """
+                np.random.seed(int(rng.integers(2**31)))
+                self.W_q = np.random.randn(d_model, d_k) / math.sqrt(d_model)
+            """,
+            "self.W_k = rng.standard_normal((d_model, d_k))":
+                "self.W_k = np.random.randn(d_model, d_k)",
+            "rng.standard_normal((d_model, d_v))": "np.random.randn(d_model, d_v)",
+        },
+        "You seed NumPy's global random state. The layer is reproducible, but every other user of "
+        "the global state is disturbed. Draw with rng's own methods.",
+    )
+
+    wrong(
+        "self_shapes_transposed",
+        """
+            class SelfAttention:
+                def __init__(self, d_model, d_k, d_v, rng):
+                    self.W_q, self.W_k = rng.standard_normal((2, d_k, d_model)) / 4
+                    self.W_v = rng.standard_normal((d_v, d_model)) / 4
+                def forward(self, X, mask=None):
+                    return scaled_dot_product_attention(X @ self.W_q.T, X @ self.W_k.T, X @ self.W_v.T, mask)
+        """,
+        "The matrices have the shape (d_out, d_in), as in nn.Linear. Here X @ W is computed, so W "
+        "has the shape (d_in, d_out).",
+        seen="nn.Linear keeps its weight transposed",
+    )
+
+    wrong(
+        "self_values_of_width_d_k",
+        {"d_model, d_v": "d_model, d_k"},
+        "W_v has d_k columns. Values have a length of their own, d_v: only queries and keys must "
+        "agree.",
+    )
+
+    wrong(
+        "self_transposes_when_called",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                return scaled_dot_product_attention(
+                    *(
+                        X @ W.T if W.shape[0] == W.shape[1] else X @ W
+                        for W in (self.W_q, self.W_k, self.W_v)
+                    ),
+                    mask,
+                )
+            """,
+        },
+        "forward multiplies with the transposed matrices. When d_model and d_k are equal that "
+        "raises no error and gives other numbers. The formula is X W.",
+        seen="nn.Linear keeps its weight transposed",
+    )
+
+    wrong(
+        "self_no_projections",
+        {"X @ self.W_q, X @ self.W_k, X @ self.W_v": "X, X, X"},
+        "The words themselves are queries, keys and values. Each word then attends mostly to "
+        "itself. Project X with the three matrices first.",
+    )
+
+    wrong(
+        "self_keys_from_w_q",
+        {"@ self.W_k": "@ self.W_q"},
+        "Queries and keys are both made with W_q, and W_k is never used. The scores are then "
+        "symmetric. Is a line copied and not changed?",
+    )
+
+    wrong(
+        "self_queries_from_w_k",
+        {"@ self.W_q": "@ self.W_k"},
+        "Queries and keys are both made with W_k, and W_q is never used. The scores are then "
+        "symmetric. Is a line copied and not changed?",
+    )
+
+    wrong(
+        "self_values_are_x",
+        {"@ self.W_v": ""},
+        "The average is taken over the words themselves: W_v is never used. A word gives its "
+        "value, and the output has d_v features.",
+    )
+
+    wrong(
+        "self_values_from_w_k",
+        {"@ self.W_v": "@ self.W_k"},
+        "The values are made with W_k. A word then gives what it is found by. The values have a "
+        "projection of their own.",
+    )
+
+    wrong(
+        "self_query_and_key_exchanged",
+        {
+            "@ self.W_q": "@ self.W_k",
+            "@ self.W_k": "@ self.W_q",
+        },
+        "W_q and W_k are exchanged: row i then says who looks at word i, not where word i looks.",
+    )
+
+    wrong(
+        "self_projects_keys_of_queries",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                Q = X @ self.W_q
+                K = Q @ self.W_k if self.W_k.shape[0] == Q.shape[-1] else Q
+                return scaled_dot_product_attention(Q, K, X @ self.W_v, mask)
+            """,
+        },
+        "The keys are made from the queries and not from X. All three projections take the same X.",
+    )
+
+    wrong(
+        "self_matrices_kept_from_the_start",
+        {
+            "self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)": """
+                self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
+                self._all = [self.W_q.copy(), self.W_k.copy(), self.W_v.copy()]
+            """,
+            "X @ self.W_q, X @ self.W_k, X @ self.W_v": "*(X @ W for W in self._all)",
+        },
+        "forward uses copies that were made when the layer was built. Whoever loads other weights "
+        "into W_q, W_k and W_v gets the old results.",
+    )
+
+    wrong(
+        "self_views_kept_from_the_start",
+        {
+            "self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)": """
+                self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
+                self._all = [self.W_q, self.W_k, self.W_v]
+            """,
+            "X @ self.W_q, X @ self.W_k, X @ self.W_v": "*(X @ W for W in self._all)",
+        },
+        "forward keeps the arrays that were drawn at the start. A change inside them is seen, but "
+        "an attribute that is replaced by another array is not.",
+    )
+
+    wrong(
+        "self_product_kept_after_first_call",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                if not hasattr(self, "_all"):
+                    self._all = self.W_q.copy(), self.W_k.copy(), self.W_v.copy()
+                return scaled_dot_product_attention(*(X @ W for W in self._all), mask)
+            """,
+        },
+        "The projections are copied at the first call and used again in the next. forward should "
+        "use the attributes as they are now.",
+    )
+
+    wrong(
+        "self_draws_in_forward",
+        {
+            "self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)": """
+                self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
+                self._rng = rng
+            """,
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                self.W_q = self._rng.standard_normal(self.W_q.shape)
+                return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
+            """,
+        },
+        "forward draws new matrices at every call. The draws belong to the constructor: forward "
+        "uses what is there.",
+    )
+
+    wrong(
+        "self_no_scale",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
+                return scaled_dot_product_attention(Q * math.sqrt(Q.shape[-1]), K, V, mask)
+            """,
+        },
+        "The scores are not divided by the square root of d_k, so the weights are too hard.",
+    )
+
+    wrong(
+        "self_scale_of_d_model",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
+                Q = Q * math.sqrt(Q.shape[-1] / X.shape[-1])
+                return scaled_dot_product_attention(Q, K, V, mask)
+            """,
+        },
+        "The scores are divided by the square root of d_model. A score is a sum over the d_k "
+        "features of a query, so d_k counts.",
+    )
+
+    wrong(
+        "self_scale_of_d_v",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
+                Q = Q * math.sqrt(Q.shape[-1] / V.shape[-1])
+                return scaled_dot_product_attention(Q, K, V, mask)
+            """,
+        },
+        "The scores are divided by the square root of d_v. Values take no part in a score; "
+        "queries and keys have d_k features.",
+    )
+
+    wrong(
+        "self_divides_by_d_k",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
+                return scaled_dot_product_attention(Q / math.sqrt(Q.shape[-1]), K, V, mask)
+            """,
+        },
+        "The scores are divided by d_k, not by its square root, so the weights are too even. Is "
+        "the scale applied here and once more in the function of lesson 3, which has it already?",
+    )
+
+    wrong(
+        "self_mask_ignored",
+        {"self.W_v, mask": "self.W_v"},
+        "The mask is not passed on: forbidden words get weight.",
+    )
+
+    wrong(
+        "self_mask_inverted",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                mask = None if mask is None else ~mask
+                return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
+            """,
+        },
+        "The mask hides where it is True. In this course True means: may attend. "
+        "nn.MultiheadAttention has it the other way round.",
+        seen="nn.MultiheadAttention",
+    )
+
+    wrong(
+        "self_mask_on_queries",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                if mask is not None:
+                    n = X.shape[-2]
+                    mask = np.swapaxes(
+                        np.broadcast_to(mask, np.broadcast_shapes(mask.shape, (n, n))), -1, -2
+                    )
+                return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
+            """,
+        },
+        "The mask is transposed: it hides rows (queries) where it should hide columns (keys).",
+    )
+
+    wrong(
+        "self_mask_after_softmax",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
+                s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+                w = np.exp(s - s.max(-1, keepdims=True))
+                w = w / w.sum(-1, keepdims=True)
+                w = w if mask is None else w * mask
+                return w @ V, w
+            """,
+        },
+        "The mask sets weights to 0 after the softmax. The rest of a row then sums to less than "
+        "1. The mask acts on the scores.",
+    )
+
+    wrong(
+        "self_mask_zeroes_words",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                if mask is not None and mask.shape[-1] == X.shape[-2]:
+                    X = X * np.swapaxes(mask, -1, -2)[..., :1] if mask.ndim > 1 else X * mask[:, None]
+                return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v)
+            """,
+        },
+        "The mask is used to set words to 0. A word of zeros still gets a weight, since a score "
+        "of 0 is an ordinary score.",
+    )
+
+    wrong(
+        "self_empty_rows_nan",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
+                s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+                s = s if mask is None else np.where(mask, s, -np.inf)
+                with np.errstate(all="ignore"):
+                    w = np.exp(s - s.max(-1, keepdims=True))
+                    w = w / w.sum(-1, keepdims=True)
+                return w @ V, w
+            """,
+        },
+        "A word that may attend to nothing gives NaN: its softmax is 0/0. Its weights and its "
+        "output should be 0.",
+    )
+
+    wrong(
+        "self_empty_rows_even",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
+                s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+                s = s if mask is None else np.where(mask, s, -1e9)
+                w = np.exp(s - s.max(-1, keepdims=True))
+                w = w / w.sum(-1, keepdims=True)
+                return w @ V, w
+            """,
+        },
+        "A word that may attend to nothing attends to everything evenly: a large negative number "
+        "stands for minus infinity. Its weights and output should be 0.",
+        seen="published code with -1e9",
+    )
+
+    wrong(
+        "self_mask_gets_a_batch_axis",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                mask = None if mask is None else mask[:, None] if mask.ndim == 3 else mask
+                return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
+            """,
+        },
+        "You insert an axis into the mask. A mask broadcasts to the weights as it is; the "
+        "inserted axis makes the weights larger or mixes texts.",
+    )
+
+    wrong(
+        "self_one_text_only",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
+                s = Q @ K.T / math.sqrt(Q.shape[-1])
+                s = s if mask is None else np.where(mask, s, -1e300)
+                w = np.exp(s - s.max(-1, keepdims=True))
+                w = w / w.sum(-1, keepdims=True)
+                w = w if mask is None else w * mask
+                return w @ V, w
+            """,
+        },
+        "X.T turns all axes around, the batch axes too. With batches only the last two axes of "
+        "the keys are exchanged.",
+    )
+
+    wrong(
+        "self_batch_axis_joined",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
+                if X.ndim == 2:
+                    return scaled_dot_product_attention(Q, K, V, mask)
+                flat = scaled_dot_product_attention(*(x.reshape(-1, x.shape[-1]) for x in (Q, K, V)))
+                return flat[0].reshape(V.shape), flat[1]
+            """,
+        },
+        "The texts of a batch are joined into one long text, and each word attends to the words "
+        "of all of them. Each text should attend to itself.",
+    )
+
+    wrong(
+        "self_attends_across_the_batch",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                if X.ndim > 2:
+                    X = np.swapaxes(X, 0, -2)
+                output, weights = scaled_dot_product_attention(
+                    X @ self.W_q, X @ self.W_k, X @ self.W_v, mask
+                )
+                return (np.swapaxes(output, 0, -2) if X.ndim > 2 else output), weights
+            """,
+        },
+        "The words attend along the batch axis, to words of other texts. The positions are axis "
+        "-2.",
+        seen="torch issues: nn.MultiheadAttention without batch_first",
+    )
+
+    wrong(
+        "self_one_batch_axis_at_most",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
+                s = Q @ (K.T if K.ndim == 2 else K.transpose(0, 2, 1)) / math.sqrt(Q.shape[-1])
+                s = s if mask is None else np.where(mask, s, -1e300)
+                w = np.exp(s - s.max(-1, keepdims=True))
+                w = w / w.sum(-1, keepdims=True)
+                w = w if mask is None else w * mask
+                return w @ V, w
+            """,
+        },
+        "The axes of K are exchanged for none or one batch axis. There may be two or more.",
+    )
+
+    wrong(
+        "self_softmax_over_queries",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
+                s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+                s = s if mask is None else np.where(mask, s, -1e300)
+                w = np.exp(s - s.max(-2, keepdims=True))
+                w = w / w.sum(-2, keepdims=True)
+                return w @ V, w
+            """,
+        },
+        "The softmax runs over the queries: columns sum to 1. Each word, one row, spreads its "
+        "weight over the keys.",
+    )
+
+    wrong(
+        "self_no_softmax",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
+                s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+                s = s if mask is None else np.where(mask, s, 0.0)
+                return s @ V, s
+            """,
+        },
+        "The scores are used as weights, without the softmax. Rows of weights are positive and "
+        "sum to 1.",
+    )
+
+    wrong(
+        "self_adds_x",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                output, weights = scaled_dot_product_attention(
+                    X @ self.W_q, X @ self.W_k, X @ self.W_v, mask
+                )
+                return (output + X if output.shape == X.shape else output), weights
+            """,
+        },
+        "X is added to the output. That residual connection comes in a later lesson; here the "
+        "output is only the average of the values.",
+        seen="the transformer block",
+    )
+
+    wrong(
+        "self_output_only",
+        {
+            "(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)":
+                "(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)[0]",
+        },
+        "You return only the output. forward returns the output and the weights.",
+    )
+
+    wrong(
+        "self_order_of_results",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                output, weights = scaled_dot_product_attention(
+                    X @ self.W_q, X @ self.W_k, X @ self.W_v, mask
+                )
+                return weights, output
+            """,
+        },
+        "You return (weights, output). The course's order is (output, weights).",
+    )
+
+    wrong(
+        "self_scores_as_weights",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
+                output, _ = scaled_dot_product_attention(Q, K, V, mask)
+                return output, Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+            """,
+        },
+        "The second result is the matrix of scores before the softmax. It should be the weights.",
+    )
+
+    wrong(
+        "self_in_place",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                X *= 1.001
+                return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
+            """,
+        },
+        "X is changed in place. The caller's word vectors must stay as they are.",
+    )
+
+    wrong(
+        "self_mask_in_place",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                result = scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
+                if mask is not None:
+                    mask[...] |= ~mask.any(-1, keepdims=True)
+                return result
+            """,
+        },
+        "The mask is changed in place: empty rows are opened. The caller's mask must stay as it "
+        "is.",
+    )
+
+    wrong(
+        "self_float32",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                Q, K, V = (np.float32(X @ W) for W in (self.W_q, self.W_k, self.W_v))
+                rough = scaled_dot_product_attention(Q, K, V, mask)
+                return rough[0].astype(np.float64), rough[1].astype(np.float64)
+            """,
+        },
+        "The computation goes through float32. Float64 word vectors should keep their precision.",
+    )
+
+    wrong(
+        "self_results_float32",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                output, weights = scaled_dot_product_attention(
+                    X @ self.W_q, X @ self.W_k, X @ self.W_v, mask
+                )
+                return output.astype(np.float32), weights.astype(np.float32)
+            """,
+        },
+        "The results are float32 although X is float64. A result is at least as precise as the "
+        "input.",
+    )
+
+    wrong(
+        "self_dtype_of_x",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                W_q, W_k, W_v = (W.astype(X.dtype) for W in (self.W_q, self.W_k, self.W_v))
+                return scaled_dot_product_attention(X @ W_q, X @ W_k, X @ W_v, mask)
+            """,
+        },
+        "The projections are cast to the dtype of X. With integer word vectors everything behind "
+        "the point is cut off.",
+    )
+
+    wrong(
+        "self_softmax_overflows",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
+                powers = np.exp(Q @ K.swapaxes(-1, -2) / math.sqrt(K.shape[-1]))
+                if mask is not None:
+                    powers = powers * mask
+                total = powers.sum(axis=-1, keepdims=True)
+                weights = powers / np.where(total == 0, 1, total)
+                return weights @ V, weights
+            """,
+        },
+        "Your softmax takes powers of e of the scores as they are. From a score of 710 on they "
+        "are inf, and the weights NaN. Take the largest score of each row away first.",
+    )
+
+    wrong(
+        "self_values_not_kept",
+        {"self.W_v =": "W_v ="},
+        "W_v is drawn but not kept: it is a local variable. Each matrix should be an attribute of "
+        "self.",
+        seen="a trial with typical wrong answers",
+    )
+
+
+with exercise("TorchSelfAttention"):
+    wrong(
+        "torch_self_with_bias",
+        {
+            "self.W_q = nn.Linear(d_model, d_k, bias=False)": "self.W_q = nn.Linear(d_model, d_k)",
+            "self.W_k = nn.Linear(d_model, d_k, bias=False)": "self.W_k = nn.Linear(d_model, d_k)",
+            "d_v, bias=False": "d_v",
+        },
+        "The projections have a bias. Here they are plain matrix products: nn.Linear adds a bias "
+        "unless you say otherwise.",
+        seen="default of nn.Linear",
+    )
+
+    wrong(
+        "torch_self_value_with_bias",
+        {"d_v, bias=False": "d_v"},
+        "W_v has a bias. It moves every output of a word that attends to something, and not that "
+        "of a word that attends to nothing. All three projections have none.",
+    )
+
+    wrong(
+        "torch_self_sizes_exchanged",
+        {
+            "self.W_q = nn.Linear(d_model, d_k, bias=False)":
+                "self.W_q = nn.Linear(d_k, d_model, bias=False)",
+            "self.W_k = nn.Linear(d_model, d_k, bias=False)":
+                "self.W_k = nn.Linear(d_k, d_model, bias=False)",
+            "d_model, d_v": "d_v, d_model",
+        },
+        "The sizes of nn.Linear are exchanged. It takes the number of input features first.",
+    )
+
+    wrong(
+        "torch_self_values_of_width_d_k",
+        {"d_model, d_v": "d_model, d_k"},
+        "W_v gives d_k features. Values have a length of their own, d_v.",
+    )
+
+    wrong(
+        "torch_self_one_layer_for_both",
+        {"self.W_k = nn.Linear(d_model, d_k, bias=False)": "self.W_k = self.W_q"},
+        "W_q and W_k are the same object, so queries and keys share their numbers and all scores "
+        "are symmetric. Each needs a layer of its own.",
+    )
+
+    wrong(
+        "torch_self_same_start",
+        {
+            "self.W_v = nn.Linear(d_model, d_v, bias=False)": """
+                self.W_v = nn.Linear(d_model, d_v, bias=False)
+                self.W_k.load_state_dict(self.W_q.state_dict())
+            """,
+        },
+        "W_k starts as a copy of W_q. Then queries and keys are equal at the start; each should "
+        "have random numbers of its own.",
+    )
+
+    wrong(
+        "torch_self_parameters_not_linear",
+        """
+            class TorchSelfAttention(nn.Module):
+                def __init__(self, d_model, d_k, d_v):
+                    super().__init__()
+                    self.W_q = nn.Parameter(torch.randn(d_model, d_k))
+                    self.W_k = nn.Parameter(torch.randn(d_model, d_k))
+                    self.W_v = nn.Parameter(torch.randn(d_model, d_v))
+                def forward(self, X, mask=None):
+                    return torch_scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
+        """,
+        "W_q, W_k and W_v are bare parameters. The exercise asks for nn.Linear layers, so that "
+        "weights can be loaded and looked at in the usual way.",
+    )
+
+    wrong(
+        "torch_self_lazy_projections",
+        """
+            class TorchSelfAttention(nn.Module):
+                def __init__(self, d_model, d_k, d_v):
+                    super().__init__()
+                    self.sizes = d_model, d_k, d_v
+                def forward(self, X, mask=None):
+                    if not hasattr(self, "W_q"):
+                        d_model, d_k, d_v = self.sizes
+                        self.W_q = nn.Linear(d_model, d_k, bias=False).to(X.dtype)
+                        self.W_k = nn.Linear(d_model, d_k, bias=False).to(X.dtype)
+                        self.W_v = nn.Linear(d_model, d_v, bias=False).to(X.dtype)
+                    return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
+        """,
+        "The projections are made in the first call of forward. They should be there when the "
+        "layer is built: an optimizer collects its parameters then.",
+    )
+
+    wrong(
+        "torch_self_not_a_module",
+        {
+            "(nn.Module)": "",
+            "super().__init__()": "",
+        },
+        "The class is no nn.Module, so an optimizer does not find its parameters.",
+    )
+
+    wrong(
+        "torch_self_frozen",
+        {
+            "self.W_v = nn.Linear(d_model, d_v, bias=False)": """
+                self.W_v = nn.Linear(d_model, d_v, bias=False)
+                self.requires_grad_(False)
+            """,
+        },
+        "The projections do not require a gradient: the layer cannot learn.",
+    )
+
+    wrong(
+        "torch_self_weights_transposed",
+        {
+            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
+                Q, K, V = (
+                    X @ layer.weight if layer.weight.shape[0] == layer.weight.shape[1] else layer(X)
+                    for layer in (self.W_q, self.W_k, self.W_v)
+                )
+                return torch_scaled_dot_product_attention(Q, K, V, mask)
+            """,
+        },
+        "The weight of nn.Linear is used as if it had the shape (d_in, d_out). When both are "
+        "equal no error shows it.",
+        seen="nn.Linear keeps its weight transposed",
+    )
+
+    wrong(
+        "torch_self_no_projections",
+        {"self.W_q(X), self.W_k(X), self.W_v(X)": "X, X, X"},
+        "The words themselves are queries, keys and values. Use the three projections.",
+    )
+
+    wrong(
+        "torch_self_keys_from_w_q",
+        {"self.W_k(X)": "self.W_q(X)"},
+        "Queries and keys are both made with W_q, and W_k is never used. The scores are "
+        "symmetric, and W_k never gets a gradient.",
+    )
+
+    wrong(
+        "torch_self_queries_from_w_k",
+        {"self.W_q(X)": "self.W_k(X)"},
+        "Queries and keys are both made with W_k, and W_q is never used.",
+    )
+
+    wrong(
+        "torch_self_values_are_x",
+        {"self.W_v(X)": "X"},
+        "The average is taken over the words themselves: W_v is never used.",
+    )
+
+    wrong(
+        "torch_self_values_from_w_k",
+        {"self.W_v(X)": "self.W_k(X)"},
+        "The values are made with W_k. The values have a projection of their own.",
+    )
+
+    wrong(
+        "torch_self_query_and_key_exchanged",
+        {
+            "self.W_q(X)": "self.W_k(X)",
+            "self.W_k(X)": "self.W_q(X)",
+        },
+        "W_q and W_k are exchanged: row i then says who looks at word i, not where word i looks.",
+    )
+
+    wrong(
+        "torch_self_no_scale",
+        {
+            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
+                Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
+                return torch_scaled_dot_product_attention(Q * math.sqrt(Q.shape[-1]), K, V, mask)
+            """,
+        },
+        "The scores are not divided by the square root of d_k.",
+    )
+
+    wrong(
+        "torch_self_scale_of_d_model",
+        {
+            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
+                Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
+                Q = Q * math.sqrt(Q.shape[-1] / X.shape[-1])
+                return torch_scaled_dot_product_attention(Q, K, V, mask)
+            """,
+        },
+        "The scores are divided by the square root of d_model. A score is a sum over d_k features.",
+    )
+
+    wrong(
+        "torch_self_scale_of_d_v",
+        {
+            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
+                Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
+                Q = Q * math.sqrt(Q.shape[-1] / V.shape[-1])
+                return torch_scaled_dot_product_attention(Q, K, V, mask)
+            """,
+        },
+        "The scores are divided by the square root of d_v. Values take no part in a score.",
+    )
+
+    wrong(
+        "torch_self_divides_by_d_k",
+        {
+            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
+                Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
+                return torch_scaled_dot_product_attention(Q / math.sqrt(Q.shape[-1]), K, V, mask)
+            """,
+        },
+        "The scores are divided by d_k, not by its square root, so the weights are too even. Is "
+        "the scale applied here and once more in the function of lesson 3, which has it already?",
+    )
+
+    wrong(
+        "torch_self_mask_ignored",
+        {"(X), mask": "(X)"},
+        "The mask is not passed on: forbidden words get weight.",
+    )
+
+    wrong(
+        "torch_self_mask_inverted",
+        {
+            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
+                mask = None if mask is None else ~mask
+                return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
+            """,
+        },
+        "The mask hides where it is True. In this course True means: may attend. "
+        "nn.MultiheadAttention has it the other way round.",
+        seen="nn.MultiheadAttention",
+    )
+
+    wrong(
+        "torch_self_mask_on_queries",
+        {
+            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
+                if mask is not None:
+                    n = X.shape[-2]
+                    mask = mask.expand(torch.broadcast_shapes(mask.shape, (n, n))).mT
+                return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
+            """,
+        },
+        "The mask is transposed: it hides queries where it should hide keys.",
+    )
+
+    wrong(
+        "torch_self_mask_after_softmax",
+        {
+            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
+                Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
+                s = Q @ K.mT / math.sqrt(Q.shape[-1])
+                w = s.softmax(-1)
+                w = w if mask is None else w * mask
+                return w @ V, w
+            """,
+        },
+        "The mask sets weights to 0 after the softmax. The rest of a row then sums to less than 1.",
+    )
+
+    wrong(
+        "torch_self_mask_gets_a_head_axis",
+        {
+            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
+                mask = mask.unsqueeze(1) if mask is not None and mask.ndim == 3 else mask
+                return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
+            """,
+        },
+        "You insert an axis into the mask. A mask broadcasts to the weights as it is.",
+    )
+
+    wrong(
+        "torch_self_empty_rows_nan",
+        {
+            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
+                Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
+                s = Q @ K.mT / math.sqrt(Q.shape[-1])
+                s = s if mask is None else s.masked_fill(~mask, -math.inf)
+                w = s.softmax(-1)
+                return w @ V, w
+            """,
+        },
+        "A word that may attend to nothing gives NaN. Its weights and its output should be 0.",
+    )
+
+    wrong(
+        "torch_self_empty_rows_even",
+        {
+            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
+                Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
+                s = Q @ K.mT / math.sqrt(Q.shape[-1])
+                s = s if mask is None else s.masked_fill(~mask, -1e9)
+                w = s.softmax(-1)
+                return w @ V, w
+            """,
+        },
+        "A word that may attend to nothing attends evenly to what is hidden. Its weights and "
+        "output should be 0.",
+        seen="published code with -1e9",
+    )
+
+    wrong(
+        "torch_self_nan_in_gradients",
+        {
+            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
+                Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
+                s = Q @ K.mT / math.sqrt(Q.shape[-1])
+                if mask is not None:
+                    s = s + torch.zeros(mask.shape, dtype=s.dtype).masked_fill(~mask, -math.inf)
+                w = s.softmax(-1).nan_to_num()
+                return w @ V, w
+            """,
+        },
+        "The results are right, but the gradients are NaN where a word may attend to nothing: a "
+        "NaN replaced in the result lives on in the backward pass.",
+    )
+
+    wrong(
+        "torch_self_detached_weights",
+        {
+            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
+                output, weights = torch_scaled_dot_product_attention(
+                    self.W_q(X), self.W_k(X), self.W_v(X), mask
+                )
+                return output, weights.detach()
+            """,
+        },
+        "The weights are detached before they are returned: no gradient flows through them. "
+        "Gradients should flow through both results.",
+    )
+
+    wrong(
+        "torch_self_detached_before_average",
+        {
+            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
+                _, weights = torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
+                return weights.detach() @ self.W_v(X), weights
+            """,
+        },
+        "The output is computed from detached weights: W_q and W_k get no gradient through the "
+        "output.",
+    )
+
+    wrong(
+        "torch_self_no_grad",
+        {
+            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
+                with torch.no_grad():
+                    return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
+            """,
+        },
+        "The numbers are right, but they are cut off from the graph (by no_grad, detach or NumPy "
+        "inside): no gradient flows back, and nothing can be learned.",
+    )
+
+    wrong(
+        "torch_self_one_text_only",
+        {
+            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
+                Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
+                s = Q @ K.transpose(0, 1) / math.sqrt(Q.shape[-1])
+                w = s.softmax(-1) if mask is None else s.masked_fill(~mask, -1e30).softmax(-1) * mask
+                return w @ V, w
+            """,
+        },
+        "K.T or transpose(0, 1) exchanges the wrong axes as soon as there is a batch. Count the "
+        "axes from the end.",
+    )
+
+    wrong(
+        "torch_self_transpose_1_2",
+        {
+            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
+                Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
+                s = Q @ (K.T if K.ndim == 2 else K.transpose(1, 2)) / math.sqrt(Q.shape[-1])
+                w = s.softmax(-1) if mask is None else s.masked_fill(~mask, -1e30).softmax(-1) * mask
+                return w @ V, w
+            """,
+        },
+        "transpose(1, 2) is right for exactly one batch axis. Count the axes from the end.",
+    )
+
+    wrong(
+        "torch_self_bmm",
+        {
+            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
+                Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
+                s = torch.bmm(Q, K.mT) / math.sqrt(Q.shape[-1])
+                w = s.softmax(-1) if mask is None else s.masked_fill(~mask, -1e30).softmax(-1) * mask
+                return torch.bmm(w, V), w
+            """,
+        },
+        "torch.bmm wants exactly one batch axis. There may be none, one, two or more.",
+    )
+
+    wrong(
+        "torch_self_attends_across_the_batch",
+        {
+            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
+                if X.ndim == 2:
+                    return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
+                X = X.transpose(0, -2)
+                output, weights = torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X))
+                return output.transpose(0, -2), weights
+            """,
+        },
+        "The words attend along axis 0, to words of other texts. The layer is batch first: the "
+        "positions are axis -2.",
+        seen="torch issues: nn.MultiheadAttention without batch_first",
+    )
+
+    wrong(
+        "torch_self_softmax_over_queries",
+        {
+            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
+                Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
+                s = Q @ K.mT / math.sqrt(Q.shape[-1])
+                w = s.softmax(-2) if mask is None else s.masked_fill(~mask, -1e30).softmax(-2) * mask
+                return w @ V, w
+            """,
+        },
+        "The softmax runs over the queries: columns sum to 1. Each row should.",
+    )
+
+    wrong(
+        "torch_self_softmax_axis_1",
+        {
+            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
+                Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
+                s = Q @ K.mT / math.sqrt(Q.shape[-1])
+                w = s.softmax(1) if mask is None else s.masked_fill(~mask, -1e30).softmax(1) * mask
+                return w @ V, w
+            """,
+        },
+        "The softmax runs over axis 1. That is the keys for one text, but the queries for a batch.",
+    )
+
+    wrong(
+        "torch_self_output_only",
+        {
+            "(self.W_q(X), self.W_k(X), self.W_v(X), mask)":
+                "(self.W_q(X), self.W_k(X), self.W_v(X), mask)[0]",
+        },
+        "You return only the output. forward returns the output and the weights.",
+    )
+
+    wrong(
+        "torch_self_order_of_results",
+        {
+            "(self.W_q(X), self.W_k(X), self.W_v(X), mask)":
+                "(self.W_q(X), self.W_k(X), self.W_v(X), mask)[::-1]",
+        },
+        "You return (weights, output). The course's order is (output, weights).",
+    )
+
+    wrong(
+        "torch_self_scores_as_weights",
+        {
+            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
+                Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
+                return torch_scaled_dot_product_attention(Q, K, V, mask)[0], Q @ K.mT / math.sqrt(
+                    Q.shape[-1]
+                )
+            """,
+        },
+        "The second result is the matrix of scores before the softmax. It should be the weights.",
+    )
+
+    wrong(
+        "torch_self_torch_function_no_weights",
+        {
+            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
+                Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
+                return F.scaled_dot_product_attention(Q, K, V, attn_mask=mask), V
+            """,
+        },
+        "The second result is the values, not the weights. torch's own function does not return "
+        "the weights.",
+    )
+
+    wrong(
+        "torch_self_adds_x",
+        {
+            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
+                output, weights = torch_scaled_dot_product_attention(
+                    self.W_q(X), self.W_k(X), self.W_v(X), mask
+                )
+                return (output + X if output.shape == X.shape else output), weights
+            """,
+        },
+        "X is added to the output. That residual connection comes in a later lesson.",
+        seen="the transformer block",
+    )
+
+    wrong(
+        "torch_self_dropout",
+        {
+            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
+                output, weights = torch_scaled_dot_product_attention(
+                    self.W_q(X), self.W_k(X), self.W_v(X), mask
+                )
+                return F.dropout(output, 0.1), weights
+            """,
+        },
+        "The weights go through dropout, so that two calls give different results. This layer has "
+        "none.",
+        seen="the paper's model",
+    )
+
+    wrong(
+        "torch_self_float32",
+        {
+            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
+                Q, K, V = (part(X).float() for part in (self.W_q, self.W_k, self.W_v))
+                output, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+                return output.to(X.dtype), weights.to(X.dtype)
+            """,
+        },
+        "The computation goes through float32. A layer in float64 should compute in float64.",
+    )
+
+    wrong(
+        "torch_self_in_place",
+        {
+            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
+                with torch.no_grad():
+                    X *= 1 + 1e-3
+                return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
+            """,
+        },
+        "X is changed in place. The caller's word vectors must stay as they are.",
+    )
+
+    wrong(
+        "torch_self_mask_in_place",
+        {
+            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
+                result = torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
+                if mask is not None:
+                    mask |= ~mask.any(-1, keepdim=True)
+                return result
+            """,
+        },
+        "The mask is changed in place. The caller's mask must stay as it is.",
+    )
+
+    wrong(
+        "torch_self_no_super_init",
+        {"super().__init__()": ""},
+        "The constructor does not begin with super().__init__(). An nn.Module must be set up "
+        "before it can take layers.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "torch_self_values_not_kept",
+        {"self.W_v =": "W_v ="},
+        "W_v is made but not kept: it is a local variable. Each projection should be an attribute "
+        "of self.",
+        seen="a trial with typical wrong answers",
+    )
+
+
+with exercise("permutation_error"):
+    wrong(
+        "permutation_invariance",
+        {
+            "permuted_last = attention(X)[0][..., permutation, :]": "",
+            "abs": "np.abs",
+            "- permuted_last": "- attention(X)[0]",
+        },
+        "You compare the output of the permuted input with the output as it was. That tests "
+        "invariance. For equivariance the second output is permuted too.",
+        seen="many texts: 'permutation invariant'",
+    )
+
+    wrong(
+        "permutation_permutes_the_result_of_both",
+        """
+            before = attention(X[..., permutation, :])[0][..., permutation, :]
+            return float(np.abs(before - attention(X)[0]).max())
+        """,
+        "One of the two outputs gets the wrong order of rows before they are compared. The output "
+        "of the permuted input has its rows in the new order already; the other one follows, with "
+        "the same permutation and not with its inverse.",
+    )
+
+    wrong(
+        "permutation_inverse_order",
+        {
+            "X[..., permutation, :]": "X[..., np.argsort(permutation), :]",
+            "abs": "np.abs",
+        },
+        "One side is permuted with the inverse of the permutation. Both use the same order; they "
+        "agree only when the permutation is its own inverse.",
+    )
+
+    wrong(
+        "permutation_both_inverse",
+        """
+            inverse = np.argsort(permutation)
+            before = attention(X[..., inverse, :])[0]
+            return float(np.abs(before - attention(X)[0][..., inverse, :]).max())
+        """,
+        "Both sides are permuted with the inverse order. Permuting means: take the rows in the "
+        "order of the permutation, as X[..., permutation, :] does.",
+    )
+
+    wrong(
+        "permutation_same_order_twice",
+        """
+            output = attention(X)[0]
+            return float(np.abs(output[..., permutation, :] - output[..., permutation, :]).max())
+        """,
+        "You permute the same output on both sides, so the difference is always 0. One side must "
+        "be attended after the permutation.",
+    )
+
+    wrong(
+        "permutation_no_absolute_value",
+        {"abs": ""},
+        "The largest signed difference is returned. A large negative difference is missed: the "
+        "absolute value comes first.",
+    )
+
+    wrong(
+        "permutation_mean",
+        {
+            "abs(permuted_first - permuted_last).max()":
+                "np.abs(permuted_first - permuted_last).mean()",
+        },
+        "You return the mean difference. One wrong row among many right ones would hardly be "
+        "seen: the largest is asked for.",
+    )
+
+    wrong(
+        "permutation_sum",
+        {
+            "abs(permuted_first - permuted_last).max()":
+                "np.abs(permuted_first - permuted_last).sum()",
+        },
+        "You return the sum of all differences. It grows with the size of the output; the largest "
+        "single one is asked for.",
+    )
+
+    wrong(
+        "permutation_norm",
+        {
+            "abs(permuted_first - permuted_last).max()":
+                "np.sqrt(((permuted_first - permuted_last) ** 2).sum())",
+        },
+        "You return the Euclidean length of the difference. The largest absolute difference is "
+        "asked for.",
+    )
+
+    wrong(
+        "permutation_squared",
+        """
+            before = attention(X[..., permutation, :])[0]
+            after = attention(X)[0][..., permutation, :]
+            return float(((before - after) ** 2).max())
+        """,
+        "You return the largest squared difference. The absolute difference is asked for.",
+    )
+
+    wrong(
+        "permutation_largest_row",
+        {
+            "abs(permuted_first - permuted_last).max()":
+                "np.linalg.norm(permuted_first - permuted_last, axis=-1).max()",
+        },
+        "You return the length of the longest row of the difference. The largest single number is "
+        "asked for.",
+    )
+
+    wrong(
+        "permutation_one_text",
+        {
+            "return float(abs(permuted_first - permuted_last).max())": """
+                difference = np.abs(permuted_first - permuted_last)
+                return float(difference.reshape(-1, *difference.shape[-2:])[0].max())
+            """,
+        },
+        "Only the first text of a batch is compared. The largest difference is over all texts.",
+    )
+
+    wrong(
+        "permutation_first_axis",
+        {
+            "X[..., permutation, :]": "X[np.asarray(permutation) % len(X)]",
+            "[0][..., permutation, :]": "[0][np.asarray(permutation) % len(X)]",
+            "abs": "np.abs",
+        },
+        "The first axis is permuted. With a batch these are the texts and not the words: the rows "
+        "are axis -2.",
+    )
+
+    wrong(
+        "permutation_axis_1",
+        """
+            permutation = np.asarray(permutation)
+            if X.ndim == 2:
+                before, after = attention(X[permutation])[0], attention(X)[0][permutation]
+            else:
+                order = permutation[permutation < X.shape[1]]
+                before, after = attention(X[:, order])[0], attention(X)[0][:, order]
+            return float(np.abs(before - after).max())
+        """,
+        "Axis 1 is permuted. That is right for exactly one batch axis; the rows are axis -2.",
+    )
+
+    wrong(
+        "permutation_features",
+        """
+            order = np.asarray(permutation)
+            order = order[order < X.shape[-1]]
+            before = attention(X[..., order])[0]
+            after = attention(X)[0]
+            return float(np.abs(before[..., : len(order)] - after[..., order]).max())
+        """,
+        "The features (last axis) are permuted and not the rows.",
+    )
+
+    wrong(
+        "permutation_weights_compared",
+        {
+            "(X[..., permutation, :])[0]": "(X[..., permutation, :])[1]",
+            "(X)[0]": "(X)[1]",
+            "abs": "np.abs",
+        },
+        "You compare the weights. Only the outputs are asked for (the weights would have to be "
+        "permuted in rows and columns).",
+    )
+
+    wrong(
+        "permutation_weights_too",
+        """
+            output_1, weights_1 = attention(X[..., permutation, :])
+            output_2, weights_2 = attention(X)
+            one = np.abs(output_1 - output_2[..., permutation, :]).max()
+            return float(max(one, np.abs(weights_1 - weights_2[..., permutation, :]).max()))
+        """,
+        "The weights are compared as well. Only the outputs are asked for.",
+    )
+
+    wrong(
+        "permutation_bool",
+        {
+            "float(abs(permuted_first - permuted_last).max())":
+                "bool(np.allclose(permuted_first, permuted_last))",
+        },
+        "You return whether the outputs agree. The exercise asks for the size of the largest "
+        "difference.",
+    )
+
+    wrong(
+        "permutation_rounded",
+        {
+            "abs(permuted_first - permuted_last).max()":
+                "np.abs(permuted_first - permuted_last).max().round(1)",
+        },
+        "Small differences are rounded away: the result has too few digits.",
+    )
+
+    wrong(
+        "permutation_integer",
+        {
+            "abs(permuted_first - permuted_last).max()":
+                "np.abs(permuted_first - permuted_last).astype(int).max()",
+        },
+        "The difference is cut to an integer: everything below 1 becomes 0.",
+    )
+
+    wrong(
+        "permutation_in_place",
+        """
+            after = attention(X)[0]
+            before = attention(X[..., permutation, :])[0]
+            moved = after[..., permutation, :].copy()
+            after -= after
+            return float(np.abs(before - moved).max())
+        """,
+        "The difference is written into the output of the layer. If the layer returns its own "
+        "input, X is changed.",
+    )
+
+    wrong(
+        "permutation_permutes_x_in_place",
+        """
+            after = attention(X)[0][..., permutation, :].copy()
+            X[...] = X[..., permutation, :]
+            return float(np.abs(attention(X)[0] - after).max())
+        """,
+        "X itself is reordered. The caller's array must stay as it is.",
+    )
+
+    wrong(
+        "permutation_sorts_the_permutation",
+        {
+            "return float(abs(permuted_first - permuted_last).max())": """
+                permutation.sort()
+                return float(np.abs(permuted_first - permuted_last).max())
+            """,
+        },
+        "The permutation is sorted in place. It is the caller's, and must stay as it is.",
+    )
+
+    wrong(
+        "permutation_permutation_as_method",
+        {
+            "return float(abs(permuted_first - permuted_last).max())": """
+                assert permutation.ndim == 1
+                return float(np.abs(permuted_first - permuted_last).max())
+            """,
+        },
+        "The permutation is taken for an array. A list is allowed too.",
+    )
+
+    wrong(
+        "permutation_array_result",
+        {
+            "float(abs(permuted_first - permuted_last).max())":
+                "np.abs(permuted_first - permuted_last).max(axis=-1)",
+        },
+        "You return one number for each row. One float is asked for.",
+    )
+
+    wrong(
+        "permutation_three_decimals",
+        {
+            "float(abs(permuted_first - permuted_last).max())":
+                "round(float(np.abs(permuted_first - permuted_last).max()), 3)",
+        },
+        "Small differences are rounded away: the result has too few digits.",
+    )
+
+    wrong(
+        "permutation_columns_of_output",
+        {
+            "[0][..., permutation, :]": "[0][..., permutation]",
+            "abs": "np.abs",
+        },
+        "The columns of the output are permuted, not its rows: the rows are axis -2.",
+        seen="a trial with typical wrong answers",
+    )
+
+
+with exercise("attention_cost"):
+    wrong(
+        "cost_scores_only",
+        {"+ d_v": ""},
+        "You count only the scores. The average of the values is a second matrix product.",
+    )
+
+    wrong(
+        "cost_values_only",
+        {"d_k + d_v": "d_v"},
+        "You count only the average of the values. The scores are a matrix product too.",
+    )
+
+    wrong(
+        "cost_d_k_twice",
+        {
+            "n * n *": "2 * n * n *",
+            "+ d_v": "",
+        },
+        "Both products are counted with d_k. The second one averages values of length d_v.",
+    )
+
+    wrong(
+        "cost_d_v_twice",
+        {
+            "n * n *": "2 * n * n *",
+            "d_k + d_v": "d_v",
+        },
+        "Both products are counted with d_v. The first one multiplies queries and keys of length "
+        "d_k.",
+    )
+
+    wrong(
+        "cost_two_operations",
+        {"n * n *": "2 * n * n *"},
+        "A multiply-add is counted as two operations. Here it counts once.",
+        seen="papers that count floating-point operations",
+    )
+
+    wrong(
+        "cost_sums_shorter_by_one",
+        {"(d_k + d_v)": "(d_k - 1) + n * d_v * (n - 1)"},
+        "Only the additions are counted: a sum of d_k products has d_k - 1 of them. A "
+        "multiply-add counts each product with its addition once.",
+    )
+
+    wrong(
+        "cost_with_projections",
+        {"(d_k + d_v)": "(d_k + d_v) + n * d_k * (2 * d_k + d_v)"},
+        "The projections are counted too. Here only the two products of attention count.",
+    )
+
+    wrong(
+        "cost_with_three_projections_of_d_k",
+        {"(d_k + d_v)": "(d_k + d_v) + 3 * n * d_k * d_k"},
+        "The projections are counted too. Here only the two products of attention count.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "cost_with_square_projections",
+        {"(d_k + d_v)": "(d_k + d_v) + n * (2 * d_k**2 + d_v**2)"},
+        "The projections are counted too. Here only the two products of attention count.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "cost_d_v_squared",
+        {"(d_k + d_v)": "d_k + n * d_v * d_v"},
+        "The second product is counted as n * d_v^2. It takes weights (n, n) and values (n, d_v): "
+        "each of its n * d_v results is a sum over the n words.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "cost_with_softmax",
+        {"(d_k + d_v)": "(d_k + d_v) + n * n"},
+        "The softmax is counted too. Here only the two matrix products count.",
+    )
+
+    wrong(
+        "cost_widths_multiplied",
+        {"(d_k + d_v)": "d_k * d_v"},
+        "The widths are multiplied. The two products are done one after another, so their costs "
+        "add up.",
+    )
+
+    wrong(
+        "cost_linear",
+        {"* n *": " *"},
+        "One factor n is missing: every word has a score with every word.",
+    )
+
+    wrong(
+        "cost_cubic",
+        {"+ d_v": "+ n"},
+        "One factor n is too many. Each score is a sum over d_k features and not over words.",
+    )
+
+    wrong(
+        "cost_pairs_once",
+        {
+            "* n *": "* (n + 1) // 2 *",
+            '"score_entries": n * n': '"score_entries": n * (n + 1) // 2',
+        },
+        "Each pair of words is counted once. The scores are not symmetric: word i looks at word "
+        "j, and word j at word i.",
+    )
+
+    wrong(
+        "cost_causal_half",
+        {
+            "* n *": "* (n - 1) *",
+            '"score_entries": n * n': '"score_entries": n * (n - 1)',
+        },
+        "Pairs of a word with itself are left out. A word may look at itself.",
+    )
+
+    wrong(
+        "cost_entries_of_output",
+        {'"score_entries": n * n': '"score_entries": n * d_v'},
+        "The number of output entries is given for the number of scores.",
+    )
+
+    wrong(
+        "cost_entries_of_a_row",
+        {'"score_entries": n * n': '"score_entries": n '},
+        "You give the scores of one word. There are n words.",
+    )
+
+    wrong(
+        "cost_entries_in_bytes",
+        {'"score_entries": n': '"score_entries": 4 * n'},
+        "You give bytes. The number of scores is asked for.",
+    )
+
+    wrong(
+        "cost_scores_and_weights",
+        {'"score_entries": n': '"score_entries": 2 * n'},
+        "Scores and weights are counted as two matrices. score_entries is the number of scores.",
+    )
+
+    wrong(
+        "cost_float",
+        {
+            "n * n *": "float(n) ** 2 *",
+            '"score_entries": n * n': '"score_entries": float(n) ** 2',
+        },
+        "The counts are floats: above 2**53 a float no longer holds every integer. Use Python's "
+        "int throughout.",
+    )
+
+    wrong(
+        "cost_int_of_float",
+        'return {"multiply_adds": int(float(n) ** 2 * (d_k + d_v)), "score_entries": int(float(n) ** 2)}',
+        "The counts go through a float before they become an int: for long texts the last digits "
+        "are lost.",
+    )
+
+    wrong(
+        "cost_numpy_int",
+        """
+            n = np.array(n) if n < 2**62 else n
+            with np.errstate(all="ignore"):
+                squared = n * n
+            return {"multiply_adds": np.int64(squared * (d_k + d_v)), "score_entries": np.int64(squared)}
+        """,
+        "The counts are NumPy integers of 64 bits: they are no Python int, and overflow silently "
+        "for very long texts.",
+    )
+
+    wrong(
+        "cost_tuple",
+        "return n * n * (d_k + d_v), n * n",
+        "You return a tuple. A dictionary with the keys multiply_adds and score_entries is asked "
+        "for.",
+    )
+
+    wrong(
+        "cost_other_keys",
+        {
+            '"multiply_adds"': '"flops"',
+            '"score_entries"': '"memory"',
+        },
+        "The keys of the dictionary have other names. They are multiply_adds and score_entries.",
+    )
 
-
-@misconception(
-    "SelfAttention",
-    "self_seeds_the_global_state",
-    sentence="You seed NumPy's global random state. The layer is reproducible, but every "
-    "other user of the global state is disturbed. Draw with rng's own methods.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        np.random.seed(int(rng.integers(2**31)))
-        self.W_q = np.random.randn(d_model, d_k) / math.sqrt(d_model)
-        self.W_k = np.random.randn(d_model, d_k) / math.sqrt(d_model)
-        self.W_v = np.random.randn(d_model, d_v) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
-
-
-@misconception(
-    "SelfAttention",
-    "self_shapes_transposed",
-    sentence="The matrices have the shape (d_out, d_in), as in nn.Linear. Here X @ W is "
-    "computed, so W has the shape (d_in, d_out).",
-    seen="nn.Linear keeps its weight transposed",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q, self.W_k = rng.standard_normal((2, d_k, d_model)) / 4
-        self.W_v = rng.standard_normal((d_v, d_model)) / 4
-
-    def forward(self, X, mask=None):
-        return scaled_dot_product_attention(X @ self.W_q.T, X @ self.W_k.T, X @ self.W_v.T, mask)
-
-
-@misconception(
-    "SelfAttention",
-    "self_values_of_width_d_k",
-    sentence="W_v has d_k columns. Values have a length of their own, d_v: only queries "
-    "and keys must agree.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
-
-
-@misconception(
-    "SelfAttention",
-    "self_transposes_when_called",
-    sentence="forward multiplies with the transposed matrices. When d_model and d_k are "
-    "equal that raises no error and gives other numbers. The formula is X W.",
-    seen="nn.Linear keeps its weight transposed",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        return scaled_dot_product_attention(
-            *(
-                X @ W.T if W.shape[0] == W.shape[1] else X @ W
-                for W in (self.W_q, self.W_k, self.W_v)
-            ),
-            mask,
-        )
-
-
-@misconception(
-    "SelfAttention",
-    "self_no_projections",
-    sentence="The words themselves are queries, keys and values. Each word then attends "
-    "mostly to itself. Project X with the three matrices first.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        return scaled_dot_product_attention(X, X, X, mask)
-
-
-@misconception(
-    "SelfAttention",
-    "self_keys_from_w_q",
-    sentence="Queries and keys are both made with W_q, and W_k is never used. The scores "
-    "are then symmetric. Is a line copied and not changed?",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        return scaled_dot_product_attention(X @ self.W_q, X @ self.W_q, X @ self.W_v, mask)
-
-
-@misconception(
-    "SelfAttention",
-    "self_queries_from_w_k",
-    sentence="Queries and keys are both made with W_k, and W_q is never used. The scores "
-    "are then symmetric. Is a line copied and not changed?",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        return scaled_dot_product_attention(X @ self.W_k, X @ self.W_k, X @ self.W_v, mask)
-
-
-@misconception(
-    "SelfAttention",
-    "self_values_are_x",
-    sentence="The average is taken over the words themselves: W_v is never used. A word "
-    "gives its value, and the output has d_v features.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X, mask)
-
-
-@misconception(
-    "SelfAttention",
-    "self_values_from_w_k",
-    sentence="The values are made with W_k. A word then gives what it is found by. The "
-    "values have a projection of their own.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_k, mask)
-
-
-@misconception(
-    "SelfAttention",
-    "self_query_and_key_exchanged",
-    sentence="W_q and W_k are exchanged: row i then says who looks at word i, not where "
-    "word i looks.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        return scaled_dot_product_attention(X @ self.W_k, X @ self.W_q, X @ self.W_v, mask)
-
-
-@misconception(
-    "SelfAttention",
-    "self_projects_keys_of_queries",
-    sentence="The keys are made from the queries and not from X. All three projections "
-    "take the same X.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        Q = X @ self.W_q
-        K = Q @ self.W_k if self.W_k.shape[0] == Q.shape[-1] else Q
-        return scaled_dot_product_attention(Q, K, X @ self.W_v, mask)
-
-
-@misconception(
-    "SelfAttention",
-    "self_matrices_kept_from_the_start",
-    sentence="forward uses copies that were made when the layer was built. Whoever loads "
-    "other weights into W_q, W_k and W_v gets the old results.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-        self._all = [self.W_q.copy(), self.W_k.copy(), self.W_v.copy()]
-
-    def forward(self, X, mask=None):
-        return scaled_dot_product_attention(*(X @ W for W in self._all), mask)
-
-
-@misconception(
-    "SelfAttention",
-    "self_views_kept_from_the_start",
-    sentence="forward keeps the arrays that were drawn at the start. A change inside "
-    "them is seen, but an attribute that is replaced by another array is not.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-        self._all = [self.W_q, self.W_k, self.W_v]
-
-    def forward(self, X, mask=None):
-        return scaled_dot_product_attention(*(X @ W for W in self._all), mask)
-
-
-@misconception(
-    "SelfAttention",
-    "self_product_kept_after_first_call",
-    sentence="The projections are copied at the first call and used again in the next. "
-    "forward should use the attributes as they are now.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        if not hasattr(self, "_all"):
-            self._all = self.W_q.copy(), self.W_k.copy(), self.W_v.copy()
-        return scaled_dot_product_attention(*(X @ W for W in self._all), mask)
-
-
-@misconception(
-    "SelfAttention",
-    "self_draws_in_forward",
-    sentence="forward draws new matrices at every call. The draws belong to the "
-    "constructor: forward uses what is there.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-        self._rng = rng
-
-    def forward(self, X, mask=None):
-        self.W_q = self._rng.standard_normal(self.W_q.shape)
-        return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
-
-
-@misconception(
-    "SelfAttention",
-    "self_no_scale",
-    sentence="The scores are not divided by the square root of d_k, so the weights are too hard.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
-        return scaled_dot_product_attention(Q * math.sqrt(Q.shape[-1]), K, V, mask)
-
-
-@misconception(
-    "SelfAttention",
-    "self_scale_of_d_model",
-    sentence="The scores are divided by the square root of d_model. A score is a sum "
-    "over the d_k features of a query, so d_k counts.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
-        Q = Q * math.sqrt(Q.shape[-1] / X.shape[-1])
-        return scaled_dot_product_attention(Q, K, V, mask)
-
-
-@misconception(
-    "SelfAttention",
-    "self_scale_of_d_v",
-    sentence="The scores are divided by the square root of d_v. Values take no part in a "
-    "score; queries and keys have d_k features.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
-        Q = Q * math.sqrt(Q.shape[-1] / V.shape[-1])
-        return scaled_dot_product_attention(Q, K, V, mask)
-
-
-@misconception(
-    "SelfAttention",
-    "self_divides_by_d_k",
-    sentence="The scores are divided by d_k, not by its square root, so the weights are too "
-    "even. Is the scale applied here and once more in the function of lesson 3, "
-    "which has it already?",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
-        return scaled_dot_product_attention(Q / math.sqrt(Q.shape[-1]), K, V, mask)
-
-
-@misconception(
-    "SelfAttention",
-    "self_mask_ignored",
-    sentence="The mask is not passed on: forbidden words get weight.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v)
-
-
-@misconception(
-    "SelfAttention",
-    "self_mask_inverted",
-    sentence="The mask hides where it is True. In this course True means: may attend. "
-    "nn.MultiheadAttention has it the other way round.",
-    seen="nn.MultiheadAttention",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        mask = None if mask is None else ~mask
-        return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
-
-
-@misconception(
-    "SelfAttention",
-    "self_mask_on_queries",
-    sentence="The mask is transposed: it hides rows (queries) where it should hide columns (keys).",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        if mask is not None:
-            n = X.shape[-2]
-            mask = np.swapaxes(
-                np.broadcast_to(mask, np.broadcast_shapes(mask.shape, (n, n))), -1, -2
-            )
-        return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
-
-
-@misconception(
-    "SelfAttention",
-    "self_mask_after_softmax",
-    sentence="The mask sets weights to 0 after the softmax. The rest of a row then sums "
-    "to less than 1. The mask acts on the scores.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
-        s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-        w = np.exp(s - s.max(-1, keepdims=True))
-        w = w / w.sum(-1, keepdims=True)
-        w = w if mask is None else w * mask
-        return w @ V, w
-
-
-@misconception(
-    "SelfAttention",
-    "self_mask_zeroes_words",
-    sentence="The mask is used to set words to 0. A word of zeros still gets a weight, "
-    "since a score of 0 is an ordinary score.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        if mask is not None and mask.shape[-1] == X.shape[-2]:
-            X = X * np.swapaxes(mask, -1, -2)[..., :1] if mask.ndim > 1 else X * mask[:, None]
-        return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v)
-
-
-@misconception(
-    "SelfAttention",
-    "self_empty_rows_nan",
-    sentence="A word that may attend to nothing gives NaN: its softmax is 0/0. Its "
-    "weights and its output should be 0.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
-        s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-        s = s if mask is None else np.where(mask, s, -np.inf)
-        with np.errstate(all="ignore"):
-            w = np.exp(s - s.max(-1, keepdims=True))
-            w = w / w.sum(-1, keepdims=True)
-        return w @ V, w
-
-
-@misconception(
-    "SelfAttention",
-    "self_empty_rows_even",
-    sentence="A word that may attend to nothing attends to everything evenly: a large "
-    "negative number stands for minus infinity. Its weights and output should "
-    "be 0.",
-    seen="published code with -1e9",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
-        s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-        s = s if mask is None else np.where(mask, s, -1e9)
-        w = np.exp(s - s.max(-1, keepdims=True))
-        w = w / w.sum(-1, keepdims=True)
-        return w @ V, w
-
-
-@misconception(
-    "SelfAttention",
-    "self_mask_gets_a_batch_axis",
-    sentence="You insert an axis into the mask. A mask broadcasts to the weights as it "
-    "is; the inserted axis makes the weights larger or mixes texts.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        mask = None if mask is None else mask[:, None] if mask.ndim == 3 else mask
-        return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
-
-
-@misconception(
-    "SelfAttention",
-    "self_one_text_only",
-    sentence="X.T turns all axes around, the batch axes too. With batches only the last "
-    "two axes of the keys are exchanged.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
-        s = Q @ K.T / math.sqrt(Q.shape[-1])
-        s = s if mask is None else np.where(mask, s, -1e300)
-        w = np.exp(s - s.max(-1, keepdims=True))
-        w = w / w.sum(-1, keepdims=True)
-        w = w if mask is None else w * mask
-        return w @ V, w
-
-
-@misconception(
-    "SelfAttention",
-    "self_batch_axis_joined",
-    sentence="The texts of a batch are joined into one long text, and each word attends "
-    "to the words of all of them. Each text should attend to itself.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
-        if X.ndim == 2:
-            return scaled_dot_product_attention(Q, K, V, mask)
-        flat = scaled_dot_product_attention(*(x.reshape(-1, x.shape[-1]) for x in (Q, K, V)))
-        return flat[0].reshape(V.shape), flat[1]
-
-
-@misconception(
-    "SelfAttention",
-    "self_attends_across_the_batch",
-    sentence="The words attend along the batch axis, to words of other texts. The "
-    "positions are axis -2.",
-    seen="torch issues: nn.MultiheadAttention without batch_first",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        if X.ndim > 2:
-            X = np.swapaxes(X, 0, -2)
-        output, weights = scaled_dot_product_attention(
-            X @ self.W_q, X @ self.W_k, X @ self.W_v, mask
-        )
-        return (np.swapaxes(output, 0, -2) if X.ndim > 2 else output), weights
-
-
-@misconception(
-    "SelfAttention",
-    "self_one_batch_axis_at_most",
-    sentence="The axes of K are exchanged for none or one batch axis. There may be two or more.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
-        s = Q @ (K.T if K.ndim == 2 else K.transpose(0, 2, 1)) / math.sqrt(Q.shape[-1])
-        s = s if mask is None else np.where(mask, s, -1e300)
-        w = np.exp(s - s.max(-1, keepdims=True))
-        w = w / w.sum(-1, keepdims=True)
-        w = w if mask is None else w * mask
-        return w @ V, w
-
-
-@misconception(
-    "SelfAttention",
-    "self_softmax_over_queries",
-    sentence="The softmax runs over the queries: columns sum to 1. Each word, one row, "
-    "spreads its weight over the keys.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
-        s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-        s = s if mask is None else np.where(mask, s, -1e300)
-        w = np.exp(s - s.max(-2, keepdims=True))
-        w = w / w.sum(-2, keepdims=True)
-        return w @ V, w
-
-
-@misconception(
-    "SelfAttention",
-    "self_no_softmax",
-    sentence="The scores are used as weights, without the softmax. Rows of weights are "
-    "positive and sum to 1.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
-        s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-        s = s if mask is None else np.where(mask, s, 0.0)
-        return s @ V, s
-
-
-@misconception(
-    "SelfAttention",
-    "self_adds_x",
-    sentence="X is added to the output. That residual connection comes in a later "
-    "lesson; here the output is only the average of the values.",
-    seen="the transformer block",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        output, weights = scaled_dot_product_attention(
-            X @ self.W_q, X @ self.W_k, X @ self.W_v, mask
-        )
-        return (output + X if output.shape == X.shape else output), weights
-
-
-@misconception(
-    "SelfAttention",
-    "self_output_only",
-    sentence="You return only the output. forward returns the output and the weights.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)[0]
-
-
-@misconception(
-    "SelfAttention",
-    "self_order_of_results",
-    sentence="You return (weights, output). The course's order is (output, weights).",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        output, weights = scaled_dot_product_attention(
-            X @ self.W_q, X @ self.W_k, X @ self.W_v, mask
-        )
-        return weights, output
-
-
-@misconception(
-    "SelfAttention",
-    "self_scores_as_weights",
-    sentence="The second result is the matrix of scores before the softmax. It should be "
-    "the weights.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
-        output, _ = scaled_dot_product_attention(Q, K, V, mask)
-        return output, Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
-
-
-@misconception(
-    "SelfAttention",
-    "self_in_place",
-    sentence="X is changed in place. The caller's word vectors must stay as they are.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        X *= 1.001
-        return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
-
-
-@misconception(
-    "SelfAttention",
-    "self_mask_in_place",
-    sentence="The mask is changed in place: empty rows are opened. The caller's mask "
-    "must stay as it is.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        result = scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
-        if mask is not None:
-            mask[...] |= ~mask.any(-1, keepdims=True)
-        return result
-
-
-@misconception(
-    "SelfAttention",
-    "self_float32",
-    sentence="The computation goes through float32. Float64 word vectors should keep "
-    "their precision.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        Q, K, V = (np.float32(X @ W) for W in (self.W_q, self.W_k, self.W_v))
-        rough = scaled_dot_product_attention(Q, K, V, mask)
-        return rough[0].astype(np.float64), rough[1].astype(np.float64)
-
-
-@misconception(
-    "SelfAttention",
-    "self_results_float32",
-    sentence="The results are float32 although X is float64. A result is at least as "
-    "precise as the input.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        output, weights = scaled_dot_product_attention(
-            X @ self.W_q, X @ self.W_k, X @ self.W_v, mask
-        )
-        return output.astype(np.float32), weights.astype(np.float32)
-
-
-@misconception(
-    "SelfAttention",
-    "self_dtype_of_x",
-    sentence="The projections are cast to the dtype of X. With integer word vectors "
-    "everything behind the point is cut off.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        W_q, W_k, W_v = (W.astype(X.dtype) for W in (self.W_q, self.W_k, self.W_v))
-        return scaled_dot_product_attention(X @ W_q, X @ W_k, X @ W_v, mask)
-
-
-@misconception(
-    "SelfAttention",
-    "self_softmax_overflows",
-    sentence="Your softmax takes powers of e of the scores as they are. From a score of 710 on "
-    "they are inf, and the weights NaN. Take the largest score of each row away first.",
-    seen="folklore",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
-
-    def forward(self, X, mask=None):
-        Q, K, V = X @ self.W_q, X @ self.W_k, X @ self.W_v
-        powers = np.exp(Q @ K.swapaxes(-1, -2) / math.sqrt(K.shape[-1]))
-        if mask is not None:
-            powers = powers * mask
-        total = powers.sum(axis=-1, keepdims=True)
-        weights = powers / np.where(total == 0, 1, total)
-        return weights @ V, weights
-
-
-@misconception(
-    "SelfAttention",
-    "self_values_not_kept",
-    sentence="W_v is drawn but not kept: it is a local variable. Each matrix should be an "
-    "attribute of self.",
-    seen="a trial with typical wrong answers",
-)
-class SelfAttention:
-    def __init__(self, d_model, d_k, d_v, rng):
-        self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
-        W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)  # noqa: F841
-
-    def forward(self, X, mask=None):
-        return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
-
-
-# --- TorchSelfAttention ----------------------------------------------------------------------
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_with_bias",
-    sentence="The projections have a bias. Here they are plain matrix products: "
-    "nn.Linear adds a bias unless you say otherwise.",
-    seen="default of nn.Linear",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k)
-        self.W_k = nn.Linear(d_model, d_k)
-        self.W_v = nn.Linear(d_model, d_v)
-
-    def forward(self, X, mask=None):
-        return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_value_with_bias",
-    sentence="W_v has a bias. It moves every output of a word that attends to something, "
-    "and not that of a word that attends to nothing. All three projections have "
-    "none.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v)
-
-    def forward(self, X, mask=None):
-        return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_sizes_exchanged",
-    sentence="The sizes of nn.Linear are exchanged. It takes the number of input features first.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_k, d_model, bias=False)
-        self.W_k = nn.Linear(d_k, d_model, bias=False)
-        self.W_v = nn.Linear(d_v, d_model, bias=False)
-
-    def forward(self, X, mask=None):
-        return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_values_of_width_d_k",
-    sentence="W_v gives d_k features. Values have a length of their own, d_v.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_k, bias=False)
-
-    def forward(self, X, mask=None):
-        return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_one_layer_for_both",
-    sentence="W_q and W_k are the same object, so queries and keys share their numbers "
-    "and all scores are symmetric. Each needs a layer of its own.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = self.W_q
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_same_start",
-    sentence="W_k starts as a copy of W_q. Then queries and keys are equal at the start; "
-    "each should have random numbers of its own.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-        self.W_k.load_state_dict(self.W_q.state_dict())
-
-    def forward(self, X, mask=None):
-        return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_parameters_not_linear",
-    sentence="W_q, W_k and W_v are bare parameters. The exercise asks for nn.Linear "
-    "layers, so that weights can be loaded and looked at in the usual way.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Parameter(torch.randn(d_model, d_k))
-        self.W_k = nn.Parameter(torch.randn(d_model, d_k))
-        self.W_v = nn.Parameter(torch.randn(d_model, d_v))
-
-    def forward(self, X, mask=None):
-        return torch_scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_lazy_projections",
-    sentence="The projections are made in the first call of forward. They should be "
-    "there when the layer is built: an optimizer collects its parameters then.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.sizes = d_model, d_k, d_v
-
-    def forward(self, X, mask=None):
-        if not hasattr(self, "W_q"):
-            d_model, d_k, d_v = self.sizes
-            self.W_q = nn.Linear(d_model, d_k, bias=False).to(X.dtype)
-            self.W_k = nn.Linear(d_model, d_k, bias=False).to(X.dtype)
-            self.W_v = nn.Linear(d_model, d_v, bias=False).to(X.dtype)
-        return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_not_a_module",
-    sentence="The class is no nn.Module, so an optimizer does not find its parameters.",
-    seen="folklore",
-)
-class TorchSelfAttention:
-    def __init__(self, d_model, d_k, d_v):
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_frozen",
-    sentence="The projections do not require a gradient: the layer cannot learn.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-        self.requires_grad_(False)
-
-    def forward(self, X, mask=None):
-        return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_weights_transposed",
-    sentence="The weight of nn.Linear is used as if it had the shape (d_in, d_out). When "
-    "both are equal no error shows it.",
-    seen="nn.Linear keeps its weight transposed",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        Q, K, V = (
-            X @ layer.weight if layer.weight.shape[0] == layer.weight.shape[1] else layer(X)
-            for layer in (self.W_q, self.W_k, self.W_v)
-        )
-        return torch_scaled_dot_product_attention(Q, K, V, mask)
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_no_projections",
-    sentence="The words themselves are queries, keys and values. Use the three projections.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        return torch_scaled_dot_product_attention(X, X, X, mask)
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_keys_from_w_q",
-    sentence="Queries and keys are both made with W_q, and W_k is never used. The scores "
-    "are symmetric, and W_k never gets a gradient.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        return torch_scaled_dot_product_attention(self.W_q(X), self.W_q(X), self.W_v(X), mask)
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_queries_from_w_k",
-    sentence="Queries and keys are both made with W_k, and W_q is never used.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        return torch_scaled_dot_product_attention(self.W_k(X), self.W_k(X), self.W_v(X), mask)
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_values_are_x",
-    sentence="The average is taken over the words themselves: W_v is never used.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), X, mask)
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_values_from_w_k",
-    sentence="The values are made with W_k. The values have a projection of their own.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_k(X), mask)
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_query_and_key_exchanged",
-    sentence="W_q and W_k are exchanged: row i then says who looks at word i, not where "
-    "word i looks.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        return torch_scaled_dot_product_attention(self.W_k(X), self.W_q(X), self.W_v(X), mask)
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_no_scale",
-    sentence="The scores are not divided by the square root of d_k.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
-        return torch_scaled_dot_product_attention(Q * math.sqrt(Q.shape[-1]), K, V, mask)
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_scale_of_d_model",
-    sentence="The scores are divided by the square root of d_model. A score is a sum "
-    "over d_k features.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
-        Q = Q * math.sqrt(Q.shape[-1] / X.shape[-1])
-        return torch_scaled_dot_product_attention(Q, K, V, mask)
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_scale_of_d_v",
-    sentence="The scores are divided by the square root of d_v. Values take no part in a score.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
-        Q = Q * math.sqrt(Q.shape[-1] / V.shape[-1])
-        return torch_scaled_dot_product_attention(Q, K, V, mask)
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_divides_by_d_k",
-    sentence="The scores are divided by d_k, not by its square root, so the weights are too "
-    "even. Is the scale applied here and once more in the function of lesson 3, "
-    "which has it already?",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
-        return torch_scaled_dot_product_attention(Q / math.sqrt(Q.shape[-1]), K, V, mask)
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_mask_ignored",
-    sentence="The mask is not passed on: forbidden words get weight.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X))
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_mask_inverted",
-    sentence="The mask hides where it is True. In this course True means: may attend. "
-    "nn.MultiheadAttention has it the other way round.",
-    seen="nn.MultiheadAttention",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        mask = None if mask is None else ~mask
-        return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_mask_on_queries",
-    sentence="The mask is transposed: it hides queries where it should hide keys.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        if mask is not None:
-            n = X.shape[-2]
-            mask = mask.expand(torch.broadcast_shapes(mask.shape, (n, n))).mT
-        return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_mask_after_softmax",
-    sentence="The mask sets weights to 0 after the softmax. The rest of a row then sums "
-    "to less than 1.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
-        s = Q @ K.mT / math.sqrt(Q.shape[-1])
-        w = s.softmax(-1)
-        w = w if mask is None else w * mask
-        return w @ V, w
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_mask_gets_a_head_axis",
-    sentence="You insert an axis into the mask. A mask broadcasts to the weights as it is.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        mask = mask.unsqueeze(1) if mask is not None and mask.ndim == 3 else mask
-        return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_empty_rows_nan",
-    sentence="A word that may attend to nothing gives NaN. Its weights and its output should be 0.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
-        s = Q @ K.mT / math.sqrt(Q.shape[-1])
-        s = s if mask is None else s.masked_fill(~mask, -math.inf)
-        w = s.softmax(-1)
-        return w @ V, w
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_empty_rows_even",
-    sentence="A word that may attend to nothing attends evenly to what is hidden. Its "
-    "weights and output should be 0.",
-    seen="published code with -1e9",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
-        s = Q @ K.mT / math.sqrt(Q.shape[-1])
-        s = s if mask is None else s.masked_fill(~mask, -1e9)
-        w = s.softmax(-1)
-        return w @ V, w
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_nan_in_gradients",
-    sentence="The results are right, but the gradients are NaN where a word may attend "
-    "to nothing: a NaN replaced in the result lives on in the backward pass.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
-        s = Q @ K.mT / math.sqrt(Q.shape[-1])
-        if mask is not None:
-            s = s + torch.zeros(mask.shape, dtype=s.dtype).masked_fill(~mask, -math.inf)
-        w = s.softmax(-1).nan_to_num()
-        return w @ V, w
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_detached_weights",
-    sentence="The weights are detached before they are returned: no gradient flows "
-    "through them. Gradients should flow through both results.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        output, weights = torch_scaled_dot_product_attention(
-            self.W_q(X), self.W_k(X), self.W_v(X), mask
-        )
-        return output, weights.detach()
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_detached_before_average",
-    sentence="The output is computed from detached weights: W_q and W_k get no gradient "
-    "through the output.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        _, weights = torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
-        return weights.detach() @ self.W_v(X), weights
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_no_grad",
-    sentence="The numbers are right, but they are cut off from the graph (by no_grad, "
-    "detach or NumPy inside): no gradient flows back, and nothing can be "
-    "learned.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        with torch.no_grad():
-            return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_one_text_only",
-    sentence="K.T or transpose(0, 1) exchanges the wrong axes as soon as there is a "
-    "batch. Count the axes from the end.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
-        s = Q @ K.transpose(0, 1) / math.sqrt(Q.shape[-1])
-        w = s.softmax(-1) if mask is None else s.masked_fill(~mask, -1e30).softmax(-1) * mask
-        return w @ V, w
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_transpose_1_2",
-    sentence="transpose(1, 2) is right for exactly one batch axis. Count the axes from the end.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
-        s = Q @ (K.T if K.ndim == 2 else K.transpose(1, 2)) / math.sqrt(Q.shape[-1])
-        w = s.softmax(-1) if mask is None else s.masked_fill(~mask, -1e30).softmax(-1) * mask
-        return w @ V, w
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_bmm",
-    sentence="torch.bmm wants exactly one batch axis. There may be none, one, two or more.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
-        s = torch.bmm(Q, K.mT) / math.sqrt(Q.shape[-1])
-        w = s.softmax(-1) if mask is None else s.masked_fill(~mask, -1e30).softmax(-1) * mask
-        return torch.bmm(w, V), w
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_attends_across_the_batch",
-    sentence="The words attend along axis 0, to words of other texts. The layer is batch "
-    "first: the positions are axis -2.",
-    seen="torch issues: nn.MultiheadAttention without batch_first",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        if X.ndim == 2:
-            return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
-        X = X.transpose(0, -2)
-        output, weights = torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X))
-        return output.transpose(0, -2), weights
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_softmax_over_queries",
-    sentence="The softmax runs over the queries: columns sum to 1. Each row should.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
-        s = Q @ K.mT / math.sqrt(Q.shape[-1])
-        w = s.softmax(-2) if mask is None else s.masked_fill(~mask, -1e30).softmax(-2) * mask
-        return w @ V, w
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_softmax_axis_1",
-    sentence="The softmax runs over axis 1. That is the keys for one text, but the "
-    "queries for a batch.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
-        s = Q @ K.mT / math.sqrt(Q.shape[-1])
-        w = s.softmax(1) if mask is None else s.masked_fill(~mask, -1e30).softmax(1) * mask
-        return w @ V, w
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_output_only",
-    sentence="You return only the output. forward returns the output and the weights.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)[0]
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_order_of_results",
-    sentence="You return (weights, output). The course's order is (output, weights).",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)[::-1]
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_scores_as_weights",
-    sentence="The second result is the matrix of scores before the softmax. It should be "
-    "the weights.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
-        return torch_scaled_dot_product_attention(Q, K, V, mask)[0], Q @ K.mT / math.sqrt(
-            Q.shape[-1]
-        )
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_torch_function_no_weights",
-    sentence="The second result is the values, not the weights. torch's own function "
-    "does not return the weights.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        Q, K, V = self.W_q(X), self.W_k(X), self.W_v(X)
-        return F.scaled_dot_product_attention(Q, K, V, attn_mask=mask), V
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_adds_x",
-    sentence="X is added to the output. That residual connection comes in a later lesson.",
-    seen="the transformer block",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        output, weights = torch_scaled_dot_product_attention(
-            self.W_q(X), self.W_k(X), self.W_v(X), mask
-        )
-        return (output + X if output.shape == X.shape else output), weights
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_dropout",
-    sentence="The weights go through dropout, so that two calls give different results. "
-    "This layer has none.",
-    seen="the paper's model",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        output, weights = torch_scaled_dot_product_attention(
-            self.W_q(X), self.W_k(X), self.W_v(X), mask
-        )
-        return F.dropout(output, 0.1), weights
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_float32",
-    sentence="The computation goes through float32. A layer in float64 should compute in float64.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        Q, K, V = (part(X).float() for part in (self.W_q, self.W_k, self.W_v))
-        output, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return output.to(X.dtype), weights.to(X.dtype)
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_in_place",
-    sentence="X is changed in place. The caller's word vectors must stay as they are.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        with torch.no_grad():
-            X *= 1 + 1e-3
-        return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_mask_in_place",
-    sentence="The mask is changed in place. The caller's mask must stay as it is.",
-    seen="folklore",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        result = torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
-        if mask is not None:
-            mask |= ~mask.any(-1, keepdim=True)
-        return result
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_no_super_init",
-    sentence="The constructor does not begin with super().__init__(). An nn.Module must be set "
-    "up before it can take layers.",
-    seen="a trial with typical wrong answers",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        self.W_v = nn.Linear(d_model, d_v, bias=False)
-
-    def forward(self, X, mask=None):
-        return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
-
-
-@misconception(
-    "TorchSelfAttention",
-    "torch_self_values_not_kept",
-    sentence="W_v is made but not kept: it is a local variable. Each projection should be an "
-    "attribute of self.",
-    seen="a trial with typical wrong answers",
-)
-class TorchSelfAttention(nn.Module):
-    def __init__(self, d_model, d_k, d_v):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_k, bias=False)
-        self.W_k = nn.Linear(d_model, d_k, bias=False)
-        W_v = nn.Linear(d_model, d_v, bias=False)  # noqa: F841
-
-    def forward(self, X, mask=None):
-        return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
-
-
-# --- permutation_error -----------------------------------------------------------------------
-
-
-@misconception(
-    "permutation_error",
-    "permutation_invariance",
-    sentence="You compare the output of the permuted input with the output as it was. "
-    "That tests invariance. For equivariance the second output is permuted too.",
-    seen="many texts: 'permutation invariant'",
-)
-def permutation_error(attention, X, permutation):
-    before = attention(X[..., permutation, :])[0]
-    return float(np.abs(before - attention(X)[0]).max())
-
-
-@misconception(
-    "permutation_error",
-    "permutation_permutes_the_result_of_both",
-    sentence="One of the two outputs gets the wrong order of rows before they are compared. The "
-    "output of the permuted input has its rows in the new order already; the other one follows, "
-    "with the same permutation and not with its inverse.",
-    seen="folklore",
-)
-def permutation_error(attention, X, permutation):
-    before = attention(X[..., permutation, :])[0][..., permutation, :]
-    return float(np.abs(before - attention(X)[0]).max())
-
-
-@misconception(
-    "permutation_error",
-    "permutation_inverse_order",
-    sentence="One side is permuted with the inverse of the permutation. Both use the "
-    "same order; they agree only when the permutation is its own inverse.",
-    seen="folklore",
-)
-def permutation_error(attention, X, permutation):
-    before = attention(X[..., np.argsort(permutation), :])[0]
-    after = attention(X)[0][..., permutation, :]
-    return float(np.abs(before - after).max())
-
-
-@misconception(
-    "permutation_error",
-    "permutation_both_inverse",
-    sentence="Both sides are permuted with the inverse order. Permuting means: take the "
-    "rows in the order of the permutation, as X[..., permutation, :] does.",
-    seen="folklore",
-)
-def permutation_error(attention, X, permutation):
-    inverse = np.argsort(permutation)
-    before = attention(X[..., inverse, :])[0]
-    return float(np.abs(before - attention(X)[0][..., inverse, :]).max())
-
-
-@misconception(
-    "permutation_error",
-    "permutation_same_order_twice",
-    sentence="You permute the same output on both sides, so the difference is always 0. "
-    "One side must be attended after the permutation.",
-    seen="folklore",
-)
-def permutation_error(attention, X, permutation):
-    output = attention(X)[0]
-    return float(np.abs(output[..., permutation, :] - output[..., permutation, :]).max())
-
-
-@misconception(
-    "permutation_error",
-    "permutation_no_absolute_value",
-    sentence="The largest signed difference is returned. A large negative difference is "
-    "missed: the absolute value comes first.",
-    seen="folklore",
-)
-def permutation_error(attention, X, permutation):
-    before = attention(X[..., permutation, :])[0]
-    after = attention(X)[0][..., permutation, :]
-    return float((before - after).max())
-
-
-@misconception(
-    "permutation_error",
-    "permutation_mean",
-    sentence="You return the mean difference. One wrong row among many right ones would "
-    "hardly be seen: the largest is asked for.",
-    seen="folklore",
-)
-def permutation_error(attention, X, permutation):
-    before = attention(X[..., permutation, :])[0]
-    after = attention(X)[0][..., permutation, :]
-    return float(np.abs(before - after).mean())
-
-
-@misconception(
-    "permutation_error",
-    "permutation_sum",
-    sentence="You return the sum of all differences. It grows with the size of the "
-    "output; the largest single one is asked for.",
-    seen="folklore",
-)
-def permutation_error(attention, X, permutation):
-    before = attention(X[..., permutation, :])[0]
-    after = attention(X)[0][..., permutation, :]
-    return float(np.abs(before - after).sum())
-
-
-@misconception(
-    "permutation_error",
-    "permutation_norm",
-    sentence="You return the Euclidean length of the difference. The largest absolute "
-    "difference is asked for.",
-    seen="folklore",
-)
-def permutation_error(attention, X, permutation):
-    before = attention(X[..., permutation, :])[0]
-    after = attention(X)[0][..., permutation, :]
-    return float(np.sqrt(((before - after) ** 2).sum()))
-
-
-@misconception(
-    "permutation_error",
-    "permutation_squared",
-    sentence="You return the largest squared difference. The absolute difference is asked for.",
-    seen="folklore",
-)
-def permutation_error(attention, X, permutation):
-    before = attention(X[..., permutation, :])[0]
-    after = attention(X)[0][..., permutation, :]
-    return float(((before - after) ** 2).max())
-
-
-@misconception(
-    "permutation_error",
-    "permutation_largest_row",
-    sentence="You return the length of the longest row of the difference. The largest "
-    "single number is asked for.",
-    seen="folklore",
-)
-def permutation_error(attention, X, permutation):
-    before = attention(X[..., permutation, :])[0]
-    after = attention(X)[0][..., permutation, :]
-    return float(np.linalg.norm(before - after, axis=-1).max())
-
-
-@misconception(
-    "permutation_error",
-    "permutation_one_text",
-    sentence="Only the first text of a batch is compared. The largest difference is over "
-    "all texts.",
-    seen="folklore",
-)
-def permutation_error(attention, X, permutation):
-    before = attention(X[..., permutation, :])[0]
-    after = attention(X)[0][..., permutation, :]
-    difference = np.abs(before - after)
-    return float(difference.reshape(-1, *difference.shape[-2:])[0].max())
-
-
-@misconception(
-    "permutation_error",
-    "permutation_first_axis",
-    sentence="The first axis is permuted. With a batch these are the texts and not the "
-    "words: the rows are axis -2.",
-    seen="folklore",
-)
-def permutation_error(attention, X, permutation):
-    before = attention(X[np.asarray(permutation) % len(X)])[0]
-    after = attention(X)[0][np.asarray(permutation) % len(X)]
-    return float(np.abs(before - after).max())
-
-
-@misconception(
-    "permutation_error",
-    "permutation_axis_1",
-    sentence="Axis 1 is permuted. That is right for exactly one batch axis; the rows are axis -2.",
-    seen="folklore",
-)
-def permutation_error(attention, X, permutation):
-    permutation = np.asarray(permutation)
-    if X.ndim == 2:
-        before, after = attention(X[permutation])[0], attention(X)[0][permutation]
-    else:
-        order = permutation[permutation < X.shape[1]]
-        before, after = attention(X[:, order])[0], attention(X)[0][:, order]
-    return float(np.abs(before - after).max())
-
-
-@misconception(
-    "permutation_error",
-    "permutation_features",
-    sentence="The features (last axis) are permuted and not the rows.",
-    seen="folklore",
-)
-def permutation_error(attention, X, permutation):
-    order = np.asarray(permutation)
-    order = order[order < X.shape[-1]]
-    before = attention(X[..., order])[0]
-    after = attention(X)[0]
-    return float(np.abs(before[..., : len(order)] - after[..., order]).max())
-
-
-@misconception(
-    "permutation_error",
-    "permutation_weights_compared",
-    sentence="You compare the weights. Only the outputs are asked for (the weights would "
-    "have to be permuted in rows and columns).",
-    seen="folklore",
-)
-def permutation_error(attention, X, permutation):
-    before = attention(X[..., permutation, :])[1]
-    after = attention(X)[1][..., permutation, :]
-    return float(np.abs(before - after).max())
-
-
-@misconception(
-    "permutation_error",
-    "permutation_weights_too",
-    sentence="The weights are compared as well. Only the outputs are asked for.",
-    seen="folklore",
-)
-def permutation_error(attention, X, permutation):
-    output_1, weights_1 = attention(X[..., permutation, :])
-    output_2, weights_2 = attention(X)
-    one = np.abs(output_1 - output_2[..., permutation, :]).max()
-    return float(max(one, np.abs(weights_1 - weights_2[..., permutation, :]).max()))
-
-
-@misconception(
-    "permutation_error",
-    "permutation_bool",
-    sentence="You return whether the outputs agree. The exercise asks for the size of "
-    "the largest difference.",
-    seen="folklore",
-)
-def permutation_error(attention, X, permutation):
-    before = attention(X[..., permutation, :])[0]
-    after = attention(X)[0][..., permutation, :]
-    return bool(np.allclose(before, after))
-
-
-@misconception(
-    "permutation_error",
-    "permutation_rounded",
-    sentence="Small differences are rounded away: the result has too few digits.",
-    seen="folklore",
-)
-def permutation_error(attention, X, permutation):
-    before = attention(X[..., permutation, :])[0]
-    after = attention(X)[0][..., permutation, :]
-    return float(np.abs(before - after).max().round(1))
-
-
-@misconception(
-    "permutation_error",
-    "permutation_integer",
-    sentence="The difference is cut to an integer: everything below 1 becomes 0.",
-    seen="folklore",
-)
-def permutation_error(attention, X, permutation):
-    before = attention(X[..., permutation, :])[0]
-    after = attention(X)[0][..., permutation, :]
-    return float(np.abs(before - after).astype(int).max())
-
-
-@misconception(
-    "permutation_error",
-    "permutation_in_place",
-    sentence="The difference is written into the output of the layer. If the layer "
-    "returns its own input, X is changed.",
-    seen="folklore",
-)
-def permutation_error(attention, X, permutation):
-    after = attention(X)[0]
-    before = attention(X[..., permutation, :])[0]
-    moved = after[..., permutation, :].copy()
-    after -= after
-    return float(np.abs(before - moved).max())
-
-
-@misconception(
-    "permutation_error",
-    "permutation_permutes_x_in_place",
-    sentence="X itself is reordered. The caller's array must stay as it is.",
-    seen="folklore",
-)
-def permutation_error(attention, X, permutation):
-    after = attention(X)[0][..., permutation, :].copy()
-    X[...] = X[..., permutation, :]
-    return float(np.abs(attention(X)[0] - after).max())
-
-
-@misconception(
-    "permutation_error",
-    "permutation_sorts_the_permutation",
-    sentence="The permutation is sorted in place. It is the caller's, and must stay as it is.",
-    seen="folklore",
-)
-def permutation_error(attention, X, permutation):
-    before = attention(X[..., permutation, :])[0]
-    after = attention(X)[0][..., permutation, :]
-    permutation.sort()
-    return float(np.abs(before - after).max())
-
-
-@misconception(
-    "permutation_error",
-    "permutation_permutation_as_method",
-    sentence="The permutation is taken for an array. A list is allowed too.",
-    seen="folklore",
-)
-def permutation_error(attention, X, permutation):
-    before = attention(X[..., permutation, :])[0]
-    after = attention(X)[0][..., permutation, :]
-    assert permutation.ndim == 1
-    return float(np.abs(before - after).max())
-
-
-@misconception(
-    "permutation_error",
-    "permutation_array_result",
-    sentence="You return one number for each row. One float is asked for.",
-    seen="folklore",
-)
-def permutation_error(attention, X, permutation):
-    before = attention(X[..., permutation, :])[0]
-    after = attention(X)[0][..., permutation, :]
-    return np.abs(before - after).max(axis=-1)
-
-
-@misconception(
-    "permutation_error",
-    "permutation_three_decimals",
-    sentence="Small differences are rounded away: the result has too few digits.",
-    seen="folklore",
-)
-def permutation_error(attention, X, permutation):
-    before = attention(X[..., permutation, :])[0]
-    after = attention(X)[0][..., permutation, :]
-    return round(float(np.abs(before - after).max()), 3)
-
-
-@misconception(
-    "permutation_error",
-    "permutation_columns_of_output",
-    sentence="The columns of the output are permuted, not its rows: the rows are axis -2.",
-    seen="a trial with typical wrong answers",
-)
-def permutation_error(attention, X, permutation):
-    before = attention(X[..., permutation, :])[0]
-    after = attention(X)[0][..., permutation]
-    return float(np.abs(before - after).max())
-
-
-# --- attention_cost --------------------------------------------------------------------------
-
-
-@misconception(
-    "attention_cost",
-    "cost_scores_only",
-    sentence="You count only the scores. The average of the values is a second matrix product.",
-    seen="folklore",
-)
-def attention_cost(n, d_k, d_v):
-    return {"multiply_adds": n * n * d_k, "score_entries": n * n}
-
-
-@misconception(
-    "attention_cost",
-    "cost_values_only",
-    sentence="You count only the average of the values. The scores are a matrix product too.",
-    seen="folklore",
-)
-def attention_cost(n, d_k, d_v):
-    return {"multiply_adds": n * n * d_v, "score_entries": n * n}
-
-
-@misconception(
-    "attention_cost",
-    "cost_d_k_twice",
-    sentence="Both products are counted with d_k. The second one averages values of length d_v.",
-    seen="folklore",
-)
-def attention_cost(n, d_k, d_v):
-    return {"multiply_adds": 2 * n * n * d_k, "score_entries": n * n}
-
-
-@misconception(
-    "attention_cost",
-    "cost_d_v_twice",
-    sentence="Both products are counted with d_v. The first one multiplies queries and "
-    "keys of length d_k.",
-    seen="folklore",
-)
-def attention_cost(n, d_k, d_v):
-    return {"multiply_adds": 2 * n * n * d_v, "score_entries": n * n}
-
-
-@misconception(
-    "attention_cost",
-    "cost_two_operations",
-    sentence="A multiply-add is counted as two operations. Here it counts once.",
-    seen="papers that count floating-point operations",
-)
-def attention_cost(n, d_k, d_v):
-    return {"multiply_adds": 2 * n * n * (d_k + d_v), "score_entries": n * n}
-
-
-@misconception(
-    "attention_cost",
-    "cost_sums_shorter_by_one",
-    sentence="Only the additions are counted: a sum of d_k products has d_k - 1 of them. "
-    "A multiply-add counts each product with its addition once.",
-    seen="folklore",
-)
-def attention_cost(n, d_k, d_v):
-    return {"multiply_adds": n * n * (d_k - 1) + n * d_v * (n - 1), "score_entries": n * n}
-
-
-@misconception(
-    "attention_cost",
-    "cost_with_projections",
-    sentence="The projections are counted too. Here only the two products of attention count.",
-    seen="folklore",
-)
-def attention_cost(n, d_k, d_v):
-    return {
-        "multiply_adds": n * n * (d_k + d_v) + n * d_k * (2 * d_k + d_v),
-        "score_entries": n * n,
-    }
-
-
-@misconception(
-    "attention_cost",
-    "cost_with_three_projections_of_d_k",
-    sentence="The projections are counted too. Here only the two products of attention count.",
-    seen="a trial with typical wrong answers",
-)
-def attention_cost(n, d_k, d_v):
-    return {"multiply_adds": n * n * (d_k + d_v) + 3 * n * d_k * d_k, "score_entries": n * n}
-
-
-@misconception(
-    "attention_cost",
-    "cost_with_square_projections",
-    sentence="The projections are counted too. Here only the two products of attention count.",
-    seen="a trial with typical wrong answers",
-)
-def attention_cost(n, d_k, d_v):
-    return {
-        "multiply_adds": n * n * (d_k + d_v) + n * (2 * d_k**2 + d_v**2),
-        "score_entries": n * n,
-    }
-
-
-@misconception(
-    "attention_cost",
-    "cost_d_v_squared",
-    sentence="The second product is counted as n * d_v^2. It takes weights (n, n) and values "
-    "(n, d_v): each of its n * d_v results is a sum over the n words.",
-    seen="a trial with typical wrong answers",
-)
-def attention_cost(n, d_k, d_v):
-    return {"multiply_adds": n * n * d_k + n * d_v * d_v, "score_entries": n * n}
-
-
-@misconception(
-    "attention_cost",
-    "cost_with_softmax",
-    sentence="The softmax is counted too. Here only the two matrix products count.",
-    seen="folklore",
-)
-def attention_cost(n, d_k, d_v):
-    return {"multiply_adds": n * n * (d_k + d_v) + n * n, "score_entries": n * n}
-
-
-@misconception(
-    "attention_cost",
-    "cost_widths_multiplied",
-    sentence="The widths are multiplied. The two products are done one after another, so "
-    "their costs add up.",
-    seen="folklore",
-)
-def attention_cost(n, d_k, d_v):
-    return {"multiply_adds": n * n * d_k * d_v, "score_entries": n * n}
-
-
-@misconception(
-    "attention_cost",
-    "cost_linear",
-    sentence="One factor n is missing: every word has a score with every word.",
-    seen="folklore",
-)
-def attention_cost(n, d_k, d_v):
-    return {"multiply_adds": n * (d_k + d_v), "score_entries": n * n}
-
-
-@misconception(
-    "attention_cost",
-    "cost_cubic",
-    sentence="One factor n is too many. Each score is a sum over d_k features and not over words.",
-    seen="folklore",
-)
-def attention_cost(n, d_k, d_v):
-    return {"multiply_adds": n * n * (d_k + n), "score_entries": n * n}
-
-
-@misconception(
-    "attention_cost",
-    "cost_pairs_once",
-    sentence="Each pair of words is counted once. The scores are not symmetric: word i "
-    "looks at word j, and word j at word i.",
-    seen="folklore",
-)
-def attention_cost(n, d_k, d_v):
-    return {"multiply_adds": n * (n + 1) // 2 * (d_k + d_v), "score_entries": n * (n + 1) // 2}
-
-
-@misconception(
-    "attention_cost",
-    "cost_causal_half",
-    sentence="Pairs of a word with itself are left out. A word may look at itself.",
-    seen="folklore",
-)
-def attention_cost(n, d_k, d_v):
-    return {"multiply_adds": n * (n - 1) * (d_k + d_v), "score_entries": n * (n - 1)}
-
-
-@misconception(
-    "attention_cost",
-    "cost_entries_of_output",
-    sentence="The number of output entries is given for the number of scores.",
-    seen="folklore",
-)
-def attention_cost(n, d_k, d_v):
-    return {"multiply_adds": n * n * (d_k + d_v), "score_entries": n * d_v}
-
-
-@misconception(
-    "attention_cost",
-    "cost_entries_of_a_row",
-    sentence="You give the scores of one word. There are n words.",
-    seen="folklore",
-)
-def attention_cost(n, d_k, d_v):
-    return {"multiply_adds": n * n * (d_k + d_v), "score_entries": n}
-
-
-@misconception(
-    "attention_cost",
-    "cost_entries_in_bytes",
-    sentence="You give bytes. The number of scores is asked for.",
-    seen="folklore",
-)
-def attention_cost(n, d_k, d_v):
-    return {"multiply_adds": n * n * (d_k + d_v), "score_entries": 4 * n * n}
-
-
-@misconception(
-    "attention_cost",
-    "cost_scores_and_weights",
-    sentence="Scores and weights are counted as two matrices. score_entries is the "
-    "number of scores.",
-    seen="folklore",
-)
-def attention_cost(n, d_k, d_v):
-    return {"multiply_adds": n * n * (d_k + d_v), "score_entries": 2 * n * n}
-
-
-@misconception(
-    "attention_cost",
-    "cost_float",
-    sentence="The counts are floats: above 2**53 a float no longer holds every integer. "
-    "Use Python's int throughout.",
-    seen="folklore",
-)
-def attention_cost(n, d_k, d_v):
-    return {"multiply_adds": float(n) ** 2 * (d_k + d_v), "score_entries": float(n) ** 2}
-
-
-@misconception(
-    "attention_cost",
-    "cost_int_of_float",
-    sentence="The counts go through a float before they become an int: for long texts "
-    "the last digits are lost.",
-    seen="folklore",
-)
-def attention_cost(n, d_k, d_v):
-    return {"multiply_adds": int(float(n) ** 2 * (d_k + d_v)), "score_entries": int(float(n) ** 2)}
-
-
-@misconception(
-    "attention_cost",
-    "cost_numpy_int",
-    sentence="The counts are NumPy integers of 64 bits: they are no Python int, and "
-    "overflow silently for very long texts.",
-    seen="folklore",
-)
-def attention_cost(n, d_k, d_v):
-    n = np.array(n) if n < 2**62 else n
-    with np.errstate(all="ignore"):
-        squared = n * n
-    return {"multiply_adds": np.int64(squared * (d_k + d_v)), "score_entries": np.int64(squared)}
-
-
-@misconception(
-    "attention_cost",
-    "cost_tuple",
-    sentence="You return a tuple. A dictionary with the keys multiply_adds and "
-    "score_entries is asked for.",
-    seen="folklore",
-)
-def attention_cost(n, d_k, d_v):
-    return n * n * (d_k + d_v), n * n
-
-
-@misconception(
-    "attention_cost",
-    "cost_other_keys",
-    sentence="The keys of the dictionary have other names. They are multiply_adds and "
-    "score_entries.",
-    seen="folklore",
-)
-def attention_cost(n, d_k, d_v):
-    return {"flops": n * n * (d_k + d_v), "memory": n * n}
-
-
-# --- short answers ---------------------------------------------------------------------------
 
 choice(
     "answer_shared",

@@ -1,2629 +1,1141 @@
 """Wrong implementations of lesson 5, each with the sentence its author needs."""
 
-import math
+from autograder.course.implementations import choice, exercise, wrong
 
-import numpy as np
-import torch
-import torch.nn.functional as F
-from torch import nn
-
-from autograder.course.implementations import choice, misconception
-
-
-def torch_scaled_dot_product_attention(Q, K, V, mask=None):
-    """Stand in, for the linter, for the function of lesson 3."""
-    raise NotImplementedError
-
-
-def split_heads(x, num_heads):
-    """Stand in, for the linter."""
-    raise NotImplementedError
-
-
-def combine_heads(x):
-    """Stand in, for the linter."""
-    raise NotImplementedError
-
-
-class MultiHeadAttention(nn.Module):
-    """Stand in, for the linter."""
-
-
-# --- split_heads ---------------------------------------------------------------------------
-
-
-@misconception(
-    "split_heads",
-    "split_reshape_only",
-    sentence="A single reshape gives the right shape and mixes positions: the first head gets "
-    "several pieces of the first position. A reshape never changes the order of the "
-    "numbers, so the axes must be exchanged in a second step.",
-    seen="public issues: reshape where a transpose is needed",
-)
+# The right answer in few words, of which the wrong ones below are changes.
+SHORT_SPLIT_HEADS = """
 def split_heads(x, num_heads):
     if x.shape[-1] % num_heads:
         raise ValueError(f"{num_heads}")
     *lead, n, d_model = x.shape
-    return x.reshape(*lead, num_heads, n, d_model // num_heads)
+    return x.reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(-2, -3)
+"""
 
 
-@misconception(
-    "split_heads",
-    "split_heads_after_positions",
-    sentence="Your result has the axes (position, head, feature). The head axis belongs before the "
-    "position axis, so that the last two axes are (position, feature) and attention runs "
-    "over positions.",
-    seen="folklore",
-)
-def split_heads(x, num_heads):
-    if x.shape[-1] % num_heads:
-        raise ValueError(f"{num_heads}")
-    *lead, n, d_model = x.shape
-    return x.reshape(*lead, n, num_heads, d_model // num_heads)
+with exercise("split_heads", base=SHORT_SPLIT_HEADS):
+    wrong(
+        "split_reshape_only",
+        {
+            "(*lead, n, num_heads, d_model // num_heads).swapaxes(-2, -3)":
+                "(*lead, num_heads, n, d_model // num_heads)",
+        },
+        "A single reshape gives the right shape and mixes positions: the first head gets several "
+        "pieces of the first position. A reshape never changes the order of the numbers, so the "
+        "axes must be exchanged in a second step.",
+        seen="public issues: reshape where a transpose is needed",
+    )
 
+    wrong(
+        "split_heads_after_positions",
+        {".swapaxes(-2, -3)": ""},
+        "Your result has the axes (position, head, feature). The head axis belongs before the "
+        "position axis, so that the last two axes are (position, feature) and attention runs over "
+        "positions.",
+    )
 
-@misconception(
-    "split_heads",
-    "split_every_other_feature",
-    sentence="Your heads take every num_heads-th feature. Head h should hold neighbours, features h "
-    "* d_head to (h + 1) * d_head - 1. A model trained with the other order works, but the "
-    "weights of torch's layer do not fit it.",
-    seen="folklore",
-)
-def split_heads(x, num_heads):
-    if x.shape[-1] % num_heads:
-        raise ValueError(f"{num_heads}")
-    *lead, n, d_model = x.shape
-    return x.reshape(*lead, n, d_model // num_heads, num_heads).swapaxes(-1, -2).swapaxes(-3, -2)
+    wrong(
+        "split_every_other_feature",
+        {
+            "(*lead, n, num_heads, d_model // num_heads).swapaxes(-2, -3)":
+                "(*lead, n, d_model // num_heads, num_heads).swapaxes(-1, -2).swapaxes(-3, -2)",
+        },
+        "Your heads take every num_heads-th feature. Head h should hold neighbours, features h * "
+        "d_head to (h + 1) * d_head - 1. A model trained with the other order works, but the "
+        "weights of torch's layer do not fit it.",
+    )
 
+    wrong(
+        "split_one_batch_axis",
+        {
+            "*lead, n, d_model": "lead, n, d_model",
+            "*lead, n, num_heads": "lead, n, num_heads",
+            "-2": "1",
+            ", -3": ", 2",
+        },
+        "Your code takes exactly one batch axis. There may be none, two or more: count axes from "
+        "the end.",
+    )
 
-@misconception(
-    "split_heads",
-    "split_one_batch_axis",
-    sentence="Your code takes exactly one batch axis. There may be none, two or more: count axes "
-    "from the end.",
-    seen="folklore",
-)
-def split_heads(x, num_heads):
-    if x.shape[-1] % num_heads:
-        raise ValueError(f"{num_heads}")
-    batch, n, d_model = x.shape
-    return x.reshape(batch, n, num_heads, d_model // num_heads).swapaxes(1, 2)
+    wrong(
+        "split_batch_invented",
+        {
+            "*lead, n, d_model = x.shape": """
+                x = x[None] if x.ndim == 2 else x
+                *lead, n, d_model = x.shape
+            """,
+            "-2, -3": "-3, -2",
+        },
+        "Without a batch axis your result has one too many. An input (n, d_model) gives "
+        "(num_heads, n, d_head).",
+    )
 
+    wrong(
+        "split_batches_flattened",
+        """
+            if x.shape[-1] % num_heads:
+                raise ValueError(f"{num_heads}")
+            n, d_model = x.shape[-2:]
+            heads = x.reshape(-1, n, num_heads, d_model // num_heads).swapaxes(-3, -2)
+            return heads[0] if x.ndim == 2 else heads
+        """,
+        "Your code merges all leading axes into one. Two batch axes should stay two.",
+    )
 
-@misconception(
-    "split_heads",
-    "split_batch_invented",
-    sentence="Without a batch axis your result has one too many. An input (n, d_model) gives "
-    "(num_heads, n, d_head).",
-    seen="folklore",
-)
-def split_heads(x, num_heads):
-    if x.shape[-1] % num_heads:
-        raise ValueError(f"{num_heads}")
-    x = x[None] if x.ndim == 2 else x
-    *lead, n, d_model = x.shape
-    return x.reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(-3, -2)
+    wrong(
+        "split_heads_first",
+        {
+            "return x.reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(-2, -3)": """
+                heads = x.reshape(*lead, n, num_heads, d_model // num_heads)
+                return (
+                    heads.swapaxes(-3, -2)
+                    if not lead
+                    else heads.swapaxes(0, -2).swapaxes(1, -2)
+                    if len(lead) == 1
+                    else heads.swapaxes(0, -2)
+                )
+            """,
+        },
+        "Your head axis stands at the very front, before the batch. It belongs directly before "
+        "the position axis. Without a batch the two are the same.",
+    )
 
+    wrong(
+        "split_positions_last",
+        {
+            "x.reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(-2, -3)":
+                "x.swapaxes(-1, -2).reshape(*lead, num_heads, d_model // num_heads, n)",
+        },
+        "The last two axes of your result are (feature, position). They should be (position, "
+        "feature), as everywhere in the course.",
+    )
 
-@misconception(
-    "split_heads",
-    "split_batches_flattened",
-    sentence="Your code merges all leading axes into one. Two batch axes should stay two.",
-    seen="folklore",
-)
-def split_heads(x, num_heads):
-    if x.shape[-1] % num_heads:
-        raise ValueError(f"{num_heads}")
-    n, d_model = x.shape[-2:]
-    heads = x.reshape(-1, n, num_heads, d_model // num_heads).swapaxes(-3, -2)
-    return heads[0] if x.ndim == 2 else heads
+    wrong(
+        "split_heads_and_width_exchanged",
+        {
+            "n, num_heads": "n, d_model // num_heads",
+            "d_model // num_heads": "num_heads",
+            "-2": "-3",
+            ", -3": ", -2",
+        },
+        "You read num_heads as the width of a head. It is the number of heads; the width is "
+        "d_model / num_heads.",
+    )
 
+    wrong(
+        "split_reversed_order",
+        {
+            "return x.reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(-2, -3)": """
+                heads = x.reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(-3, -2)
+                return heads[..., list(range(num_heads - 1, -1, -1)), :, :]
+            """,
+        },
+        "Your heads come in reversed order. Head 0 holds the first features.",
+    )
 
-@misconception(
-    "split_heads",
-    "split_heads_first",
-    sentence="Your head axis stands at the very front, before the batch. It belongs directly before "
-    "the position axis. Without a batch the two are the same.",
-    seen="folklore",
-)
-def split_heads(x, num_heads):
-    if x.shape[-1] % num_heads:
-        raise ValueError(f"{num_heads}")
-    *lead, n, d_model = x.shape
-    heads = x.reshape(*lead, n, num_heads, d_model // num_heads)
-    return (
-        heads.swapaxes(-3, -2)
-        if not lead
-        else heads.swapaxes(0, -2).swapaxes(1, -2)
-        if len(lead) == 1
-        else heads.swapaxes(0, -2)
+    wrong(
+        "split_no_check_for_torch",
+        {
+            """
+                if x.shape[-1] % num_heads:
+                    raise ValueError(f"{num_heads}")
+            """: "",
+            "-2, -3": "-3, -2",
+        },
+        "With a torch tensor that does not divide, your reshape raises torch's RuntimeError. "
+        "(NumPy happens to raise a ValueError.) Check it yourself, before the reshape, and say "
+        "which two numbers do not fit.",
+    )
+
+    wrong(
+        "split_features_dropped",
+        """
+            *lead, n, d_model = x.shape
+            d_head = d_model // num_heads
+            x = x[..., : num_heads * d_head]
+            return x.reshape(*lead, n, num_heads, d_head).swapaxes(-3, -2)
+        """,
+        "When d_model is not a multiple of num_heads your code throws the last features away "
+        "without a word. It should raise a ValueError.",
+    )
+
+    wrong(
+        "split_assert",
+        """
+            *lead, n, d_model = x.shape
+            assert d_model % num_heads == 0
+            return x.reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(-3, -2)
+        """,
+        "You check with assert. An AssertionError is not a ValueError, and assert disappears when "
+        "Python runs with -O.",
+    )
+
+    wrong(
+        "split_checks_positions",
+        """
+            *lead, n, d_model = x.shape
+            if n % num_heads or d_model % num_heads:
+                raise ValueError(f"{n}, {num_heads}")
+            return x.reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(-3, -2)
+        """,
+        "Your check looks at the number of positions. The features are cut into heads, so d_model "
+        "must be a multiple of num_heads; the number of positions may be anything.",
+    )
+
+    wrong(
+        "split_refuses_narrow_heads",
+        {
+            "*lead, n, d_model = x.shape": """
+                *lead, n, d_model = x.shape
+                if num_heads == 1 or num_heads == d_model:
+                    raise ValueError(f"{num_heads}")
+            """,
+            "-2, -3": "-3, -2",
+        },
+        "Your code refuses one head, or heads of one feature. Both are valid: d_model is a "
+        "multiple of num_heads.",
+    )
+
+    wrong(
+        "split_torch_only",
+        {
+            "x.reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(-2, -3)":
+                "x.view(*lead, n, num_heads, d_model // num_heads).transpose(-3, -2)",
+        },
+        "Your code uses a method that only torch tensors have. It should serve NumPy arrays as "
+        "well.",
+    )
+
+    wrong(
+        "split_numpy_only",
+        {
+            "*lead, n, d_model = x.shape": """
+                x = np.asarray(x)
+                *lead, n, d_model = x.shape
+            """,
+            "-2, -3": "-3, -2",
+        },
+        "Your code turns torch tensors into NumPy arrays: the result has the wrong kind and its "
+        "gradient is lost. Keep the kind of x.",
+    )
+
+    wrong(
+        "split_detached",
+        {
+            "*lead, n, d_model = x.shape": """
+                *lead, n, d_model = x.shape
+                x = x.detach() if isinstance(x, torch.Tensor) else x
+            """,
+            "-2, -3": "-3, -2",
+        },
+        "The numbers are right, but gradients no longer flow: the tensor is detached. Nothing "
+        "before the heads could learn.",
+    )
+
+    wrong(
+        "split_integers_to_floats",
+        {
+            "return x": "return (x * 1.0)",
+            "-2": "-3",
+            ", -3": ", -2",
+        },
+        "Integers come back as floating numbers. Cutting and turning changes no number, so the "
+        "dtype should stay.",
+    )
+
+    wrong(
+        "split_float32",
+        {
+            "*lead, n, d_model = x.shape": """
+                *lead, n, d_model = x.shape
+                x = x.float() if isinstance(x, torch.Tensor) else x.astype(np.float32)
+            """,
+            "-2, -3": "-3, -2",
+        },
+        "Your code converts to float32. The dtype should stay: integers integers, float64 float64.",
+    )
+
+    wrong(
+        "split_shape_in_place",
+        {
+            "*lead, n, d_model = x.shape": """
+                *lead, n, d_model = x.shape
+                if isinstance(x, np.ndarray) and x.flags.c_contiguous:
+                    x.shape = (*lead, n, num_heads, d_model // num_heads)
+            """,
+            "-2, -3": "-3, -2",
+        },
+        "Your code gives x itself another shape. The caller's array must stay as it is: work on a "
+        "new array or view.",
+    )
+
+    wrong(
+        "split_transpose_1_2",
+        {".swapaxes(-2, -3)": ".transpose(1, 2)"},
+        "transpose(1, 2) is torch's way to exchange two axes. NumPy's transpose wants a place for "
+        "every axis. And axes 1 and 2, counted from the front, are right for one batch axis only: "
+        "count from the end.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "split_swaps_0_and_1",
+        {"-2, -3": "0, 1"},
+        "You exchange axes 0 and 1, counted from the front. That is right only without a batch "
+        "axis. Count from the end.",
+        seen="a trial with typical wrong answers",
     )
 
 
-@misconception(
-    "split_heads",
-    "split_positions_last",
-    sentence="The last two axes of your result are (feature, position). They should be (position, "
-    "feature), as everywhere in the course.",
-    seen="folklore",
-)
-def split_heads(x, num_heads):
-    if x.shape[-1] % num_heads:
-        raise ValueError(f"{num_heads}")
-    *lead, n, d_model = x.shape
-    return x.swapaxes(-1, -2).reshape(*lead, num_heads, d_model // num_heads, n)
+with exercise("combine_heads"):
+    wrong(
+        "combine_reshape_only",
+        {"x.swapaxes(-3, -2)": "x"},
+        "A reshape without exchanging the axes first gives the right shape and mixes positions: "
+        "the first row gets several positions of head 0. Every row should hold what all heads "
+        "found for one position.",
+        seen="public issues: reshape where a transpose is needed",
+    )
 
+    wrong(
+        "combine_interleaved",
+        {"(-3, -2)": "(-3, -2).swapaxes(-1, -2)"},
+        "In your result the features of the heads alternate: first the first feature of every "
+        "head, then the second. Head 0's features come first, all together.",
+    )
 
-@misconception(
-    "split_heads",
-    "split_heads_and_width_exchanged",
-    sentence="You read num_heads as the width of a head. It is the number of heads; the width is "
-    "d_model / num_heads.",
-    seen="folklore",
-)
-def split_heads(x, num_heads):
-    if x.shape[-1] % num_heads:
-        raise ValueError(f"{num_heads}")
-    *lead, n, d_model = x.shape
-    return x.reshape(*lead, n, d_model // num_heads, num_heads).swapaxes(-3, -2)
+    wrong(
+        "combine_mean",
+        {".reshape(*lead, n, num_heads * d_head)": ".sum(-2) / num_heads"},
+        "You average the heads. Their features stand side by side: d_model features come out, and "
+        "nothing is lost.",
+    )
 
+    wrong(
+        "combine_sum",
+        {".reshape(*lead, n, num_heads * d_head)": ".sum(-2)"},
+        "You add the heads. Their features stand side by side: d_model features come out, and "
+        "nothing is lost.",
+    )
 
-@misconception(
-    "split_heads",
-    "split_reversed_order",
-    sentence="Your heads come in reversed order. Head 0 holds the first features.",
-    seen="folklore",
-)
-def split_heads(x, num_heads):
-    if x.shape[-1] % num_heads:
-        raise ValueError(f"{num_heads}")
-    *lead, n, d_model = x.shape
-    heads = x.reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(-3, -2)
-    return heads[..., list(range(num_heads - 1, -1, -1)), :, :]
+    wrong(
+        "combine_along_positions",
+        {
+            "x.swapaxes(-3, -2)": "x",
+            "*lead, n,": "*lead, num_heads * n,",
+            "num_heads * d_head": "d_head",
+        },
+        "You join the heads along the positions, which gives num_heads * n rows. They are joined "
+        "along the features.",
+    )
 
+    wrong(
+        "combine_head_axis_left",
+        {".reshape(*lead, n, num_heads * d_head)": ""},
+        "The head axis is still there. After exchanging the axes the last two are merged into one.",
+    )
 
-@misconception(
-    "split_heads",
-    "split_no_check_for_torch",
-    sentence="With a torch tensor that does not divide, your reshape raises torch's RuntimeError. "
-    "(NumPy happens to raise a ValueError.) Check it yourself, before the reshape, and say "
-    "which two numbers do not fit.",
-    seen="folklore",
-)
-def split_heads(x, num_heads):
-    *lead, n, d_model = x.shape
-    return x.reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(-3, -2)
+    wrong(
+        "combine_axes_from_the_front",
+        {"-3, -2": "1, 2"},
+        "You exchange axes 1 and 2, counted from the front. That is right for exactly one batch "
+        "axis. Count from the end.",
+    )
 
+    wrong(
+        "combine_positions_with_features",
+        {
+            "return x.swapaxes(-3, -2).reshape(*lead, n, num_heads * d_head)": """
+                return (x.swapaxes(-1, -2).reshape(*lead, num_heads * d_head, n).swapaxes(-1, -2)[..., ::1, :]
+                if n == 1
+                else x.swapaxes(-1, -2).reshape(*lead, n, num_heads * d_head))
+            """,
+        },
+        "You exchange positions and features. It is heads and positions that must change places.",
+    )
 
-@misconception(
-    "split_heads",
-    "split_features_dropped",
-    sentence="When d_model is not a multiple of num_heads your code throws the last features away "
-    "without a word. It should raise a ValueError.",
-    seen="folklore",
-)
-def split_heads(x, num_heads):
-    *lead, n, d_model = x.shape
-    d_head = d_model // num_heads
-    x = x[..., : num_heads * d_head]
-    return x.reshape(*lead, n, num_heads, d_head).swapaxes(-3, -2)
+    wrong(
+        "combine_reversed_order",
+        {"return x": "return x[..., list(range(num_heads - 1, -1, -1)), :, :]"},
+        "Your heads come in reversed order. Head 0's features come first.",
+    )
 
+    wrong(
+        "combine_batch_invented",
+        {"*lead, n,": "*lead or [1], n,"},
+        "Without a batch axis your result has one too many. (num_heads, n, d_head) gives (n, "
+        "d_model).",
+    )
 
-@misconception(
-    "split_heads",
-    "split_assert",
-    sentence="You check with assert. An AssertionError is not a ValueError, and assert disappears "
-    "when Python runs with -O.",
-    seen="folklore",
-)
-def split_heads(x, num_heads):
-    *lead, n, d_model = x.shape
-    assert d_model % num_heads == 0
-    return x.reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(-3, -2)
+    wrong(
+        "combine_batches_flattened",
+        {
+            "return x.swapaxes(-3, -2).reshape(*lead, n, num_heads * d_head)": """
+                merged = x.swapaxes(-3, -2).reshape(-1, n, num_heads * d_head)
+                return merged if lead else merged[0]
+            """,
+        },
+        "Your code merges all leading axes into one. Two batch axes should stay two.",
+    )
 
+    wrong(
+        "combine_squeezed",
+        {"(*lead, n, num_heads * d_head)": "(*lead, n, num_heads * d_head).squeeze()"},
+        "Your code drops axes of length 1. A batch of one text, or a text of one position, keeps "
+        "its axis.",
+    )
 
-@misconception(
-    "split_heads",
-    "split_checks_positions",
-    sentence="Your check looks at the number of positions. The features are cut into heads, so "
-    "d_model must be a multiple of num_heads; the number of positions may be anything.",
-    seen="folklore",
-)
-def split_heads(x, num_heads):
-    *lead, n, d_model = x.shape
-    if n % num_heads or d_model % num_heads:
-        raise ValueError(f"{n}, {num_heads}")
-    return x.reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(-3, -2)
+    wrong(
+        "combine_numpy_only",
+        {"return x": "return np.asarray(x)"},
+        "Your code turns torch tensors into NumPy arrays: the result has the wrong kind and its "
+        "gradient is lost.",
+    )
 
+    wrong(
+        "combine_torch_only",
+        {"x.swapaxes(-3, -2).reshape": "x.transpose(-3, -2).contiguous().view"},
+        "Your code uses a method that only torch tensors have. It should serve NumPy arrays as "
+        "well.",
+    )
 
-@misconception(
-    "split_heads",
-    "split_refuses_narrow_heads",
-    sentence="Your code refuses one head, or heads of one feature. Both are valid: d_model is a "
-    "multiple of num_heads.",
-    seen="folklore",
-)
-def split_heads(x, num_heads):
-    if x.shape[-1] % num_heads:
-        raise ValueError(f"{num_heads}")
-    *lead, n, d_model = x.shape
-    if num_heads == 1 or num_heads == d_model:
-        raise ValueError(f"{num_heads}")
-    return x.reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(-3, -2)
+    wrong(
+        "combine_view",
+        {
+            "*lead, num_heads, n, d_head = x.shape": """
+                *lead, num_heads, n, d_head = x.shape
+                swapped = x.swapaxes(-3, -2)
+                if isinstance(x, torch.Tensor):
+                    return swapped.view(*lead, n, num_heads * d_head)
+            """,
+            "x.swapaxes(-3, -2)": "swapped",
+        },
+        "After the axes were exchanged, the numbers no longer lie in order, and torch's view "
+        "refuses. Make a copy in order, or use what copies when it must.",
+        seen="torch forum: view size is not compatible",
+    )
 
+    wrong(
+        "combine_detached",
+        {
+            "*lead, num_heads, n, d_head = x.shape": """
+                *lead, num_heads, n, d_head = x.shape
+                x = x.detach() if isinstance(x, torch.Tensor) else x
+            """,
+        },
+        "The numbers are right, but gradients no longer flow: the tensor is detached. Nothing "
+        "before this step could learn.",
+    )
 
-@misconception(
-    "split_heads",
-    "split_torch_only",
-    sentence="Your code uses a method that only torch tensors have. It should serve NumPy arrays as "
-    "well.",
-    seen="folklore",
-)
-def split_heads(x, num_heads):
-    if x.shape[-1] % num_heads:
-        raise ValueError(f"{num_heads}")
-    *lead, n, d_model = x.shape
-    return x.view(*lead, n, num_heads, d_model // num_heads).transpose(-3, -2)
+    wrong(
+        "combine_integers_to_floats",
+        {"return x": "return (x * 1.0)"},
+        "Integers come back as floating numbers. Moving numbers changes none of them, so the "
+        "dtype should stay.",
+    )
 
+    wrong(
+        "combine_float32",
+        {
+            "*lead, num_heads, n, d_head = x.shape": """
+                *lead, num_heads, n, d_head = x.shape
+                x = x.float() if isinstance(x, torch.Tensor) else x.astype(np.float32)
+            """,
+        },
+        "Your code converts to float32. The dtype should stay: integers integers, float64 float64.",
+    )
 
-@misconception(
-    "split_heads",
-    "split_numpy_only",
-    sentence="Your code turns torch tensors into NumPy arrays: the result has the wrong kind and its "
-    "gradient is lost. Keep the kind of x.",
-    seen="folklore",
-)
-def split_heads(x, num_heads):
-    if x.shape[-1] % num_heads:
-        raise ValueError(f"{num_heads}")
-    x = np.asarray(x)
-    *lead, n, d_model = x.shape
-    return x.reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(-3, -2)
+    wrong(
+        "combine_writes_into_x",
+        {
+            "return x.swapaxes(-3, -2).reshape(*lead, n, num_heads * d_head)": """
+                merged = x.swapaxes(-3, -2).reshape(*lead, n, num_heads * d_head)
+                x[...] = merged.reshape(x.shape)
+                return x.reshape(merged.shape)
+            """,
+        },
+        "Your code writes the result into x. The argument must stay as it is.",
+    )
 
-
-@misconception(
-    "split_heads",
-    "split_detached",
-    sentence="The numbers are right, but gradients no longer flow: the tensor is detached. Nothing "
-    "before the heads could learn.",
-    seen="folklore",
-)
-def split_heads(x, num_heads):
-    if x.shape[-1] % num_heads:
-        raise ValueError(f"{num_heads}")
-    *lead, n, d_model = x.shape
-    x = x.detach() if isinstance(x, torch.Tensor) else x
-    return x.reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(-3, -2)
-
-
-@misconception(
-    "split_heads",
-    "split_integers_to_floats",
-    sentence="Integers come back as floating numbers. Cutting and turning changes no number, so the "
-    "dtype should stay.",
-    seen="folklore",
-)
-def split_heads(x, num_heads):
-    if x.shape[-1] % num_heads:
-        raise ValueError(f"{num_heads}")
-    *lead, n, d_model = x.shape
-    return (x * 1.0).reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(-3, -2)
-
-
-@misconception(
-    "split_heads",
-    "split_float32",
-    sentence="Your code converts to float32. The dtype should stay: integers integers, float64 "
-    "float64.",
-    seen="folklore",
-)
-def split_heads(x, num_heads):
-    if x.shape[-1] % num_heads:
-        raise ValueError(f"{num_heads}")
-    *lead, n, d_model = x.shape
-    x = x.float() if isinstance(x, torch.Tensor) else x.astype(np.float32)
-    return x.reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(-3, -2)
-
-
-@misconception(
-    "split_heads",
-    "split_shape_in_place",
-    sentence="Your code gives x itself another shape. The caller's array must stay as it is: work on "
-    "a new array or view.",
-    seen="folklore",
-)
-def split_heads(x, num_heads):
-    if x.shape[-1] % num_heads:
-        raise ValueError(f"{num_heads}")
-    *lead, n, d_model = x.shape
-    if isinstance(x, np.ndarray) and x.flags.c_contiguous:
-        x.shape = (*lead, n, num_heads, d_model // num_heads)
-    return x.reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(-3, -2)
-
-
-@misconception(
-    "split_heads",
-    "split_transpose_1_2",
-    sentence="transpose(1, 2) is torch's way to exchange two axes. NumPy's transpose wants a place "
-    "for every axis. And axes 1 and 2, counted from the front, are right for one batch axis only: "
-    "count from the end.",
-    seen="a trial with typical wrong answers",
-)
-def split_heads(x, num_heads):
-    if x.shape[-1] % num_heads:
-        raise ValueError(f"{num_heads}")
-    *lead, n, d_model = x.shape
-    return x.reshape(*lead, n, num_heads, d_model // num_heads).transpose(1, 2)
-
-
-@misconception(
-    "split_heads",
-    "split_swaps_0_and_1",
-    sentence="You exchange axes 0 and 1, counted from the front. That is right only without a batch "
-    "axis. Count from the end.",
-    seen="a trial with typical wrong answers",
-)
-def split_heads(x, num_heads):
-    if x.shape[-1] % num_heads:
-        raise ValueError(f"{num_heads}")
-    *lead, n, d_model = x.shape
-    return x.reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(0, 1)
-
-
-# --- combine_heads -------------------------------------------------------------------------
-
-
-@misconception(
-    "combine_heads",
-    "combine_reshape_only",
-    sentence="A reshape without exchanging the axes first gives the right shape and mixes positions: "
-    "the first row gets several positions of head 0. Every row should hold what all heads "
-    "found for one position.",
-    seen="public issues: reshape where a transpose is needed",
-)
-def combine_heads(x):
-    *lead, num_heads, n, d_head = x.shape
-    return x.reshape(*lead, n, num_heads * d_head)
-
-
-@misconception(
-    "combine_heads",
-    "combine_interleaved",
-    sentence="In your result the features of the heads alternate: first the first feature of every "
-    "head, then the second. Head 0's features come first, all together.",
-    seen="folklore",
-)
-def combine_heads(x):
-    *lead, num_heads, n, d_head = x.shape
-    return x.swapaxes(-3, -2).swapaxes(-1, -2).reshape(*lead, n, num_heads * d_head)
-
-
-@misconception(
-    "combine_heads",
-    "combine_mean",
-    sentence="You average the heads. Their features stand side by side: d_model features come out, "
-    "and nothing is lost.",
-    seen="folklore",
-)
-def combine_heads(x):
-    *lead, num_heads, n, d_head = x.shape
-    return x.swapaxes(-3, -2).sum(-2) / num_heads
-
-
-@misconception(
-    "combine_heads",
-    "combine_sum",
-    sentence="You add the heads. Their features stand side by side: d_model features come out, and "
-    "nothing is lost.",
-    seen="folklore",
-)
-def combine_heads(x):
-    *lead, num_heads, n, d_head = x.shape
-    return x.swapaxes(-3, -2).sum(-2)
-
-
-@misconception(
-    "combine_heads",
-    "combine_along_positions",
-    sentence="You join the heads along the positions, which gives num_heads * n rows. They are "
-    "joined along the features.",
-    seen="folklore",
-)
-def combine_heads(x):
-    *lead, num_heads, n, d_head = x.shape
-    return x.reshape(*lead, num_heads * n, d_head)
-
-
-@misconception(
-    "combine_heads",
-    "combine_head_axis_left",
-    sentence="The head axis is still there. After exchanging the axes the last two are merged into "
-    "one.",
-    seen="folklore",
-)
-def combine_heads(x):
-    *lead, num_heads, n, d_head = x.shape
-    return x.swapaxes(-3, -2)
-
-
-@misconception(
-    "combine_heads",
-    "combine_axes_from_the_front",
-    sentence="You exchange axes 1 and 2, counted from the front. That is right for exactly one batch "
-    "axis. Count from the end.",
-    seen="folklore",
-)
-def combine_heads(x):
-    *lead, num_heads, n, d_head = x.shape
-    return x.swapaxes(1, 2).reshape(*lead, n, num_heads * d_head)
-
-
-@misconception(
-    "combine_heads",
-    "combine_positions_with_features",
-    sentence="You exchange positions and features. It is heads and positions that must change "
-    "places.",
-    seen="folklore",
-)
-def combine_heads(x):
-    *lead, num_heads, n, d_head = x.shape
-    return (
-        x.swapaxes(-1, -2).reshape(*lead, num_heads * d_head, n).swapaxes(-1, -2)[..., ::1, :]
-        if n == 1
-        else x.swapaxes(-1, -2).reshape(*lead, n, num_heads * d_head)
+    wrong(
+        "combine_three_axes_refused",
+        {
+            "*lead, num_heads, n, d_head = x.shape": """
+                *lead, num_heads, n, d_head = x.shape
+                if x.ndim != 4:
+                    raise ValueError("four axes")
+            """,
+        },
+        "Your code insists on four axes. There may be no batch axis, two or more.",
     )
 
 
-@misconception(
-    "combine_heads",
-    "combine_reversed_order",
-    sentence="Your heads come in reversed order. Head 0's features come first.",
-    seen="folklore",
-)
-def combine_heads(x):
-    *lead, num_heads, n, d_head = x.shape
-    return (
-        x[..., list(range(num_heads - 1, -1, -1)), :, :]
-        .swapaxes(-3, -2)
-        .reshape(*lead, n, num_heads * d_head)
+# The right answer in few words, of which the wrong ones below are changes.
+SHORT_MULTI_HEAD_ATTENTION = """
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, num_heads):
+        super().__init__()
+        if d_model % num_heads:
+            raise ValueError(f"{d_model}, {num_heads}")
+        self.num_heads = num_heads
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        value = key if value is None else value
+        if mask is not None and 2 <= mask.ndim <= query.ndim:
+            mask = mask.unsqueeze(-3)
+        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
+        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        return self.W_o(combine_heads(heads)), weights
+"""
+
+
+with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
+    wrong(
+        "mha_scale_of_d_model",
+        {"Q, K, V, mask": "Q / math.sqrt(self.num_heads), K, V, mask"},
+        "The scores are divided by the square root of d_model. A score of one head is a sum over "
+        "the features of that head only, so the scale is that of d_model / num_heads.",
+        seen="public issues: hidden size in place of head size",
+    )
+
+    wrong(
+        "mha_no_scale",
+        {"Q, K, V, mask": "Q * math.sqrt(Q.shape[-1]), K, V, mask"},
+        "The scores of the heads are not scaled.",
+    )
+
+    wrong(
+        "mha_merged_by_reshape",
+        {
+            "return self.W_o(combine_heads(heads)), weights": """
+                output = heads.reshape(*heads.shape[:-3], heads.shape[-2], -1)
+                return self.W_o(output), weights
+            """,
+        },
+        "The heads are merged by a reshape alone, which mixes positions: the first rows get only "
+        "head 0. Such a model trains, and even solves tasks in which every position is known in "
+        "advance.",
+        seen="public issues: reshape where a transpose is needed",
+    )
+
+    wrong(
+        "mha_split_by_reshape",
+        {
+            "split_heads(x, self.num_heads)":
+                "x.reshape(*x.shape[:-2], self.num_heads, x.shape[-2], -1)",
+            "return self.W_o(combine_heads(heads)), weights": """
+                output = heads.reshape(*heads.shape[:-3], heads.shape[-2], -1)
+                return self.W_o(output), weights
+            """,
+        },
+        "The heads are split by a reshape alone, and merged in the same way. Then a head compares "
+        "pieces of neighbouring positions. Splitting and merging undo each other, so a round trip "
+        "looks fine.",
+        seen="public issues: reshape where a transpose is needed",
+    )
+
+    wrong(
+        "mha_attends_over_heads",
+        {
+            """
+                if mask is not None and 2 <= mask.ndim <= query.ndim:
+                    mask = mask.unsqueeze(-3)
+            """: "",
+            "(x, self.num_heads)": "(x, self.num_heads).swapaxes(-3, -2)",
+            "V, mask": "V",
+            "combine_heads(heads)": "heads.flatten(-2)",
+        },
+        "Your axes are (position, head, feature), so the heads of one position attend to each "
+        "other. The position axis must be the last but one.",
+        seen="folklore: missing transpose(1, 2)",
+    )
+
+    wrong(
+        "mha_every_other_feature",
+        {
+            "split_heads(x, self.num_heads)":
+                "x.unflatten(-1, (-1, self.num_heads)).movedim(-1, -3)",
+            "combine_heads(heads)": "heads.movedim(-3, -1).flatten(-2)",
+        },
+        "Your head h works on every num_heads-th feature. It should work on neighbours, h * "
+        "d_head to (h + 1) * d_head - 1. Such a layer can be trained, but the weights of torch's "
+        "layer do not fit it.",
+    )
+
+    wrong(
+        "mha_features_interleaved_at_the_end",
+        {"combine_heads(heads)": "heads.movedim(-3, -1).flatten(-2)"},
+        "The heads work on the right features, but at the end their features alternate. Side by "
+        "side means: all of head 0 first.",
+    )
+
+    wrong(
+        "mha_one_wide_head",
+        """
+            class MultiHeadAttention(nn.Module):
+                def __init__(self, d_model, num_heads):
+                    super().__init__()
+                    if d_model % num_heads:
+                        raise ValueError(f"{d_model}, {num_heads}")
+                    self.num_heads = num_heads
+                    self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+                def forward(self, query, key=None, value=None, mask=None):
+                    key = query if key is None else key
+                    value = key if value is None else value
+                    if mask is not None and 2 <= mask.ndim <= query.ndim:
+                        mask = mask.unsqueeze(-3)
+                    Q, K, V = (x.unsqueeze(-3) for x in (self.W_q(query), self.W_k(key), self.W_v(value)))
+                    heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+                    return self.W_o(heads.squeeze(-3)), weights.expand(
+                        *weights.shape[:-3], self.num_heads, -1, -1
+                    )
+        """,
+        "Your layer ignores num_heads and attends once over the whole width. Every head should "
+        "have weights of its own, from its own features.",
+    )
+
+    wrong(
+        "mha_no_output_projection",
+        {"self.W_o(combine_heads(heads))": "combine_heads(heads)"},
+        "W_o is made and never used. Without it the results of the heads stand side by side and "
+        "are never mixed.",
+    )
+
+    wrong(
+        "mha_averaged_weights",
+        {"(combine_heads(heads)), weights": "(combine_heads(heads)), weights.mean(-3)"},
+        "You average the weights over the heads, as torch's layer does unless it is told "
+        "otherwise. Here every head's weights are returned: the average hides what the heads do.",
+        seen="torch: average_attn_weights=True is the default",
+    )
+
+    wrong(
+        "mha_summed_heads",
+        {"combine_heads(heads)": "heads.sum(-3).repeat(*[1] * (heads.ndim - 2), self.num_heads)"},
+        "You add the results of the heads and repeat the sum. Their features should stand side by "
+        "side.",
+    )
+
+    wrong(
+        "mha_weights_first",
+        {"self.W_o(combine_heads(heads)), weights": "weights, self.W_o(combine_heads(heads))"},
+        "You return (weights, output). The order is (output, weights).",
+    )
+
+    wrong(
+        "mha_output_only",
+        {"(combine_heads(heads)), weights": "(combine_heads(heads))"},
+        "You return the output alone. Attention layers of this course return (output, weights).",
+    )
+
+    wrong(
+        "mha_scores_for_weights",
+        {
+            "(combine_heads(heads)), weights":
+                "(combine_heads(heads)), Q @ K.mT / math.sqrt(Q.shape[-1])",
+        },
+        "Your second result is the scores, before the softmax. It should be the weights.",
+    )
+
+    wrong(
+        "mha_residual",
+        {"(combine_heads(heads))": "(combine_heads(heads)) + query"},
+        "You add the query to the output. That connection belongs to the transformer block of "
+        "lesson 8, not into this layer.",
+    )
+
+    wrong(
+        "mha_mask_inverted",
+        {"V, mask": "V, None if mask is None else ~mask"},
+        "Your mask hides where it is True, as in nn.MultiheadAttention. In this course True "
+        "means: may attend.",
+        seen="torch issues: opposite meaning of boolean masks",
+    )
+
+    wrong(
+        "mha_mask_ignored",
+        {"V, mask": "V"},
+        "The mask is accepted and never used.",
+    )
+
+    wrong(
+        "mha_mask_without_head_axis",
+        {
+            """
+                if mask is not None and 2 <= mask.ndim <= query.ndim:
+                    mask = mask.unsqueeze(-3)
+            """: "",
+        },
+        "Your mask does not get the head axis where it is needed, before its last two axes. (A "
+        "new axis at the very front changes nothing: broadcasting adds it anyway.) A mask for "
+        "each text, (batch, n_q, n_k), then meets the head axis: an error, or, with as many texts "
+        "as heads, each head silently gets the mask of one text.",
+        seen="public issues: mask not unsqueezed",
+    )
+
+    wrong(
+        "mha_mask_always_new_axis",
+        {"2 <= mask.ndim <= query.ndim": "mask.ndim > 1"},
+        "Every mask gets a new axis, also one that already has a head axis (it has more axes than "
+        "query).",
+    )
+
+    wrong(
+        "mha_mask_axis_at_1",
+        {"(-3)": "(1)"},
+        "The new axis of the mask is inserted at place 1, counted from the front. It belongs "
+        "before the last two axes: the mask may have no batch axis, or two.",
+    )
+
+    wrong(
+        "mha_mask_axis_at_0",
+        {"(-3)": "(0)"},
+        "Your mask does not get the head axis where it is needed, before its last two axes. (A "
+        "new axis at the very front changes nothing: broadcasting adds it anyway.) A mask for "
+        "each text, (batch, n_q, n_k), then meets the head axis: an error, or, with as many texts "
+        "as heads, each head silently gets the mask of one text.",
+    )
+
+    wrong(
+        "mha_mask_of_four_axes",
+        {"<= query.ndim": "!= 4"},
+        "You take a mask for a mask with heads when it has four axes. How many axes that takes "
+        "depends on the query: it has a head axis when it has more axes than query.",
+    )
+
+    wrong(
+        "mha_mask_of_three_axes_only",
+        {"2 <= mask.ndim <= query.ndim": "mask.ndim == 3"},
+        "You insert the head axis only into masks with three axes. It depends on the query: "
+        "without a batch three axes mean a mask for each head, and with two batch axes a mask of "
+        "four axes has no head axis yet.",
+    )
+
+    wrong(
+        "mha_mask_by_num_heads",
+        {
+            "if mask is not None and 2 <= mask.ndim <= query.ndim:": """
+                if (
+                    mask is not None
+                    and mask.ndim > 1
+                    and (mask.ndim < 3 or mask.shape[-3] not in (1, self.num_heads))
+                ):
+            """,
+        },
+        "You guess from the length of an axis whether the mask has a head axis. A batch can have "
+        "as many texts as there are heads. The number of axes decides.",
+    )
+
+    wrong(
+        "mha_mask_one_axis_refused",
+        {"2 <= mask.ndim": "mask.ndim"},
+        "A mask with one axis makes your layer fail: it has no place before its last two axes. It "
+        "simply broadcasts, as it is.",
+    )
+
+    wrong(
+        "mha_mask_one_axis_for_queries",
+        {
+            "value = key if value is None else value": """
+                value = key if value is None else value
+                if mask is not None and mask.ndim == 1:
+                    mask = mask[: query.shape[-2], None] if len(mask) >= query.shape[-2] else mask
+            """,
+        },
+        "A mask with one axis belongs to the keys, as everywhere in broadcasting. You read it as "
+        "one truth value for each query.",
+    )
+
+    wrong(
+        "mha_mask_transposed",
+        {
+            "Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)": """
+                if mask is not None and mask.ndim >= 2 and mask.shape[-1] > 1 < mask.shape[-2]:
+                    mask = mask.mT[..., : query.shape[-2], : query.shape[-2]]
+                    mask = F.pad(mask, (0, key.shape[-2] - mask.shape[-1]), value=True)
+                Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+            """,
+        },
+        "Your mask is turned around: rows are keys and columns queries. Rows are queries.",
+    )
+
+    wrong(
+        "mha_mask_same_for_all_texts",
+        {
+            "Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)": """
+                while mask is not None and mask.ndim > 3:
+                    mask = mask[0]
+                Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+            """,
+        },
+        "Only the mask of the first text is used, for all texts.",
+    )
+
+    wrong(
+        "mha_mask_after_softmax",
+        {
+            "heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)": """
+                _, weights = torch_scaled_dot_product_attention(Q, K, V)
+                weights = weights if mask is None else weights * mask
+                heads = weights @ V
+            """,
+        },
+        "The mask sets weights to 0 after the softmax, so the others sum to less than 1.",
+    )
+
+    wrong(
+        "mha_nan_rows",
+        {
+            "heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)": """
+                scores = Q @ K.mT / math.sqrt(Q.shape[-1])
+                if mask is not None:
+                    scores = scores.masked_fill(~mask, -math.inf)
+                weights = scores.softmax(-1)
+                heads = weights @ V
+            """,
+        },
+        "A query that may attend to nothing gives NaN: its softmax is 0 / 0. Its weights should "
+        "be 0 and its output the bias of W_o.",
+        seen="torch issues: NaN from fully masked rows",
+    )
+
+    wrong(
+        "mha_minus_1e9",
+        {
+            "heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)": """
+                scores = Q @ K.mT / math.sqrt(Q.shape[-1])
+                if mask is not None:
+                    scores = scores.masked_fill(~mask, -1e9)
+                weights = scores.softmax(-1)
+                heads = weights @ V
+            """,
+        },
+        "Forbidden scores become -1e9. A query that may attend to nothing then attends evenly to "
+        "what is forbidden. Its weights should be 0.",
+        seen="The Annotated Transformer",
+    )
+
+    wrong(
+        "mha_nan_gradients",
+        {
+            "heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)": """
+                scores = Q @ K.mT / math.sqrt(Q.shape[-1])
+                if mask is not None:
+                    scores = scores + torch.where(mask, 0.0, -math.inf)
+                weights = scores.softmax(-1).nan_to_num(0.0)
+                heads = weights @ V
+            """,
+        },
+        "The result of an empty row is repaired, but its gradient is NaN: an addition of minus "
+        "infinity passes the NaN of the softmax on.",
+        seen="torch issues: NaN gradients with nan_to_num after softmax",
+    )
+
+    wrong(
+        "mha_zero_output_rows",
+        {
+            "return self.W_o(combine_heads(heads)), weights": """
+                output = self.W_o(combine_heads(heads))
+                if mask is not None:
+                    seen = mask.expand(weights.shape).any(-1).any(-2)
+                    output = output * seen.unsqueeze(-1)
+                return output, weights
+            """,
+        },
+        "You set the output of a query without keys to 0, after W_o. The heads give 0 there, and "
+        "W_o adds its bias, as for every row.",
+    )
+
+    wrong(
+        "mha_softmax_over_heads",
+        {
+            "heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)": """
+                scores = Q @ K.mT / math.sqrt(Q.shape[-1])
+                if mask is not None:
+                    scores = scores.masked_fill(~mask, -1e30)
+                weights = scores.softmax(-3)
+                heads = weights @ V
+            """,
+        },
+        "Your softmax runs over the heads. Each head spreads its own weights over the keys.",
+    )
+
+    wrong(
+        "mha_softmax_dim_1",
+        {
+            "heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)": """
+                scores = Q @ K.mT / math.sqrt(Q.shape[-1])
+                if mask is not None:
+                    scores = scores.masked_fill(~mask, -1e30)
+                weights = scores.softmax(1)
+                heads = weights @ V
+            """,
+        },
+        "Your softmax runs over axis 1. With a batch that is the head axis. Count from the end: "
+        "the keys are the last axis.",
+    )
+
+    wrong(
+        "mha_softmax_over_queries",
+        {
+            "heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)": """
+                scores = Q @ K.mT / math.sqrt(Q.shape[-1])
+                if mask is not None:
+                    scores = scores.masked_fill(~mask, -1e30)
+                weights = scores.softmax(-2)
+                heads = weights @ V
+            """,
+        },
+        "Your weights sum to 1 down each column: the softmax runs over the queries.",
+    )
+
+    wrong(
+        "mha_key_ignored",
+        {
+            "query if key is None else key": "value = query",
+            "value = key if value is None else value": "",
+        },
+        "Keys and values come from query, whatever key and value are. That is self-attention only.",
+    )
+
+    wrong(
+        "mha_value_ignored",
+        {"if value is None else value": ""},
+        "Your values come from key, also when value is given.",
+    )
+
+    wrong(
+        "mha_value_defaults_to_query",
+        {"= key": "= query"},
+        "When value is left out you take query. It defaults to key: keys and values describe the "
+        "same text.",
+    )
+
+    wrong(
+        "mha_key_and_value_exchanged",
+        {
+            "(key)": "(value)",
+            "(value)": "(key)",
+        },
+        "Key and value are exchanged: the scores come from value, and the average is of key.",
+    )
+
+    wrong(
+        "mha_query_and_key_exchanged",
+        {
+            "self.W_q(query)": "self.W_k(query)",
+            "self.W_k(key)": "self.W_q(key)",
+        },
+        "W_q is applied to key and W_k to query. Each projection belongs to its own input.",
+    )
+
+    wrong(
+        "mha_values_from_w_k",
+        {"self.W_v(value)": "self.W_k(value)"},
+        "Your values come from W_k. W_v is never used: keys and values are different projections.",
+    )
+
+    wrong(
+        "mha_values_not_projected",
+        {"self.W_v(value)": "value"},
+        "Your values are not projected: W_v is never used.",
+    )
+
+    wrong(
+        "mha_no_bias",
+        {"d_model, d_model": "d_model, d_model, bias=False"},
+        "Your projections have no bias. The exercise asks for nn.Linear(d_model, d_model), with "
+        "one.",
+        seen="folklore: lesson 4's layers have none",
+    )
+
+    wrong(
+        "mha_narrow_projections",
+        {"d_model, d_model": "d_model, d_model // num_heads"},
+        "Your projections have the width of one head, so all heads share one small projection. "
+        "Each is nn.Linear(d_model, d_model): all heads in one matrix.",
+    )
+
+    wrong(
+        "mha_list_of_layers",
+        """
+            class MultiHeadAttention(nn.Module):
+                def __init__(self, d_model, num_heads):
+                    super().__init__()
+                    if d_model % num_heads:
+                        raise ValueError(f"{d_model}, {num_heads}")
+                    self.num_heads = num_heads
+                    width = d_model // num_heads
+                    self.W_q, self.W_k, self.W_v = (
+                        nn.ModuleList(nn.Linear(d_model, width) for _ in range(num_heads)) for _ in range(3)
+                    )
+                    self.W_o = nn.Linear(d_model, d_model)
+                def forward(self, query, key=None, value=None, mask=None):
+                    key = query if key is None else key
+                    value = key if value is None else value
+                    if mask is not None and 2 <= mask.ndim <= query.ndim:
+                        mask = mask.unsqueeze(-3)
+                    given = ((self.W_q, query), (self.W_k, key), (self.W_v, value))
+                    Q, K, V = (torch.stack([layer(x) for layer in layers], -3) for layers, x in given)
+                    heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+                    return self.W_o(combine_heads(heads)), weights
+        """,
+        "You keep a layer for each head. Then the parts W_q, W_k and W_v are lists, and weights "
+        "of torch's layer cannot be copied in. One nn.Linear(d_model, d_model) holds all heads.",
+    )
+
+    wrong(
+        "mha_one_shared_layer",
+        {
+            "self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))": """
+                self.W_q = self.W_k = self.W_v = nn.Linear(d_model, d_model)
+                self.W_o = nn.Linear(d_model, d_model)
+            """,
+        },
+        "W_q, W_k and W_v are one and the same layer. Queries and keys are then the same vectors, "
+        "and the scores symmetric.",
+    )
+
+    wrong(
+        "mha_no_check",
+        {
+            """
+                if d_model % num_heads:
+                    raise ValueError(f"{d_model}, {num_heads}")
+            """: "",
+        },
+        "The constructor accepts a d_model that is not a multiple of num_heads; the failure comes "
+        "later, in forward. It should be a ValueError at once.",
+    )
+
+    wrong(
+        "mha_assert",
+        {
+            """
+                if d_model % num_heads:
+                    raise ValueError(f"{d_model}, {num_heads}")
+            """: "assert d_model % num_heads == 0",
+        },
+        "The constructor checks with assert. An AssertionError is not a ValueError, and assert "
+        "disappears when Python runs with -O.",
+    )
+
+    wrong(
+        "mha_refuses_too_much",
+        {"num_heads:": "num_heads or d_model % 2:"},
+        "Your constructor refuses an odd d_model. Only one thing is wrong: a d_model that is not "
+        "a multiple of num_heads.",
+    )
+
+    wrong(
+        "mha_one_batch_axis",
+        {
+            "key = query if key is None else key": """
+                batch, n, d_model = query.shape
+                key = query if key is None else key
+            """,
+        },
+        "Your layer takes exactly one batch axis. There may be none, two or more, and they may "
+        "differ between query and key.",
+    )
+
+    wrong(
+        "mha_query_length_for_keys",
+        {
+            "Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)": """
+                lead, n = query.shape[:-2], query.shape[-2]
+                Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+            """,
+            "split_heads(x, self.num_heads)":
+                "x.reshape(*lead, n, self.num_heads, -1).transpose(-3, -2)",
+        },
+        "You reshape keys and values with the length of query. They have a length of their own.",
+        seen="public issues: cross-attention with another length",
+    )
+
+    wrong(
+        "mha_detached_weights",
+        {"(combine_heads(heads)), weights": "(combine_heads(heads)), weights.detach()"},
+        "The weights are detached, so no gradient flows through the second result.",
+    )
+
+    wrong(
+        "mha_no_grad",
+        {
+            "heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)": """
+                with torch.no_grad():
+                    heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+            """,
+        },
+        "The attention runs without recording gradients, so W_q, W_k and W_v never learn.",
+    )
+
+    wrong(
+        "mha_float32_inside",
+        {
+            "Q, K, V, mask": "Q.float(), K.float(), V.float(), mask",
+            "return self.W_o(combine_heads(heads)), weights": """
+                heads, weights = heads.to(Q.dtype), weights.to(Q.dtype)
+                return self.W_o(combine_heads(heads)), weights
+            """,
+        },
+        "The attention is computed in float32 inside. Float64 should stay float64 on the whole "
+        "way.",
+    )
+
+    wrong(
+        "mha_dropout",
+        {
+            "return self.W_o(combine_heads(heads)), weights": """
+                weights = F.dropout(weights, 0.1)
+                heads = weights @ V
+                return self.W_o(combine_heads(heads)), weights
+            """,
+        },
+        "Your layer drops weights at random. The exercise has no dropout: the same input gives "
+        "the same output.",
+    )
+
+    wrong(
+        "mha_mask_changed",
+        {
+            "Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)": """
+                if mask is not None:
+                    mask = mask.logical_not_()
+                Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
+            """,
+            "V, mask": "V, None if mask is None else ~mask",
+        },
+        "Your layer turns the caller's mask around in place. Arguments must stay as they are.",
+    )
+
+    wrong(
+        "mha_weights_over_heads_normalised",
+        {"(combine_heads(heads)), weights": "(combine_heads(heads)), weights / self.num_heads"},
+        "Your weights are divided by the number of heads. In every head each row sums to 1.",
+    )
+
+    wrong(
+        "mha_no_super",
+        {
+            "super().__init__()": "",
+            "self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))": """
+                self.W_q = nn.Linear(d_model, d_model)
+                self.W_k = nn.Linear(d_model, d_model)
+                self.W_v = nn.Linear(d_model, d_model)
+                self.W_o = nn.Linear(d_model, d_model)
+            """,
+        },
+        "Your constructor does not call that of nn.Module: super().__init__() must come first. It "
+        "makes the place in which a module keeps its parts.",
+        seen="a trial with typical wrong answers",
     )
 
 
-@misconception(
-    "combine_heads",
-    "combine_batch_invented",
-    sentence="Without a batch axis your result has one too many. (num_heads, n, d_head) gives (n, "
-    "d_model).",
-    seen="folklore",
-)
-def combine_heads(x):
-    *lead, num_heads, n, d_head = x.shape
-    return x.swapaxes(-3, -2).reshape(*(lead or [1]), n, num_heads * d_head)
-
-
-@misconception(
-    "combine_heads",
-    "combine_batches_flattened",
-    sentence="Your code merges all leading axes into one. Two batch axes should stay two.",
-    seen="folklore",
-)
-def combine_heads(x):
-    *lead, num_heads, n, d_head = x.shape
-    merged = x.swapaxes(-3, -2).reshape(-1, n, num_heads * d_head)
-    return merged if lead else merged[0]
-
-
-@misconception(
-    "combine_heads",
-    "combine_squeezed",
-    sentence="Your code drops axes of length 1. A batch of one text, or a text of one position, "
-    "keeps its axis.",
-    seen="folklore",
-)
-def combine_heads(x):
-    *lead, num_heads, n, d_head = x.shape
-    return x.swapaxes(-3, -2).reshape(*lead, n, num_heads * d_head).squeeze()
-
-
-@misconception(
-    "combine_heads",
-    "combine_numpy_only",
-    sentence="Your code turns torch tensors into NumPy arrays: the result has the wrong kind and its "
-    "gradient is lost.",
-    seen="folklore",
-)
-def combine_heads(x):
-    *lead, num_heads, n, d_head = x.shape
-    return np.asarray(x).swapaxes(-3, -2).reshape(*lead, n, num_heads * d_head)
-
-
-@misconception(
-    "combine_heads",
-    "combine_torch_only",
-    sentence="Your code uses a method that only torch tensors have. It should serve NumPy arrays as "
-    "well.",
-    seen="folklore",
-)
-def combine_heads(x):
-    *lead, num_heads, n, d_head = x.shape
-    return x.transpose(-3, -2).contiguous().view(*lead, n, num_heads * d_head)
-
-
-@misconception(
-    "combine_heads",
-    "combine_view",
-    sentence="After the axes were exchanged, the numbers no longer lie in order, and torch's view "
-    "refuses. Make a copy in order, or use what copies when it must.",
-    seen="torch forum: view size is not compatible",
-)
-def combine_heads(x):
-    *lead, num_heads, n, d_head = x.shape
-    swapped = x.swapaxes(-3, -2)
-    if isinstance(x, torch.Tensor):
-        return swapped.view(*lead, n, num_heads * d_head)
-    return swapped.reshape(*lead, n, num_heads * d_head)
-
-
-@misconception(
-    "combine_heads",
-    "combine_detached",
-    sentence="The numbers are right, but gradients no longer flow: the tensor is detached. Nothing "
-    "before this step could learn.",
-    seen="folklore",
-)
-def combine_heads(x):
-    *lead, num_heads, n, d_head = x.shape
-    x = x.detach() if isinstance(x, torch.Tensor) else x
-    return x.swapaxes(-3, -2).reshape(*lead, n, num_heads * d_head)
-
-
-@misconception(
-    "combine_heads",
-    "combine_integers_to_floats",
-    sentence="Integers come back as floating numbers. Moving numbers changes none of them, so the "
-    "dtype should stay.",
-    seen="folklore",
-)
-def combine_heads(x):
-    *lead, num_heads, n, d_head = x.shape
-    return (x * 1.0).swapaxes(-3, -2).reshape(*lead, n, num_heads * d_head)
-
-
-@misconception(
-    "combine_heads",
-    "combine_float32",
-    sentence="Your code converts to float32. The dtype should stay: integers integers, float64 "
-    "float64.",
-    seen="folklore",
-)
-def combine_heads(x):
-    *lead, num_heads, n, d_head = x.shape
-    x = x.float() if isinstance(x, torch.Tensor) else x.astype(np.float32)
-    return x.swapaxes(-3, -2).reshape(*lead, n, num_heads * d_head)
-
-
-@misconception(
-    "combine_heads",
-    "combine_writes_into_x",
-    sentence="Your code writes the result into x. The argument must stay as it is.",
-    seen="folklore",
-)
-def combine_heads(x):
-    *lead, num_heads, n, d_head = x.shape
-    merged = x.swapaxes(-3, -2).reshape(*lead, n, num_heads * d_head)
-    x[...] = merged.reshape(x.shape)
-    return x.reshape(merged.shape)
-
-
-@misconception(
-    "combine_heads",
-    "combine_three_axes_refused",
-    sentence="Your code insists on four axes. There may be no batch axis, two or more.",
-    seen="folklore",
-)
-def combine_heads(x):
-    *lead, num_heads, n, d_head = x.shape
-    if x.ndim != 4:
-        raise ValueError("four axes")
-    return x.swapaxes(-3, -2).reshape(*lead, n, num_heads * d_head)
-
-
-# --- MultiHeadAttention --------------------------------------------------------------------
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_scale_of_d_model",
-    sentence="The scores are divided by the square root of d_model. A score of one head is a sum "
-    "over the features of that head only, so the scale is that of d_model / num_heads.",
-    seen="public issues: hidden size in place of head size",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(
-            Q / math.sqrt(self.num_heads), K, V, mask
-        )
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_no_scale",
-    sentence="The scores of the heads are not scaled.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q * math.sqrt(Q.shape[-1]), K, V, mask)
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_merged_by_reshape",
-    sentence="The heads are merged by a reshape alone, which mixes positions: the first rows get "
-    "only head 0. Such a model trains, and even solves tasks in which every position is "
-    "known in advance.",
-    seen="public issues: reshape where a transpose is needed",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        output = heads.reshape(*heads.shape[:-3], heads.shape[-2], -1)
-        return self.W_o(output), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_split_by_reshape",
-    sentence="The heads are split by a reshape alone, and merged in the same way. Then a head "
-    "compares pieces of neighbouring positions. Splitting and merging undo each other, so a "
-    "round trip looks fine.",
-    seen="public issues: reshape where a transpose is needed",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (x.reshape(*x.shape[:-2], self.num_heads, x.shape[-2], -1) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        output = heads.reshape(*heads.shape[:-3], heads.shape[-2], -1)
-        return self.W_o(output), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_attends_over_heads",
-    sentence="Your axes are (position, head, feature), so the heads of one position attend to each "
-    "other. The position axis must be the last but one.",
-    seen="folklore: missing transpose(1, 2)",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads).swapaxes(-3, -2) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V)
-        return self.W_o(heads.flatten(-2)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_every_other_feature",
-    sentence="Your head h works on every num_heads-th feature. It should work on neighbours, h * "
-    "d_head to (h + 1) * d_head - 1. Such a layer can be trained, but the weights of "
-    "torch's layer do not fit it.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (x.unflatten(-1, (-1, self.num_heads)).movedim(-1, -3) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(heads.movedim(-3, -1).flatten(-2)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_features_interleaved_at_the_end",
-    sentence="The heads work on the right features, but at the end their features alternate. Side by "
-    "side means: all of head 0 first.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(heads.movedim(-3, -1).flatten(-2)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_one_wide_head",
-    sentence="Your layer ignores num_heads and attends once over the whole width. Every head should "
-    "have weights of its own, from its own features.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = (x.unsqueeze(-3) for x in (self.W_q(query), self.W_k(key), self.W_v(value)))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(heads.squeeze(-3)), weights.expand(
-            *weights.shape[:-3], self.num_heads, -1, -1
-        )
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_no_output_projection",
-    sentence="W_o is made and never used. Without it the results of the heads stand side by side and "
-    "are never mixed.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return combine_heads(heads), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_averaged_weights",
-    sentence="You average the weights over the heads, as torch's layer does unless it is told "
-    "otherwise. Here every head's weights are returned: the average hides what the heads "
-    "do.",
-    seen="torch: average_attn_weights=True is the default",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), weights.mean(-3)
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_summed_heads",
-    sentence="You add the results of the heads and repeat the sum. Their features should stand side "
-    "by side.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(heads.sum(-3).repeat(*[1] * (heads.ndim - 2), self.num_heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_weights_first",
-    sentence="You return (weights, output). The order is (output, weights).",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return weights, self.W_o(combine_heads(heads))
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_output_only",
-    sentence="You return the output alone. Attention layers of this course return (output, weights).",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads))
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_scores_for_weights",
-    sentence="Your second result is the scores, before the softmax. It should be the weights.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), Q @ K.mT / math.sqrt(Q.shape[-1])
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_residual",
-    sentence="You add the query to the output. That connection belongs to the transformer block of "
-    "lesson 8, not into this layer.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)) + query, weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_mask_inverted",
-    sentence="Your mask hides where it is True, as in nn.MultiheadAttention. In this course True "
-    "means: may attend.",
-    seen="torch issues: opposite meaning of boolean masks",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(
-            Q, K, V, None if mask is None else ~mask
-        )
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_mask_ignored",
-    sentence="The mask is accepted and never used.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V)
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_mask_without_head_axis",
-    sentence="Your mask does not get the head axis where it is needed, before its last two axes. (A "
-    "new axis at the very front changes nothing: broadcasting adds it anyway.) A mask for each "
-    "text, (batch, n_q, n_k), then meets the head axis: an error, or, with as many texts as heads, "
-    "each head silently gets the mask of one text.",
-    seen="public issues: mask not unsqueezed",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_mask_always_new_axis",
-    sentence="Every mask gets a new axis, also one that already has a head axis (it has more axes "
-    "than query).",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and mask.ndim > 1:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_mask_axis_at_1",
-    sentence="The new axis of the mask is inserted at place 1, counted from the front. It belongs "
-    "before the last two axes: the mask may have no batch axis, or two.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(1)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_mask_axis_at_0",
-    sentence="Your mask does not get the head axis where it is needed, before its last two axes. (A "
-    "new axis at the very front changes nothing: broadcasting adds it anyway.) A mask for each "
-    "text, (batch, n_q, n_k), then meets the head axis: an error, or, with as many texts as heads, "
-    "each head silently gets the mask of one text.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(0)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_mask_of_four_axes",
-    sentence="You take a mask for a mask with heads when it has four axes. How many axes that takes "
-    "depends on the query: it has a head axis when it has more axes than query.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim != 4:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_mask_of_three_axes_only",
-    sentence="You insert the head axis only into masks with three axes. It depends on the query: "
-    "without a batch three axes mean a mask for each head, and with two batch axes a mask "
-    "of four axes has no head axis yet.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and mask.ndim == 3:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_mask_by_num_heads",
-    sentence="You guess from the length of an axis whether the mask has a head axis. A batch can "
-    "have as many texts as there are heads. The number of axes decides.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if (
-            mask is not None
-            and mask.ndim > 1
-            and (mask.ndim < 3 or mask.shape[-3] not in (1, self.num_heads))
-        ):
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_mask_one_axis_refused",
-    sentence="A mask with one axis makes your layer fail: it has no place before its last two axes. "
-    "It simply broadcasts, as it is.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_mask_one_axis_for_queries",
-    sentence="A mask with one axis belongs to the keys, as everywhere in broadcasting. You read it "
-    "as one truth value for each query.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and mask.ndim == 1:
-            mask = mask[: query.shape[-2], None] if len(mask) >= query.shape[-2] else mask
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_mask_transposed",
-    sentence="Your mask is turned around: rows are keys and columns queries. Rows are queries.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        if mask is not None and mask.ndim >= 2 and mask.shape[-1] > 1 < mask.shape[-2]:
-            mask = mask.mT[..., : query.shape[-2], : query.shape[-2]]
-            mask = F.pad(mask, (0, key.shape[-2] - mask.shape[-1]), value=True)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_mask_same_for_all_texts",
-    sentence="Only the mask of the first text is used, for all texts.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        while mask is not None and mask.ndim > 3:
-            mask = mask[0]
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_mask_after_softmax",
-    sentence="The mask sets weights to 0 after the softmax, so the others sum to less than 1.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        _, weights = torch_scaled_dot_product_attention(Q, K, V)
-        weights = weights if mask is None else weights * mask
-        heads = weights @ V
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_nan_rows",
-    sentence="A query that may attend to nothing gives NaN: its softmax is 0 / 0. Its weights should "
-    "be 0 and its output the bias of W_o.",
-    seen="torch issues: NaN from fully masked rows",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        scores = Q @ K.mT / math.sqrt(Q.shape[-1])
-        if mask is not None:
-            scores = scores.masked_fill(~mask, -math.inf)
-        weights = scores.softmax(-1)
-        heads = weights @ V
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_minus_1e9",
-    sentence="Forbidden scores become -1e9. A query that may attend to nothing then attends evenly "
-    "to what is forbidden. Its weights should be 0.",
-    seen="The Annotated Transformer",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        scores = Q @ K.mT / math.sqrt(Q.shape[-1])
-        if mask is not None:
-            scores = scores.masked_fill(~mask, -1e9)
-        weights = scores.softmax(-1)
-        heads = weights @ V
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_nan_gradients",
-    sentence="The result of an empty row is repaired, but its gradient is NaN: an addition of minus "
-    "infinity passes the NaN of the softmax on.",
-    seen="torch issues: NaN gradients with nan_to_num after softmax",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        scores = Q @ K.mT / math.sqrt(Q.shape[-1])
-        if mask is not None:
-            scores = scores + torch.where(mask, 0.0, -math.inf)
-        weights = scores.softmax(-1).nan_to_num(0.0)
-        heads = weights @ V
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_zero_output_rows",
-    sentence="You set the output of a query without keys to 0, after W_o. The heads give 0 there, "
-    "and W_o adds its bias, as for every row.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        output = self.W_o(combine_heads(heads))
-        if mask is not None:
-            seen = mask.expand(weights.shape).any(-1).any(-2)
-            output = output * seen.unsqueeze(-1)
-        return output, weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_softmax_over_heads",
-    sentence="Your softmax runs over the heads. Each head spreads its own weights over the keys.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        scores = Q @ K.mT / math.sqrt(Q.shape[-1])
-        if mask is not None:
-            scores = scores.masked_fill(~mask, -1e30)
-        weights = scores.softmax(-3)
-        heads = weights @ V
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_softmax_dim_1",
-    sentence="Your softmax runs over axis 1. With a batch that is the head axis. Count from the end: "
-    "the keys are the last axis.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        scores = Q @ K.mT / math.sqrt(Q.shape[-1])
-        if mask is not None:
-            scores = scores.masked_fill(~mask, -1e30)
-        weights = scores.softmax(1)
-        heads = weights @ V
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_softmax_over_queries",
-    sentence="Your weights sum to 1 down each column: the softmax runs over the queries.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        scores = Q @ K.mT / math.sqrt(Q.shape[-1])
-        if mask is not None:
-            scores = scores.masked_fill(~mask, -1e30)
-        weights = scores.softmax(-2)
-        heads = weights @ V
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_key_ignored",
-    sentence="Keys and values come from query, whatever key and value are. That is self-attention "
-    "only.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = value = query
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_value_ignored",
-    sentence="Your values come from key, also when value is given.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_value_defaults_to_query",
-    sentence="When value is left out you take query. It defaults to key: keys and values describe "
-    "the same text.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = query if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_key_and_value_exchanged",
-    sentence="Key and value are exchanged: the scores come from value, and the average is of key.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(value), self.W_v(key)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_query_and_key_exchanged",
-    sentence="W_q is applied to key and W_k to query. Each projection belongs to its own input.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_k(query), self.W_q(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_values_from_w_k",
-    sentence="Your values come from W_k. W_v is never used: keys and values are different "
-    "projections.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_k(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_values_not_projected",
-    sentence="Your values are not projected: W_v is never used.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), value
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_no_bias",
-    sentence="Your projections have no bias. The exercise asks for nn.Linear(d_model, d_model), with "
-    "one.",
-    seen="folklore: lesson 4's layers have none",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (
-            nn.Linear(d_model, d_model, bias=False) for _ in range(4)
-        )
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_narrow_projections",
-    sentence="Your projections have the width of one head, so all heads share one small projection. "
-    "Each is nn.Linear(d_model, d_model): all heads in one matrix.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (
-            nn.Linear(d_model, d_model // num_heads) for _ in range(4)
-        )
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_list_of_layers",
-    sentence="You keep a layer for each head. Then the parts W_q, W_k and W_v are lists, and weights "
-    "of torch's layer cannot be copied in. One nn.Linear(d_model, d_model) holds all heads.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        width = d_model // num_heads
-        self.W_q, self.W_k, self.W_v = (
-            nn.ModuleList(nn.Linear(d_model, width) for _ in range(num_heads)) for _ in range(3)
-        )
-        self.W_o = nn.Linear(d_model, d_model)
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        given = ((self.W_q, query), (self.W_k, key), (self.W_v, value))
-        Q, K, V = (torch.stack([layer(x) for layer in layers], -3) for layers, x in given)
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_one_shared_layer",
-    sentence="W_q, W_k and W_v are one and the same layer. Queries and keys are then the same "
-    "vectors, and the scores symmetric.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q = self.W_k = self.W_v = nn.Linear(d_model, d_model)
-        self.W_o = nn.Linear(d_model, d_model)
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_no_check",
-    sentence="The constructor accepts a d_model that is not a multiple of num_heads; the failure "
-    "comes later, in forward. It should be a ValueError at once.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_assert",
-    sentence="The constructor checks with assert. An AssertionError is not a ValueError, and assert "
-    "disappears when Python runs with -O.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        assert d_model % num_heads == 0
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_refuses_too_much",
-    sentence="Your constructor refuses an odd d_model. Only one thing is wrong: a d_model that is "
-    "not a multiple of num_heads.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads or d_model % 2:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_one_batch_axis",
-    sentence="Your layer takes exactly one batch axis. There may be none, two or more, and they may "
-    "differ between query and key.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        batch, n, d_model = query.shape
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_query_length_for_keys",
-    sentence="You reshape keys and values with the length of query. They have a length of their own.",
-    seen="public issues: cross-attention with another length",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        lead, n = query.shape[:-2], query.shape[-2]
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (x.reshape(*lead, n, self.num_heads, -1).transpose(-3, -2) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_detached_weights",
-    sentence="The weights are detached, so no gradient flows through the second result.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), weights.detach()
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_no_grad",
-    sentence="The attention runs without recording gradients, so W_q, W_k and W_v never learn.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        with torch.no_grad():
-            heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_float32_inside",
-    sentence="The attention is computed in float32 inside. Float64 should stay float64 on the whole "
-    "way.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q.float(), K.float(), V.float(), mask)
-        heads, weights = heads.to(Q.dtype), weights.to(Q.dtype)
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_dropout",
-    sentence="Your layer drops weights at random. The exercise has no dropout: the same input gives "
-    "the same output.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        weights = F.dropout(weights, 0.1)
-        heads = weights @ V
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_mask_changed",
-    sentence="Your layer turns the caller's mask around in place. Arguments must stay as they are.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        if mask is not None:
-            mask = mask.logical_not_()
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(
-            Q, K, V, None if mask is None else ~mask
-        )
-        return self.W_o(combine_heads(heads)), weights
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_weights_over_heads_normalised",
-    sentence="Your weights are divided by the number of heads. In every head each row sums to 1.",
-    seen="folklore",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        super().__init__()
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), weights / self.num_heads
-
-
-@misconception(
-    "MultiHeadAttention",
-    "mha_no_super",
-    sentence="Your constructor does not call that of nn.Module: super().__init__() must come first. "
-    "It makes the place in which a module keeps its parts.",
-    seen="a trial with typical wrong answers",
-)
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, num_heads):
-        if d_model % num_heads:
-            raise ValueError(f"{d_model}, {num_heads}")
-        self.num_heads = num_heads
-        self.W_q = nn.Linear(d_model, d_model)
-        self.W_k = nn.Linear(d_model, d_model)
-        self.W_v = nn.Linear(d_model, d_model)
-        self.W_o = nn.Linear(d_model, d_model)
-
-    def forward(self, query, key=None, value=None, mask=None):
-        key = query if key is None else key
-        value = key if value is None else value
-        if mask is not None and 2 <= mask.ndim <= query.ndim:
-            mask = mask.unsqueeze(-3)
-        Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
-        Q, K, V = (split_heads(x, self.num_heads) for x in (Q, K, V))
-        heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        return self.W_o(combine_heads(heads)), weights
-
-
-# --- load_builtin_weights ------------------------------------------------------------------
-
-
-@misconception(
-    "load_builtin_weights",
-    "load_transposed",
-    sentence="Your weights are transposed. They are square, so nothing complains. Both layers use "
-    "nn.Linear's convention, (out, in): copy them as they are.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*(x.T for x in builtin.in_proj_weight.chunk(3)), builtin.out_proj.weight.T]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight)
-            layer.bias.copy_(bias)
-
-
-@misconception(
-    "load_builtin_weights",
-    "load_out_proj_transposed",
-    sentence="The weight of W_o is transposed. It is square, so nothing complains.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight.T]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight)
-            layer.bias.copy_(bias)
-
-
-@misconception(
-    "load_builtin_weights",
-    "load_keys_first",
-    sentence="The thirds of in_proj_weight are in the order query, key, value. You take keys for "
-    "queries.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_k, attention.W_q, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight)
-            layer.bias.copy_(bias)
-
-
-@misconception(
-    "load_builtin_weights",
-    "load_values_first",
-    sentence="The thirds of in_proj_weight are in the order query, key, value. You take values for "
-    "keys.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_v, attention.W_k, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight)
-            layer.bias.copy_(bias)
-
-
-@misconception(
-    "load_builtin_weights",
-    "load_biases_in_another_order",
-    sentence="The weights are right and the biases are exchanged: their thirds have the same order, "
-    "query, key, value.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3)[::-1], builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight)
-            layer.bias.copy_(bias)
-
-
-@misconception(
-    "load_builtin_weights",
-    "load_every_third_row",
-    sentence="You take every third row of in_proj_weight. The three projections lie on top of each "
-    "other, each in one piece.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*(builtin.in_proj_weight[i::3] for i in range(3)), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*(builtin.in_proj_bias[i::3] for i in range(3)), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight)
-            layer.bias.copy_(bias)
-
-
-@misconception(
-    "load_builtin_weights",
-    "load_no_biases",
-    sentence="The biases are not copied. torch starts its biases at 0, but training changes them, "
-    "and yours started at random numbers.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight)
-
-
-@misconception(
-    "load_builtin_weights",
-    "load_biases_always_zero",
-    sentence="Your biases become 0 for every builtin. Only for bias=False that is right.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight)
-            layer.bias.copy_(bias)
-
-
-@misconception(
-    "load_builtin_weights",
-    "load_out_bias_forgotten",
-    sentence="The bias of out_proj is not copied: the bias of W_o keeps its random start.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight)
-            if layer is not attention.W_o:
-                layer.bias.copy_(bias)
-
-
-@misconception(
-    "load_builtin_weights",
-    "load_out_proj_forgotten",
-    sentence="out_proj is not copied: W_o keeps its random start.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight)
-            layer.bias.copy_(bias)
-
-
-@misconception(
-    "load_builtin_weights",
-    "load_values_bias_forgotten",
-    sentence="The bias of the values is not copied.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight)
-            if layer is not attention.W_v:
-                layer.bias.copy_(bias)
-
-
-@misconception(
-    "load_builtin_weights",
-    "load_bias_false_keeps_random",
-    sentence="With bias=False your biases keep their random start. A layer without biases is a layer "
-    "whose biases are 0.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [None] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight)
-            if bias is not None:
-                layer.bias.copy_(bias)
-
-
-@misconception(
-    "load_builtin_weights",
-    "load_bias_false_fails",
-    sentence="With bias=False the builtin has no bias to copy, and your code fails. Yours should "
-    "become 0.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight)
-            layer.bias.copy_(bias)
-
-
-@misconception(
-    "load_builtin_weights",
-    "load_bias_false_without_out",
-    sentence="With bias=False the builtin's out_proj has no bias either. The bias of W_o keeps its "
-    "random start.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight)
-            if layer is not attention.W_o or builtin.in_proj_bias is not None:
-                layer.bias.copy_(bias)
-
-
-@misconception(
-    "load_builtin_weights",
-    "load_bias_false_removes",
-    sentence="With bias=False you remove the biases from the layer. They should stay, with the value "
-    "0, so that the layer keeps its parts and can learn them.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight)
-            if builtin.in_proj_bias is None:
-                layer.bias = None
-            else:
-                layer.bias.copy_(bias)
-
-
-@misconception(
-    "load_builtin_weights",
-    "load_shared_memory",
-    sentence="Your parameters are views of builtin's: both layers share memory, and training one "
-    "changes the other. Copy the numbers.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.data = weight.data
-            layer.bias.copy_(bias)
-
-
-@misconception(
-    "load_builtin_weights",
-    "load_shared_out_proj",
-    sentence="W_o's weight is the very parameter of builtin: both layers share it, and training one "
-    "changes the other.",
-    seen="folklore",
-)
+# The right answer in few words, of which the wrong ones below are changes.
+SHORT_LOAD_BUILTIN_WEIGHTS = """
 def load_builtin_weights(attention, builtin):
     d_model = attention.W_q.in_features
     num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
@@ -2640,655 +1152,528 @@ def load_builtin_weights(attention, builtin):
         for layer, weight, bias in zip(layers, weights, biases):
             layer.weight.copy_(weight)
             layer.bias.copy_(bias)
-    attention.W_o.weight = builtin.out_proj.weight
+"""
 
 
-@misconception(
-    "load_builtin_weights",
-    "load_shared_biases",
-    sentence="Your biases share memory with builtin's. Copy the numbers.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight)
-            layer.bias.data = bias.data.to(layer.bias.dtype)
+with exercise("load_builtin_weights", base=SHORT_LOAD_BUILTIN_WEIGHTS):
+    wrong(
+        "load_transposed",
+        {
+            "*builtin.in_proj_weight.chunk(3)": "*(x.T for x in builtin.in_proj_weight.chunk(3))",
+            "builtin.out_proj.weight": "builtin.out_proj.weight.T",
+        },
+        "Your weights are transposed. They are square, so nothing complains. Both layers use "
+        "nn.Linear's convention, (out, in): copy them as they are.",
+    )
 
+    wrong(
+        "load_out_proj_transposed",
+        {"builtin.out_proj.weight": "builtin.out_proj.weight.T"},
+        "The weight of W_o is transposed. It is square, so nothing complains.",
+    )
 
-@misconception(
-    "load_builtin_weights",
-    "load_frozen",
-    sentence="Your parameters no longer require a gradient, so the layer cannot be trained any more.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight)
-            layer.bias.copy_(bias)
-    attention.requires_grad_(False)
+    wrong(
+        "load_keys_first",
+        {
+            ".W_q,": ".W_k,",
+            "attention.W_k": "attention.W_q",
+        },
+        "The thirds of in_proj_weight are in the order query, key, value. You take keys for "
+        "queries.",
+    )
 
+    wrong(
+        "load_values_first",
+        {
+            "attention.W_k": "attention.W_v",
+            "attention.W_v": "attention.W_k",
+        },
+        "The thirds of in_proj_weight are in the order query, key, value. You take values for "
+        "keys.",
+    )
 
-@misconception(
-    "load_builtin_weights",
-    "load_freezes_like_builtin",
-    sentence="Your parameters take over builtin's requires_grad. They stay trainable, also when "
-    "builtin is frozen.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight)
-            layer.bias.copy_(bias)
-    attention.requires_grad_(builtin.out_proj.weight.requires_grad)
+    wrong(
+        "load_biases_in_another_order",
+        {".in_proj_bias.chunk(3)": ".in_proj_bias.chunk(3)[::-1]"},
+        "The weights are right and the biases are exchanged: their thirds have the same order, "
+        "query, key, value.",
+    )
 
+    wrong(
+        "load_every_third_row",
+        {
+            "*builtin.in_proj_weight.chunk(3)": "*(builtin.in_proj_weight[i::3] for i in range(3))",
+            "*builtin.in_proj_bias.chunk(3)": "*(builtin.in_proj_bias[i::3] for i in range(3))",
+        },
+        "You take every third row of in_proj_weight. The three projections lie on top of each "
+        "other, each in one piece.",
+    )
 
-@misconception(
-    "load_builtin_weights",
-    "load_freezes_builtin",
-    sentence="builtin's parameters no longer require a gradient afterwards. builtin is only read.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    builtin.requires_grad_(False)
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight)
-            layer.bias.copy_(bias)
+    wrong(
+        "load_no_biases",
+        {"layer.bias.copy_(bias)": ""},
+        "The biases are not copied. torch starts its biases at 0, but training changes them, and "
+        "yours started at random numbers.",
+    )
 
+    wrong(
+        "load_biases_always_zero",
+        {
+            """
+                if builtin.in_proj_bias is not None:
+                    biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+            """: "",
+        },
+        "Your biases become 0 for every builtin. Only for bias=False that is right.",
+    )
 
-@misconception(
-    "load_builtin_weights",
-    "load_wrong_direction",
-    sentence="You copy your weights into builtin. It goes the other way: builtin is read, attention "
-    "is changed.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            weight.copy_(layer.weight)
-            bias.copy_(layer.bias)
+    wrong(
+        "load_out_bias_forgotten",
+        {
+            "layer.bias.copy_(bias)": """
+                if layer is not attention.W_o:
+                    layer.bias.copy_(bias)
+            """,
+        },
+        "The bias of out_proj is not copied: the bias of W_o keeps its random start.",
+    )
 
+    wrong(
+        "load_out_proj_forgotten",
+        {", attention.W_o": ""},
+        "out_proj is not copied: W_o keeps its random start.",
+    )
 
-@misconception(
-    "load_builtin_weights",
-    "load_moves_the_weights",
-    sentence="builtin's weights are set to 0 after they were read. builtin must not change.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight)
-            layer.bias.copy_(bias)
-        for parameter in builtin.parameters():
-            parameter.zero_()
+    wrong(
+        "load_values_bias_forgotten",
+        {
+            "layer.bias.copy_(bias)": """
+                if layer is not attention.W_v:
+                    layer.bias.copy_(bias)
+            """,
+        },
+        "The bias of the values is not copied.",
+    )
 
+    wrong(
+        "load_bias_false_keeps_random",
+        {
+            "torch.zeros(d_model)": "None",
+            "layer.bias.copy_(bias)": """
+                if bias is not None:
+                    layer.bias.copy_(bias)
+            """,
+        },
+        "With bias=False your biases keep their random start. A layer without biases is a layer "
+        "whose biases are 0.",
+    )
 
-@misconception(
-    "load_builtin_weights",
-    "load_builtin_to_eval",
-    sentence="Your code switches builtin to evaluation mode. builtin is only read.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    builtin.eval()
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight)
-            layer.bias.copy_(bias)
+    wrong(
+        "load_bias_false_fails",
+        {
+            "[torch.zeros(d_model)] * 4": "[*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]",
+            """
+                if builtin.in_proj_bias is not None:
+                    biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
+            """: "",
+        },
+        "With bias=False the builtin has no bias to copy, and your code fails. Yours should "
+        "become 0.",
+    )
 
+    wrong(
+        "load_bias_false_without_out",
+        {
+            "layer.bias.copy_(bias)": """
+                if layer is not attention.W_o or builtin.in_proj_bias is not None:
+                    layer.bias.copy_(bias)
+            """,
+        },
+        "With bias=False the builtin's out_proj has no bias either. The bias of W_o keeps its "
+        "random start.",
+    )
 
-@misconception(
-    "load_builtin_weights",
-    "load_returns_a_copy",
-    sentence="You load into a copy and return it. The layer you are given should be changed in "
-    "place, and nothing returned.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    attention = type(attention)(d_model, num_heads).to(builtin.out_proj.weight.dtype)
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight)
-            layer.bias.copy_(bias)
-    return attention
+    wrong(
+        "load_bias_false_removes",
+        {
+            "layer.bias.copy_(bias)": """
+                if builtin.in_proj_bias is None:
+                    layer.bias = None
+                else:
+                    layer.bias.copy_(bias)
+            """,
+        },
+        "With bias=False you remove the biases from the layer. They should stay, with the value "
+        "0, so that the layer keeps its parts and can learn them.",
+    )
 
+    wrong(
+        "load_shared_memory",
+        {".copy_(weight)": ".data = weight.data"},
+        "Your parameters are views of builtin's: both layers share memory, and training one "
+        "changes the other. Copy the numbers.",
+    )
 
-@misconception(
-    "load_builtin_weights",
-    "load_returns_attention",
-    sentence="Your function returns the layer. It is changed in place, and nothing is returned.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight)
-            layer.bias.copy_(bias)
-    return attention
+    wrong(
+        "load_shared_out_proj",
+        {
+            """
+                with torch.no_grad():
+                    for layer, weight, bias in zip(layers, weights, biases):
+                        layer.weight.copy_(weight)
+                        layer.bias.copy_(bias)
+            """: """
+                with torch.no_grad():
+                    for layer, weight, bias in zip(layers, weights, biases):
+                        layer.weight.copy_(weight)
+                        layer.bias.copy_(bias)
+                attention.W_o.weight = builtin.out_proj.weight
+            """,
+        },
+        "W_o's weight is the very parameter of builtin: both layers share it, and training one "
+        "changes the other.",
+    )
 
+    wrong(
+        "load_shared_biases",
+        {".copy_(bias)": ".data = bias.data.to(layer.bias.dtype)"},
+        "Your biases share memory with builtin's. Copy the numbers.",
+    )
 
-@misconception(
-    "load_builtin_weights",
-    "load_no_num_heads_check",
-    sentence="Another number of heads is accepted. The matrices have the same shapes, so nothing "
-    "complains, but the outputs differ.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if builtin.embed_dim != d_model:
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight)
-            layer.bias.copy_(bias)
+    wrong(
+        "load_frozen",
+        {
+            """
+                with torch.no_grad():
+                    for layer, weight, bias in zip(layers, weights, biases):
+                        layer.weight.copy_(weight)
+                        layer.bias.copy_(bias)
+            """: """
+                with torch.no_grad():
+                    for layer, weight, bias in zip(layers, weights, biases):
+                        layer.weight.copy_(weight)
+                        layer.bias.copy_(bias)
+                attention.requires_grad_(False)
+            """,
+        },
+        "Your parameters no longer require a gradient, so the layer cannot be trained any more.",
+    )
 
+    wrong(
+        "load_freezes_like_builtin",
+        {
+            """
+                with torch.no_grad():
+                    for layer, weight, bias in zip(layers, weights, biases):
+                        layer.weight.copy_(weight)
+                        layer.bias.copy_(bias)
+            """: """
+                with torch.no_grad():
+                    for layer, weight, bias in zip(layers, weights, biases):
+                        layer.weight.copy_(weight)
+                        layer.bias.copy_(bias)
+                attention.requires_grad_(builtin.out_proj.weight.requires_grad)
+            """,
+        },
+        "Your parameters take over builtin's requires_grad. They stay trainable, also when "
+        "builtin is frozen.",
+    )
 
-@misconception(
-    "load_builtin_weights",
-    "load_no_embed_dim_check",
-    sentence="Another embed_dim is not checked: torch raises a RuntimeError, and an embed_dim of 1 "
-    "is broadcast silently.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if builtin.num_heads != num_heads:
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != builtin.embed_dim or builtin.vdim != builtin.embed_dim:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight)
-            layer.bias.copy_(bias)
+    wrong(
+        "load_freezes_builtin",
+        {
+            "layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o": """
+                builtin.requires_grad_(False)
+                layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+            """,
+        },
+        "builtin's parameters no longer require a gradient afterwards. builtin is only read.",
+    )
 
+    wrong(
+        "load_wrong_direction",
+        {
+            "layer.weight": "weight",
+            "(weight)": "(layer.weight)",
+            "layer.bias": "bias",
+            "(bias)": "(layer.bias)",
+        },
+        "You copy your weights into builtin. It goes the other way: builtin is read, attention is "
+        "changed.",
+    )
 
-@misconception(
-    "load_builtin_weights",
-    "load_errors_of_torch_translated",
-    sentence="You turn torch's own errors into a ValueError. That misses what torch broadcasts: an "
-    "embed_dim of 1 fills your whole matrices with a few numbers. Compare the sizes.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if builtin.num_heads != num_heads:
-        raise ValueError("num_heads")
-    if builtin.in_proj_weight is None:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            try:
+    wrong(
+        "load_moves_the_weights",
+        {
+            """
+                for layer, weight, bias in zip(layers, weights, biases):
+                    layer.weight.copy_(weight)
+                    layer.bias.copy_(bias)
+            """: """
+                for layer, weight, bias in zip(layers, weights, biases):
+                    layer.weight.copy_(weight)
+                    layer.bias.copy_(bias)
+                for parameter in builtin.parameters():
+                    parameter.zero_()
+            """,
+        },
+        "builtin's weights are set to 0 after they were read. builtin must not change.",
+    )
+
+    wrong(
+        "load_builtin_to_eval",
+        {
+            "layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o": """
+                builtin.eval()
+                layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+            """,
+        },
+        "Your code switches builtin to evaluation mode. builtin is only read.",
+    )
+
+    wrong(
+        "load_returns_a_copy",
+        {
+            """
+                layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+                with torch.no_grad():
+                    for layer, weight, bias in zip(layers, weights, biases):
+                        layer.weight.copy_(weight)
+                        layer.bias.copy_(bias)
+            """: """
+                attention = type(attention)(d_model, num_heads).to(builtin.out_proj.weight.dtype)
+                layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
+                with torch.no_grad():
+                    for layer, weight, bias in zip(layers, weights, biases):
+                        layer.weight.copy_(weight)
+                        layer.bias.copy_(bias)
+                return attention
+            """,
+        },
+        "You load into a copy and return it. The layer you are given should be changed in place, "
+        "and nothing returned.",
+    )
+
+    wrong(
+        "load_returns_attention",
+        {
+            """
+                with torch.no_grad():
+                    for layer, weight, bias in zip(layers, weights, biases):
+                        layer.weight.copy_(weight)
+                        layer.bias.copy_(bias)
+            """: """
+                with torch.no_grad():
+                    for layer, weight, bias in zip(layers, weights, biases):
+                        layer.weight.copy_(weight)
+                        layer.bias.copy_(bias)
+                return attention
+            """,
+        },
+        "Your function returns the layer. It is changed in place, and nothing is returned.",
+    )
+
+    wrong(
+        "load_no_num_heads_check",
+        {
+            "(builtin.embed_dim, builtin.num_heads) != (d_model, num_heads)":
+                "builtin.embed_dim != d_model",
+        },
+        "Another number of heads is accepted. The matrices have the same shapes, so nothing "
+        "complains, but the outputs differ.",
+    )
+
+    wrong(
+        "load_no_embed_dim_check",
+        {
+            "(builtin.embed_dim, builtin.num_heads) != (d_model, num_heads)":
+                "builtin.num_heads != num_heads",
+            "d_model or": "builtin.embed_dim or",
+            "d_model:": "builtin.embed_dim:",
+        },
+        "Another embed_dim is not checked: torch raises a RuntimeError, and an embed_dim of 1 is "
+        "broadcast silently.",
+    )
+
+    wrong(
+        "load_errors_of_torch_translated",
+        {
+            "(builtin.embed_dim, builtin.num_heads) != (d_model, num_heads)":
+                "builtin.num_heads != num_heads",
+            '"embed_dim or num_heads"': '"num_heads"',
+            "builtin.kdim != d_model or builtin.vdim != d_model": "builtin.in_proj_weight is None",
+            """
                 layer.weight.copy_(weight)
                 layer.bias.copy_(bias)
-            except RuntimeError as error:
-                raise ValueError("embed_dim") from error
+            """: """
+                try:
+                    layer.weight.copy_(weight)
+                    layer.bias.copy_(bias)
+                except RuntimeError as error:
+                    raise ValueError("embed_dim") from error
+            """,
+        },
+        "You turn torch's own errors into a ValueError. That misses what torch broadcasts: an "
+        "embed_dim of 1 fills your whole matrices with a few numbers. Compare the sizes.",
+    )
 
+    wrong(
+        "load_corner_of_a_larger_layer",
+        {
+            "(builtin.embed_dim, builtin.num_heads) != (d_model, num_heads)":
+                "builtin.embed_dim < d_model or builtin.num_heads != num_heads",
+            "d_model or": "builtin.embed_dim or",
+            "d_model:": "builtin.embed_dim:",
+            "(weight)": "(weight[:d_model, :d_model])",
+            "(bias)": "(bias[:d_model])",
+        },
+        "From a larger builtin you take the upper left corner of its matrices. That computes "
+        "something else. Another embed_dim is a ValueError.",
+    )
 
-@misconception(
-    "load_builtin_weights",
-    "load_corner_of_a_larger_layer",
-    sentence="From a larger builtin you take the upper left corner of its matrices. That computes "
-    "something else. Another embed_dim is a ValueError.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if builtin.embed_dim < d_model or builtin.num_heads != num_heads:
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != builtin.embed_dim or builtin.vdim != builtin.embed_dim:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight[:d_model, :d_model])
-            layer.bias.copy_(bias[:d_model])
+    wrong(
+        "load_no_kdim_check",
+        {
+            """
+                if builtin.kdim != d_model or builtin.vdim != d_model:
+                    raise ValueError("kdim or vdim")
+            """: "",
+        },
+        "A builtin with a kdim or vdim of its own has no in_proj_weight, and your code fails with "
+        "another error. It should be a ValueError.",
+    )
 
+    wrong(
+        "load_vdim_forgotten",
+        {"or builtin.vdim != d_model": ""},
+        "Only kdim is checked. A vdim of its own also means that there is no in_proj_weight.",
+    )
 
-@misconception(
-    "load_builtin_weights",
-    "load_no_kdim_check",
-    sentence="A builtin with a kdim or vdim of its own has no in_proj_weight, and your code fails "
-    "with another error. It should be a ValueError.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight)
-            layer.bias.copy_(bias)
+    wrong(
+        "load_kdim_forgotten",
+        {"builtin.kdim != d_model or builtin.vdim": "builtin.vdim"},
+        "Only vdim is checked. A kdim of its own also means that there is no in_proj_weight.",
+    )
 
+    wrong(
+        "load_refuses_batch_second",
+        {
+            "weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]": """
+                if not builtin.batch_first:
+                    raise ValueError("batch_first")
+                weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+            """,
+        },
+        "Your code refuses batch_first=False. That option changes the order of the inputs' axes, "
+        "not the weights.",
+    )
 
-@misconception(
-    "load_builtin_weights",
-    "load_vdim_forgotten",
-    sentence="Only kdim is checked. A vdim of its own also means that there is no in_proj_weight.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight)
-            layer.bias.copy_(bias)
+    wrong(
+        "load_refuses_no_bias",
+        {
+            "weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]": """
+                if builtin.in_proj_bias is None:
+                    raise ValueError("bias")
+                weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
+            """,
+        },
+        "Your code refuses bias=False. Its biases are simply 0.",
+    )
 
+    wrong(
+        "load_batch_second_transposes",
+        {"(weight)": "(weight if builtin.batch_first else weight.T)"},
+        "With batch_first=False you transpose the weights. That option changes the order of the "
+        "inputs' axes, not the weights.",
+    )
 
-@misconception(
-    "load_builtin_weights",
-    "load_kdim_forgotten",
-    sentence="Only vdim is checked. A kdim of its own also means that there is no in_proj_weight.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight)
-            layer.bias.copy_(bias)
+    wrong(
+        "load_assert",
+        {
+            """
+                if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
+                    raise ValueError("embed_dim or num_heads")
+                if builtin.kdim != d_model or builtin.vdim != d_model:
+                    raise ValueError("kdim or vdim")
+            """: """
+                assert (builtin.embed_dim, builtin.num_heads) == (d_model, num_heads)
+                assert builtin.kdim == d_model and builtin.vdim == d_model
+            """,
+        },
+        "You check with assert. An AssertionError is not a ValueError, and assert disappears when "
+        "Python runs with -O.",
+    )
 
+    wrong(
+        "load_float32",
+        {"(weight)": "(weight.float())"},
+        "The numbers pass through float32 and lose digits. Copy them in their own precision.",
+    )
 
-@misconception(
-    "load_builtin_weights",
-    "load_refuses_batch_second",
-    sentence="Your code refuses batch_first=False. That option changes the order of the inputs' "
-    "axes, not the weights.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    if not builtin.batch_first:
-        raise ValueError("batch_first")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight)
-            layer.bias.copy_(bias)
+    wrong(
+        "load_adds",
+        {".copy_(weight)": ".add_(weight)"},
+        "You add builtin's numbers to your own. They should replace them.",
+    )
 
+    wrong(
+        "load_one_third_of_the_bias",
+        {
+            "[*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]":
+                "[builtin.in_proj_bias[:d_model]] * 3 + [builtin.out_proj.bias]",
+        },
+        "The same third of in_proj_bias goes to queries, keys and values.",
+    )
 
-@misconception(
-    "load_builtin_weights",
-    "load_refuses_no_bias",
-    sentence="Your code refuses bias=False. Its biases are simply 0.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    if builtin.in_proj_bias is None:
-        raise ValueError("bias")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight)
-            layer.bias.copy_(bias)
+    wrong(
+        "load_in_proj_bias_forgotten",
+        {
+            "layer.bias.copy_(bias)": """
+                if layer is attention.W_o:
+                    layer.bias.copy_(bias)
+            """,
+        },
+        "in_proj_bias is not copied: the biases of W_q, W_k and W_v keep their random start.",
+        seen="a trial with typical wrong answers",
+    )
 
+    wrong(
+        "load_records_a_gradient",
+        {
+            """
+                with torch.no_grad():
+                    for layer, weight, bias in zip(layers, weights, biases):
+                        layer.weight.copy_(weight)
+                        layer.bias.copy_(bias)
+            """: """
+                for layer, weight, bias in zip(layers, weights, biases):
+                    layer.weight.copy_(weight)
+                    layer.bias.copy_(bias)
+            """,
+        },
+        "You write into a parameter while torch records gradients, and torch refuses. Copying is "
+        "no computation to be learned from: do it where no gradient is recorded.",
+        seen="a trial with typical wrong answers",
+    )
 
-@misconception(
-    "load_builtin_weights",
-    "load_batch_second_transposes",
-    sentence="With batch_first=False you transpose the weights. That option changes the order of the "
-    "inputs' axes, not the weights.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight if builtin.batch_first else weight.T)
-            layer.bias.copy_(bias)
-
-
-@misconception(
-    "load_builtin_weights",
-    "load_assert",
-    sentence="You check with assert. An AssertionError is not a ValueError, and assert disappears "
-    "when Python runs with -O.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    assert (builtin.embed_dim, builtin.num_heads) == (d_model, num_heads)
-    assert builtin.kdim == d_model and builtin.vdim == d_model
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight)
-            layer.bias.copy_(bias)
-
-
-@misconception(
-    "load_builtin_weights",
-    "load_float32",
-    sentence="The numbers pass through float32 and lose digits. Copy them in their own precision.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight.float())
-            layer.bias.copy_(bias)
-
-
-@misconception(
-    "load_builtin_weights",
-    "load_adds",
-    sentence="You add builtin's numbers to your own. They should replace them.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.add_(weight)
-            layer.bias.copy_(bias)
-
-
-@misconception(
-    "load_builtin_weights",
-    "load_one_third_of_the_bias",
-    sentence="The same third of in_proj_bias goes to queries, keys and values.",
-    seen="folklore",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [builtin.in_proj_bias[:d_model]] * 3 + [builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight)
-            layer.bias.copy_(bias)
-
-
-@misconception(
-    "load_builtin_weights",
-    "load_in_proj_bias_forgotten",
-    sentence="in_proj_bias is not copied: the biases of W_q, W_k and W_v keep their random start.",
-    seen="a trial with typical wrong answers",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    with torch.no_grad():
-        for layer, weight, bias in zip(layers, weights, biases):
-            layer.weight.copy_(weight)
-            if layer is attention.W_o:
-                layer.bias.copy_(bias)
-
-
-@misconception(
-    "load_builtin_weights",
-    "load_records_a_gradient",
-    sentence="You write into a parameter while torch records gradients, and torch refuses. Copying "
-    "is no computation to be learned from: do it where no gradient is recorded.",
-    seen="a trial with typical wrong answers",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    for layer, weight, bias in zip(layers, weights, biases):
-        layer.weight.copy_(weight)
-        layer.bias.copy_(bias)
-
-
-@misconception(
-    "load_builtin_weights",
-    "load_assigns_tensors",
-    sentence="You put a plain tensor in the place of a parameter, and torch refuses. Keep the "
-    "parameter and write the numbers into it.",
-    seen="a trial with typical wrong answers",
-)
-def load_builtin_weights(attention, builtin):
-    d_model = attention.W_q.in_features
-    num_heads = attention(torch.zeros(1, d_model, dtype=attention.W_q.weight.dtype))[1].shape[-3]
-    if (builtin.embed_dim, builtin.num_heads) != (d_model, num_heads):
-        raise ValueError("embed_dim or num_heads")
-    if builtin.kdim != d_model or builtin.vdim != d_model:
-        raise ValueError("kdim or vdim")
-    weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]
-    biases = [torch.zeros(d_model)] * 4
-    if builtin.in_proj_bias is not None:
-        biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
-    layers = attention.W_q, attention.W_k, attention.W_v, attention.W_o
-    for layer, weight, bias in zip(layers, weights, biases):
-        layer.weight = weight
-        layer.bias = bias
+    wrong(
+        "load_assigns_tensors",
+        {
+            """
+                with torch.no_grad():
+                    for layer, weight, bias in zip(layers, weights, biases):
+                        layer.weight.copy_(weight)
+                        layer.bias.copy_(bias)
+            """: """
+                for layer, weight, bias in zip(layers, weights, biases):
+                    layer.weight = weight
+                    layer.bias = bias
+            """,
+        },
+        "You put a plain tensor in the place of a parameter, and torch refuses. Keep the "
+        "parameter and write the numbers into it.",
+        seen="a trial with typical wrong answers",
+    )
 
 
 choice(

@@ -1,1216 +1,765 @@
 """Wrong implementations of lesson 6, each with the sentence its author needs."""
 
-import numpy as np
-import torch
+from autograder.course.implementations import choice, exercise, wrong
 
-from autograder.course.implementations import choice, misconception
+with exercise("causal_mask"):
+    wrong(
+        "mask_upper",
+        {"np.tri(n, dtype=bool)": "np.triu(np.ones((n, n), dtype=bool))"},
+        "Your triangle stands on its head: each word sees itself and the words after it. Row i is "
+        "the query at position i, and it may see the keys up to i. Text is read from the past.",
+    )
 
-# --- causal_mask --------------------------------------------------------------------------
+    wrong(
+        "mask_true_means_hidden",
+        {"np.tri(n, dtype=bool)": "np.triu(np.ones((n, n), dtype=bool), k=1)"},
+        "Your True means 'hidden', as in nn.MultiheadAttention. In this course True means 'may "
+        "attend': everything would be reversed without an error.",
+        seen="the attn_mask of torch's nn.MultiheadAttention",
+    )
 
+    wrong(
+        "mask_without_self",
+        {"dtype=bool": "k=-1, dtype=bool"},
+        "Your diagonal is False: a word may not see itself, and the first word sees nothing at "
+        "all. The word at position i is already known when the next one is predicted.",
+    )
 
-@misconception(
-    "causal_mask",
-    "mask_upper",
-    sentence="Your triangle stands on its head: each word sees itself and the words after "
-    "it. Row i is the query at position i, and it may see the keys up to i. Text "
-    "is read from the past.",
-    seen="folklore",
-)
-def causal_mask(n):
-    return np.triu(np.ones((n, n), dtype=bool))
+    wrong(
+        "mask_sees_next",
+        {"dtype=bool": "k=1, dtype=bool"},
+        "Your triangle is one diagonal too large: each word sees the next one, which is exactly "
+        "what it has to predict.",
+    )
 
+    wrong(
+        "mask_of_floats",
+        {"np.tri(n, dtype=bool)": "np.tril(np.ones((n, n)))"},
+        "Your mask holds the floats 0 and 1. A mask of the course is boolean: ~mask and "
+        "np.where(mask, ...) mean something else, or fail, for floats.",
+    )
 
-@misconception(
-    "causal_mask",
-    "mask_true_means_hidden",
-    sentence="Your True means 'hidden', as in nn.MultiheadAttention. In this course True "
-    "means 'may attend': everything would be reversed without an error.",
-    seen="the attn_mask of torch's nn.MultiheadAttention",
-)
-def causal_mask(n):
-    return np.triu(np.ones((n, n), dtype=bool), k=1)
+    wrong(
+        "mask_of_integers",
+        {"dtype=bool": "dtype=int"},
+        "Your mask holds the integers 0 and 1. A mask of the course is boolean: ~1 is -2, which "
+        "is as true as 1.",
+    )
 
+    wrong(
+        "mask_additive",
+        {"np.tri(n, dtype=bool)": "np.where(np.tri(n) > 0, 0.0, -np.inf)"},
+        "You return what is added to the scores, 0 and -inf. The exercise asks for the boolean "
+        "mask, True = may attend; the attention function makes -inf of it.",
+        seen="additive masks of many implementations",
+    )
 
-@misconception(
-    "causal_mask",
-    "mask_without_self",
-    sentence="Your diagonal is False: a word may not see itself, and the first word sees "
-    "nothing at all. The word at position i is already known when the next one is"
-    " predicted.",
-    seen="folklore",
-)
-def causal_mask(n):
-    return np.tri(n, k=-1, dtype=bool)
+    wrong(
+        "mask_torch",
+        {"np.tri(n, dtype=bool)": "torch.ones(n, n).tril().bool()"},
+        "You return a torch tensor. This function gives a NumPy array; torch.from_numpy makes a "
+        "tensor of it where one is needed.",
+    )
 
+    wrong(
+        "mask_with_batch_axis",
+        {"np.tri(n, dtype=bool)": "np.tri(n, dtype=bool)[None]"},
+        "Your mask has a batch axis in front. The exercise asks for (n, n): it broadcasts over "
+        "batches and heads by itself.",
+    )
 
-@misconception(
-    "causal_mask",
-    "mask_sees_next",
-    sentence="Your triangle is one diagonal too large: each word sees the next one, which "
-    "is exactly what it has to predict.",
-    seen="folklore",
-)
-def causal_mask(n):
-    return np.tri(n, k=1, dtype=bool)
+    wrong(
+        "mask_cached",
+        """
+            def causal_mask(n, kept={}):
+                if n not in kept:
+                    kept[n] = np.tri(n, dtype=bool)
+                return kept[n]
+        """,
+        "You keep the mask and hand out the same array again. Whoever writes into it changes the "
+        "mask for everybody. Make a new array each call.",
+    )
 
+    wrong(
+        "mask_cut_from_one",
+        """
+            def causal_mask(n, big=np.tri(64, dtype=bool)):
+                return big[:n, :n]
+        """,
+        "You cut every mask out of one big array: fast, but all of them share its memory, so that "
+        "a change to one changes all. And a text longer than the big array has no mask.",
+        seen="buffers of published GPT code",
+    )
 
-@misconception(
-    "causal_mask",
-    "mask_of_floats",
-    sentence="Your mask holds the floats 0 and 1. A mask of the course is boolean: ~mask "
-    "and np.where(mask, ...) mean something else, or fail, for floats.",
-    seen="folklore",
-)
-def causal_mask(n):
-    return np.tril(np.ones((n, n)))
+    wrong(
+        "mask_diagonal",
+        {"np.tri": "np.eye"},
+        "Each word sees only itself in your mask. It may see all words before it as well.",
+    )
 
+    wrong(
+        "mask_window",
+        {"np.tri(n, dtype=bool)": "np.tri(n, dtype=bool) & ~np.tri(n, k=-2, dtype=bool)"},
+        "Your words see themselves and one word before, no further back. A causal mask hides the "
+        "future and nothing of the past.",
+    )
 
-@misconception(
-    "causal_mask",
-    "mask_of_integers",
-    sentence="Your mask holds the integers 0 and 1. A mask of the course is boolean: ~1 is"
-    " -2, which is as true as 1.",
-    seen="folklore",
-)
-def causal_mask(n):
-    return np.tri(n, dtype=int)
+    wrong(
+        "mask_one_row",
+        {"np.tri(n, dtype=bool)": "np.arange(n) <= n"},
+        "You return one row. Every query needs a row of its own, because each has another future.",
+    )
 
+    wrong(
+        "mask_everything",
+        {"np.tri(n, dtype=bool)": "np.ones((n, n), dtype=bool)"},
+        "Your mask hides nothing.",
+    )
 
-@misconception(
-    "causal_mask",
-    "mask_additive",
-    sentence="You return what is added to the scores, 0 and -inf. The exercise asks for "
-    "the boolean mask, True = may attend; the attention function makes -inf of "
-    "it.",
-    seen="additive masks of many implementations",
-)
-def causal_mask(n):
-    return np.where(np.tri(n) > 0, 0.0, -np.inf)
+    wrong(
+        "mask_flipped_columns",
+        {"np.tri(n, dtype=bool)": "np.fliplr(np.tri(n, dtype=bool))"},
+        "Your triangle is mirrored left to right: the first row sees the last word. Row i should "
+        "see the columns 0 to i.",
+    )
 
-
-@misconception(
-    "causal_mask",
-    "mask_torch",
-    sentence="You return a torch tensor. This function gives a NumPy array; "
-    "torch.from_numpy makes a tensor of it where one is needed.",
-    seen="folklore",
-)
-def causal_mask(n):
-    return torch.ones(n, n).tril().bool()
-
-
-@misconception(
-    "causal_mask",
-    "mask_with_batch_axis",
-    sentence="Your mask has a batch axis in front. The exercise asks for (n, n): it "
-    "broadcasts over batches and heads by itself.",
-    seen="folklore",
-)
-def causal_mask(n):
-    return np.tri(n, dtype=bool)[None]
-
-
-@misconception(
-    "causal_mask",
-    "mask_cached",
-    sentence="You keep the mask and hand out the same array again. Whoever writes into it "
-    "changes the mask for everybody. Make a new array each call.",
-    seen="folklore",
-)
-def causal_mask(n, kept={}):
-    if n not in kept:
-        kept[n] = np.tri(n, dtype=bool)
-    return kept[n]
-
-
-@misconception(
-    "causal_mask",
-    "mask_cut_from_one",
-    sentence="You cut every mask out of one big array: fast, but all of them share its "
-    "memory, so that a change to one changes all. And a text longer than the big "
-    "array has no mask.",
-    seen="buffers of published GPT code",
-)
-def causal_mask(n, big=np.tri(64, dtype=bool)):
-    return big[:n, :n]
+    wrong(
+        "mask_size",
+        {"n, dtype=bool": "n + 1, dtype=bool"},
+        "Your mask is one row and one column too large. A text of n words has n queries and n "
+        "keys.",
+    )
 
 
-@misconception(
-    "causal_mask",
-    "mask_diagonal",
-    sentence="Each word sees only itself in your mask. It may see all words before it as well.",
-    seen="folklore",
-)
-def causal_mask(n):
-    return np.eye(n, dtype=bool)
+with exercise("combine_masks"):
+    wrong(
+        "combine_or",
+        {"& mask": "| mask"},
+        "Your result allows a key where ANY mask allows it. A key must be allowed by every mask: "
+        "with 'any', padding of the past becomes visible again, and the future of real words too.",
+    )
 
+    wrong(
+        "combine_in_place",
+        """
+            there = [mask for mask in masks if mask is not None]
+            if not there:
+                return None
+            result = there.pop(0)
+            for mask in there:
+                if np.broadcast_shapes(result.shape, mask.shape) == tuple(result.shape):
+                    result &= mask
+                else:
+                    result = result & mask
+            return result
+        """,
+        "You write the result into the first mask. The caller's mask is changed, and it stays "
+        "changed for the next batch.",
+    )
 
-@misconception(
-    "causal_mask",
-    "mask_window",
-    sentence="Your words see themselves and one word before, no further back. A causal "
-    "mask hides the future and nothing of the past.",
-    seen="folklore",
-)
-def causal_mask(n):
-    return np.tri(n, dtype=bool) & ~np.tri(n, k=-2, dtype=bool)
-
-
-@misconception(
-    "causal_mask",
-    "mask_one_row",
-    sentence="You return one row. Every query needs a row of its own, because each has "
-    "another future.",
-    seen="folklore",
-)
-def causal_mask(n):
-    return np.arange(n) <= n
-
-
-@misconception(
-    "causal_mask",
-    "mask_everything",
-    sentence="Your mask hides nothing.",
-    seen="folklore",
-)
-def causal_mask(n):
-    return np.ones((n, n), dtype=bool)
-
-
-@misconception(
-    "causal_mask",
-    "mask_flipped_columns",
-    sentence="Your triangle is mirrored left to right: the first row sees the last word. "
-    "Row i should see the columns 0 to i.",
-    seen="folklore",
-)
-def causal_mask(n):
-    return np.fliplr(np.tri(n, dtype=bool))
-
-
-@misconception(
-    "causal_mask",
-    "mask_size",
-    sentence="Your mask is one row and one column too large. A text of n words has n "
-    "queries and n keys.",
-    seen="folklore",
-)
-def causal_mask(n):
-    return np.tri(n + 1, dtype=bool)
-
-
-# --- combine_masks ------------------------------------------------------------------------
-
-
-@misconception(
-    "combine_masks",
-    "combine_or",
-    sentence="Your result allows a key where ANY mask allows it. A key must be allowed by "
-    "every mask: with 'any', padding of the past becomes visible again, and the "
-    "future of real words too.",
-    seen="folklore",
-)
-def combine_masks(*masks):
-    result = None
-    for mask in masks:
-        if mask is not None:
-            result = mask if result is None else result | mask
-    return result
-
-
-@misconception(
-    "combine_masks",
-    "combine_in_place",
-    sentence="You write the result into the first mask. The caller's mask is changed, and "
-    "it stays changed for the next batch.",
-    seen="folklore",
-)
-def combine_masks(*masks):
-    there = [mask for mask in masks if mask is not None]
-    if not there:
-        return None
-    result = there.pop(0)
-    for mask in there:
-        if np.broadcast_shapes(result.shape, mask.shape) == tuple(result.shape):
-            result &= mask
-        else:
-            result = result & mask
-    return result
-
-
-@misconception(
-    "combine_masks",
-    "combine_fixed_shape",
-    sentence="You write into the first mask (or a copy of it), and so the result keeps its "
-    "shape: (n, n) and (batch, 1, n) combine to (batch, n, n), whatever their order. Where it is "
-    "the caller's mask itself, that one is changed as well.",
-    seen="folklore",
-)
-def combine_masks(*masks):
-    masks = [mask for mask in masks if mask is not None]
-    if not masks:
-        return None
-    result = masks[0] & True
-    for mask in masks[1:]:
-        result &= mask
-    return result
-
-
-@misconception(
-    "combine_masks",
-    "combine_writes_into_the_first",
-    sentence="You write into the first mask (or a copy of it), and so the result keeps its "
-    "shape: (n, n) and (batch, 1, n) combine to (batch, n, n), whatever their order. Where it is "
-    "the caller's mask itself, that one is changed as well.",
-    seen="a trial with typical wrong answers",
-)
-def combine_masks(*masks):
-    result = None
-    for mask in masks:
-        if mask is not None:
-            if result is None:
-                result = mask
-            else:
+    wrong(
+        "combine_fixed_shape",
+        """
+            masks = [mask for mask in masks if mask is not None]
+            if not masks:
+                return None
+            result = masks[0] & True
+            for mask in masks[1:]:
                 result &= mask
-    return result
-
-
-@misconception(
-    "combine_masks",
-    "combine_if_mask",
-    sentence="Your code asks whether a whole array is true ('if mask', 'mask and other', "
-    "'mask == None'). It has many values, and no single answer. Ask for None with 'is', and "
-    "combine the values one by one, with the operator for arrays.",
-    seen="a trial with typical wrong answers",
-)
-def combine_masks(*masks):
-    result = None
-    for mask in masks:
-        if mask:
-            result = mask if result is None else result & mask
-    return result
-
-
-@misconception(
-    "combine_masks",
-    "combine_with_and",
-    sentence="Your code asks whether a whole array is true ('if mask', 'mask and other', "
-    "'mask == None'). It has many values, and no single answer. Ask for None with 'is', and "
-    "combine the values one by one, with the operator for arrays.",
-    seen="a trial with typical wrong answers",
-)
-def combine_masks(*masks):
-    result = None
-    for mask in masks:
-        if mask is not None:
-            result = mask if result is None else result and mask
-    return result
-
-
-@misconception(
-    "combine_masks",
-    "combine_numpy_logical_and",
-    sentence="np.logical_and of two torch tensors gives a tensor of integers (uint8) and not of "
-    "booleans: it is NumPy's function. Use what arrays and tensors share, the operator.",
-    seen="a trial with typical wrong answers",
-)
-def combine_masks(*masks):
-    result = None
-    for mask in masks:
-        if mask is not None:
-            result = mask if result is None else np.logical_and(result, mask)
-    return result
-
-
-@misconception(
-    "combine_masks",
-    "combine_first_two",
-    sentence="You combine only the first two masks. The function takes any number.",
-    seen="folklore",
-)
-def combine_masks(*masks):
-    masks = [mask for mask in masks if mask is not None]
-    if len(masks) > 1:
-        return masks[0] & masks[1]
-    return masks[0] if masks else None
-
-
-@misconception(
-    "combine_masks",
-    "combine_none_crashes",
-    sentence="A None among the masks is an error in your code. None means 'no mask here': "
-    "leave it out.",
-    seen="folklore",
-)
-def combine_masks(*masks):
-    if not masks:
-        return None
-    result = masks[0]
-    for mask in masks[1:]:
-        result = result & mask
-    return result
-
-
-@misconception(
-    "combine_masks",
-    "combine_stops_at_none",
-    sentence="You stop at the first None, and the masks after it are forgotten.",
-    seen="folklore",
-)
-def combine_masks(*masks):
-    result = None
-    for mask in masks:
-        if mask is None:
-            break
-        result = mask if result is None else result & mask
-    return result
-
-
-@misconception(
-    "combine_masks",
-    "combine_any_none_is_none",
-    sentence="As soon as one mask is None, you return None, and nothing is hidden any "
-    "more. None says only that THIS mask hides nothing.",
-    seen="folklore",
-)
-def combine_masks(*masks):
-    if any(mask is None for mask in masks):
-        return None
-    result = None
-    for mask in masks:
-        result = mask if result is None else result & mask
-    return result
-
-
-@misconception(
-    "combine_masks",
-    "combine_last_wins",
-    sentence="You return the last mask. All of them must allow a key.",
-    seen="folklore",
-)
-def combine_masks(*masks):
-    result = None
-    for mask in masks:
-        if mask is not None:
-            result = mask
-    return result
-
-
-@misconception(
-    "combine_masks",
-    "combine_integers",
-    sentence="Your result holds integers. A mask is boolean, True = may attend.",
-    seen="folklore",
-)
-def combine_masks(*masks):
-    result = None
-    for mask in masks:
-        if mask is not None:
-            result = 1 * mask if result is None else result * mask
-    return result
-
-
-@misconception(
-    "combine_masks",
-    "combine_always_numpy",
-    sentence="Torch tensors come out as NumPy arrays. The result is of the kind of the masks.",
-    seen="folklore",
-)
-def combine_masks(*masks):
-    result = None
-    for mask in masks:
-        if mask is not None:
-            mask = np.asarray(mask)
-            result = mask if result is None else result & mask
-    return result
-
-
-@misconception(
-    "combine_masks",
-    "combine_always_torch",
-    sentence="NumPy arrays come out as torch tensors. The result is of the kind of the masks.",
-    seen="folklore",
-)
-def combine_masks(*masks):
-    result = None
-    for mask in masks:
-        if mask is not None:
-            mask = torch.as_tensor(mask)
-            result = mask if result is None else result & mask
-    return result
-
-
-@misconception(
-    "combine_masks",
-    "combine_starts_from_true",
-    sentence="With no mask at all you return True and not None.",
-    seen="folklore",
-)
-def combine_masks(*masks):
-    result = True
-    for mask in masks:
-        if mask is not None:
-            result = result & mask
-    return result
-
-
-@misconception(
-    "combine_masks",
-    "combine_stack",
-    sentence="You stack the masks, which works only when all have one shape. (n, n) and "
-    "(batch, 1, n) have to broadcast.",
-    seen="folklore",
-)
-def combine_masks(*masks):
-    masks = [mask for mask in masks if mask is not None]
-    if not masks:
-        return None
-    if isinstance(masks[0], torch.Tensor):
-        return torch.stack(masks).all(0)
-    return np.stack(masks).all(0)
-
-
-@misconception(
-    "combine_masks",
-    "combine_truth_of_a_mask",
-    sentence="You ask 'if mask' instead of 'if there is a mask'. An array of several "
-    "values has no truth value, and a mask of one False would be taken for no "
-    "mask.",
-    seen="folklore",
-)
-def combine_masks(*masks):
-    result = None
-    for mask in masks:
-        if mask is not None and mask.any():
-            result = mask if result is None else result & mask
-    return result
-
-
-@misconception(
-    "combine_masks",
-    "combine_xor",
-    sentence="Your result is True where an odd number of masks allow a key. All of them "
-    "must allow it.",
-    seen="folklore",
-)
-def combine_masks(*masks):
-    result = None
-    for mask in masks:
-        if mask is not None:
-            result = mask if result is None else result ^ mask
-    return result
-
-
-@misconception(
-    "combine_masks",
-    "combine_none_allows_nothing",
-    sentence="You take None for a mask that hides everything. It is no mask, so it hides nothing.",
-    seen="folklore",
-)
-def combine_masks(*masks):
-    if all(mask is None for mask in masks):
-        return None
-    result = None
-    for mask in masks:
-        if mask is None:
-            mask = next(one for one in masks if one is not None) & False
-        result = mask if result is None else result & mask
-    return result
-
-
-@misconception(
-    "combine_masks",
-    "combine_inverted",
-    sentence="Your result is True where a key is hidden. In this course True means 'may "
-    "attend', in the masks and in their combination.",
-    seen="folklore",
-)
-def combine_masks(*masks):
-    result = None
-    for mask in masks:
-        if mask is not None:
-            result = ~mask if result is None else result | ~mask
-    return result
-
-
-# --- leaks_future -------------------------------------------------------------------------
-
-
-@misconception(
-    "leaks_future",
-    "leak_last_position_only",
-    sentence="You change only the last input. A position in the middle that sees the one "
-    "after it stays unseen: every position has to be changed once.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(n, d_model))
-    before = np.array(layer(X.copy()))
-    if n == 1:
-        return False
-    X[-1] = rng.normal(size=d_model)
-    return bool(np.abs(layer(X) - before)[:-1].max() > 1e-8)
-
-
-@misconception(
-    "leaks_future",
-    "leak_second_position_only",
-    sentence="Your loop ends in its first round: it returns whatever the first comparison "
-    "says. Only 'this one leaks' may end it early.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(n, d_model))
-    before = np.array(layer(X.copy()))
-    for t in range(1, n):
-        other = X.copy()
-        other[t] = rng.normal(size=d_model)
-        return bool(np.abs(layer(other) - before)[:t].max() > 1e-8)
-    return False
-
-
-@misconception(
-    "leaks_future",
-    "leak_first_output_only",
-    sentence="You compare only the first output. Every output before the changed position "
-    "has to stay the same.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(n, d_model))
-    before = np.array(layer(X.copy()))
-    for t in range(1, n):
-        other = X.copy()
-        other[t] = rng.normal(size=d_model)
-        if np.abs(layer(other) - before)[0].max() > 1e-8:
-            return True
-    return False
-
-
-@misconception(
-    "leaks_future",
-    "leak_neighbour_only",
-    sentence="You compare only the output just before the changed position. A position can"
-    " see two steps ahead and not one.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(n, d_model))
-    before = np.array(layer(X.copy()))
-    for t in range(1, n):
-        other = X.copy()
-        other[t] = rng.normal(size=d_model)
-        if np.abs(layer(other) - before)[t - 1].max() > 1e-8:
-            return True
-    return False
-
-
-@misconception(
-    "leaks_future",
-    "leak_last_output",
-    sentence="You look at the last output. It has no future; it may change with every "
-    "input. The outputs BEFORE the changed position are the ones that must not "
-    "move.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(n, d_model))
-    before = np.array(layer(X.copy()))
-    X[:-1] = rng.normal(size=(n - 1, d_model))
-    return n > 1 and bool(np.abs(layer(X) - before)[-1].max() > 1e-8)
-
-
-@misconception(
-    "leaks_future",
-    "leak_other_direction",
-    sentence="You test whether an earlier input changes a later output. That is allowed: "
-    "it is how the past is read. The question is whether a later input changes an"
-    " earlier output.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(n, d_model))
-    before = np.array(layer(X.copy()))
-    for t in range(1, n):
-        other = X.copy()
-        other[t - 1] = rng.normal(size=d_model)
-        if np.abs(layer(other) - before)[t:].max() > 1e-8:
-            return True
-    return False
-
-
-@misconception(
-    "leaks_future",
-    "leak_counts_itself",
-    sentence="You also compare the output at the position that you changed. It may change:"
-    " a position sees itself.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(n, d_model))
-    before = np.array(layer(X.copy()))
-    for t in range(1, n):
-        other = X.copy()
-        other[t] = rng.normal(size=d_model)
-        if np.abs(layer(other) - before)[: t + 1].max() > 1e-8:
-            return True
-    return False
-
-
-@misconception(
-    "leaks_future",
-    "leak_misses_neighbour",
-    sentence="You leave out the output just before the changed position. That is where a "
-    "triangle that is off by one shows.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(n, d_model))
-    before = np.array(layer(X.copy()))
-    for t in range(1, n):
-        other = X.copy()
-        other[t] = rng.normal(size=d_model)
-        if t > 1 and np.abs(layer(other) - before)[: t - 1].max() > 1e-8:
-            return True
-    return False
-
-
-@misconception(
-    "leaks_future",
-    "leak_everything_compared",
-    sentence="You compare all outputs. Those at and after the changed position may change,"
-    " in every layer.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(n, d_model))
-    before = np.array(layer(X.copy()))
-    for t in range(1, n):
-        other = X.copy()
-        other[t] = rng.normal(size=d_model)
-        if np.abs(layer(other) - before).max() > 1e-8:
-            return True
-    return False
-
-
-@misconception(
-    "leaks_future",
-    "leak_coarse_tolerance",
-    sentence="Your tolerance is too large: a leak of a few 1e-4 passes. In float64 "
-    "rounding is near 1e-16, so that there is much room below.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(n, d_model))
-    before = np.array(layer(X.copy()))
-    for t in range(1, n):
-        other = X.copy()
-        other[t] = rng.normal(size=d_model)
-        if np.abs(layer(other) - before)[:t].max() > 1e-3:
-            return True
-    return False
-
-
-@misconception(
-    "leaks_future",
-    "leak_very_coarse_tolerance",
-    sentence="Your tolerance is far too large: leaks of a hundredth pass. In float64 "
-    "rounding is near 1e-16, so that there is much room below.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(n, d_model))
-    before = np.array(layer(X.copy()))
-    for t in range(1, n):
-        other = X.copy()
-        other[t] = rng.normal(size=d_model)
-        if np.abs(layer(other) - before)[:t].max() > 1e-2:
-            return True
-    return False
-
-
-@misconception(
-    "leaks_future",
-    "leak_exact",
-    sentence="You ask for outputs that are exactly equal. A correct layer may add its "
-    "numbers in another order, and rounding noise is no leak.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(n, d_model))
-    before = np.array(layer(X.copy()))
-    for t in range(1, n):
-        other = X.copy()
-        other[t] = rng.normal(size=d_model)
-        if np.abs(layer(other) - before)[:t].max() > 0:
-            return True
-    return False
-
-
-@misconception(
-    "leaks_future",
-    "leak_strict_tolerance",
-    sentence="Your tolerance is too small: noise below 1e-10 is taken for a leak. Leaks "
-    "that matter are above 1e-4; take something well between.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(n, d_model))
-    before = np.array(layer(X.copy()))
-    for t in range(1, n):
-        other = X.copy()
-        other[t] = rng.normal(size=d_model)
-        if np.abs(layer(other) - before)[:t].max() > 1e-12:
-            return True
-    return False
-
-
-@misconception(
-    "leaks_future",
-    "leak_adds_a_constant",
-    sentence="You add one constant to all features of a position. A layer norm takes the "
-    "mean away, and your change with it: what leaks after it stays unseen. Change"
-    " the features differently.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(n, d_model))
-    before = np.array(layer(X.copy()))
-    for t in range(1, n):
-        other = X.copy()
-        other[t] += 1
-        if np.abs(layer(other) - before)[:t].max() > 1e-8:
-            return True
-    return False
-
-
-@misconception(
-    "leaks_future",
-    "leak_scales_a_position",
-    sentence="You scale a position. A layer norm divides by the size, and your change is "
-    "gone (up to its epsilon): what leaks after it stays unseen. Change the "
-    "features differently.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(n, d_model))
-    before = np.array(layer(X.copy()))
-    for t in range(1, n):
-        other = X.copy()
-        other[t] *= 2
-        if np.abs(layer(other) - before)[:t].max() > 1e-4:
-            return True
-    return False
-
-
-@misconception(
-    "leaks_future",
-    "leak_shuffles_the_future",
-    sentence="You put the later positions into another order. Their sum and their mean "
-    "stay the same, so that a mean over the whole text passes. Put new vectors "
-    "there.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(n, d_model))
-    before = np.array(layer(X.copy()))
-    for t in range(1, n):
-        other = X.copy()
-        other[t:] = other[t:][::-1]
-        if np.abs(layer(other) - before)[:t].max() > 1e-8:
-            return True
-    return False
-
-
-@misconception(
-    "leaks_future",
-    "leak_same_change_everywhere",
-    sentence="You add one and the same vector to all later positions, and compare only the output "
-    "just before them. If it reads the difference of the next two positions, your change cancels.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(n, d_model))
-    before = np.array(layer(X.copy()))
-    for t in range(1, n):
-        other = X.copy()
-        other[t:] += rng.normal(size=d_model)
-        if np.abs(layer(other) - before)[t - 1].max() > 1e-8:
-            return True
-    return False
-
-
-@misconception(
-    "leaks_future",
-    "leak_future_of_first_half",
-    sentence="You change the second half and compare the first. A leak inside one half "
-    "stays unseen: every position needs its turn.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(n, d_model))
-    before = np.array(layer(X.copy()))
-    half = n // 2
-    X[half:] = rng.normal(size=(n - half, d_model))
-    return bool(np.abs(layer(X) - before)[:half].max(initial=0) > 1e-8)
-
-
-@misconception(
-    "leaks_future",
-    "leak_shorter_text",
-    sentence="You compare with the output for a shorter text. A layer may refuse other "
-    "lengths: keep n positions and change what stands there.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(n, d_model))
-    before = np.array(layer(X.copy()))
-    for t in range(1, n):
-        if np.abs(layer(X[:t].copy()) - before[:t]).max() > 1e-8:
-            return True
-    return False
-
-
-@misconception(
-    "leaks_future",
-    "leak_nan_poison",
-    sentence="You put NaN into the future and look where it comes out. A masked layer "
-    "multiplies it by a weight of 0, and 0 times NaN is NaN: correct layers look "
-    "leaky. Put other numbers there.",
-    seen="a well-known trick for convolutions",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(n, d_model))
-    for t in range(1, n):
-        other = X.copy()
-        other[t] = np.nan
-        with np.errstate(invalid="ignore"):
-            if np.isnan(layer(other)[:t]).any():
-                return True
-    return False
-
-
-@misconception(
-    "leaks_future",
-    "leak_huge_change",
-    sentence="You put a huge number into the future. Rounding noise grows with it, and a "
-    "softmax is driven out of the range where it works. Changes of order 1 are "
-    "enough.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(n, d_model))
-    before = np.array(layer(X.copy()))
-    for t in range(1, n):
-        other = X.copy()
-        other[t] = 1e12
-        if np.abs(layer(other) - before)[:t].max() > 1e-8:
-            return True
-    return False
-
-
-@misconception(
-    "leaks_future",
-    "leak_keeps_a_view",
-    sentence="The array that you keep for the comparison can be a view of the input. You "
-    "then write into that input, and both sides of the comparison change "
-    "together. Keep a copy.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(n, d_model))
-    for t in range(1, n):
-        before = layer(X)
-        X[t] = rng.normal(size=d_model)
-        if np.abs(layer(X) - before)[:t].max() > 1e-8:
-            return True
-    return False
-
-
-@misconception(
-    "leaks_future",
-    "leak_float32",
-    sentence="You give the layer float32. It is promised float64; and with float32 "
-    "rounding noise is near 1e-7.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(n, d_model)).astype(np.float32)
-    before = np.array(layer(X.copy()))
-    for t in range(1, n):
-        other = X.copy()
-        other[t] = rng.normal(size=d_model)
-        if np.abs(layer(other) - before)[:t].max() > 1e-5:
-            return True
-    return False
-
-
-@misconception(
-    "leaks_future",
-    "leak_torch_tensor",
-    sentence="You give the layer torch tensors. It is promised NumPy arrays.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = torch.tensor(rng.normal(size=(n, d_model)))
-    before = torch.as_tensor(layer(X.clone())).clone()
-    for t in range(1, n):
-        other = X.clone()
-        other[t] = torch.tensor(rng.normal(size=d_model))
-        if (torch.as_tensor(layer(other)) - before)[:t].abs().max() > 1e-8:
-            return True
-    return False
-
-
-@misconception(
-    "leaks_future",
-    "leak_numpy_bool",
-    sentence="You return NumPy's bool. The exercise asks for Python's: 'is True' and JSON "
-    "know only that one.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    found = np.bool_(False)
-    X = rng.normal(size=(n, d_model))
-    before = np.array(layer(X.copy()))
-    for t in range(1, n):
-        other = X.copy()
-        other[t] = rng.normal(size=d_model)
-        found = found | (np.abs(layer(other) - before)[:t].max() > 1e-8)
-    return found
-
-
-@misconception(
-    "leaks_future",
-    "leak_returns_size",
-    sentence="You return the size of the change. The exercise asks for a verdict: True or False.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(n, d_model))
-    before = np.array(layer(X.copy()))
-    worst = 0.0
-    for t in range(1, n):
-        other = X.copy()
-        other[t] = rng.normal(size=d_model)
-        worst = max(worst, float(np.abs(layer(other) - before)[:t].max()))
-    return worst
-
-
-@misconception(
-    "leaks_future",
-    "leak_inverted",
-    sentence="Your True means 'causal'. The exercise asks the opposite question: does it leak?",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(n, d_model))
-    before = np.array(layer(X.copy()))
-    for t in range(1, n):
-        other = X.copy()
-        other[t] = rng.normal(size=d_model)
-        if np.abs(layer(other) - before)[:t].max() > 1e-8:
+            return result
+        """,
+        "You write into the first mask (or a copy of it), and so the result keeps its shape: (n, "
+        "n) and (batch, 1, n) combine to (batch, n, n), whatever their order. Where it is the "
+        "caller's mask itself, that one is changed as well.",
+    )
+
+    wrong(
+        "combine_writes_into_the_first",
+        {
+            "combined = mask if combined is None else combined & mask": """
+                if combined is None:
+                    combined = mask
+                else:
+                    combined &= mask
+            """,
+        },
+        "You write into the first mask (or a copy of it), and so the result keeps its shape: (n, "
+        "n) and (batch, 1, n) combine to (batch, n, n), whatever their order. Where it is the "
+        "caller's mask itself, that one is changed as well.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "combine_if_mask",
+        {"is not None": ""},
+        "Your code asks whether a whole array is true ('if mask', 'mask and other', 'mask == "
+        "None'). It has many values, and no single answer. Ask for None with 'is', and combine "
+        "the values one by one, with the operator for arrays.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "combine_with_and",
+        {"& mask": "and mask"},
+        "Your code asks whether a whole array is true ('if mask', 'mask and other', 'mask == "
+        "None'). It has many values, and no single answer. Ask for None with 'is', and combine "
+        "the values one by one, with the operator for arrays.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "combine_numpy_logical_and",
+        {"combined & mask": "np.logical_and(combined, mask)"},
+        "np.logical_and of two torch tensors gives a tensor of integers (uint8) and not of "
+        "booleans: it is NumPy's function. Use what arrays and tensors share, the operator.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "combine_first_two",
+        """
+            masks = [mask for mask in masks if mask is not None]
+            if len(masks) > 1:
+                return masks[0] & masks[1]
+            return masks[0] if masks else None
+        """,
+        "You combine only the first two masks. The function takes any number.",
+    )
+
+    wrong(
+        "combine_none_crashes",
+        """
+            if not masks:
+                return None
+            result = masks[0]
+            for mask in masks[1:]:
+                result = result & mask
+            return result
+        """,
+        "A None among the masks is an error in your code. None means 'no mask here': leave it out.",
+    )
+
+    wrong(
+        "combine_stops_at_none",
+        {
+            """
+                if mask is not None:
+                    combined = mask if combined is None else combined & mask
+            """: """
+                if mask is None:
+                    break
+                combined = mask if combined is None else combined & mask
+            """,
+        },
+        "You stop at the first None, and the masks after it are forgotten.",
+    )
+
+    wrong(
+        "combine_any_none_is_none",
+        """
+            if any(mask is None for mask in masks):
+                return None
+            result = None
+            for mask in masks:
+                result = mask if result is None else result & mask
+            return result
+        """,
+        "As soon as one mask is None, you return None, and nothing is hidden any more. None says "
+        "only that THIS mask hides nothing.",
+    )
+
+    wrong(
+        "combine_last_wins",
+        {"if combined is None else combined & mask": ""},
+        "You return the last mask. All of them must allow a key.",
+    )
+
+    wrong(
+        "combine_integers",
+        {
+            "= mask": "= 1 * mask",
+            "& mask": "* mask",
+        },
+        "Your result holds integers. A mask is boolean, True = may attend.",
+    )
+
+    wrong(
+        "combine_always_numpy",
+        {
+            "combined = mask if combined is None else combined & mask": """
+                mask = np.asarray(mask)
+                combined = mask if combined is None else combined & mask
+            """,
+        },
+        "Torch tensors come out as NumPy arrays. The result is of the kind of the masks.",
+    )
+
+    wrong(
+        "combine_always_torch",
+        {
+            "combined = mask if combined is None else combined & mask": """
+                mask = torch.as_tensor(mask)
+                combined = mask if combined is None else combined & mask
+            """,
+        },
+        "NumPy arrays come out as torch tensors. The result is of the kind of the masks.",
+    )
+
+    wrong(
+        "combine_starts_from_true",
+        {
+            "= None": "= True",
+            "mask if combined is None else combined": "combined",
+        },
+        "With no mask at all you return True and not None.",
+    )
+
+    wrong(
+        "combine_stack",
+        """
+            masks = [mask for mask in masks if mask is not None]
+            if not masks:
+                return None
+            if isinstance(masks[0], torch.Tensor):
+                return torch.stack(masks).all(0)
+            return np.stack(masks).all(0)
+        """,
+        "You stack the masks, which works only when all have one shape. (n, n) and (batch, 1, n) "
+        "have to broadcast.",
+    )
+
+    wrong(
+        "combine_truth_of_a_mask",
+        {"None:": "None and mask.any():"},
+        "You ask 'if mask' instead of 'if there is a mask'. An array of several values has no "
+        "truth value, and a mask of one False would be taken for no mask.",
+    )
+
+    wrong(
+        "combine_xor",
+        {"& mask": "^ mask"},
+        "Your result is True where an odd number of masks allow a key. All of them must allow it.",
+    )
+
+    wrong(
+        "combine_none_allows_nothing",
+        """
+            if all(mask is None for mask in masks):
+                return None
+            result = None
+            for mask in masks:
+                if mask is None:
+                    mask = next(one for one in masks if one is not None) & False
+                result = mask if result is None else result & mask
+            return result
+        """,
+        "You take None for a mask that hides everything. It is no mask, so it hides nothing.",
+    )
+
+    wrong(
+        "combine_inverted",
+        {
+            "= mask": "= ~mask",
+            "& mask": "| ~mask",
+        },
+        "Your result is True where a key is hidden. In this course True means 'may attend', in "
+        "the masks and in their combination.",
+    )
+
+
+with exercise("leaks_future"):
+    wrong(
+        "leak_last_position_only",
+        """
+            X = rng.normal(size=(n, d_model))
+            before = np.array(layer(X.copy()))
+            if n == 1:
+                return False
+            X[-1] = rng.normal(size=d_model)
+            return bool(np.abs(layer(X) - before)[:-1].max() > 1e-8)
+        """,
+        "You change only the last input. A position in the middle that sees the one after it "
+        "stays unseen: every position has to be changed once.",
+    )
+
+    wrong(
+        "leak_second_position_only",
+        {
+            """
+                if np.abs(layer(changed) - before)[:t].max() > 1e-8:
+                    return True
+            """: "return bool(np.abs(layer(changed) - before)[:t].max() > 1e-8)",
+        },
+        "Your loop ends in its first round: it returns whatever the first comparison says. Only "
+        "'this one leaks' may end it early.",
+    )
+
+    wrong(
+        "leak_first_output_only",
+        {"[:t].max()": "[0].max()"},
+        "You compare only the first output. Every output before the changed position has to stay "
+        "the same.",
+    )
+
+    wrong(
+        "leak_neighbour_only",
+        {"[:t].max()": "[t - 1].max()"},
+        "You compare only the output just before the changed position. A position can see two "
+        "steps ahead and not one.",
+    )
+
+    wrong(
+        "leak_last_output",
+        """
+            X = rng.normal(size=(n, d_model))
+            before = np.array(layer(X.copy()))
+            X[:-1] = rng.normal(size=(n - 1, d_model))
+            return n > 1 and bool(np.abs(layer(X) - before)[-1].max() > 1e-8)
+        """,
+        "You look at the last output. It has no future; it may change with every input. The "
+        "outputs BEFORE the changed position are the ones that must not move.",
+    )
+
+    wrong(
+        "leak_other_direction",
+        {
+            "changed[t]": "changed[t - 1]",
+            "[:t].max()": "[t:].max()",
+        },
+        "You test whether an earlier input changes a later output. That is allowed: it is how the "
+        "past is read. The question is whether a later input changes an earlier output.",
+    )
+
+    wrong(
+        "leak_counts_itself",
+        {"[:t].max()": "[:t + 1].max()"},
+        "You also compare the output at the position that you changed. It may change: a position "
+        "sees itself.",
+    )
+
+    wrong(
+        "leak_misses_neighbour",
+        {
+            "np.abs(layer(changed) - before)[:t].max()":
+                "t > 1 and np.abs(layer(changed) - before)[: t - 1].max()",
+        },
+        "You leave out the output just before the changed position. That is where a triangle that "
+        "is off by one shows.",
+    )
+
+    wrong(
+        "leak_everything_compared",
+        {"[:t].max()": ".max()"},
+        "You compare all outputs. Those at and after the changed position may change, in every "
+        "layer.",
+    )
+
+    wrong(
+        "leak_coarse_tolerance",
+        {"1e-8:": "1e-3:"},
+        "Your tolerance is too large: a leak of a few 1e-4 passes. In float64 rounding is near "
+        "1e-16, so that there is much room below.",
+    )
+
+    wrong(
+        "leak_very_coarse_tolerance",
+        {"1e-8:": "1e-2:"},
+        "Your tolerance is far too large: leaks of a hundredth pass. In float64 rounding is near "
+        "1e-16, so that there is much room below.",
+    )
+
+    wrong(
+        "leak_exact",
+        {"1e-8:": "0:"},
+        "You ask for outputs that are exactly equal. A correct layer may add its numbers in "
+        "another order, and rounding noise is no leak.",
+    )
+
+    wrong(
+        "leak_strict_tolerance",
+        {"1e-8:": "1e-12:"},
+        "Your tolerance is too small: noise below 1e-10 is taken for a leak. Leaks that matter "
+        "are above 1e-4; take something well between.",
+    )
+
+    wrong(
+        "leak_adds_a_constant",
+        {"= rng.normal(size=d_model)": "+= 1"},
+        "You add one constant to all features of a position. A layer norm takes the mean away, "
+        "and your change with it: what leaks after it stays unseen. Change the features "
+        "differently.",
+    )
+
+    wrong(
+        "leak_scales_a_position",
+        {
+            "= rng.normal(size=d_model)": "*= 2",
+            "1e-8:": "1e-4:",
+        },
+        "You scale a position. A layer norm divides by the size, and your change is gone (up to "
+        "its epsilon): what leaks after it stays unseen. Change the features differently.",
+    )
+
+    wrong(
+        "leak_shuffles_the_future",
+        {"changed[t] = rng.normal(size=d_model)": "changed[t:] = changed[t:][::-1]"},
+        "You put the later positions into another order. Their sum and their mean stay the same, "
+        "so that a mean over the whole text passes. Put new vectors there.",
+    )
+
+    wrong(
+        "leak_same_change_everywhere",
+        {
+            "changed[t] =": "changed[t:] +=",
+            "[:t].max()": "[t - 1].max()",
+        },
+        "You add one and the same vector to all later positions, and compare only the output just "
+        "before them. If it reads the difference of the next two positions, your change cancels.",
+    )
+
+    wrong(
+        "leak_future_of_first_half",
+        """
+            X = rng.normal(size=(n, d_model))
+            before = np.array(layer(X.copy()))
+            half = n // 2
+            X[half:] = rng.normal(size=(n - half, d_model))
+            return bool(np.abs(layer(X) - before)[:half].max(initial=0) > 1e-8)
+        """,
+        "You change the second half and compare the first. A leak inside one half stays unseen: "
+        "every position needs its turn.",
+    )
+
+    wrong(
+        "leak_shorter_text",
+        {
+            """
+                changed = X.copy()
+                changed[t] = rng.normal(size=d_model)
+            """: "",
+            "np.abs(layer(changed) - before)[:t].max()":
+                "np.abs(layer(X[:t].copy()) - before[:t]).max()",
+        },
+        "You compare with the output for a shorter text. A layer may refuse other lengths: keep n "
+        "positions and change what stands there.",
+    )
+
+    wrong(
+        "leak_nan_poison",
+        {
+            "before = np.array(layer(X.copy()))": "",
+            "rng.normal(size=d_model)": "np.nan",
+            """
+                if np.abs(layer(changed) - before)[:t].max() > 1e-8:
+                    return True
+            """: """
+                with np.errstate(invalid="ignore"):
+                    if np.isnan(layer(changed)[:t]).any():
+                        return True
+            """,
+        },
+        "You put NaN into the future and look where it comes out. A masked layer multiplies it by "
+        "a weight of 0, and 0 times NaN is NaN: correct layers look leaky. Put other numbers "
+        "there.",
+        seen="a well-known trick for convolutions",
+    )
+
+    wrong(
+        "leak_huge_change",
+        {"rng.normal(size=d_model)": "1e12"},
+        "You put a huge number into the future. Rounding noise grows with it, and a softmax is "
+        "driven out of the range where it works. Changes of order 1 are enough.",
+    )
+
+    wrong(
+        "leak_keeps_a_view",
+        {
+            "X = rng": "changed = rng",
+            "before = np.array(layer(X.copy()))": "",
+            "changed = X.copy()": "before = layer(changed)",
+        },
+        "The array that you keep for the comparison can be a view of the input. You then write "
+        "into that input, and both sides of the comparison change together. Keep a copy.",
+    )
+
+    wrong(
+        "leak_float32",
+        {
+            "(size=(n, d_model))": "(size=(n, d_model)).astype(np.float32)",
+            "1e-8:": "1e-5:",
+        },
+        "You give the layer float32. It is promised float64; and with float32 rounding noise is "
+        "near 1e-7.",
+    )
+
+    wrong(
+        "leak_torch_tensor",
+        """
+            X = torch.tensor(rng.normal(size=(n, d_model)))
+            before = torch.as_tensor(layer(X.clone())).clone()
+            for t in range(1, n):
+                other = X.clone()
+                other[t] = torch.tensor(rng.normal(size=d_model))
+                if (torch.as_tensor(layer(other)) - before)[:t].abs().max() > 1e-8:
+                    return True
             return False
-    return True
+        """,
+        "You give the layer torch tensors. It is promised NumPy arrays.",
+    )
 
+    wrong(
+        "leak_numpy_bool",
+        {
+            "X = rng.normal(size=(n, d_model))": """
+                found = np.bool_(False)
+                X = rng.normal(size=(n, d_model))
+            """,
+            """
+                if np.abs(layer(changed) - before)[:t].max() > 1e-8:
+                    return True
+            """: "found = found | (np.abs(layer(changed) - before)[:t].max() > 1e-8)",
+            "False": "found",
+        },
+        "You return NumPy's bool. The exercise asks for Python's: 'is True' and JSON know only "
+        "that one.",
+    )
 
-@misconception(
-    "leaks_future",
-    "leak_global_random",
-    sentence="You draw from NumPy's global random state. Other people's random numbers "
-    "change. Draw from rng.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(n, d_model))
-    before = np.array(layer(X.copy()))
-    for t in range(1, n):
-        other = X.copy()
-        other[t] = np.random.normal(size=d_model)
-        if np.abs(layer(other) - before)[:t].max() > 1e-8:
-            return True
-    return False
+    wrong(
+        "leak_returns_size",
+        {
+            "before = np.array(layer(X.copy()))": """
+                before = np.array(layer(X.copy()))
+                worst = 0.0
+            """,
+            """
+                if np.abs(layer(changed) - before)[:t].max() > 1e-8:
+                    return True
+            """: "worst = max(worst, float(np.abs(layer(changed) - before)[:t].max()))",
+            "False": "worst",
+        },
+        "You return the size of the change. The exercise asks for a verdict: True or False.",
+    )
 
+    wrong(
+        "leak_inverted",
+        {
+            "True": "False",
+            "False": "True",
+        },
+        "Your True means 'causal'. The exercise asks the opposite question: does it leak?",
+    )
 
-@misconception(
-    "leaks_future",
-    "leak_one_feature",
-    sentence="You change only the first feature. A layer can leak through another one: "
-    "change all features of a position.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(n, d_model))
-    before = np.array(layer(X.copy()))
-    for t in range(1, n):
-        other = X.copy()
-        other[t, 0] = rng.normal()
-        if np.abs(layer(other) - before)[:t].max() > 1e-8:
-            return True
-    return False
+    wrong(
+        "leak_global_random",
+        {"rng.normal(size=d_model)": "np.random.normal(size=d_model)"},
+        "You draw from NumPy's global random state. Other people's random numbers change. Draw "
+        "from rng.",
+    )
 
+    wrong(
+        "leak_one_feature",
+        {
+            "changed[t]": "changed[t, 0]",
+            "size=d_model": "",
+        },
+        "You change only the first feature. A layer can leak through another one: change all "
+        "features of a position.",
+    )
 
-@misconception(
-    "leaks_future",
-    "leak_tiny_change",
-    sentence="Your change is tiny, and so is what comes through: it is lost in the "
-    "tolerance. Inputs of order 1 take changes of order 1.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(n, d_model))
-    before = np.array(layer(X.copy()))
-    for t in range(1, n):
-        other = X.copy()
-        other[t] += 1e-6 * rng.normal(size=d_model)
-        if not np.allclose(layer(other)[:t], before[:t]):
-            return True
-    return False
+    wrong(
+        "leak_tiny_change",
+        {
+            "changed[t] =": "changed[t] += 1e-6 *",
+            "np.abs(layer(changed) - before)[:t].max() > 1e-8":
+                "not np.allclose(layer(changed)[:t], before[:t])",
+        },
+        "Your change is tiny, and so is what comes through: it is lost in the tolerance. Inputs "
+        "of order 1 take changes of order 1.",
+    )
 
+    wrong(
+        "leak_batch_axis",
+        {
+            "size=(n, d_model)": "size=(1, n, d_model)",
+            "changed[t]": "changed[:, t]",
+            "[:t].max()": "[:, :t].max()",
+        },
+        "You add a batch axis. The layer takes exactly (n, d_model).",
+    )
 
-@misconception(
-    "leaks_future",
-    "leak_batch_axis",
-    sentence="You add a batch axis. The layer takes exactly (n, d_model).",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(1, n, d_model))
-    before = np.array(layer(X.copy()))
-    for t in range(1, n):
-        other = X.copy()
-        other[:, t] = rng.normal(size=d_model)
-        if np.abs(layer(other) - before)[:, :t].max() > 1e-8:
-            return True
-    return False
+    wrong(
+        "leak_from_zeros",
+        {"rng.normal(size=(n, d_model))": "np.zeros((n, d_model))"},
+        "You start from inputs of zero. Where a layer multiplies, 0 times the future is 0, and "
+        "the leak does not show. Start from random inputs.",
+    )
 
+    wrong(
+        "leak_not_restored",
+        {
+            "changed = X.copy()": "",
+            "changed[t]": "X[t]",
+            "layer(changed)": "layer(X.copy())",
+        },
+        "You never restore a position after its turn. In the next round the outputs change "
+        "because of earlier inputs, and correct layers look leaky. Start each round from the same "
+        "input.",
+    )
 
-@misconception(
-    "leaks_future",
-    "leak_from_zeros",
-    sentence="You start from inputs of zero. Where a layer multiplies, 0 times the future "
-    "is 0, and the leak does not show. Start from random inputs.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = np.zeros((n, d_model))
-    before = np.array(layer(X.copy()))
-    for t in range(1, n):
-        other = X.copy()
-        other[t] = rng.normal(size=d_model)
-        if np.abs(layer(other) - before)[:t].max() > 1e-8:
-            return True
-    return False
+    wrong(
+        "leak_one_position_crashes",
+        {
+            "before = np.array(layer(X.copy()))": """
+                before = np.array(layer(X.copy()))
+                changes = []
+            """,
+            """
+                if np.abs(layer(changed) - before)[:t].max() > 1e-8:
+                    return True
+            """: "changes.append(np.abs(layer(changed) - before)[:t].max())",
+            "False": "bool(max(changes) > 1e-8)",
+        },
+        "A text of one position has no later input, and your code takes the largest of no "
+        "numbers. The answer for n = 1 is False.",
+    )
 
+    wrong(
+        "leak_compares_with_itself",
+        {"changed[t] = rng.normal(size=d_model)": ""},
+        "Both sides of your comparison come from the same input, so that they are always equal. "
+        "Change something in between.",
+    )
 
-@misconception(
-    "leaks_future",
-    "leak_not_restored",
-    sentence="You never restore a position after its turn. In the next round the outputs "
-    "change because of earlier inputs, and correct layers look leaky. Start each "
-    "round from the same input.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(n, d_model))
-    before = np.array(layer(X.copy()))
-    for t in range(1, n):
-        X[t] = rng.normal(size=d_model)
-        if np.abs(layer(X.copy()) - before)[:t].max() > 1e-8:
-            return True
-    return False
+    wrong(
+        "leak_signed_mean",
+        {
+            "np.abs(layer(changed) - before)[:t].max() > 1e-8":
+                "np.mean(layer(changed)[:t] - before[:t]) > 1e-2",
+        },
+        "You average the signed changes. Positive and negative ones cancel, and many small "
+        "numbers hide one large one. Take the largest size of a change.",
+    )
 
+    wrong(
+        "leaks_allclose",
+        {
+            "np.abs(layer(changed) - before)[:t].max() > 1e-8":
+                "not np.allclose(layer(changed)[:t], before[:t])",
+        },
+        "Your comparison allows a difference in proportion to the outputs (`np.allclose` does, "
+        "with rtol). Beside large outputs a leak then passes for rounding. How large an output is "
+        "says nothing about a leak.",
+    )
 
-@misconception(
-    "leaks_future",
-    "leak_one_position_crashes",
-    sentence="A text of one position has no later input, and your code takes the largest "
-    "of no numbers. The answer for n = 1 is False.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(n, d_model))
-    before = np.array(layer(X.copy()))
-    changes = []
-    for t in range(1, n):
-        other = X.copy()
-        other[t] = rng.normal(size=d_model)
-        changes.append(np.abs(layer(other) - before)[:t].max())
-    return bool(max(changes) > 1e-8)
+    wrong(
+        "leak_too_wide",
+        {
+            "size=(n, d_model)": "size=(n, n)",
+            "size=d_model": "size=n",
+        },
+        "You change n features whatever d_model is. A position has d_model features.",
+    )
 
-
-@misconception(
-    "leaks_future",
-    "leak_compares_with_itself",
-    sentence="Both sides of your comparison come from the same input, so that they are "
-    "always equal. Change something in between.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(n, d_model))
-    before = np.array(layer(X.copy()))
-    for t in range(1, n):
-        other = X.copy()
-        if np.abs(layer(other) - before)[:t].max() > 1e-8:
-            return True
-    return False
-
-
-@misconception(
-    "leaks_future",
-    "leak_signed_mean",
-    sentence="You average the signed changes. Positive and negative ones cancel, and many "
-    "small numbers hide one large one. Take the largest size of a change.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(n, d_model))
-    before = np.array(layer(X.copy()))
-    for t in range(1, n):
-        other = X.copy()
-        other[t] = rng.normal(size=d_model)
-        if np.mean(layer(other)[:t] - before[:t]) > 1e-2:
-            return True
-    return False
-
-
-@misconception(
-    "leaks_future",
-    "leaks_allclose",
-    sentence="Your comparison allows a difference in proportion to the outputs (`np.allclose` does, "
-    "with rtol). Beside large outputs a leak then passes for rounding. How large an output is says "
-    "nothing about a leak.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(n, d_model))
-    before = np.array(layer(X.copy()))
-    for t in range(1, n):
-        changed = X.copy()
-        changed[t] = rng.normal(size=d_model)
-        if not np.allclose(layer(changed)[:t], before[:t]):
-            return True
-    return False
-
-
-@misconception(
-    "leaks_future",
-    "leak_too_wide",
-    sentence="You change n features whatever d_model is. A position has d_model features.",
-    seen="folklore",
-)
-def leaks_future(layer, n, d_model, rng):
-    X = rng.normal(size=(n, n))
-    before = np.array(layer(X.copy()))
-    for t in range(1, n):
-        other = X.copy()
-        other[t] = rng.normal(size=n)
-        if np.abs(layer(other) - before)[:t].max() > 1e-8:
-            return True
-    return False
-
-
-# --- short answers ------------------------------------------------------------------------
 
 choice(
     "answer_padding",

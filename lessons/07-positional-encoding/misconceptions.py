@@ -1,1283 +1,913 @@
 """Wrong implementations of lesson 7, each with the sentence its author needs."""
 
-import math
+from autograder.course.implementations import choice, exercise, wrong
 
-import numpy as np
-import torch
-import torch.nn.functional as F
-from torch import nn
-
-from autograder.course.implementations import choice, misconception
-
-# --- sinusoidal_positional_encoding -------------------------------------------------------
-
-
-@misconception(
-    "sinusoidal_positional_encoding",
-    "encoding_doubled_exponent",
-    sentence="Your exponent is doubled: the loop variable already steps by 2 and is multiplied by "
-    "2 once more. The frequencies then fall twice as fast, and most columns hardly change along a "
-    "text. Heat map, training and the rotation look fine all the same; only values show it.",
-    seen="many public implementations: range(0, d_model, 2) together with 2 * i / d_model",
-)
-def sinusoidal_positional_encoding(seq_len, d_model):
-    even = np.arange(0, d_model, 2)
-    angles = np.arange(seq_len)[:, None] / 10000 ** (2 * even / d_model)
-    PE = np.zeros((seq_len, d_model))
-    PE[:, 0::2], PE[:, 1::2] = np.sin(angles), np.cos(angles)[:, : d_model // 2]
-    return PE
-
-
-@misconception(
-    "sinusoidal_positional_encoding",
-    "encoding_halved_exponent",
-    sentence="Your exponent is half of what it should be: it counts pairs, i / d_model, where the "
-    "formula has 2i / d_model. With d_model = 64 the slowest wave then repeats after about "
-    "550 positions and not after about 47,000.",
-    seen="folklore",
-)
-def sinusoidal_positional_encoding(seq_len, d_model):
-    pair = np.arange((d_model + 1) // 2)
-    angles = np.arange(seq_len)[:, None] / 10000 ** (pair / d_model)
-    PE = np.zeros((seq_len, d_model))
-    PE[:, 0::2], PE[:, 1::2] = np.sin(angles), np.cos(angles)[:, : d_model // 2]
-    return PE
-
-
-@misconception(
-    "sinusoidal_positional_encoding",
-    "encoding_frequency_for_every_column",
-    sentence="Every column has a frequency of its own. Sine and cosine of one pair must share "
-    "their frequency: otherwise the pair is no point on a circle, and a shift is no rotation.",
-    seen="public implementations that loop over all columns with the exponent column / d_model",
-)
-def sinusoidal_positional_encoding(seq_len, d_model):
-    column = np.arange(d_model)
-    angles = np.arange(seq_len)[:, None] / 10000 ** (column / d_model)
-    return np.where(column % 2 == 0, np.sin(angles), np.cos(angles))
-
-
-@misconception(
-    "sinusoidal_positional_encoding",
-    "encoding_doubled_for_every_column",
-    sentence="Your exponent uses twice the column number, with another frequency for each column. "
-    "The 2i of the formula is the even column of a pair, and both columns of a pair share it.",
-    seen="public implementations that loop over all columns with 2 * column / d_model",
-)
-def sinusoidal_positional_encoding(seq_len, d_model):
-    column = np.arange(d_model)
-    angles = np.arange(seq_len)[:, None] / 10000 ** (2 * column / d_model)
-    return np.where(column % 2 == 0, np.sin(angles), np.cos(angles))
-
-
-@misconception(
-    "sinusoidal_positional_encoding",
-    "encoding_halves",
-    sentence="Your sines stand in the left half and your cosines in the right half, as in some "
-    "libraries. The formula of the paper, and of this course, lets them take turns, and it divides "
-    "the exponents by d_model.",
-    seen="tensor2tensor, and code that follows it",
-)
-def sinusoidal_positional_encoding(seq_len, d_model):
-    even = np.arange(0, d_model, 2)
-    angles = np.arange(seq_len)[:, None] / 10000 ** (even / d_model)
-    return np.concatenate([np.sin(angles), np.cos(angles)], axis=1)[:, :d_model]
-
-
-@misconception(
-    "sinusoidal_positional_encoding",
-    "encoding_halves_end_to_end",
-    sentence="Your sines stand in the left half and your cosines in the right half, as in some "
-    "libraries. The formula of the paper, and of this course, lets them take turns, and it divides "
-    "the exponents by d_model.",
-    seen="tensor2tensor",
-)
-def sinusoidal_positional_encoding(seq_len, d_model):
-    pairs = (d_model + 1) // 2
-    w = np.exp(-math.log(10000) * np.arange(pairs) / max(pairs - 1, 1))
-    angles = np.arange(seq_len)[:, None] * w
-    return np.concatenate([np.sin(angles), np.cos(angles)], axis=1)[:, :d_model]
-
-
-@misconception(
-    "sinusoidal_positional_encoding",
-    "encoding_sin_cos_swapped",
-    sentence="Your even columns hold cosines and your odd ones sines. It is the other way round: "
-    "column 0 is a sine.",
-    seen="folklore",
-)
+# The right answer in few words, of which the wrong ones below are changes.
+SHORT_SINUSOIDAL_POSITIONAL_ENCODING = """
 def sinusoidal_positional_encoding(seq_len, d_model):
     column = np.arange(d_model)
     angles = np.arange(seq_len)[:, None] / 10000 ** ((column - column % 2) / d_model)
-    return np.where(column % 2 == 0, np.cos(angles), np.sin(angles))
-
-
-@misconception(
-    "sinusoidal_positional_encoding",
-    "encoding_sines_only",
-    sentence="All your columns are sines. Without the cosine beside it, a sine cannot tell a "
-    "rising wave from a falling one, and a shift is no rotation.",
-    seen="folklore",
-)
-def sinusoidal_positional_encoding(seq_len, d_model):
-    column = np.arange(d_model)
-    return np.sin(np.arange(seq_len)[:, None] / 10000 ** ((column - column % 2) / d_model))
-
-
-@misconception(
-    "sinusoidal_positional_encoding",
-    "encoding_base_1000",
-    sentence="Your base is 1000. The formula has 10000: a zero is missing.",
-    seen="folklore",
-)
-def sinusoidal_positional_encoding(seq_len, d_model):
-    column = np.arange(d_model)
-    angles = np.arange(seq_len)[:, None] / 1000 ** ((column - column % 2) / d_model)
     return np.where(column % 2 == 0, np.sin(angles), np.cos(angles))
+"""
 
 
-@misconception(
-    "sinusoidal_positional_encoding",
-    "encoding_base_e",
-    sentence="Your frequencies are exp(-2i / d_model): the base is e and not 10000. When the power "
-    "is written with exp, the logarithm of 10000 belongs into the exponent.",
-    seen="folklore",
-)
-def sinusoidal_positional_encoding(seq_len, d_model):
-    column = np.arange(d_model)
-    angles = np.arange(seq_len)[:, None] * np.exp(-(column - column % 2) / d_model)
-    return np.where(column % 2 == 0, np.sin(angles), np.cos(angles))
-
-
-@misconception(
-    "sinusoidal_positional_encoding",
-    "encoding_floor_division",
-    sentence="Your exponent is an integer division, so it is 0 for every column, and every pair "
-    "turns with the same speed.",
-    seen="folklore",
-)
-def sinusoidal_positional_encoding(seq_len, d_model):
-    column = np.arange(d_model)
-    angles = np.arange(seq_len)[:, None] / 10000 ** ((column - column % 2) // d_model)
-    return np.where(column % 2 == 0, np.sin(angles), np.cos(angles))
-
-
-@misconception(
-    "sinusoidal_positional_encoding",
-    "encoding_multiplies",
-    sentence="You multiply the position by the power of 10000 and should divide. Your waves get "
-    "faster from column to column; the formula's get slower.",
-    seen="folklore",
-)
-def sinusoidal_positional_encoding(seq_len, d_model):
-    column = np.arange(d_model)
-    angles = np.arange(seq_len)[:, None] * 10000 ** ((column - column % 2) / d_model)
-    return np.where(column % 2 == 0, np.sin(angles), np.cos(angles))
-
-
-@misconception(
-    "sinusoidal_positional_encoding",
-    "encoding_positions_from_1",
-    sentence="Your first row is position 1. Positions count from 0 here.",
-    seen="folklore",
-)
-def sinusoidal_positional_encoding(seq_len, d_model):
-    column = np.arange(d_model)
-    angles = np.arange(1, seq_len + 1)[:, None] / 10000 ** ((column - column % 2) / d_model)
-    return np.where(column % 2 == 0, np.sin(angles), np.cos(angles))
-
-
-@misconception(
-    "sinusoidal_positional_encoding",
-    "encoding_position_and_dimension_exchanged",
-    sentence="Your rows and columns have changed roles: the sine or cosine, and the frequency, "
-    "depend on the row. One row is one position; the columns of a row have the frequencies.",
-    seen="folklore",
-)
-def sinusoidal_positional_encoding(seq_len, d_model):
-    row = np.arange(seq_len)[:, None]
-    angles = np.arange(d_model) / 10000 ** ((row - row % 2) / seq_len)
-    return np.where(row % 2 == 0, np.sin(angles), np.cos(angles))
-
-
-@misconception(
-    "sinusoidal_positional_encoding",
-    "encoding_transposed",
-    sentence="Your matrix is transposed: (d_model, seq_len). One row is one position.",
-    seen="folklore",
-)
-def sinusoidal_positional_encoding(seq_len, d_model):
-    column = np.arange(d_model)
-    angles = np.arange(seq_len)[:, None] / 10000 ** ((column - column % 2) / d_model)
-    return np.where(column % 2 == 0, np.sin(angles), np.cos(angles)).T
-
-
-@misconception(
-    "sinusoidal_positional_encoding",
-    "encoding_odd_crashes",
-    sentence="It fails for an odd d_model: there are then fewer cosine columns than sine columns, "
-    "and the two halves no longer fit.",
-    seen="public issues about odd embedding sizes",
-)
-def sinusoidal_positional_encoding(seq_len, d_model):
-    angles = np.arange(seq_len)[:, None] / 10000 ** (np.arange(0, d_model, 2) / d_model)
-    PE = np.zeros((seq_len, d_model))
-    PE[:, 0::2] = np.sin(angles)
-    PE[:, 1::2] = np.cos(angles)
-    return PE
-
-
-@misconception(
-    "sinusoidal_positional_encoding",
-    "encoding_odd_loses_a_column",
-    sentence="With an odd d_model your result has one column too few: the last sine, which has no "
-    "cosine beside it, is missing.",
-    seen="folklore",
-)
-def sinusoidal_positional_encoding(seq_len, d_model):
-    angles = np.arange(seq_len)[:, None] / 10000 ** (2 * np.arange(d_model // 2) / d_model)
-    return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(seq_len, -1)
-
-
-@misconception(
-    "sinusoidal_positional_encoding",
-    "encoding_odd_last_column_zero",
-    sentence="With an odd d_model your last column is left at 0. It is a sine like the other even "
-    "columns.",
-    seen="libraries that fill an odd last column with zeros",
-)
-def sinusoidal_positional_encoding(seq_len, d_model):
-    angles = np.arange(seq_len)[:, None] / 10000 ** (2 * np.arange(d_model // 2) / d_model)
-    PE = np.zeros((seq_len, d_model))
-    PE[:, 0 : d_model - d_model % 2 : 2], PE[:, 1::2] = np.sin(angles), np.cos(angles)
-    return PE
-
-
-@misconception(
-    "sinusoidal_positional_encoding",
-    "encoding_odd_rounded_up",
-    sentence="With an odd d_model you build the encoding of d_model + 1 and cut a column off. The "
-    "exponents then have the wrong denominator: it is d_model, odd or not.",
-    seen="folklore",
-)
-def sinusoidal_positional_encoding(seq_len, d_model):
-    even = d_model + d_model % 2
-    angles = np.arange(seq_len)[:, None] / 10000 ** (np.arange(0, even, 2) / even)
-    return np.stack([np.sin(angles), np.cos(angles)], -1).reshape(seq_len, even)[:, :d_model]
-
-
-@misconception(
-    "sinusoidal_positional_encoding",
-    "encoding_float32",
-    sentence="You compute in float32 and so lose half of the digits; for late positions the error "
-    "reaches the fourth one. The course asks for float64.",
-    seen="torch's default dtype",
-)
-def sinusoidal_positional_encoding(seq_len, d_model):
-    column = torch.arange(d_model)
-    angles = torch.arange(seq_len)[:, None] / 10000 ** ((column - column % 2) / d_model)
-    return torch.where(column % 2 == 0, torch.sin(angles), torch.cos(angles)).numpy()
-
-
-@misconception(
-    "sinusoidal_positional_encoding",
-    "encoding_float32_on_the_way",
-    sentence="The result is float64, but it was computed in float32: the missing digits do not "
-    "come back by a conversion at the end.",
-    seen="folklore",
-)
-def sinusoidal_positional_encoding(seq_len, d_model):
-    column = torch.arange(d_model)
-    angles = torch.arange(seq_len)[:, None] / 10000 ** ((column - column % 2) / d_model)
-    return torch.where(column % 2 == 0, torch.sin(angles), torch.cos(angles)).double().numpy()
-
-
-@misconception(
-    "sinusoidal_positional_encoding",
-    "encoding_torch_tensor",
-    sentence="You return a torch tensor. This function is NumPy.",
-    seen="folklore",
-)
-def sinusoidal_positional_encoding(seq_len, d_model):
-    column = torch.arange(d_model)
-    power = 10000.0 ** ((column - column % 2).double() / d_model)
-    angles = torch.arange(seq_len).double()[:, None] / power
-    return torch.where(column % 2 == 0, torch.sin(angles), torch.cos(angles))
-
-
-@misconception(
-    "sinusoidal_positional_encoding",
-    "encoding_batch_axis",
-    sentence="Your result has an axis of length 1 in front. The matrix is (seq_len, d_model); "
-    "broadcasting takes care of batches later.",
-    seen="the PyTorch tutorial's buffer (1, max_len, d_model)",
-)
-def sinusoidal_positional_encoding(seq_len, d_model):
-    column = np.arange(d_model)
-    angles = np.arange(seq_len)[:, None] / 10000 ** ((column - column % 2) / d_model)
-    return np.where(column % 2 == 0, np.sin(angles), np.cos(angles))[None]
-
-
-@misconception(
-    "sinusoidal_positional_encoding",
-    "encoding_scaled_positions",
-    sentence="You divide the positions by the length of the text. Then the same position has "
-    "another code in every text length; it must depend on the position alone.",
-    seen="folklore",
-)
-def sinusoidal_positional_encoding(seq_len, d_model):
-    column = np.arange(d_model)
-    angles = np.arange(seq_len)[:, None] / seq_len / 10000 ** ((column - column % 2) / d_model)
-    return np.where(column % 2 == 0, np.sin(angles), np.cos(angles))
-
-
-# --- shift_matrix -------------------------------------------------------------------------
-
-
-@misconception(
-    "shift_matrix",
-    "shift_transposed",
-    sentence="Your matrix is transposed, so it moves every position back by offset and not "
-    "forward. M stands left of the encoding as a column vector: PE[pos + offset] = M @ PE[pos].",
-    seen="folklore: signs of the sine, or rows times matrix",
-)
-def shift_matrix(offset, d_model):
-    if d_model % 2:
-        raise ValueError(f"d_model {d_model} is odd")
-    M = np.zeros((d_model, d_model))
-    for i in range(0, d_model, 2):
-        c, s = np.cos(offset / 10000 ** (i / d_model)), np.sin(offset / 10000 ** (i / d_model))
-        M[i : i + 2, i : i + 2] = [[c, -s], [s, c]]
-    return M
-
-
-@misconception(
-    "shift_matrix",
-    "shift_one_frequency_only",
-    sentence="Only the first pair of columns is turned; the others stay where they are. Every pair "
-    "turns, each by its own angle.",
-    seen="folklore",
-)
-def shift_matrix(offset, d_model):
-    if d_model % 2:
-        raise ValueError(f"d_model {d_model} is odd")
-    M = np.eye(d_model)
-    c, s = math.cos(offset), math.sin(offset)
-    M[:2, :2] = [[c, s], [-s, c]]
-    return M
-
-
-@misconception(
-    "shift_matrix",
-    "shift_same_turn_everywhere",
-    sentence="Every pair turns by the same angle. Slow pairs turn less: the angle is the offset "
-    "times the frequency of the pair.",
-    seen="folklore",
-)
-def shift_matrix(offset, d_model):
-    if d_model % 2:
-        raise ValueError(f"d_model {d_model} is odd")
-    c, s = math.cos(offset), math.sin(offset)
-    return np.kron(np.eye(d_model // 2), np.array([[c, s], [-s, c]]))
-
-
-@misconception(
-    "shift_matrix",
-    "shift_doubled_exponent",
-    sentence="Your exponents are doubled, so the slower pairs turn too little. The matrix fits an "
-    "encoding with the same slip, and so it can look right; it does not fit the formula.",
-    seen="many public implementations of the encoding",
-)
-def shift_matrix(offset, d_model):
-    if d_model % 2:
-        raise ValueError(f"d_model {d_model} is odd")
-    M = np.zeros((d_model, d_model))
-    for i in range(0, d_model, 2):
-        w = 10000 ** (-2 * i / d_model)
-        c, s = math.cos(offset * w), math.sin(offset * w)
-        M[i : i + 2, i : i + 2] = [[c, s], [-s, c]]
-    return M
-
-
-@misconception(
-    "shift_matrix",
-    "shift_halves",
-    sentence="Your matrix is for an encoding whose sines stand in the left half and whose cosines "
-    "stand in the right half. Here sine and cosine of a pair are neighbours.",
-    seen="code for the split layout",
-)
-def shift_matrix(offset, d_model):
-    if d_model % 2:
-        raise ValueError(f"d_model {d_model} is odd")
-    turn = offset / 10000 ** (np.arange(0, d_model, 2) / d_model)
-    C, S = np.diag(np.cos(turn)), np.diag(np.sin(turn))
-    return np.block([[C, S], [-S, C]])
-
-
-@misconception(
-    "shift_matrix",
-    "shift_no_minus",
-    sentence="A minus sign is missing: your blocks stretch and squeeze. The cosine of a sum has a "
-    "minus: cos(a + b) = cos a cos b - sin a sin b.",
-    seen="folklore",
-)
-def shift_matrix(offset, d_model):
-    if d_model % 2:
-        raise ValueError(f"d_model {d_model} is odd")
-    M = np.zeros((d_model, d_model))
-    for i in range(0, d_model, 2):
-        c, s = np.cos(offset / 10000 ** (i / d_model)), np.sin(offset / 10000 ** (i / d_model))
-        M[i : i + 2, i : i + 2] = [[c, s], [s, c]]
-    return M
-
-
-@misconception(
-    "shift_matrix",
-    "shift_reflection",
-    sentence="Your blocks are reflections, not rotations: the minus stands at the wrong one of the "
-    "four entries. An offset of 0 should give the identity.",
-    seen="folklore",
-)
-def shift_matrix(offset, d_model):
-    if d_model % 2:
-        raise ValueError(f"d_model {d_model} is odd")
-    M = np.zeros((d_model, d_model))
-    for i in range(0, d_model, 2):
-        c, s = np.cos(offset / 10000 ** (i / d_model)), np.sin(offset / 10000 ** (i / d_model))
-        M[i : i + 2, i : i + 2] = [[c, s], [s, -c]]
-    return M
-
-
-@misconception(
-    "shift_matrix",
-    "shift_fitted_on_few_positions",
-    sentence="You fit the matrix by least squares on a few positions. It is right there and wrong "
-    "elsewhere: fewer positions than dimensions do not determine it, and the slow pairs hardly "
-    "change over a few words. The matrix can be written down exactly.",
-    seen="folklore",
-)
-def shift_matrix(offset, d_model):
-    if d_model % 2:
-        raise ValueError(f"d_model {d_model} is odd")
-    column, few = np.arange(d_model), np.arange(max(1, d_model // 2))[:, None]
-    w = 10000.0 ** -((column - column % 2) / d_model)
-    here, there = (
-        np.where(column % 2 == 0, np.sin(p * w), np.cos(p * w)) for p in (few, few + offset)
+with exercise("sinusoidal_positional_encoding", base=SHORT_SINUSOIDAL_POSITIONAL_ENCODING):
+    wrong(
+        "encoding_doubled_exponent",
+        {
+            "(d_model)": "(0, d_model, 2)",
+            "column - column % 2": "2 * column",
+            "return np.where(column % 2 == 0, np.sin(angles), np.cos(angles))": """
+                PE = np.zeros((seq_len, d_model))
+                PE[:, 0::2], PE[:, 1::2] = np.sin(angles), np.cos(angles)[:, : d_model // 2]
+                return PE
+            """,
+        },
+        "Your exponent is doubled: the loop variable already steps by 2 and is multiplied by 2 "
+        "once more. The frequencies then fall twice as fast, and most columns hardly change along "
+        "a text. Heat map, training and the rotation look fine all the same; only values show it.",
+        seen="many public implementations: range(0, d_model, 2) together with 2 * i / d_model",
     )
-    return np.linalg.lstsq(here, there, rcond=None)[0].T
 
-
-@misconception(
-    "shift_matrix",
-    "shift_fitted_with_cut_off",
-    sentence="You fit the matrix to the first 50 positions by least squares. The slow pairs hardly "
-    "change over 50 words, so the fit drops or distorts them, and late positions go wrong.",
-    seen="folklore",
-)
-def shift_matrix(offset, d_model):
-    if d_model % 2:
-        raise ValueError(f"d_model {d_model} is odd")
-    column, first = np.arange(d_model), np.arange(50)[:, None]
-    w = 10000.0 ** -((column - column % 2) / d_model)
-    here, there = (
-        np.where(column % 2 == 0, np.sin(p * w), np.cos(p * w)) for p in (first, first + offset)
+    wrong(
+        "encoding_halved_exponent",
+        {
+            "(d_model)": "((d_model + 1) // 2)",
+            "- column % 2": "",
+            "return np.where(column % 2 == 0, np.sin(angles), np.cos(angles))": """
+                PE = np.zeros((seq_len, d_model))
+                PE[:, 0::2], PE[:, 1::2] = np.sin(angles), np.cos(angles)[:, : d_model // 2]
+                return PE
+            """,
+        },
+        "Your exponent is half of what it should be: it counts pairs, i / d_model, where the "
+        "formula has 2i / d_model. With d_model = 64 the slowest wave then repeats after about "
+        "550 positions and not after about 47,000.",
     )
-    return (np.linalg.pinv(here, rcond=1e-6) @ there).T
+
+    wrong(
+        "encoding_frequency_for_every_column",
+        {"- column % 2": ""},
+        "Every column has a frequency of its own. Sine and cosine of one pair must share their "
+        "frequency: otherwise the pair is no point on a circle, and a shift is no rotation.",
+        seen="public implementations that loop over all columns with the exponent column / d_model",
+    )
+
+    wrong(
+        "encoding_doubled_for_every_column",
+        {"column - column % 2": "2 * column"},
+        "Your exponent uses twice the column number, with another frequency for each column. The "
+        "2i of the formula is the even column of a pair, and both columns of a pair share it.",
+        seen="public implementations that loop over all columns with 2 * column / d_model",
+    )
+
+    wrong(
+        "encoding_halves",
+        {
+            "(d_model)": "(0, d_model, 2)",
+            "- column % 2": "",
+            "np.where(column % 2 == 0, np.sin(angles), np.cos(angles))":
+                "np.concatenate([np.sin(angles), np.cos(angles)], axis=1)[:, :d_model]",
+        },
+        "Your sines stand in the left half and your cosines in the right half, as in some "
+        "libraries. The formula of the paper, and of this course, lets them take turns, and it "
+        "divides the exponents by d_model.",
+        seen="tensor2tensor, and code that follows it",
+    )
+
+    wrong(
+        "encoding_halves_end_to_end",
+        """
+            pairs = (d_model + 1) // 2
+            w = np.exp(-math.log(10000) * np.arange(pairs) / max(pairs - 1, 1))
+            angles = np.arange(seq_len)[:, None] * w
+            return np.concatenate([np.sin(angles), np.cos(angles)], axis=1)[:, :d_model]
+        """,
+        "Your sines stand in the left half and your cosines in the right half, as in some "
+        "libraries. The formula of the paper, and of this course, lets them take turns, and it "
+        "divides the exponents by d_model.",
+        seen="tensor2tensor",
+    )
+
+    wrong(
+        "encoding_sin_cos_swapped",
+        {
+            "np.sin(angles)": "np.cos(angles)",
+            "np.cos(angles)": "np.sin(angles)",
+        },
+        "Your even columns hold cosines and your odd ones sines. It is the other way round: "
+        "column 0 is a sine.",
+    )
+
+    wrong(
+        "encoding_sines_only",
+        """
+            column = np.arange(d_model)
+            return np.sin(np.arange(seq_len)[:, None] / 10000 ** ((column - column % 2) / d_model))
+        """,
+        "All your columns are sines. Without the cosine beside it, a sine cannot tell a rising "
+        "wave from a falling one, and a shift is no rotation.",
+    )
+
+    wrong(
+        "encoding_base_1000",
+        {"10000": "1000"},
+        "Your base is 1000. The formula has 10000: a zero is missing.",
+    )
+
+    wrong(
+        "encoding_base_e",
+        {
+            "/ 10000 ** ((column - column % 2) / d_model)":
+                "* np.exp(-(column - column % 2) / d_model)",
+        },
+        "Your frequencies are exp(-2i / d_model): the base is e and not 10000. When the power is "
+        "written with exp, the logarithm of 10000 belongs into the exponent.",
+    )
+
+    wrong(
+        "encoding_floor_division",
+        {"/ d_model": "// d_model"},
+        "Your exponent is an integer division, so it is 0 for every column, and every pair turns "
+        "with the same speed.",
+    )
+
+    wrong(
+        "encoding_multiplies",
+        {"/ 10000": "* 10000"},
+        "You multiply the position by the power of 10000 and should divide. Your waves get faster "
+        "from column to column; the formula's get slower.",
+    )
+
+    wrong(
+        "encoding_positions_from_1",
+        {"(seq_len)[:, None]": "(1, seq_len + 1)[:, None]"},
+        "Your first row is position 1. Positions count from 0 here.",
+    )
+
+    wrong(
+        "encoding_position_and_dimension_exchanged",
+        {
+            "(d_model)": "(seq_len)[:, None]",
+            "(seq_len)[:, None]": "(d_model)",
+            "/ d_model": "/ seq_len",
+        },
+        "Your rows and columns have changed roles: the sine or cosine, and the frequency, depend "
+        "on the row. One row is one position; the columns of a row have the frequencies.",
+    )
+
+    wrong(
+        "encoding_transposed",
+        {
+            "(column % 2 == 0, np.sin(angles), np.cos(angles))":
+                "(column % 2 == 0, np.sin(angles), np.cos(angles)).T",
+        },
+        "Your matrix is transposed: (d_model, seq_len). One row is one position.",
+    )
+
+    wrong(
+        "encoding_odd_crashes",
+        """
+            angles = np.arange(seq_len)[:, None] / 10000 ** (np.arange(0, d_model, 2) / d_model)
+            PE = np.zeros((seq_len, d_model))
+            PE[:, 0::2] = np.sin(angles)
+            PE[:, 1::2] = np.cos(angles)
+            return PE
+        """,
+        "It fails for an odd d_model: there are then fewer cosine columns than sine columns, and "
+        "the two halves no longer fit.",
+        seen="public issues about odd embedding sizes",
+    )
+
+    wrong(
+        "encoding_odd_loses_a_column",
+        """
+            angles = np.arange(seq_len)[:, None] / 10000 ** (2 * np.arange(d_model // 2) / d_model)
+            return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(seq_len, -1)
+        """,
+        "With an odd d_model your result has one column too few: the last sine, which has no "
+        "cosine beside it, is missing.",
+    )
+
+    wrong(
+        "encoding_odd_last_column_zero",
+        """
+            angles = np.arange(seq_len)[:, None] / 10000 ** (2 * np.arange(d_model // 2) / d_model)
+            PE = np.zeros((seq_len, d_model))
+            PE[:, 0 : d_model - d_model % 2 : 2], PE[:, 1::2] = np.sin(angles), np.cos(angles)
+            return PE
+        """,
+        "With an odd d_model your last column is left at 0. It is a sine like the other even "
+        "columns.",
+        seen="libraries that fill an odd last column with zeros",
+    )
+
+    wrong(
+        "encoding_odd_rounded_up",
+        """
+            even = d_model + d_model % 2
+            angles = np.arange(seq_len)[:, None] / 10000 ** (np.arange(0, even, 2) / even)
+            return np.stack([np.sin(angles), np.cos(angles)], -1).reshape(seq_len, even)[:, :d_model]
+        """,
+        "With an odd d_model you build the encoding of d_model + 1 and cut a column off. The "
+        "exponents then have the wrong denominator: it is d_model, odd or not.",
+    )
+
+    wrong(
+        "encoding_float32",
+        {
+            "np.arange(d_model)": "torch.arange(d_model)",
+            "angles = np": "angles = torch",
+            "np.where(column % 2 == 0, np.sin(angles), np.cos(angles))":
+                "torch.where(column % 2 == 0, torch.sin(angles), torch.cos(angles)).numpy()",
+        },
+        "You compute in float32 and so lose half of the digits; for late positions the error "
+        "reaches the fourth one. The course asks for float64.",
+        seen="torch's default dtype",
+    )
+
+    wrong(
+        "encoding_float32_on_the_way",
+        {
+            "np.arange(d_model)": "torch.arange(d_model)",
+            "angles = np": "angles = torch",
+            "np.where(column % 2 == 0, np.sin(angles), np.cos(angles))":
+                "torch.where(column % 2 == 0, torch.sin(angles), torch.cos(angles)).double().numpy()",
+        },
+        "The result is float64, but it was computed in float32: the missing digits do not come "
+        "back by a conversion at the end.",
+    )
+
+    wrong(
+        "encoding_torch_tensor",
+        """
+            column = torch.arange(d_model)
+            power = 10000.0 ** ((column - column % 2).double() / d_model)
+            angles = torch.arange(seq_len).double()[:, None] / power
+            return torch.where(column % 2 == 0, torch.sin(angles), torch.cos(angles))
+        """,
+        "You return a torch tensor. This function is NumPy.",
+    )
+
+    wrong(
+        "encoding_batch_axis",
+        {
+            "(column % 2 == 0, np.sin(angles), np.cos(angles))":
+                "(column % 2 == 0, np.sin(angles), np.cos(angles))[None]",
+        },
+        "Your result has an axis of length 1 in front. The matrix is (seq_len, d_model); "
+        "broadcasting takes care of batches later.",
+        seen="the PyTorch tutorial's buffer (1, max_len, d_model)",
+    )
+
+    wrong(
+        "encoding_scaled_positions",
+        {"[:, None]": "[:, None] / seq_len"},
+        "You divide the positions by the length of the text. Then the same position has another "
+        "code in every text length; it must depend on the position alone.",
+    )
 
 
-@misconception(
-    "shift_matrix",
-    "shift_from_position_0_only",
-    sentence="Your matrix moves position 0 to the right place, and no other position. One matrix "
-    "must serve every position.",
-    seen="folklore",
-)
+# The right answer in few words, of which the wrong ones below are changes.
+SHORT_SHIFT_MATRIX = """
 def shift_matrix(offset, d_model):
     if d_model % 2:
         raise ValueError(f"d_model {d_model} is odd")
-    column = np.arange(d_model)
-    turn = offset / 10000 ** ((column - column % 2) / d_model)
-    there, start = np.where(column % 2 == 0, np.sin(turn), np.cos(turn)), column % 2
-    return np.outer(there, start) / start.sum()
-
-
-@misconception(
-    "shift_matrix",
-    "shift_moves_dimensions",
-    sentence="Your matrix moves the entries of a vector to other dimensions. A shift of the "
-    "position turns each pair of dimensions and leaves it in its place.",
-    seen="folklore",
-)
-def shift_matrix(offset, d_model):
-    if d_model % 2:
-        raise ValueError(f"d_model {d_model} is odd")
-    return np.roll(np.eye(d_model), offset, axis=0)
-
-
-@misconception(
-    "shift_matrix",
-    "shift_ignores_the_sign",
-    sentence="A negative offset moves forward in your matrix, as the positive one does. It should "
-    "turn the other way.",
-    seen="folklore",
-)
-def shift_matrix(offset, d_model):
-    if d_model % 2:
-        raise ValueError(f"d_model {d_model} is odd")
-    M = np.zeros((d_model, d_model))
-    for i in range(0, d_model, 2):
-        turn = abs(offset) / 10000 ** (i / d_model)
-        c, s = math.cos(turn), math.sin(turn)
-        M[i : i + 2, i : i + 2] = [[c, s], [-s, c]]
-    return M
-
-
-@misconception(
-    "shift_matrix",
-    "shift_refuses_negative",
-    sentence="You refuse negative offsets. They are allowed: they move to earlier positions.",
-    seen="folklore",
-)
-def shift_matrix(offset, d_model):
-    if d_model % 2 or offset < 0:
-        raise ValueError(f"offset {offset}, d_model {d_model}")
     M = np.zeros((d_model, d_model))
     for i in range(0, d_model, 2):
         c, s = np.cos(offset / 10000 ** (i / d_model)), np.sin(offset / 10000 ** (i / d_model))
         M[i : i + 2, i : i + 2] = [[c, s], [-s, c]]
     return M
+"""
 
 
-@misconception(
-    "shift_matrix",
-    "shift_accepts_odd",
-    sentence="An odd d_model is not refused: your last sine stays where it is, and the equation "
-    "does not hold for it. It should be a ValueError.",
-    seen="folklore",
-)
-def shift_matrix(offset, d_model):
-    M = np.eye(d_model)
-    for i in range(0, d_model - 1, 2):
-        c, s = np.cos(offset / 10000 ** (i / d_model)), np.sin(offset / 10000 ** (i / d_model))
-        M[i : i + 2, i : i + 2] = [[c, s], [-s, c]]
-    return M
+with exercise("shift_matrix", base=SHORT_SHIFT_MATRIX):
+    wrong(
+        "shift_transposed",
+        {"[c, s], [-s, c]": "[c, -s], [s, c]"},
+        "Your matrix is transposed, so it moves every position back by offset and not forward. M "
+        "stands left of the encoding as a column vector: PE[pos + offset] = M @ PE[pos].",
+        seen="folklore: signs of the sine, or rows times matrix",
+    )
+
+    wrong(
+        "shift_one_frequency_only",
+        """
+            if d_model % 2:
+                raise ValueError(f"d_model {d_model} is odd")
+            M = np.eye(d_model)
+            c, s = math.cos(offset), math.sin(offset)
+            M[:2, :2] = [[c, s], [-s, c]]
+            return M
+        """,
+        "Only the first pair of columns is turned; the others stay where they are. Every pair "
+        "turns, each by its own angle.",
+    )
+
+    wrong(
+        "shift_same_turn_everywhere",
+        """
+            if d_model % 2:
+                raise ValueError(f"d_model {d_model} is odd")
+            c, s = math.cos(offset), math.sin(offset)
+            return np.kron(np.eye(d_model // 2), np.array([[c, s], [-s, c]]))
+        """,
+        "Every pair turns by the same angle. Slow pairs turn less: the angle is the offset times "
+        "the frequency of the pair.",
+    )
+
+    wrong(
+        "shift_doubled_exponent",
+        {
+            "c, s = np.cos(offset / 10000 ** (i / d_model)), np.sin(offset / 10000 ** (i / d_model))": """
+                w = 10000 ** (-2 * i / d_model)
+                c, s = math.cos(offset * w), math.sin(offset * w)
+            """,
+        },
+        "Your exponents are doubled, so the slower pairs turn too little. The matrix fits an "
+        "encoding with the same slip, and so it can look right; it does not fit the formula.",
+        seen="many public implementations of the encoding",
+    )
+
+    wrong(
+        "shift_halves",
+        """
+            if d_model % 2:
+                raise ValueError(f"d_model {d_model} is odd")
+            turn = offset / 10000 ** (np.arange(0, d_model, 2) / d_model)
+            C, S = np.diag(np.cos(turn)), np.diag(np.sin(turn))
+            return np.block([[C, S], [-S, C]])
+        """,
+        "Your matrix is for an encoding whose sines stand in the left half and whose cosines "
+        "stand in the right half. Here sine and cosine of a pair are neighbours.",
+        seen="code for the split layout",
+    )
+
+    wrong(
+        "shift_no_minus",
+        {"-s, c": "s, c"},
+        "A minus sign is missing: your blocks stretch and squeeze. The cosine of a sum has a "
+        "minus: cos(a + b) = cos a cos b - sin a sin b.",
+    )
+
+    wrong(
+        "shift_reflection",
+        {"-s, c": "s, -c"},
+        "Your blocks are reflections, not rotations: the minus stands at the wrong one of the "
+        "four entries. An offset of 0 should give the identity.",
+    )
+
+    wrong(
+        "shift_fitted_on_few_positions",
+        """
+            if d_model % 2:
+                raise ValueError(f"d_model {d_model} is odd")
+            column, few = np.arange(d_model), np.arange(max(1, d_model // 2))[:, None]
+            w = 10000.0 ** -((column - column % 2) / d_model)
+            here, there = (
+                np.where(column % 2 == 0, np.sin(p * w), np.cos(p * w)) for p in (few, few + offset)
+            )
+            return np.linalg.lstsq(here, there, rcond=None)[0].T
+        """,
+        "You fit the matrix by least squares on a few positions. It is right there and wrong "
+        "elsewhere: fewer positions than dimensions do not determine it, and the slow pairs "
+        "hardly change over a few words. The matrix can be written down exactly.",
+    )
+
+    wrong(
+        "shift_fitted_with_cut_off",
+        """
+            if d_model % 2:
+                raise ValueError(f"d_model {d_model} is odd")
+            column, first = np.arange(d_model), np.arange(50)[:, None]
+            w = 10000.0 ** -((column - column % 2) / d_model)
+            here, there = (
+                np.where(column % 2 == 0, np.sin(p * w), np.cos(p * w)) for p in (first, first + offset)
+            )
+            return (np.linalg.pinv(here, rcond=1e-6) @ there).T
+        """,
+        "You fit the matrix to the first 50 positions by least squares. The slow pairs hardly "
+        "change over 50 words, so the fit drops or distorts them, and late positions go wrong.",
+    )
+
+    wrong(
+        "shift_from_position_0_only",
+        """
+            if d_model % 2:
+                raise ValueError(f"d_model {d_model} is odd")
+            column = np.arange(d_model)
+            turn = offset / 10000 ** ((column - column % 2) / d_model)
+            there, start = np.where(column % 2 == 0, np.sin(turn), np.cos(turn)), column % 2
+            return np.outer(there, start) / start.sum()
+        """,
+        "Your matrix moves position 0 to the right place, and no other position. One matrix must "
+        "serve every position.",
+    )
+
+    wrong(
+        "shift_moves_dimensions",
+        """
+            if d_model % 2:
+                raise ValueError(f"d_model {d_model} is odd")
+            return np.roll(np.eye(d_model), offset, axis=0)
+        """,
+        "Your matrix moves the entries of a vector to other dimensions. A shift of the position "
+        "turns each pair of dimensions and leaves it in its place.",
+    )
+
+    wrong(
+        "shift_ignores_the_sign",
+        {
+            "c, s = np.cos(offset / 10000 ** (i / d_model)), np.sin(offset / 10000 ** (i / d_model))": """
+                turn = abs(offset) / 10000 ** (i / d_model)
+                c, s = math.cos(turn), math.sin(turn)
+            """,
+        },
+        "A negative offset moves forward in your matrix, as the positive one does. It should turn "
+        "the other way.",
+    )
+
+    wrong(
+        "shift_refuses_negative",
+        {
+            "% 2:": "% 2 or offset < 0:",
+            'f"d_model {d_model} is odd"': 'f"offset {offset}, d_model {d_model}"',
+        },
+        "You refuse negative offsets. They are allowed: they move to earlier positions.",
+    )
+
+    wrong(
+        "shift_accepts_odd",
+        {
+            """
+                if d_model % 2:
+                    raise ValueError(f"d_model {d_model} is odd")
+            """: "",
+            "np.zeros((d_model, d_model))": "np.eye(d_model)",
+            "0, d_model": "0, d_model - 1",
+        },
+        "An odd d_model is not refused: your last sine stays where it is, and the equation does "
+        "not hold for it. It should be a ValueError.",
+    )
+
+    wrong(
+        "shift_odd_other_error",
+        """
+            M = np.zeros((d_model, d_model))
+            for i in range(0, d_model, 2):
+                turn = offset / 10000 ** (i / d_model)
+                M[i, i] = M[i + 1, i + 1] = math.cos(turn)
+                M[i, i + 1], M[i + 1, i] = math.sin(turn), -math.sin(turn)
+            return M
+        """,
+        "An odd d_model ends in an IndexError somewhere inside. Look at d_model first and raise a "
+        "ValueError that names it.",
+    )
+
+    wrong(
+        "shift_float32",
+        {"(d_model, d_model)": "(d_model, d_model), dtype=np.float32"},
+        "Your matrix is float32: it keeps 7 digits. The course asks for float64.",
+        seen="torch's default dtype",
+    )
+
+    wrong(
+        "shift_off_by_one",
+        {
+            "c, s = np.cos(offset / 10000 ** (i / d_model)), np.sin(offset / 10000 ** (i / d_model))": """
+                turn = (offset + 1) / 10000 ** (i / d_model)
+                c, s = math.cos(turn), math.sin(turn)
+            """,
+        },
+        "Your matrix moves by one position too many. An offset of 0 should give the identity.",
+    )
+
+    wrong(
+        "shift_base_1000",
+        {
+            "np.cos(offset / 10000 ** (i / d_model))": "np.cos(offset / 1000 ** (i / d_model))",
+            "np.sin(offset / 10000 ** (i / d_model))": "np.sin(offset / 1000 ** (i / d_model))",
+        },
+        "Your frequencies have the base 1000. The encoding has 10000.",
+    )
+
+    wrong(
+        "shift_torch_tensor",
+        {
+            "np.zeros((d_model, d_model))": "torch.zeros(d_model, d_model, dtype=torch.float64)",
+            "s = np": "s = math",
+            "np.sin": "math.sin",
+            "[[c, s], [-s, c]]": "torch.tensor([[c, s], [-s, c]])",
+        },
+        "You return a torch tensor. This function is NumPy.",
+    )
 
 
-@misconception(
-    "shift_matrix",
-    "shift_odd_other_error",
-    sentence="An odd d_model ends in an IndexError somewhere inside. Look at d_model first and "
-    "raise a ValueError that names it.",
-    seen="folklore",
-)
-def shift_matrix(offset, d_model):
-    M = np.zeros((d_model, d_model))
-    for i in range(0, d_model, 2):
-        turn = offset / 10000 ** (i / d_model)
-        M[i, i] = M[i + 1, i + 1] = math.cos(turn)
-        M[i, i + 1], M[i + 1, i] = math.sin(turn), -math.sin(turn)
-    return M
-
-
-@misconception(
-    "shift_matrix",
-    "shift_float32",
-    sentence="Your matrix is float32: it keeps 7 digits. The course asks for float64.",
-    seen="torch's default dtype",
-)
-def shift_matrix(offset, d_model):
-    if d_model % 2:
-        raise ValueError(f"d_model {d_model} is odd")
-    M = np.zeros((d_model, d_model), dtype=np.float32)
-    for i in range(0, d_model, 2):
-        c, s = np.cos(offset / 10000 ** (i / d_model)), np.sin(offset / 10000 ** (i / d_model))
-        M[i : i + 2, i : i + 2] = [[c, s], [-s, c]]
-    return M
-
-
-@misconception(
-    "shift_matrix",
-    "shift_off_by_one",
-    sentence="Your matrix moves by one position too many. An offset of 0 should give the identity.",
-    seen="folklore",
-)
-def shift_matrix(offset, d_model):
-    if d_model % 2:
-        raise ValueError(f"d_model {d_model} is odd")
-    M = np.zeros((d_model, d_model))
-    for i in range(0, d_model, 2):
-        turn = (offset + 1) / 10000 ** (i / d_model)
-        c, s = math.cos(turn), math.sin(turn)
-        M[i : i + 2, i : i + 2] = [[c, s], [-s, c]]
-    return M
-
-
-@misconception(
-    "shift_matrix",
-    "shift_base_1000",
-    sentence="Your frequencies have the base 1000. The encoding has 10000.",
-    seen="folklore",
-)
-def shift_matrix(offset, d_model):
-    if d_model % 2:
-        raise ValueError(f"d_model {d_model} is odd")
-    M = np.zeros((d_model, d_model))
-    for i in range(0, d_model, 2):
-        c, s = np.cos(offset / 1000 ** (i / d_model)), np.sin(offset / 1000 ** (i / d_model))
-        M[i : i + 2, i : i + 2] = [[c, s], [-s, c]]
-    return M
-
-
-@misconception(
-    "shift_matrix",
-    "shift_torch_tensor",
-    sentence="You return a torch tensor. This function is NumPy.",
-    seen="folklore",
-)
-def shift_matrix(offset, d_model):
-    if d_model % 2:
-        raise ValueError(f"d_model {d_model} is odd")
-    M = torch.zeros(d_model, d_model, dtype=torch.float64)
-    for i in range(0, d_model, 2):
-        c, s = math.cos(offset / 10000 ** (i / d_model)), math.sin(offset / 10000 ** (i / d_model))
-        M[i : i + 2, i : i + 2] = torch.tensor([[c, s], [-s, c]])
-    return M
-
-
-# --- LearnedPositionalEmbedding -----------------------------------------------------------
-
-
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_same_vector_everywhere",
-    sentence="You look up one single number, so every position gets the same vector. Attention "
-    "still cannot tell the positions apart. Look up all numbers from 0 to n - 1.",
-    seen="folklore",
-)
+# The right answer in few words, of which the wrong ones below are changes.
+SHORT_LEARNED_POSITIONAL_EMBEDDING = """
 class LearnedPositionalEmbedding(nn.Module):
     def __init__(self, max_len, d_model):
         super().__init__()
-        self.table = nn.Embedding(max_len, d_model)
-
-    def forward(self, X):
-        n = X.shape[-2]
-        if n > self.table.num_embeddings:
-            raise ValueError(f"{n} positions")
-        return X + self.table(torch.tensor(n - 1))
-
-
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_batch_axis",
-    sentence="You take the positions from the first axis. In a batch that axis counts the texts. "
-    "Positions are axis -2, whatever stands in front.",
-    seen="tutorial code for (n, batch, d_model) used with (batch, n, d_model)",
-)
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.p = nn.Parameter(torch.randn(max_len, d_model))
-
-    def forward(self, X):
-        if X.shape[-2] > len(self.p):
-            raise ValueError(f"{X.shape[-2]} positions")
-        if X.dim() == 2:
-            return X + self.p[: len(X)]
-        vectors = self.p[torch.arange(len(X)) % len(self.p)]
-        return X + vectors.reshape(-1, *[1] * (X.dim() - 2), X.shape[-1])
-
-
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_counts_texts",
-    sentence="You take the positions from the first axis. In a batch that axis counts the texts. "
-    "Positions are axis -2, whatever stands in front.",
-    seen="a trial with typical wrong answers",
-)
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.p = nn.Parameter(torch.randn(max_len, d_model))
-
-    def forward(self, X):
-        if X.shape[0] > len(self.p):
-            raise ValueError(f"{X.shape[0]} positions")
-        return X + self.p[: X.shape[0]]
-
-
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_axis_1",
-    sentence="You take the number of positions from axis 1. That is right for exactly one batch "
-    "axis. There may be none, two or more: count from the end.",
-    seen="batch, n, d_model = X.shape",
-)
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.p = nn.Parameter(torch.randn(max_len, d_model))
-
-    def forward(self, X):
-        if X.shape[1] > len(self.p):
-            raise ValueError(f"{X.shape[1]} positions")
-        return X + self.p[: X.shape[1]]
-
-
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_wants_three_axes",
-    sentence="You unpack the shape into three numbers, so only inputs with exactly one batch axis "
-    "work. There may be none, two or more.",
-    seen="batch, n, d_model = X.shape",
-)
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.p = nn.Parameter(torch.randn(max_len, d_model))
-
-    def forward(self, X):
-        if X.dim() != 3:
-            raise ValueError(f"X has shape {tuple(X.shape)}")
-        if X.shape[1] > len(self.p):
-            raise ValueError(f"{X.shape[1]} positions")
-        return X + self.p[: X.shape[1]]
-
-
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_always_a_batch_axis",
-    sentence="An input without a batch axis comes back with one. The output has the shape of X.",
-    seen="unsqueeze(0) on the position vectors",
-)
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.table = nn.Embedding(max_len, d_model)
-
-    def forward(self, X):
-        n = X.shape[-2]
-        if n > self.table.num_embeddings:
-            raise ValueError(f"{n} positions")
-        return X + self.table(torch.arange(n)).unsqueeze(0)
-
-
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_positions_from_1",
-    sentence="Your first position has the number 1, so vector 0 is never used and max_len "
-    "positions are one too many. Positions count from 0.",
-    seen="libraries that keep row 0 for padding",
-)
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.table = nn.Embedding(max_len, d_model)
-
-    def forward(self, X):
-        n = X.shape[-2]
-        if n > self.table.num_embeddings:
-            raise ValueError(f"{n} positions")
-        return X + self.table(torch.arange(1, n + 1))
-
-
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_last_rows",
-    sentence="You add the last n vectors of the table. The first position always has row 0.",
-    seen="folklore",
-)
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.p = nn.Parameter(torch.randn(max_len, d_model))
-
-    def forward(self, X):
-        if X.shape[-2] > len(self.p):
-            raise ValueError(f"{X.shape[-2]} positions")
-        return X + self.p[-X.shape[-2] :]
-
-
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_backwards",
-    sentence="Your positions run backwards: the first word gets the vector of the last one.",
-    seen="folklore",
-)
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.p = nn.Parameter(torch.randn(max_len, d_model))
-
-    def forward(self, X):
-        if X.shape[-2] > len(self.p):
-            raise ValueError(f"{X.shape[-2]} positions")
-        return X + self.p[: X.shape[-2]].flip(0)
-
-
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_scales_x",
-    sentence="You multiply X by the square root of d_model. The paper does that with its word "
-    "embeddings; this module only adds, and leaves X as it is.",
-    seen="the paper's section 3.4, put into the wrong place",
-)
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.p = nn.Parameter(torch.randn(max_len, d_model))
-
-    def forward(self, X):
-        if X.shape[-2] > len(self.p):
-            raise ValueError(f"{X.shape[-2]} positions")
-        return X * math.sqrt(X.shape[-1]) + self.p[: X.shape[-2]]
-
-
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_scales_positions",
-    sentence="You multiply the position vectors by a factor before you add them. The module adds "
-    "the rows of its parameter as they are.",
-    seen="folklore",
-)
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.p = nn.Parameter(torch.randn(max_len, d_model))
-
-    def forward(self, X):
-        if X.shape[-2] > len(self.p):
-            raise ValueError(f"{X.shape[-2]} positions")
-        return X + self.p[: X.shape[-2]] / math.sqrt(X.shape[-1])
-
-
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_dropout",
-    sentence="You add dropout. In training mode some entries are then 0 and the others larger. "
-    "The exercise asks for the sum and nothing else.",
-    seen="the PyTorch tutorial's PositionalEncoding",
-)
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.p, self.drop = nn.Parameter(torch.randn(max_len, d_model)), nn.Dropout(0.1)
-
-    def forward(self, X):
-        if X.shape[-2] > len(self.p):
-            raise ValueError(f"{X.shape[-2]} positions")
-        return self.drop(X + self.p[: X.shape[-2]])
-
-
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_layer_norm",
-    sentence="You normalise the sum. The exercise asks for the sum and nothing else.",
-    seen="BERT's embedding layer",
-)
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.p = nn.Parameter(torch.randn(max_len, d_model))
-
-    def forward(self, X):
-        if X.shape[-2] > len(self.p):
-            raise ValueError(f"{X.shape[-2]} positions")
-        return F.layer_norm(X + self.p[: X.shape[-2]], X.shape[-1:])
-
-
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_second_parameter",
-    sentence="The module has parameters besides the table of positions. Its only parameter is "
-    "(max_len, d_model).",
-    seen="BERT's embedding layer",
-)
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.p, self.bias = nn.Parameter(torch.randn(max_len, d_model)), nn.Linear(1, d_model).bias
-
-    def forward(self, X):
-        if X.shape[-2] > len(self.p):
-            raise ValueError(f"{X.shape[-2]} positions")
-        return X + self.p[: X.shape[-2]] + 0 * self.bias
-
-
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_zeros",
-    sentence="Your vectors begin at zero, all equal. Then nothing tells the positions apart at the "
-    "start. Begin with random numbers.",
-    seen="nn.Parameter(torch.zeros(...))",
-)
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.p = nn.Parameter(torch.zeros(max_len, d_model))
-
-    def forward(self, X):
-        if X.shape[-2] > len(self.p):
-            raise ValueError(f"{X.shape[-2]} positions")
-        return X + self.p[: X.shape[-2]]
-
-
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_equal_rows",
-    sentence="All your position vectors begin with the same numbers. Each position needs random "
-    "numbers of its own.",
-    seen="folklore",
-)
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.p = nn.Parameter(torch.randn(d_model).repeat(max_len, 1))
-
-    def forward(self, X):
-        if X.shape[-2] > len(self.p):
-            raise ValueError(f"{X.shape[-2]} positions")
-        return X + self.p[: X.shape[-2]]
-
-
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_one_number_a_position",
-    sentence="Each position vector begins with one number in all its entries. Every entry should "
-    "be random.",
-    seen="folklore",
-)
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.p = nn.Parameter(torch.randn(max_len, 1).repeat(1, d_model))
-
-    def forward(self, X):
-        if X.shape[-2] > len(self.p):
-            raise ValueError(f"{X.shape[-2]} positions")
-        return X + self.p[: X.shape[-2]]
-
-
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_fixed_seed",
-    sentence="You set a seed in the constructor, so all modules begin with the same numbers, and "
-    "everybody else's random numbers change.",
-    seen="folklore",
-)
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        torch.manual_seed(0)
         self.p = nn.Parameter(torch.randn(max_len, d_model))
 
     def forward(self, X):
         if X.shape[-2] > len(self.p):
             raise ValueError(f"{X.shape[-2]} positions")
         return X + self.p[: X.shape[-2]]
+"""
 
 
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_transposed",
-    sentence="Your parameter is (d_model, max_len). It is one row a position: (max_len, d_model).",
-    seen="folklore",
-)
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.p = nn.Parameter(torch.randn(d_model, max_len))
+with exercise("LearnedPositionalEmbedding", base=SHORT_LEARNED_POSITIONAL_EMBEDDING):
+    wrong(
+        "learned_same_vector_everywhere",
+        """
+            class LearnedPositionalEmbedding(nn.Module):
+                def __init__(self, max_len, d_model):
+                    super().__init__()
+                    self.table = nn.Embedding(max_len, d_model)
+                def forward(self, X):
+                    n = X.shape[-2]
+                    if n > self.table.num_embeddings:
+                        raise ValueError(f"{n} positions")
+                    return X + self.table(torch.tensor(n - 1))
+        """,
+        "You look up one single number, so every position gets the same vector. Attention still "
+        "cannot tell the positions apart. Look up all numbers from 0 to n - 1.",
+    )
 
-    def forward(self, X):
-        if X.shape[-2] > self.p.shape[1]:
-            raise ValueError(f"{X.shape[-2]} positions")
-        return X + self.p.T[: X.shape[-2]]
+    wrong(
+        "learned_batch_axis",
+        {
+            "return X + self.p[: X.shape[-2]]": """
+                if X.dim() == 2:
+                    return X + self.p[: len(X)]
+                vectors = self.p[torch.arange(len(X)) % len(self.p)]
+                return X + vectors.reshape(-1, *[1] * (X.dim() - 2), X.shape[-1])
+            """,
+        },
+        "You take the positions from the first axis. In a batch that axis counts the texts. "
+        "Positions are axis -2, whatever stands in front.",
+        seen="tutorial code for (n, batch, d_model) used with (batch, n, d_model)",
+    )
 
+    wrong(
+        "learned_counts_texts",
+        {
+            "if X.shape[-2]": "if X.shape[0]",
+            'f"{X.shape[-2]} positions"': 'f"{X.shape[0]} positions"',
+            ": X.shape[-2]": ": X.shape[0]",
+        },
+        "You take the positions from the first axis. In a batch that axis counts the texts. "
+        "Positions are axis -2, whatever stands in front.",
+        seen="a trial with typical wrong answers",
+    )
 
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_parameter_with_batch_axis",
-    sentence="Your parameter has an axis of length 1 in front. Its shape is (max_len, d_model).",
-    seen="public implementations: nn.Parameter(torch.randn(1, n, d))",
-)
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.p = nn.Parameter(torch.randn(1, max_len, d_model))
+    wrong(
+        "learned_axis_1",
+        {
+            "if X.shape[-2]": "if X.shape[1]",
+            'f"{X.shape[-2]} positions"': 'f"{X.shape[1]} positions"',
+            ": X.shape[-2]": ": X.shape[1]",
+        },
+        "You take the number of positions from axis 1. That is right for exactly one batch axis. "
+        "There may be none, two or more: count from the end.",
+        seen="batch, n, d_model = X.shape",
+    )
 
-    def forward(self, X):
-        if X.shape[-2] > self.p.shape[1]:
-            raise ValueError(f"{X.shape[-2]} positions")
-        return X + self.p[0, : X.shape[-2]]
+    wrong(
+        "learned_wants_three_axes",
+        {
+            "X.shape[-2] > len(self.p)": "X.dim() != 3",
+            'f"{X.shape[-2]} positions"': 'f"X has shape {tuple(X.shape)}"',
+            "return X + self.p[: X.shape[-2]]": """
+                if X.shape[1] > len(self.p):
+                    raise ValueError(f"{X.shape[1]} positions")
+                return X + self.p[: X.shape[1]]
+            """,
+        },
+        "You unpack the shape into three numbers, so only inputs with exactly one batch axis "
+        "work. There may be none, two or more.",
+        seen="batch, n, d_model = X.shape",
+    )
 
+    wrong(
+        "learned_always_a_batch_axis",
+        """
+            class LearnedPositionalEmbedding(nn.Module):
+                def __init__(self, max_len, d_model):
+                    super().__init__()
+                    self.table = nn.Embedding(max_len, d_model)
+                def forward(self, X):
+                    n = X.shape[-2]
+                    if n > self.table.num_embeddings:
+                        raise ValueError(f"{n} positions")
+                    return X + self.table(torch.arange(n)).unsqueeze(0)
+        """,
+        "An input without a batch axis comes back with one. The output has the shape of X.",
+        seen="unsqueeze(0) on the position vectors",
+    )
 
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_not_trainable",
-    sentence="Your vectors are a buffer, or a plain tensor. An optimizer does not see them, so "
-    "they never learn: make them a parameter.",
-    seen="register_buffer",
-)
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.register_buffer("p", torch.randn(max_len, d_model))
+    wrong(
+        "learned_positions_from_1",
+        """
+            class LearnedPositionalEmbedding(nn.Module):
+                def __init__(self, max_len, d_model):
+                    super().__init__()
+                    self.table = nn.Embedding(max_len, d_model)
+                def forward(self, X):
+                    n = X.shape[-2]
+                    if n > self.table.num_embeddings:
+                        raise ValueError(f"{n} positions")
+                    return X + self.table(torch.arange(1, n + 1))
+        """,
+        "Your first position has the number 1, so vector 0 is never used and max_len positions "
+        "are one too many. Positions count from 0.",
+        seen="libraries that keep row 0 for padding",
+    )
 
-    def forward(self, X):
-        if X.shape[-2] > len(self.p):
-            raise ValueError(f"{X.shape[-2]} positions")
-        return X + self.p[: X.shape[-2]]
+    wrong(
+        "learned_last_rows",
+        {": X.shape[-2]": "-X.shape[-2] :"},
+        "You add the last n vectors of the table. The first position always has row 0.",
+    )
 
+    wrong(
+        "learned_backwards",
+        {"self.p[: X.shape[-2]]": "self.p[: X.shape[-2]].flip(0)"},
+        "Your positions run backwards: the first word gets the vector of the last one.",
+    )
 
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_detached",
-    sentence="There is a parameter, but no gradient reaches it: .data or detach() cuts it off. The "
-    "positions stay what they were at the start.",
-    seen="folklore",
-)
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.p = nn.Parameter(torch.randn(max_len, d_model))
+    wrong(
+        "learned_scales_x",
+        {"return X": "return X * math.sqrt(X.shape[-1])"},
+        "You multiply X by the square root of d_model. The paper does that with its word "
+        "embeddings; this module only adds, and leaves X as it is.",
+        seen="the paper's section 3.4, put into the wrong place",
+    )
 
-    def forward(self, X):
-        if X.shape[-2] > len(self.p):
-            raise ValueError(f"{X.shape[-2]} positions")
-        return X + self.p.data[: X.shape[-2]]
+    wrong(
+        "learned_scales_positions",
+        {"self.p[: X.shape[-2]]": "self.p[: X.shape[-2]] / math.sqrt(X.shape[-1])"},
+        "You multiply the position vectors by a factor before you add them. The module adds the "
+        "rows of its parameter as they are.",
+    )
 
+    wrong(
+        "learned_dropout",
+        {
+            "self.p =": "self.p, self.drop =",
+            "(torch.randn(max_len, d_model))": "(torch.randn(max_len, d_model)), nn.Dropout(0.1)",
+            "X + self.p[: X.shape[-2]]": "self.drop(X + self.p[: X.shape[-2]])",
+        },
+        "You add dropout. In training mode some entries are then 0 and the others larger. The "
+        "exercise asks for the sum and nothing else.",
+        seen="the PyTorch tutorial's PositionalEncoding",
+    )
 
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_new_numbers_each_call",
-    sentence="You draw new random vectors in every call. A position must have the same vector "
-    "each time, and it must be the parameter.",
-    seen="folklore",
-)
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.p = nn.Parameter(torch.randn(max_len, d_model))
+    wrong(
+        "learned_layer_norm",
+        {"X + self.p[: X.shape[-2]]": "F.layer_norm(X + self.p[: X.shape[-2]], X.shape[-1:])"},
+        "You normalise the sum. The exercise asks for the sum and nothing else.",
+        seen="BERT's embedding layer",
+    )
 
-    def forward(self, X):
-        if X.shape[-2] > len(self.p):
-            raise ValueError(f"{X.shape[-2]} positions")
-        return X + torch.randn_like(self.p)[: X.shape[-2]]
+    wrong(
+        "learned_second_parameter",
+        {
+            "self.p =": "self.p, self.bias =",
+            "(torch.randn(max_len, d_model))":
+                "(torch.randn(max_len, d_model)), nn.Linear(1, d_model).bias",
+            "self.p[: X.shape[-2]]": "self.p[: X.shape[-2]] + 0 * self.bias",
+        },
+        "The module has parameters besides the table of positions. Its only parameter is "
+        "(max_len, d_model).",
+        seen="BERT's embedding layer",
+    )
 
+    wrong(
+        "learned_zeros",
+        {"torch.randn": "torch.zeros"},
+        "Your vectors begin at zero, all equal. Then nothing tells the positions apart at the "
+        "start. Begin with random numbers.",
+        seen="nn.Parameter(torch.zeros(...))",
+    )
 
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_positions_alone",
-    sentence="You return the position vectors without X. The words are lost.",
-    seen="folklore",
-)
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.p = nn.Parameter(torch.randn(max_len, d_model))
+    wrong(
+        "learned_equal_rows",
+        {
+            "torch.randn": "torch.randn(d_model).repeat",
+            "(max_len, d_model)": "(max_len, 1)",
+        },
+        "All your position vectors begin with the same numbers. Each position needs random "
+        "numbers of its own.",
+    )
 
-    def forward(self, X):
-        if X.shape[-2] > len(self.p):
-            raise ValueError(f"{X.shape[-2]} positions")
-        return self.p[: X.shape[-2]].expand(X.shape)
+    wrong(
+        "learned_one_number_a_position",
+        {"(max_len, d_model)": "(max_len, 1).repeat(1, d_model)"},
+        "Each position vector begins with one number in all its entries. Every entry should be "
+        "random.",
+    )
 
+    wrong(
+        "learned_fixed_seed",
+        {
+            "super().__init__()": """
+                super().__init__()
+                torch.manual_seed(0)
+            """,
+        },
+        "You set a seed in the constructor, so all modules begin with the same numbers, and "
+        "everybody else's random numbers change.",
+    )
 
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_in_place",
-    sentence="You change X itself (an operation in place). Whoever passed it still needs it.",
-    seen="X += ...",
-)
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.p = nn.Parameter(torch.randn(max_len, d_model))
+    wrong(
+        "learned_transposed",
+        {
+            "(max_len, d_model)": "(d_model, max_len)",
+            "len(self.p)": "self.p.shape[1]",
+            "self.p[: X.shape[-2]]": "self.p.T[: X.shape[-2]]",
+        },
+        "Your parameter is (d_model, max_len). It is one row a position: (max_len, d_model).",
+    )
 
-    def forward(self, X):
-        if X.shape[-2] > len(self.p):
-            raise ValueError(f"{X.shape[-2]} positions")
-        X += self.p[: X.shape[-2]]
-        return X
+    wrong(
+        "learned_parameter_with_batch_axis",
+        {
+            "(max_len, d_model)": "(1, max_len, d_model)",
+            "len(self.p)": "self.p.shape[1]",
+            ": X.shape[-2]": "0, : X.shape[-2]",
+        },
+        "Your parameter has an axis of length 1 in front. Its shape is (max_len, d_model).",
+        seen="public implementations: nn.Parameter(torch.randn(1, n, d))",
+    )
 
+    wrong(
+        "learned_not_trainable",
+        {
+            "self.p = nn.Parameter(torch.randn(max_len, d_model))":
+                'self.register_buffer("p", torch.randn(max_len, d_model))',
+        },
+        "Your vectors are a buffer, or a plain tensor. An optimizer does not see them, so they "
+        "never learn: make them a parameter.",
+        seen="register_buffer",
+    )
 
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_padding_row",
-    sentence="Row 0 of your table is reserved for padding: it starts at 0 and never learns. But "
-    "the numbers here are positions, not words, and position 0 needs a vector like every other.",
-    seen="nn.Embedding(max_len, d_model, padding_idx=0)",
-)
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.table = nn.Embedding(max_len, d_model, padding_idx=0)
+    wrong(
+        "learned_detached",
+        {"self.p[: X.shape[-2]]": "self.p.data[: X.shape[-2]]"},
+        "There is a parameter, but no gradient reaches it: .data or detach() cuts it off. The "
+        "positions stay what they were at the start.",
+    )
 
-    def forward(self, X):
-        n = X.shape[-2]
-        if n > self.table.num_embeddings:
-            raise ValueError(f"{n} positions")
-        return X + self.table(torch.arange(n))
+    wrong(
+        "learned_new_numbers_each_call",
+        {"self.p[: X.shape[-2]]": "torch.randn_like(self.p)[: X.shape[-2]]"},
+        "You draw new random vectors in every call. A position must have the same vector each "
+        "time, and it must be the parameter.",
+    )
 
+    wrong(
+        "learned_positions_alone",
+        {"X + self.p[: X.shape[-2]]": "self.p[: X.shape[-2]].expand(X.shape)"},
+        "You return the position vectors without X. The words are lost.",
+    )
 
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_changes_x_and_adds",
-    sentence="The output is right, but X holds the sum as well after the call. Whoever passed X "
-    "still needs it: make a new tensor.",
-    seen="X.data.add_(...)",
-)
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.p = nn.Parameter(torch.randn(max_len, d_model))
+    wrong(
+        "learned_in_place",
+        {
+            "return X + self.p[: X.shape[-2]]": """
+                X += self.p[: X.shape[-2]]
+                return X
+            """,
+        },
+        "You change X itself (an operation in place). Whoever passed it still needs it.",
+        seen="X += ...",
+    )
 
-    def forward(self, X):
-        if X.shape[-2] > len(self.p):
-            raise ValueError(f"{X.shape[-2]} positions")
-        total = X + self.p[: X.shape[-2]]
-        X.data.copy_(total.data)
-        return total
+    wrong(
+        "learned_padding_row",
+        """
+            class LearnedPositionalEmbedding(nn.Module):
+                def __init__(self, max_len, d_model):
+                    super().__init__()
+                    self.table = nn.Embedding(max_len, d_model, padding_idx=0)
+                def forward(self, X):
+                    n = X.shape[-2]
+                    if n > self.table.num_embeddings:
+                        raise ValueError(f"{n} positions")
+                    return X + self.table(torch.arange(n))
+        """,
+        "Row 0 of your table is reserved for padding: it starts at 0 and never learns. But the "
+        "numbers here are positions, not words, and position 0 needs a vector like every other.",
+        seen="nn.Embedding(max_len, d_model, padding_idx=0)",
+    )
 
+    wrong(
+        "learned_changes_x_and_adds",
+        {
+            "return X + self.p[: X.shape[-2]]": """
+                total = X + self.p[: X.shape[-2]]
+                X.data.copy_(total.data)
+                return total
+            """,
+        },
+        "The output is right, but X holds the sum as well after the call. Whoever passed X still "
+        "needs it: make a new tensor.",
+        seen="X.data.add_(...)",
+    )
 
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_float32",
-    sentence="Your output is float32 even when X is float64: half of the digits are lost.",
-    seen="folklore",
-)
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.p = nn.Parameter(torch.randn(max_len, d_model))
+    wrong(
+        "learned_float32",
+        {"return X": "return X.float()"},
+        "Your output is float32 even when X is float64: half of the digits are lost.",
+    )
 
-    def forward(self, X):
-        if X.shape[-2] > len(self.p):
-            raise ValueError(f"{X.shape[-2]} positions")
-        return X.float() + self.p[: X.shape[-2]]
+    wrong(
+        "learned_other_error",
+        """
+            class LearnedPositionalEmbedding(nn.Module):
+                def __init__(self, max_len, d_model):
+                    super().__init__()
+                    self.table = nn.Embedding(max_len, d_model)
+                def forward(self, X):
+                    return X + self.table(torch.arange(X.shape[-2]))
+        """,
+        "A text that is too long ends in an IndexError or a RuntimeError from inside torch. "
+        "Compare the lengths first, and raise a ValueError that names both.",
+        seen="nn.Embedding: index out of range in self",
+    )
 
+    wrong(
+        "learned_cuts_long_texts",
+        {
+            """
+                if X.shape[-2] > len(self.p):
+                    raise ValueError(f"{X.shape[-2]} positions")
+            """: "n = min(X.shape[-2], len(self.p))",
+            "return X": "return X[..., :n, :]",
+            ": X.shape[-2]": ": n",
+        },
+        "A text of more than max_len positions passes without an error: those beyond are cut off, "
+        "or get no vector, or one that belongs to another position too. It should be a ValueError.",
+    )
 
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_other_error",
-    sentence="A text that is too long ends in an IndexError or a RuntimeError from inside torch. "
-    "Compare the lengths first, and raise a ValueError that names both.",
-    seen="nn.Embedding: index out of range in self",
-)
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.table = nn.Embedding(max_len, d_model)
+    wrong(
+        "learned_last_vector_repeated",
+        """
+            class LearnedPositionalEmbedding(nn.Module):
+                def __init__(self, max_len, d_model):
+                    super().__init__()
+                    self.table = nn.Embedding(max_len, d_model)
+                def forward(self, X):
+                    last = self.table.num_embeddings - 1
+                    return X + self.table(torch.arange(X.shape[-2]).clamp(max=last))
+        """,
+        "A text of more than max_len positions passes without an error: those beyond are cut off, "
+        "or get no vector, or one that belongs to another position too. It should be a ValueError.",
+        seen="torch.clamp on the positions",
+    )
 
-    def forward(self, X):
-        return X + self.table(torch.arange(X.shape[-2]))
+    wrong(
+        "learned_starts_again",
+        """
+            class LearnedPositionalEmbedding(nn.Module):
+                def __init__(self, max_len, d_model):
+                    super().__init__()
+                    self.table = nn.Embedding(max_len, d_model)
+                def forward(self, X):
+                    return X + self.table(torch.arange(X.shape[-2]) % self.table.num_embeddings)
+        """,
+        "A text of more than max_len positions passes without an error: those beyond are cut off, "
+        "or get no vector, or one that belongs to another position too. It should be a ValueError.",
+    )
 
+    wrong(
+        "learned_long_texts_unmarked",
+        {
+            """
+                if X.shape[-2] > len(self.p):
+                    raise ValueError(f"{X.shape[-2]} positions")
+            """: "missing = max(0, X.shape[-2] - len(self.p))",
+            "self.p[: X.shape[-2]]": "F.pad(self.p[: X.shape[-2]], (0, 0, 0, missing))",
+        },
+        "A text of more than max_len positions passes without an error: those beyond are cut off, "
+        "or get no vector, or one that belongs to another position too. It should be a ValueError.",
+    )
 
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_cuts_long_texts",
-    sentence="A text of more than max_len positions passes without an error: those beyond are cut "
-    "off, or get no vector, or one that belongs to another position too. It should be a "
-    "ValueError.",
-    seen="folklore",
-)
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.p = nn.Parameter(torch.randn(max_len, d_model))
+    wrong(
+        "learned_refuses_max_len",
+        {"> len(self.p)": ">= len(self.p)"},
+        "You refuse a text of exactly max_len positions. There is a vector for each of them; only "
+        "more are too many.",
+    )
 
-    def forward(self, X):
-        n = min(X.shape[-2], len(self.p))
-        return X[..., :n, :] + self.p[:n]
+    wrong(
+        "learned_wants_max_len",
+        {"self.p[: X.shape[-2]]": "self.p"},
+        "Only texts of exactly max_len positions work. Shorter ones get the first n vectors.",
+    )
 
-
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_last_vector_repeated",
-    sentence="A text of more than max_len positions passes without an error: those beyond are cut "
-    "off, or get no vector, or one that belongs to another position too. It should be a "
-    "ValueError.",
-    seen="torch.clamp on the positions",
-)
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.table = nn.Embedding(max_len, d_model)
-
-    def forward(self, X):
-        last = self.table.num_embeddings - 1
-        return X + self.table(torch.arange(X.shape[-2]).clamp(max=last))
-
-
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_starts_again",
-    sentence="A text of more than max_len positions passes without an error: those beyond are cut "
-    "off, or get no vector, or one that belongs to another position too. It should be a "
-    "ValueError.",
-    seen="folklore",
-)
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.table = nn.Embedding(max_len, d_model)
-
-    def forward(self, X):
-        return X + self.table(torch.arange(X.shape[-2]) % self.table.num_embeddings)
-
-
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_long_texts_unmarked",
-    sentence="A text of more than max_len positions passes without an error: those beyond are cut "
-    "off, or get no vector, or one that belongs to another position too. It should be a "
-    "ValueError.",
-    seen="folklore",
-)
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.p = nn.Parameter(torch.randn(max_len, d_model))
-
-    def forward(self, X):
-        missing = max(0, X.shape[-2] - len(self.p))
-        return X + F.pad(self.p[: X.shape[-2]], (0, 0, 0, missing))
-
-
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_refuses_max_len",
-    sentence="You refuse a text of exactly max_len positions. There is a vector for each of them; "
-    "only more are too many.",
-    seen="folklore",
-)
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.p = nn.Parameter(torch.randn(max_len, d_model))
-
-    def forward(self, X):
-        if X.shape[-2] >= len(self.p):
-            raise ValueError(f"{X.shape[-2]} positions")
-        return X + self.p[: X.shape[-2]]
-
-
-@misconception(
-    "LearnedPositionalEmbedding",
-    "learned_wants_max_len",
-    sentence="Only texts of exactly max_len positions work. Shorter ones get the first n vectors.",
-    seen="folklore",
-)
-class LearnedPositionalEmbedding(nn.Module):
-    def __init__(self, max_len, d_model):
-        super().__init__()
-        self.p = nn.Parameter(torch.randn(max_len, d_model))
-
-    def forward(self, X):
-        if X.shape[-2] > len(self.p):
-            raise ValueError(f"{X.shape[-2]} positions")
-        return X + self.p
-
-
-# --- short answers ------------------------------------------------------------------------
 
 choice(
     "answer_order",

@@ -1,536 +1,11 @@
 """Wrong implementations of lesson 8, each with the sentence its author needs."""
 
-import torch
-import torch.nn.functional as F
-from torch import nn
+from autograder.course.implementations import choice, exercise, wrong
 
-from autograder.course.implementations import choice, misconception
-
-
-class MultiHeadAttention(nn.Module):
-    """Stand in, for the linter, for the layer of lesson 5."""
-
-
-class LayerNorm(nn.Module):
-    """Stand in, for the linter."""
-
-
-class FeedForward(nn.Module):
-    """Stand in, for the linter."""
-
-
-# --- LayerNorm ----------------------------------------------------------------------------
-
-
-@misconception(
-    "LayerNorm",
-    "norm_unbiased",
-    sentence="You divide the sum of squares by d_model - 1. That is torch's default for var and "
-    "std, and it estimates the variance of a larger population. Layer norm describes just "
-    "these features: divide by d_model.",
-    seen="public reimplementations that call x.var or x.std with torch's defaults",
-)
+# The right answer in few words, of which the wrong ones below are changes.
+SHORT_LAYER_NORM = """
 class LayerNorm(nn.Module):
     def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        m, v = x.mean(-1, keepdim=True), x.var(-1, keepdim=True)
-        return self.gamma * (x - m) / torch.sqrt(v + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_unbiased_std_eps_outside",
-    sentence="Two differences from nn.LayerNorm at once: your standard deviation divides by "
-    "d_model - 1, and eps is added to it outside the root. The Annotated Transformer has "
-    "it so; torch's layer, and this course, do not.",
-    seen="The Annotated Transformer (Rush 2018)",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        m, s = x.mean(-1, keepdim=True), x.std(-1, keepdim=True)
-        return self.gamma * (x - m) / (s + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_eps_outside",
-    sentence="eps is added to the standard deviation, after the root. It belongs to the variance, "
-    "inside the root: there it also keeps the gradient finite when all features of a word "
-    "are equal.",
-    seen="folklore",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        m = x.mean(-1, keepdim=True)
-        v = x.var(-1, correction=0, keepdim=True)
-        return self.gamma * (x - m) / (torch.sqrt(v) + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_over_time",
-    sentence="Mean and variance run over the words of the text, for each feature. Then a word's "
-    "result depends on its neighbours, and a causal model sees the future. Each word is "
-    "normalised by itself, over its features.",
-    seen="folklore",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        m = x.mean(-2, keepdim=True)
-        v = x.var(-2, correction=0, keepdim=True)
-        return self.gamma * (x - m) / torch.sqrt(v + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_over_dim_1",
-    sentence="Mean and variance run over axis 1. That is the features of a single text (n, "
-    "d_model), but the words of a batch. Count the axis from the end.",
-    seen="folklore",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        m = x.mean(1, keepdim=True)
-        v = x.var(1, correction=0, keepdim=True)
-        return self.gamma * (x - m) / torch.sqrt(v + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_over_batch",
-    sentence="Mean and variance run over the first axis, the texts of the batch. That is batch "
-    "norm: a text's result then depends on which other texts come with it. Each word is "
-    "normalised by itself, over its features.",
-    seen="batch norm",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        m = x.mean(0, keepdim=True)
-        v = x.var(0, correction=0, keepdim=True)
-        return self.gamma * (x - m) / torch.sqrt(v + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_over_batch_and_time",
-    sentence="Mean and variance run over all words of all texts, for each feature. That is batch "
-    "norm. Each word is normalised by itself, over its features.",
-    seen="nn.BatchNorm1d on sequences",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        dims = tuple(range(x.ndim - 1))
-        m = x.mean(dims, keepdim=True)
-        v = x.var(dims, correction=0, keepdim=True)
-        return self.gamma * (x - m) / torch.sqrt(v + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_over_words_and_features",
-    sentence="Mean and variance run over words and features together: one number for a whole text. "
-    "Then words influence each other, and padding changes everything. Each word is "
-    "normalised by itself.",
-    seen="layer norm of images",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        m = x.mean((-2, -1), keepdim=True)
-        v = x.var((-2, -1), correction=0, keepdim=True)
-        return self.gamma * (x - m) / torch.sqrt(v + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_over_all_but_first",
-    sentence="Mean and variance run over all axes but the first. That suits a picture; in a text "
-    "it lets words influence each other. Only the last axis, the features, is normalised.",
-    seen="F.layer_norm(x, x.shape[1:]) in public code",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        dims = tuple(range(1, x.ndim))
-        m = x.mean(dims, keepdim=True)
-        v = x.var(dims, correction=0, keepdim=True)
-        return self.gamma * (x - m) / torch.sqrt(v + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_over_everything",
-    sentence="One mean and one variance for the whole tensor. Each word has a mean and a variance "
-    "of its own, over its features.",
-    seen="folklore",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        return self.gamma * (x - x.mean()) / torch.sqrt(x.var(correction=0) + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_without_gamma",
-    sentence="gamma is never used. The layer could not choose how large each feature should be: "
-    "multiply by it.",
-    seen="folklore",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        m = x.mean(-1, keepdim=True)
-        v = x.var(-1, correction=0, keepdim=True)
-        return (x - m) / torch.sqrt(v + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_without_beta",
-    sentence="beta is never used. It is added at the end, so that a feature need not have mean 0.",
-    seen="folklore",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        m = x.mean(-1, keepdim=True)
-        v = x.var(-1, correction=0, keepdim=True)
-        return self.gamma * (x - m) / torch.sqrt(v + self.eps)
-
-
-@misconception(
-    "LayerNorm",
-    "norm_no_parameters",
-    sentence="The layer has no gamma and no beta: it normalises and cannot learn anything. Both "
-    "are nn.Parameters of shape (d_model,), and both are used.",
-    seen="folklore",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-
-    def forward(self, x):
-        m = x.mean(-1, keepdim=True)
-        v = x.var(-1, correction=0, keepdim=True)
-        return (x - m) / torch.sqrt(v + self.eps)
-
-
-@misconception(
-    "LayerNorm",
-    "norm_swapped",
-    sentence="gamma and beta have changed places: yours multiplies by beta and adds gamma. With "
-    "the start values every result is 1.",
-    seen="folklore",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        m = x.mean(-1, keepdim=True)
-        v = x.var(-1, correction=0, keepdim=True)
-        return self.beta * (x - m) / torch.sqrt(v + self.eps) + self.gamma
-
-
-@misconception(
-    "LayerNorm",
-    "norm_beta_before_gamma",
-    sentence="beta is added before gamma multiplies, so the shift is scaled as well. First the "
-    "scale, then the shift.",
-    seen="folklore",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        m = x.mean(-1, keepdim=True)
-        v = x.var(-1, correction=0, keepdim=True)
-        return self.gamma * ((x - m) / torch.sqrt(v + self.eps) + self.beta)
-
-
-@misconception(
-    "LayerNorm",
-    "norm_gamma_zeros",
-    sentence="gamma starts with zeros, so a new layer gives 0 for every word. It starts with ones: "
-    "a new layer just normalises.",
-    seen="folklore",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.zeros(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        m = x.mean(-1, keepdim=True)
-        v = x.var(-1, correction=0, keepdim=True)
-        return self.gamma * (x - m) / torch.sqrt(v + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_beta_ones",
-    sentence="beta starts with ones, so a new layer shifts every feature by 1. It starts with "
-    "zeros: a new layer just normalises.",
-    seen="folklore",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.ones(d_model))
-
-    def forward(self, x):
-        m = x.mean(-1, keepdim=True)
-        v = x.var(-1, correction=0, keepdim=True)
-        return self.gamma * (x - m) / torch.sqrt(v + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_random_start",
-    sentence="gamma and beta start with random numbers, as the weights of a linear layer do. They "
-    "start with ones and zeros: a new layer just normalises.",
-    seen="folklore",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.randn(d_model))
-        self.beta = nn.Parameter(torch.randn(d_model))
-
-    def forward(self, x):
-        m = x.mean(-1, keepdim=True)
-        v = x.var(-1, correction=0, keepdim=True)
-        return self.gamma * (x - m) / torch.sqrt(v + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_plain_tensors",
-    sentence="gamma or beta is a plain tensor. An optimizer never sees it, so it is never trained. "
-    "Wrap it in nn.Parameter.",
-    seen="folklore",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = torch.ones(d_model)
-        self.beta = torch.zeros(d_model)
-
-    def forward(self, x):
-        m = x.mean(-1, keepdim=True)
-        v = x.var(-1, correction=0, keepdim=True)
-        return self.gamma * (x - m) / torch.sqrt(v + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_gamma_plain_tensor",
-    sentence="gamma or beta is a plain tensor. An optimizer never sees it, so it is never trained. "
-    "Wrap it in nn.Parameter.",
-    seen="a trial with typical wrong answers",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = torch.ones(d_model)
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        m = x.mean(-1, keepdim=True)
-        v = x.var(-1, correction=0, keepdim=True)
-        return self.gamma * (x - m) / torch.sqrt(v + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_no_super",
-    sentence="The constructor does not call super().__init__(). nn.Module needs it first, or it "
-    "cannot keep parameters.",
-    seen="a trial with typical wrong answers",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        m = x.mean(-1, keepdim=True)
-        v = x.var(-1, correction=0, keepdim=True)
-        return self.gamma * (x - m) / torch.sqrt(v + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_torch_names",
-    sentence="Your parameters are called weight and bias, as in torch. The paper and this course "
-    "call them gamma and beta.",
-    seen="nn.LayerNorm",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.weight = nn.Parameter(torch.ones(d_model))
-        self.bias = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        m = x.mean(-1, keepdim=True)
-        v = x.var(-1, correction=0, keepdim=True)
-        return self.weight * (x - m) / torch.sqrt(v + self.eps) + self.bias
-
-
-@misconception(
-    "LayerNorm",
-    "norm_one_number",
-    sentence="gamma and beta hold one number each. There is one for every feature: their shape is "
-    "(d_model,).",
-    seen="folklore",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(1))
-        self.beta = nn.Parameter(torch.zeros(1))
-
-    def forward(self, x):
-        m = x.mean(-1, keepdim=True)
-        v = x.var(-1, correction=0, keepdim=True)
-        return self.gamma * (x - m) / torch.sqrt(v + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_no_eps",
-    sentence="eps is not used. A word whose features are all equal has variance 0, and 0 / 0 is "
-    "NaN.",
-    seen="folklore",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        m = x.mean(-1, keepdim=True)
-        v = x.var(-1, correction=0, keepdim=True)
-        return self.gamma * (x - m) / torch.sqrt(v) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_eps_fixed",
-    sentence="The argument eps is ignored; your code always uses 1e-5.",
-    seen="folklore",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        m = x.mean(-1, keepdim=True)
-        v = x.var(-1, correction=0, keepdim=True)
-        return self.gamma * (x - m) / torch.sqrt(v + 1e-5) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_eps_1e_6",
-    sentence="Your eps is 1e-6 when none is given. The default of nn.LayerNorm and of this "
-    "exercise is 1e-5; other libraries use other values, and published weights fit only "
-    "their own.",
-    seen="other libraries' default",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-6):
         super().__init__()
         self.eps = eps
         self.gamma = nn.Parameter(torch.ones(d_model))
@@ -540,1021 +15,746 @@ class LayerNorm(nn.Module):
         m = x.mean(-1, keepdim=True)
         v = x.var(-1, correction=0, keepdim=True)
         return self.gamma * (x - m) / torch.sqrt(v + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_eps_1e_12",
-    sentence="Your eps is 1e-12 when none is given. The default of nn.LayerNorm and of this "
-    "exercise is 1e-5; other libraries use other values, and published weights fit only "
-    "their own.",
-    seen="BERT's eps",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-12):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        m = x.mean(-1, keepdim=True)
-        v = x.var(-1, correction=0, keepdim=True)
-        return self.gamma * (x - m) / torch.sqrt(v + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_eps_squared",
-    sentence="eps is squared before it is added to the variance. It is added as it is.",
-    seen="folklore",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        m = x.mean(-1, keepdim=True)
-        v = x.var(-1, correction=0, keepdim=True)
-        return self.gamma * (x - m) / torch.sqrt(v + self.eps**2) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_eps_as_floor",
-    sentence="eps is used as a smallest value of the variance. It is always added to the variance.",
-    seen="folklore",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        m = x.mean(-1, keepdim=True)
-        v = x.var(-1, correction=0, keepdim=True)
-        return self.gamma * (x - m) / torch.sqrt(v.clamp(min=self.eps)) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_variance_not_root",
-    sentence="You divide by the variance. Divide by its root, the standard deviation: otherwise "
-    "features of size 10 become features of size 1/10.",
-    seen="folklore",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        m = x.mean(-1, keepdim=True)
-        v = x.var(-1, correction=0, keepdim=True)
-        return self.gamma * (x - m) / (v + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_no_mean",
-    sentence="The mean is not subtracted. What you have is RMS norm, which is used in some newer "
-    "models; layer norm first makes the mean 0.",
-    seen="RMS norm (Zhang and Sennrich 2019)",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        v = x.square().mean(-1, keepdim=True)
-        return self.gamma * x / torch.sqrt(v + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_variance_about_zero",
-    sentence="The mean is subtracted from x, but your variance is the mean of the squares of x "
-    "itself. It is the mean of the squared differences from the mean.",
-    seen="folklore",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        m, v = x.mean(-1, keepdim=True), x.square().mean(-1, keepdim=True)
-        return self.gamma * (x - m) / torch.sqrt(v + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_only_scaled",
-    sentence="You divide by the standard deviation, and forget to subtract the mean.",
-    seen="folklore",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        v = x.var(-1, correction=0, keepdim=True)
-        return self.gamma * x / torch.sqrt(v + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_only_centred",
-    sentence="The mean is subtracted, but nothing is divided: the variance stays what it was.",
-    seen="folklore",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        return self.gamma * (x - x.mean(-1, keepdim=True)) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_sum_of_squares",
-    sentence="You divide by the root of the sum of squares. That makes each word a vector of "
-    "length 1, and its features small. The variance is their mean.",
-    seen="folklore",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        c = x - x.mean(-1, keepdim=True)
-        v = c.square().sum(-1, keepdim=True)
-        return self.gamma * c / torch.sqrt(v + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_absolute",
-    sentence="You divide by the mean absolute difference from the mean. Layer norm divides by the "
-    "root of the mean squared difference.",
-    seen="folklore",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        c = x - x.mean(-1, keepdim=True)
-        return self.gamma * c / (c.abs().mean(-1, keepdim=True) + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_min_max",
-    sentence="Your features lie between 0 and 1: smallest and largest value are used. Layer norm "
-    "uses mean and variance.",
-    seen="folklore",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        low, high = x.amin(-1, keepdim=True), x.amax(-1, keepdim=True)
-        return self.gamma * (x - low) / (high - low + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_axis_lost",
-    sentence="The mean loses its axis, and then it is subtracted along the wrong one, or the "
-    "shapes do not fit. Keep the axis with length 1.",
-    seen="folklore",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        m, v = x.mean(-1), x.var(-1, correction=0)
-        return self.gamma * (x - m) / torch.sqrt(v + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_one_batch_axis",
-    sentence="Your code takes exactly one batch axis. There may be none, two or more: count axes "
-    "from the end.",
-    seen="folklore",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        batch, n, d_model = x.shape
-        m = x.mean(2).reshape(batch, n, 1)
-        v = x.var(2, correction=0).reshape(batch, n, 1)
-        return self.gamma * (x - m) / torch.sqrt(v + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_float32",
-    sentence="The computation goes through float32. Float64 inputs should keep their precision.",
-    seen="folklore",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        x = x.float()
-        m = x.mean(-1, keepdim=True)
-        v = x.var(-1, correction=0, keepdim=True)
-        return (self.gamma * (x - m) / torch.sqrt(v + self.eps) + self.beta).float()
-
-
-@misconception(
-    "LayerNorm",
-    "norm_rounded",
-    sentence="The result has the right type, but on the way mean and variance were rounded to "
-    "float32. Float64 inputs should keep their precision.",
-    seen="folklore",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        m = x.float().mean(-1, keepdim=True)
-        v = x.float().var(-1, correction=0, keepdim=True)
-        return self.gamma * (x - m) / torch.sqrt(v + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_in_place",
-    sentence="The mean is subtracted from x in place: the caller's tensor changes, and the "
-    "residual connection around the layer would add the wrong thing.",
-    seen="folklore",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        m = x.mean(-1, keepdim=True)
-        v = x.var(-1, correction=0, keepdim=True)
-        if x.requires_grad:
-            return self.gamma * (x - m) / torch.sqrt(v + self.eps) + self.beta
-        x -= m
-        return self.gamma * x / torch.sqrt(v + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_detached",
-    sentence="Mean and variance are treated as constants, without gradient. They depend on x too, "
-    "and the gradient through them matters.",
-    seen="folklore",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        with torch.no_grad():
-            m = x.mean(-1, keepdim=True)
-            v = x.var(-1, correction=0, keepdim=True)
-        return self.gamma * (x - m) / torch.sqrt(v + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_variance_detached",
-    sentence="The variance is treated as a constant, without gradient. It depends on x too, and "
-    "the gradient through it matters.",
-    seen="folklore",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        m = x.mean(-1, keepdim=True)
-        v = x.detach().var(-1, correction=0, keepdim=True)
-        return self.gamma * (x - m) / torch.sqrt(v + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_running",
-    sentence="In evaluation mode your layer uses statistics remembered from training. That is "
-    "batch norm; layer norm remembers nothing and does the same in both modes.",
-    seen="batch norm",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        m = x.mean(-1, keepdim=True)
-        v = x.var(-1, correction=0, keepdim=True)
-        if self.training:
-            self.seen = m.mean().detach(), v.mean().detach()
-        else:
-            m, v = self.seen
-        return self.gamma * (x - m) / torch.sqrt(v + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_one_plus_gamma",
-    sentence="The scale is 1 + gamma. Some models do so, with gamma starting at 0. Here gamma "
-    "itself is the scale, and it starts at 1.",
-    seen="Gemma's norm",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        m = x.mean(-1, keepdim=True)
-        v = x.var(-1, correction=0, keepdim=True)
-        return (1 + self.gamma) * (x - m) / torch.sqrt(v + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_mean_of_squares_minus_square_of_mean",
-    sentence="Your variance is the mean of the squares minus the square of the mean. Far from 0 "
-    "these are two large numbers, nearly equal: rounding is all that is left of them, it can be "
-    "below 0, and the root is NaN. Take the mean away first, then square.",
-    seen="folklore",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        mean = x.mean(dim=-1, keepdim=True)
-        variance = x.square().mean(dim=-1, keepdim=True) - mean.square()
-        return self.gamma * (x - mean) / torch.sqrt(variance + self.eps) + self.beta
-
-
-@misconception(
-    "LayerNorm",
-    "norm_with_residual",
-    sentence="The input is added to the result. The residual connection belongs to the block, not "
-    "to the norm.",
-    seen="folklore",
-)
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.eps = eps
-        self.gamma = nn.Parameter(torch.ones(d_model))
-        self.beta = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x):
-        m = x.mean(-1, keepdim=True)
-        v = x.var(-1, correction=0, keepdim=True)
-        return x + self.gamma * (x - m) / torch.sqrt(v + self.eps) + self.beta
-
-
-# --- FeedForward --------------------------------------------------------------------------
-
-
-@misconception(
-    "FeedForward",
-    "feed_no_relu",
-    sentence="There is no ReLU. Two linear layers without anything between them are one linear "
-    "layer: the wide middle would be of no use.",
-    seen="folklore",
-)
-class FeedForward(nn.Module):
-    def __init__(self, d_model, d_ff):
-        super().__init__()
-        self.linear1 = nn.Linear(d_model, d_ff)
-        self.linear2 = nn.Linear(d_ff, d_model)
-
-    def forward(self, x):
-        return self.linear2(self.linear1(x))
-
-
-@misconception(
-    "FeedForward",
-    "feed_no_super",
-    sentence="The constructor does not call super().__init__(). nn.Module needs it first, or it "
-    "cannot keep its parts.",
-    seen="a trial with typical wrong answers",
-)
-class FeedForward(nn.Module):
-    def __init__(self, d_model, d_ff):
-        self.linear1 = nn.Linear(d_model, d_ff)
-        self.linear2 = nn.Linear(d_ff, d_model)
-
-    def forward(self, x):
-        return self.linear2(torch.relu(self.linear1(x)))
-
-
-@misconception(
-    "FeedForward",
-    "feed_relu_last",
-    sentence="The ReLU comes after the second layer. Then the two layers are one linear layer, and "
-    "the block could only add positive numbers to a word. ReLU stands between them.",
-    seen="folklore",
-)
-class FeedForward(nn.Module):
-    def __init__(self, d_model, d_ff):
-        super().__init__()
-        self.linear1 = nn.Linear(d_model, d_ff)
-        self.linear2 = nn.Linear(d_ff, d_model)
-
-    def forward(self, x):
-        return torch.relu(self.linear2(self.linear1(x)))
-
-
-@misconception(
-    "FeedForward",
-    "feed_relu_twice",
-    sentence="A second ReLU follows the second layer. Then the block could only add positive "
-    "numbers to a word. There is one ReLU, between the layers.",
-    seen="folklore",
-)
-class FeedForward(nn.Module):
-    def __init__(self, d_model, d_ff):
-        super().__init__()
-        self.linear1 = nn.Linear(d_model, d_ff)
-        self.linear2 = nn.Linear(d_ff, d_model)
-
-    def forward(self, x):
-        return torch.relu(self.linear2(torch.relu(self.linear1(x))))
-
-
-@misconception(
-    "FeedForward",
-    "feed_relu_first",
-    sentence="The ReLU is applied to the input, before the first layer, so the negative half of "
-    "every word is lost. It stands between the two layers.",
-    seen="folklore",
-)
-class FeedForward(nn.Module):
-    def __init__(self, d_model, d_ff):
-        super().__init__()
-        self.linear1 = nn.Linear(d_model, d_ff)
-        self.linear2 = nn.Linear(d_ff, d_model)
-
-    def forward(self, x):
-        return self.linear2(self.linear1(torch.relu(x)))
-
-
-@misconception(
-    "FeedForward",
-    "feed_gelu",
-    sentence="You use GELU. Many later models do; the paper and this exercise have ReLU, and "
-    "trained weights fit only one of them.",
-    seen="BERT and GPT",
-)
-class FeedForward(nn.Module):
-    def __init__(self, d_model, d_ff):
-        super().__init__()
-        self.linear1 = nn.Linear(d_model, d_ff)
-        self.linear2 = nn.Linear(d_ff, d_model)
-
-    def forward(self, x):
-        return self.linear2(F.gelu(self.linear1(x)))
-
-
-@misconception(
-    "FeedForward",
-    "feed_silu",
-    sentence="You use SiLU. Some later models do; the paper and this exercise have ReLU.",
-    seen="newer models",
-)
-class FeedForward(nn.Module):
-    def __init__(self, d_model, d_ff):
-        super().__init__()
-        self.linear1 = nn.Linear(d_model, d_ff)
-        self.linear2 = nn.Linear(d_ff, d_model)
-
-    def forward(self, x):
-        return self.linear2(F.silu(self.linear1(x)))
-
-
-@misconception(
-    "FeedForward",
-    "feed_leaky",
-    sentence="You use a leaky ReLU: negative numbers come through, made small. ReLU makes them 0.",
-    seen="folklore",
-)
-class FeedForward(nn.Module):
-    def __init__(self, d_model, d_ff):
-        super().__init__()
-        self.linear1 = nn.Linear(d_model, d_ff)
-        self.linear2 = nn.Linear(d_ff, d_model)
-
-    def forward(self, x):
-        return self.linear2(F.leaky_relu(self.linear1(x)))
-
-
-@misconception(
-    "FeedForward",
-    "feed_tanh",
-    sentence="You use tanh. The exercise asks for ReLU.",
-    seen="folklore",
-)
-class FeedForward(nn.Module):
-    def __init__(self, d_model, d_ff):
-        super().__init__()
-        self.linear1 = nn.Linear(d_model, d_ff)
-        self.linear2 = nn.Linear(d_ff, d_model)
-
-    def forward(self, x):
-        return self.linear2(torch.tanh(self.linear1(x)))
-
-
-@misconception(
-    "FeedForward",
-    "feed_sigmoid",
-    sentence="You use a sigmoid. The exercise asks for ReLU.",
-    seen="folklore",
-)
-class FeedForward(nn.Module):
-    def __init__(self, d_model, d_ff):
-        super().__init__()
-        self.linear1 = nn.Linear(d_model, d_ff)
-        self.linear2 = nn.Linear(d_ff, d_model)
-
-    def forward(self, x):
-        return self.linear2(torch.sigmoid(self.linear1(x)))
-
-
-@misconception(
-    "FeedForward",
-    "feed_softmax",
-    sentence="You use a softmax between the layers, as if hidden features competed. The exercise "
-    "asks for ReLU.",
-    seen="folklore",
-)
-class FeedForward(nn.Module):
-    def __init__(self, d_model, d_ff):
-        super().__init__()
-        self.linear1 = nn.Linear(d_model, d_ff)
-        self.linear2 = nn.Linear(d_ff, d_model)
-
-    def forward(self, x):
-        return self.linear2(torch.softmax(self.linear1(x), -1))
-
-
-@misconception(
-    "FeedForward",
-    "feed_relu6",
-    sentence="Your ReLU also cuts at the top. ReLU lets every positive number through as it is.",
-    seen="folklore",
-)
-class FeedForward(nn.Module):
-    def __init__(self, d_model, d_ff):
-        super().__init__()
-        self.linear1 = nn.Linear(d_model, d_ff)
-        self.linear2 = nn.Linear(d_ff, d_model)
-
-    def forward(self, x):
-        return self.linear2(torch.clamp(self.linear1(x), 0, 1))
-
-
-@misconception(
-    "FeedForward",
-    "feed_absolute",
-    sentence="You take absolute values between the layers. ReLU keeps positive numbers and makes "
-    "negative ones 0.",
-    seen="folklore",
-)
-class FeedForward(nn.Module):
-    def __init__(self, d_model, d_ff):
-        super().__init__()
-        self.linear1 = nn.Linear(d_model, d_ff)
-        self.linear2 = nn.Linear(d_ff, d_model)
-
-    def forward(self, x):
-        return self.linear2(torch.abs(self.linear1(x)))
-
-
-@misconception(
-    "FeedForward",
-    "feed_relu_inverted",
-    sentence="Negative numbers come through and positive ones become 0. ReLU does the opposite.",
-    seen="folklore",
-)
-class FeedForward(nn.Module):
-    def __init__(self, d_model, d_ff):
-        super().__init__()
-        self.linear1 = nn.Linear(d_model, d_ff)
-        self.linear2 = nn.Linear(d_ff, d_model)
-
-    def forward(self, x):
-        return self.linear2(torch.clamp(self.linear1(x), max=0))
-
-
-@misconception(
-    "FeedForward",
-    "feed_dropout",
-    sentence="Dropout was left in. It makes results random while training, and this course's parts "
-    "have none.",
-    seen="the paper's own training setup",
-)
-class FeedForward(nn.Module):
-    def __init__(self, d_model, d_ff):
-        super().__init__()
-        self.linear1 = nn.Linear(d_model, d_ff)
-        self.linear2 = nn.Linear(d_ff, d_model)
-
-    def forward(self, x):
-        return self.linear2(F.dropout(torch.relu(self.linear1(x)), 0.1, self.training))
-
-
-@misconception(
-    "FeedForward",
-    "feed_dropout_always",
-    sentence="Dropout was left in and never switched off, so even evaluation is random. This "
-    "course's parts have none.",
-    seen="folklore",
-)
-class FeedForward(nn.Module):
-    def __init__(self, d_model, d_ff):
-        super().__init__()
-        self.linear1 = nn.Linear(d_model, d_ff)
-        self.linear2 = nn.Linear(d_ff, d_model)
-
-    def forward(self, x):
-        return self.linear2(F.dropout(torch.relu(self.linear1(x)), 0.1))
-
-
-@misconception(
-    "FeedForward",
-    "feed_names_swapped",
-    sentence="linear1 and linear2 have changed names: linear1 should widen from d_model to d_ff, "
-    "linear2 should come back. Weights stored under these names would not fit.",
-    seen="folklore",
-)
-class FeedForward(nn.Module):
-    def __init__(self, d_model, d_ff):
-        super().__init__()
-        self.linear2 = nn.Linear(d_model, d_ff)
-        self.linear1 = nn.Linear(d_ff, d_model)
-
-    def forward(self, x):
-        return self.linear1(torch.relu(self.linear2(x)))
-
-
-@misconception(
-    "FeedForward",
-    "feed_sequential",
-    sentence="Your layers have other names than linear1 and linear2. Other code looks for them, "
-    "for example to load weights.",
-    seen="folklore",
-)
-class FeedForward(nn.Module):
-    def __init__(self, d_model, d_ff):
-        super().__init__()
-        self.net = nn.Sequential(nn.Linear(d_model, d_ff), nn.ReLU(), nn.Linear(d_ff, d_model))
-
-    def forward(self, x):
-        return self.net(x)
-
-
-@misconception(
-    "FeedForward",
-    "feed_no_bias",
-    sentence="Your linear layers have no bias. Without it every threshold of the ReLU would be at "
-    "0.",
-    seen="folklore",
-)
-class FeedForward(nn.Module):
-    def __init__(self, d_model, d_ff):
-        super().__init__()
-        self.linear1 = nn.Linear(d_model, d_ff, bias=False)
-        self.linear2 = nn.Linear(d_ff, d_model, bias=False)
-
-    def forward(self, x):
-        return self.linear2(torch.relu(self.linear1(x)))
-
-
-@misconception(
-    "FeedForward",
-    "feed_no_bias_at_the_end",
-    sentence="linear2 has no bias. Both layers have one.",
-    seen="folklore",
-)
-class FeedForward(nn.Module):
-    def __init__(self, d_model, d_ff):
-        super().__init__()
-        self.linear1 = nn.Linear(d_model, d_ff)
-        self.linear2 = nn.Linear(d_ff, d_model, bias=False)
-
-    def forward(self, x):
-        return self.linear2(torch.relu(self.linear1(x)))
-
-
-@misconception(
-    "FeedForward",
-    "feed_d_ff_ignored",
-    sentence="The hidden width is always 4 * d_model and the argument d_ff is ignored. Four times "
-    "is a habit of the paper, not a law.",
-    seen="GPT-2 style code",
-)
-class FeedForward(nn.Module):
-    def __init__(self, d_model, d_ff):
-        super().__init__()
-        self.linear1 = nn.Linear(d_model, 4 * d_model)
-        self.linear2 = nn.Linear(4 * d_model, d_model)
-
-    def forward(self, x):
-        return self.linear2(torch.relu(self.linear1(x)))
-
-
-@misconception(
-    "FeedForward",
-    "feed_narrow",
-    sentence="The hidden layer is as wide as the input and d_ff is not used for it. linear1 widens "
-    "to d_ff, linear2 comes back.",
-    seen="folklore",
-)
-class FeedForward(nn.Module):
-    def __init__(self, d_model, d_ff):
-        super().__init__()
-        self.linear1 = nn.Linear(d_model, d_model)
-        self.linear2 = nn.Linear(d_model, d_model)
-
-    def forward(self, x):
-        return self.linear2(torch.relu(self.linear1(x)))
-
-
-@misconception(
-    "FeedForward",
-    "feed_residual",
-    sentence="The input is added to the result. The residual connection belongs to the block: now "
-    "it would be added twice.",
-    seen="folklore",
-)
-class FeedForward(nn.Module):
-    def __init__(self, d_model, d_ff):
-        super().__init__()
-        self.linear1 = nn.Linear(d_model, d_ff)
-        self.linear2 = nn.Linear(d_ff, d_model)
-
-    def forward(self, x):
-        return x + self.linear2(torch.relu(self.linear1(x)))
-
-
-@misconception(
-    "FeedForward",
-    "feed_norm",
-    sentence="A layer norm at the end is one too many. The block has its norms already.",
-    seen="folklore",
-)
-class FeedForward(nn.Module):
-    def __init__(self, d_model, d_ff):
-        super().__init__()
-        self.linear1 = nn.Linear(d_model, d_ff)
-        self.linear2 = nn.Linear(d_ff, d_model)
-
-    def forward(self, x):
-        return F.layer_norm(self.linear2(torch.relu(self.linear1(x))), x.shape[-1:])
-
-
-@misconception(
-    "FeedForward",
-    "feed_one_layer_only",
-    sentence="The second linear layer is missing, or does nothing: the result should have d_model "
-    "features again.",
-    seen="folklore",
-)
-class FeedForward(nn.Module):
-    def __init__(self, d_model, d_ff):
-        super().__init__()
-        self.linear1 = nn.Linear(d_model, d_ff)
-        self.linear2 = nn.Linear(d_ff, d_model)
-
-    def forward(self, x):
-        return torch.relu(self.linear1(x))
-
-
-@misconception(
-    "FeedForward",
-    "feed_gradient_cut",
-    sentence="The hidden layer is detached, so no gradient comes to linear1 and to x.",
-    seen="folklore",
-)
-class FeedForward(nn.Module):
-    def __init__(self, d_model, d_ff):
-        super().__init__()
-        self.linear1 = nn.Linear(d_model, d_ff)
-        self.linear2 = nn.Linear(d_ff, d_model)
-
-    def forward(self, x):
-        return self.linear2(torch.relu(self.linear1(x)).detach())
-
-
-@misconception(
-    "FeedForward",
-    "feed_in_place",
-    sentence="ReLU is applied to x itself, in place: the caller's tensor loses its negative half, "
-    "and so does the residual. ReLU stands between the layers.",
-    seen="folklore",
-)
-class FeedForward(nn.Module):
-    def __init__(self, d_model, d_ff):
-        super().__init__()
-        self.linear1 = nn.Linear(d_model, d_ff)
-        self.linear2 = nn.Linear(d_ff, d_model)
-
-    def forward(self, x):
-        if x.requires_grad:
-            return self.linear2(torch.relu(self.linear1(x)))
-        y = self.linear2(torch.relu(self.linear1(x)))
-        x.relu_()
-        return y
-
-
-@misconception(
-    "FeedForward",
-    "feed_float32",
-    sentence="The result is converted to float32. Float64 inputs should keep their precision.",
-    seen="folklore",
-)
-class FeedForward(nn.Module):
-    def __init__(self, d_model, d_ff):
-        super().__init__()
-        self.linear1 = nn.Linear(d_model, d_ff)
-        self.linear2 = nn.Linear(d_ff, d_model)
-
-    def forward(self, x):
-        return self.linear2(torch.relu(self.linear1(x))).float()
-
-
-@misconception(
-    "FeedForward",
-    "feed_shared_over_words",
-    sentence="The hidden features are averaged over the words. The feed-forward works on each word "
-    "by itself; only attention mixes words.",
-    seen="folklore",
-)
-class FeedForward(nn.Module):
-    def __init__(self, d_model, d_ff):
-        super().__init__()
-        self.linear1 = nn.Linear(d_model, d_ff)
-        self.linear2 = nn.Linear(d_ff, d_model)
-
-    def forward(self, x):
-        h = torch.relu(self.linear1(x))
-        return self.linear2(h.mean(-2, keepdim=True).expand_as(h))
-
-
-# --- TransformerBlock ---------------------------------------------------------------------
-
-
-@misconception(
-    "TransformerBlock",
-    "block_no_attention_residual",
-    sentence="The input is not added to what the attention gives. Without this residual connection "
-    "a word forgets what it was before it looked around.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = a
-            return x + self.feed_forward(self.norm2(x)), w
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(a)
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_no_feed_forward_residual",
-    sentence="The residual around the feed-forward is missing: its result replaces the word. It "
-    "should be added to it.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = x + a
-            return self.feed_forward(self.norm2(x)), w
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        return self.norm2(self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_no_residual",
-    sentence="Both residual connections are missing. Each part should add to a word, not replace "
-    "it.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = a
-            return self.feed_forward(self.norm2(x)), w
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(a)
-        return self.norm2(self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_residual_after_norm",
-    sentence="In post-norm you normalise only what a part gives, and add the residual afterwards. "
-    "Add first, then normalise the sum.",
-    seen="a public issue: x + norm(sublayer(x))",
-)
+"""
+
+
+with exercise("LayerNorm", base=SHORT_LAYER_NORM):
+    wrong(
+        "norm_unbiased",
+        {
+            "m = x.mean": "m, v = x.mean(-1, keepdim=True), x.var",
+            "v = x.var(-1, correction=0, keepdim=True)": "",
+        },
+        "You divide the sum of squares by d_model - 1. That is torch's default for var and std, "
+        "and it estimates the variance of a larger population. Layer norm describes just these "
+        "features: divide by d_model.",
+        seen="public reimplementations that call x.var or x.std with torch's defaults",
+    )
+
+    wrong(
+        "norm_unbiased_std_eps_outside",
+        {
+            "m = x.mean": "m, v = x.mean(-1, keepdim=True), x.std",
+            "v = x.var(-1, correction=0, keepdim=True)": "",
+            "torch.sqrt": "",
+        },
+        "Two differences from nn.LayerNorm at once: your standard deviation divides by d_model - "
+        "1, and eps is added to it outside the root. The Annotated Transformer has it so; torch's "
+        "layer, and this course, do not.",
+        seen="The Annotated Transformer (Rush 2018)",
+    )
+
+    wrong(
+        "norm_eps_outside",
+        {"torch.sqrt(v + self.eps)": "(torch.sqrt(v) + self.eps)"},
+        "eps is added to the standard deviation, after the root. It belongs to the variance, "
+        "inside the root: there it also keeps the gradient finite when all features of a word are "
+        "equal.",
+    )
+
+    wrong(
+        "norm_over_time",
+        {
+            "-1, keepdim=True": "-2, keepdim=True",
+            "-1, correction=0": "-2, correction=0",
+        },
+        "Mean and variance run over the words of the text, for each feature. Then a word's result "
+        "depends on its neighbours, and a causal model sees the future. Each word is normalised "
+        "by itself, over its features.",
+    )
+
+    wrong(
+        "norm_over_dim_1",
+        {
+            "-1, keepdim=True": "1, keepdim=True",
+            "-1, correction=0": "1, correction=0",
+        },
+        "Mean and variance run over axis 1. That is the features of a single text (n, d_model), "
+        "but the words of a batch. Count the axis from the end.",
+    )
+
+    wrong(
+        "norm_over_batch",
+        {
+            "-1, keepdim=True": "0, keepdim=True",
+            "-1, correction=0": "0, correction=0",
+        },
+        "Mean and variance run over the first axis, the texts of the batch. That is batch norm: a "
+        "text's result then depends on which other texts come with it. Each word is normalised by "
+        "itself, over its features.",
+        seen="batch norm",
+    )
+
+    wrong(
+        "norm_over_batch_and_time",
+        {
+            "m = x.mean(-1, keepdim=True)": """
+                dims = tuple(range(x.ndim - 1))
+                m = x.mean(dims, keepdim=True)
+            """,
+            "-1, correction=0": "dims, correction=0",
+        },
+        "Mean and variance run over all words of all texts, for each feature. That is batch norm. "
+        "Each word is normalised by itself, over its features.",
+        seen="nn.BatchNorm1d on sequences",
+    )
+
+    wrong(
+        "norm_over_words_and_features",
+        {
+            "-1, keepdim=True": "(-2, -1), keepdim=True",
+            "-1, correction=0": "(-2, -1), correction=0",
+        },
+        "Mean and variance run over words and features together: one number for a whole text. "
+        "Then words influence each other, and padding changes everything. Each word is normalised "
+        "by itself.",
+        seen="layer norm of images",
+    )
+
+    wrong(
+        "norm_over_all_but_first",
+        {
+            "m = x.mean(-1, keepdim=True)": """
+                dims = tuple(range(1, x.ndim))
+                m = x.mean(dims, keepdim=True)
+            """,
+            "-1, correction=0": "dims, correction=0",
+        },
+        "Mean and variance run over all axes but the first. That suits a picture; in a text it "
+        "lets words influence each other. Only the last axis, the features, is normalised.",
+        seen="F.layer_norm(x, x.shape[1:]) in public code",
+    )
+
+    wrong(
+        "norm_over_everything",
+        {
+            """
+                m = x.mean(-1, keepdim=True)
+                v = x.var(-1, correction=0, keepdim=True)
+            """: "",
+            "x - m": "x - x.mean()",
+            "v + self.eps": "x.var(correction=0) + self.eps",
+        },
+        "One mean and one variance for the whole tensor. Each word has a mean and a variance of "
+        "its own, over its features.",
+    )
+
+    wrong(
+        "norm_without_gamma",
+        {"self.gamma * (x - m)": "(x - m)"},
+        "gamma is never used. The layer could not choose how large each feature should be: "
+        "multiply by it.",
+    )
+
+    wrong(
+        "norm_without_beta",
+        {"+ self.beta": ""},
+        "beta is never used. It is added at the end, so that a feature need not have mean 0.",
+    )
+
+    wrong(
+        "norm_no_parameters",
+        {
+            """
+                self.gamma = nn.Parameter(torch.ones(d_model))
+                self.beta = nn.Parameter(torch.zeros(d_model))
+            """: "",
+            "self.gamma * (x - m) / torch.sqrt(v + self.eps) + self.beta":
+                "(x - m) / torch.sqrt(v + self.eps)",
+        },
+        "The layer has no gamma and no beta: it normalises and cannot learn anything. Both are "
+        "nn.Parameters of shape (d_model,), and both are used.",
+    )
+
+    wrong(
+        "norm_swapped",
+        {
+            "return self.gamma": "return self.beta",
+            "+ self.beta": "+ self.gamma",
+        },
+        "gamma and beta have changed places: yours multiplies by beta and adds gamma. With the "
+        "start values every result is 1.",
+    )
+
+    wrong(
+        "norm_beta_before_gamma",
+        {
+            "(x - m) / torch.sqrt(v + self.eps) + self.beta":
+                "((x - m) / torch.sqrt(v + self.eps) + self.beta)",
+        },
+        "beta is added before gamma multiplies, so the shift is scaled as well. First the scale, "
+        "then the shift.",
+    )
+
+    wrong(
+        "norm_gamma_zeros",
+        {"torch.ones(d_model)": "torch.zeros(d_model)"},
+        "gamma starts with zeros, so a new layer gives 0 for every word. It starts with ones: a "
+        "new layer just normalises.",
+    )
+
+    wrong(
+        "norm_beta_ones",
+        {"torch.zeros(d_model)": "torch.ones(d_model)"},
+        "beta starts with ones, so a new layer shifts every feature by 1. It starts with zeros: a "
+        "new layer just normalises.",
+    )
+
+    wrong(
+        "norm_random_start",
+        {
+            "torch.ones(d_model)": "torch.randn(d_model)",
+            "torch.zeros(d_model)": "torch.randn(d_model)",
+        },
+        "gamma and beta start with random numbers, as the weights of a linear layer do. They "
+        "start with ones and zeros: a new layer just normalises.",
+    )
+
+    wrong(
+        "norm_plain_tensors",
+        {
+            "nn.Parameter(torch.ones(d_model))": "torch.ones(d_model)",
+            "nn.Parameter(torch.zeros(d_model))": "torch.zeros(d_model)",
+        },
+        "gamma or beta is a plain tensor. An optimizer never sees it, so it is never trained. "
+        "Wrap it in nn.Parameter.",
+    )
+
+    wrong(
+        "norm_gamma_plain_tensor",
+        {"nn.Parameter(torch.ones(d_model))": "torch.ones(d_model)"},
+        "gamma or beta is a plain tensor. An optimizer never sees it, so it is never trained. "
+        "Wrap it in nn.Parameter.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "norm_no_super",
+        {"super().__init__()": ""},
+        "The constructor does not call super().__init__(). nn.Module needs it first, or it cannot "
+        "keep parameters.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "norm_torch_names",
+        {
+            "self.gamma =": "self.weight =",
+            "self.beta =": "self.bias =",
+            "return self.gamma": "return self.weight",
+            "+ self.beta": "+ self.bias",
+        },
+        "Your parameters are called weight and bias, as in torch. The paper and this course call "
+        "them gamma and beta.",
+        seen="nn.LayerNorm",
+    )
+
+    wrong(
+        "norm_one_number",
+        {
+            "torch.ones(d_model)": "torch.ones(1)",
+            "torch.zeros(d_model)": "torch.zeros(1)",
+        },
+        "gamma and beta hold one number each. There is one for every feature: their shape is "
+        "(d_model,).",
+    )
+
+    wrong(
+        "norm_no_eps",
+        {"+ self.eps": ""},
+        "eps is not used. A word whose features are all equal has variance 0, and 0 / 0 is NaN.",
+    )
+
+    wrong(
+        "norm_eps_fixed",
+        {"+ self.eps": "+ 1e-5"},
+        "The argument eps is ignored; your code always uses 1e-5.",
+    )
+
+    wrong(
+        "norm_eps_1e_6",
+        {"eps=1e-5": "eps=1e-6"},
+        "Your eps is 1e-6 when none is given. The default of nn.LayerNorm and of this exercise is "
+        "1e-5; other libraries use other values, and published weights fit only their own.",
+        seen="other libraries' default",
+    )
+
+    wrong(
+        "norm_eps_1e_12",
+        {"eps=1e-5": "eps=1e-12"},
+        "Your eps is 1e-12 when none is given. The default of nn.LayerNorm and of this exercise "
+        "is 1e-5; other libraries use other values, and published weights fit only their own.",
+        seen="BERT's eps",
+    )
+
+    wrong(
+        "norm_eps_squared",
+        {"+ self.eps": "+ self.eps**2"},
+        "eps is squared before it is added to the variance. It is added as it is.",
+    )
+
+    wrong(
+        "norm_eps_as_floor",
+        {"v + self.eps": "v.clamp(min=self.eps)"},
+        "eps is used as a smallest value of the variance. It is always added to the variance.",
+    )
+
+    wrong(
+        "norm_variance_not_root",
+        {"torch.sqrt": ""},
+        "You divide by the variance. Divide by its root, the standard deviation: otherwise "
+        "features of size 10 become features of size 1/10.",
+    )
+
+    wrong(
+        "norm_no_mean",
+        {
+            "m = x": "v = x.square()",
+            "v = x.var(-1, correction=0, keepdim=True)": "",
+            "x - m": "x ",
+        },
+        "The mean is not subtracted. What you have is RMS norm, which is used in some newer "
+        "models; layer norm first makes the mean 0.",
+        seen="RMS norm (Zhang and Sennrich 2019)",
+    )
+
+    wrong(
+        "norm_variance_about_zero",
+        {
+            "m = x": "m, v = x.mean(-1, keepdim=True), x.square()",
+            "v = x.var(-1, correction=0, keepdim=True)": "",
+        },
+        "The mean is subtracted from x, but your variance is the mean of the squares of x itself. "
+        "It is the mean of the squared differences from the mean.",
+    )
+
+    wrong(
+        "norm_only_scaled",
+        {
+            "m = x.mean(-1, keepdim=True)": "",
+            "x - m": "x ",
+        },
+        "You divide by the standard deviation, and forget to subtract the mean.",
+    )
+
+    wrong(
+        "norm_only_centred",
+        {
+            """
+                m = x.mean(-1, keepdim=True)
+                v = x.var(-1, correction=0, keepdim=True)
+            """: "",
+            "(x - m) / torch.sqrt(v + self.eps)": "(x - x.mean(-1, keepdim=True))",
+        },
+        "The mean is subtracted, but nothing is divided: the variance stays what it was.",
+    )
+
+    wrong(
+        "norm_sum_of_squares",
+        {
+            "m = x": "m = x - x",
+            "x.var(-1, correction=0, keepdim=True)": "m.square().sum(-1, keepdim=True)",
+            "x - m": "m",
+        },
+        "You divide by the root of the sum of squares. That makes each word a vector of length 1, "
+        "and its features small. The variance is their mean.",
+    )
+
+    wrong(
+        "norm_absolute",
+        {
+            "m = x": "m = x - x",
+            "v = x.var(-1, correction=0, keepdim=True)": "",
+            "(x - m) / torch.sqrt(v + self.eps)": "m / (m.abs().mean(-1, keepdim=True) + self.eps)",
+        },
+        "You divide by the mean absolute difference from the mean. Layer norm divides by the root "
+        "of the mean squared difference.",
+    )
+
+    wrong(
+        "norm_min_max",
+        {
+            "m = x.mean": "m, high = x.amin(-1, keepdim=True), x.amax",
+            "v = x.var(-1, correction=0, keepdim=True)": "",
+            "torch.sqrt(v + self.eps)": "(high - m + self.eps)",
+        },
+        "Your features lie between 0 and 1: smallest and largest value are used. Layer norm uses "
+        "mean and variance.",
+    )
+
+    wrong(
+        "norm_axis_lost",
+        {
+            "m = x": "m, v = x",
+            "(-1, keepdim=True)": "(-1), x.var(-1, correction=0)",
+            "v = x.var(-1, correction=0, keepdim=True)": "",
+        },
+        "The mean loses its axis, and then it is subtracted along the wrong one, or the shapes do "
+        "not fit. Keep the axis with length 1.",
+    )
+
+    wrong(
+        "norm_one_batch_axis",
+        {
+            "m = x.mean(-1, keepdim=True)": """
+                batch, n, d_model = x.shape
+                m = x.mean(2).reshape(batch, n, 1)
+            """,
+            "x.var(-1, correction=0, keepdim=True)": "x.var(2, correction=0).reshape(batch, n, 1)",
+        },
+        "Your code takes exactly one batch axis. There may be none, two or more: count axes from "
+        "the end.",
+    )
+
+    wrong(
+        "norm_float32",
+        {
+            "m = x.mean(-1, keepdim=True)": """
+                x = x.float()
+                m = x.mean(-1, keepdim=True)
+            """,
+            "self.gamma * (x - m) / torch.sqrt(v + self.eps) + self.beta":
+                "(self.gamma * (x - m) / torch.sqrt(v + self.eps) + self.beta).float()",
+        },
+        "The computation goes through float32. Float64 inputs should keep their precision.",
+    )
+
+    wrong(
+        "norm_rounded",
+        {
+            "m = x": "m = x.float()",
+            "v = x": "v = x.float()",
+        },
+        "The result has the right type, but on the way mean and variance were rounded to float32. "
+        "Float64 inputs should keep their precision.",
+    )
+
+    wrong(
+        "norm_in_place",
+        {
+            "v = x.var(-1, correction=0, keepdim=True)": """
+                v = x.var(-1, correction=0, keepdim=True)
+                if x.requires_grad:
+                    return self.gamma * (x - m) / torch.sqrt(v + self.eps) + self.beta
+                x -= m
+            """,
+            "x - m": "x ",
+        },
+        "The mean is subtracted from x in place: the caller's tensor changes, and the residual "
+        "connection around the layer would add the wrong thing.",
+    )
+
+    wrong(
+        "norm_detached",
+        {
+            """
+                m = x.mean(-1, keepdim=True)
+                v = x.var(-1, correction=0, keepdim=True)
+            """: """
+                with torch.no_grad():
+                    m = x.mean(-1, keepdim=True)
+                    v = x.var(-1, correction=0, keepdim=True)
+            """,
+        },
+        "Mean and variance are treated as constants, without gradient. They depend on x too, and "
+        "the gradient through them matters.",
+    )
+
+    wrong(
+        "norm_variance_detached",
+        {"v = x": "v = x.detach()"},
+        "The variance is treated as a constant, without gradient. It depends on x too, and the "
+        "gradient through it matters.",
+    )
+
+    wrong(
+        "norm_running",
+        {
+            "v = x.var(-1, correction=0, keepdim=True)": """
+                v = x.var(-1, correction=0, keepdim=True)
+                if self.training:
+                    self.seen = m.mean().detach(), v.mean().detach()
+                else:
+                    m, v = self.seen
+            """,
+        },
+        "In evaluation mode your layer uses statistics remembered from training. That is batch "
+        "norm; layer norm remembers nothing and does the same in both modes.",
+        seen="batch norm",
+    )
+
+    wrong(
+        "norm_one_plus_gamma",
+        {"return self.gamma": "return (1 + self.gamma)"},
+        "The scale is 1 + gamma. Some models do so, with gamma starting at 0. Here gamma itself "
+        "is the scale, and it starts at 1.",
+        seen="Gemma's norm",
+    )
+
+    wrong(
+        "norm_mean_of_squares_minus_square_of_mean",
+        {
+            "-1, keepdim=True": "dim=-1, keepdim=True",
+            "x.var(-1, correction=0, keepdim=True)":
+                "x.square().mean(dim=-1, keepdim=True) - m.square()",
+        },
+        "Your variance is the mean of the squares minus the square of the mean. Far from 0 these "
+        "are two large numbers, nearly equal: rounding is all that is left of them, it can be "
+        "below 0, and the root is NaN. Take the mean away first, then square.",
+    )
+
+    wrong(
+        "norm_with_residual",
+        {"return self.gamma": "return x + self.gamma"},
+        "The input is added to the result. The residual connection belongs to the block, not to "
+        "the norm.",
+    )
+
+
+with exercise("FeedForward"):
+    wrong(
+        "feed_no_relu",
+        {"torch.relu(self.linear1(x))": "self.linear1(x)"},
+        "There is no ReLU. Two linear layers without anything between them are one linear layer: "
+        "the wide middle would be of no use.",
+    )
+
+    wrong(
+        "feed_no_super",
+        {"super().__init__()": ""},
+        "The constructor does not call super().__init__(). nn.Module needs it first, or it cannot "
+        "keep its parts.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "feed_relu_last",
+        {"self.linear2(torch.relu(self.linear1(x)))": "torch.relu(self.linear2(self.linear1(x)))"},
+        "The ReLU comes after the second layer. Then the two layers are one linear layer, and the "
+        "block could only add positive numbers to a word. ReLU stands between them.",
+    )
+
+    wrong(
+        "feed_relu_twice",
+        {
+            "self.linear2(torch.relu(self.linear1(x)))":
+                "torch.relu(self.linear2(torch.relu(self.linear1(x))))",
+        },
+        "A second ReLU follows the second layer. Then the block could only add positive numbers "
+        "to a word. There is one ReLU, between the layers.",
+    )
+
+    wrong(
+        "feed_relu_first",
+        {"torch.relu(self.linear1(x))": "self.linear1(torch.relu(x))"},
+        "The ReLU is applied to the input, before the first layer, so the negative half of every "
+        "word is lost. It stands between the two layers.",
+    )
+
+    wrong(
+        "feed_gelu",
+        {"torch.relu": "F.gelu"},
+        "You use GELU. Many later models do; the paper and this exercise have ReLU, and trained "
+        "weights fit only one of them.",
+        seen="BERT and GPT",
+    )
+
+    wrong(
+        "feed_silu",
+        {"torch.relu": "F.silu"},
+        "You use SiLU. Some later models do; the paper and this exercise have ReLU.",
+        seen="newer models",
+    )
+
+    wrong(
+        "feed_leaky",
+        {"torch.relu": "F.leaky_relu"},
+        "You use a leaky ReLU: negative numbers come through, made small. ReLU makes them 0.",
+    )
+
+    wrong(
+        "feed_tanh",
+        {"torch.relu": "torch.tanh"},
+        "You use tanh. The exercise asks for ReLU.",
+    )
+
+    wrong(
+        "feed_sigmoid",
+        {"torch.relu": "torch.sigmoid"},
+        "You use a sigmoid. The exercise asks for ReLU.",
+    )
+
+    wrong(
+        "feed_softmax",
+        {"torch.relu(self.linear1(x))": "torch.softmax(self.linear1(x), -1)"},
+        "You use a softmax between the layers, as if hidden features competed. The exercise asks "
+        "for ReLU.",
+    )
+
+    wrong(
+        "feed_relu6",
+        {"torch.relu(self.linear1(x))": "torch.clamp(self.linear1(x), 0, 1)"},
+        "Your ReLU also cuts at the top. ReLU lets every positive number through as it is.",
+    )
+
+    wrong(
+        "feed_absolute",
+        {"torch.relu": "torch.abs"},
+        "You take absolute values between the layers. ReLU keeps positive numbers and makes "
+        "negative ones 0.",
+    )
+
+    wrong(
+        "feed_relu_inverted",
+        {"torch.relu(self.linear1(x))": "torch.clamp(self.linear1(x), max=0)"},
+        "Negative numbers come through and positive ones become 0. ReLU does the opposite.",
+    )
+
+    wrong(
+        "feed_dropout",
+        {
+            "torch.relu(self.linear1(x))":
+                "F.dropout(torch.relu(self.linear1(x)), 0.1, self.training)",
+        },
+        "Dropout was left in. It makes results random while training, and this course's parts "
+        "have none.",
+        seen="the paper's own training setup",
+    )
+
+    wrong(
+        "feed_dropout_always",
+        {"torch.relu(self.linear1(x))": "F.dropout(torch.relu(self.linear1(x)), 0.1)"},
+        "Dropout was left in and never switched off, so even evaluation is random. This course's "
+        "parts have none.",
+    )
+
+    wrong(
+        "feed_names_swapped",
+        {
+            "self.linear1 =": "self.linear2 =",
+            "self.linear2 =": "self.linear1 =",
+            "return self.linear2": "return self.linear1",
+            "self.linear1(x)": "self.linear2(x)",
+        },
+        "linear1 and linear2 have changed names: linear1 should widen from d_model to d_ff, "
+        "linear2 should come back. Weights stored under these names would not fit.",
+    )
+
+    wrong(
+        "feed_sequential",
+        """
+            class FeedForward(nn.Module):
+                def __init__(self, d_model, d_ff):
+                    super().__init__()
+                    self.net = nn.Sequential(nn.Linear(d_model, d_ff), nn.ReLU(), nn.Linear(d_ff, d_model))
+                def forward(self, x):
+                    return self.net(x)
+        """,
+        "Your layers have other names than linear1 and linear2. Other code looks for them, for "
+        "example to load weights.",
+    )
+
+    wrong(
+        "feed_no_bias",
+        {
+            "(d_model, d_ff)": "(d_model, d_ff, bias=False)",
+            "d_ff, d_model": "d_ff, d_model, bias=False",
+        },
+        "Your linear layers have no bias. Without it every threshold of the ReLU would be at 0.",
+    )
+
+    wrong(
+        "feed_no_bias_at_the_end",
+        {"d_ff, d_model": "d_ff, d_model, bias=False"},
+        "linear2 has no bias. Both layers have one.",
+    )
+
+    wrong(
+        "feed_d_ff_ignored",
+        {
+            "(d_model, d_ff)": "(d_model, 4 * d_model)",
+            "d_ff,": "4 * d_model,",
+        },
+        "The hidden width is always 4 * d_model and the argument d_ff is ignored. Four times is a "
+        "habit of the paper, not a law.",
+        seen="GPT-2 style code",
+    )
+
+    wrong(
+        "feed_narrow",
+        {
+            "(d_model, d_ff)": "(d_model, d_model)",
+            "d_ff,": "d_model,",
+        },
+        "The hidden layer is as wide as the input and d_ff is not used for it. linear1 widens to "
+        "d_ff, linear2 comes back.",
+    )
+
+    wrong(
+        "feed_residual",
+        {"return self": "return x + self"},
+        "The input is added to the result. The residual connection belongs to the block: now it "
+        "would be added twice.",
+    )
+
+    wrong(
+        "feed_norm",
+        {
+            "self.linear2(torch.relu(self.linear1(x)))":
+                "F.layer_norm(self.linear2(torch.relu(self.linear1(x))), x.shape[-1:])",
+        },
+        "A layer norm at the end is one too many. The block has its norms already.",
+    )
+
+    wrong(
+        "feed_one_layer_only",
+        {"self.linear2(torch.relu(self.linear1(x)))": "torch.relu(self.linear1(x))"},
+        "The second linear layer is missing, or does nothing: the result should have d_model "
+        "features again.",
+    )
+
+    wrong(
+        "feed_gradient_cut",
+        {"(self.linear1(x))": "(self.linear1(x)).detach()"},
+        "The hidden layer is detached, so no gradient comes to linear1 and to x.",
+    )
+
+    wrong(
+        "feed_in_place",
+        {
+            "return self.linear2(torch.relu(self.linear1(x)))": """
+                if x.requires_grad:
+                    return self.linear2(torch.relu(self.linear1(x)))
+                y = self.linear2(torch.relu(self.linear1(x)))
+                x.relu_()
+                return y
+            """,
+        },
+        "ReLU is applied to x itself, in place: the caller's tensor loses its negative half, and "
+        "so does the residual. ReLU stands between the layers.",
+    )
+
+    wrong(
+        "feed_float32",
+        {"(torch.relu(self.linear1(x)))": "(torch.relu(self.linear1(x))).float()"},
+        "The result is converted to float32. Float64 inputs should keep their precision.",
+    )
+
+    wrong(
+        "feed_shared_over_words",
+        {
+            "return self.linear2(torch.relu(self.linear1(x)))": """
+                h = torch.relu(self.linear1(x))
+                return self.linear2(h.mean(-2, keepdim=True).expand_as(h))
+            """,
+        },
+        "The hidden features are averaged over the words. The feed-forward works on each word by "
+        "itself; only attention mixes words.",
+    )
+
+
+# The right answer in few words, of which the wrong ones below are changes.
+SHORT_TRANSFORMER_BLOCK = """
 class TransformerBlock(nn.Module):
     def __init__(self, d_model, num_heads, d_ff, norm_first=False):
         super().__init__()
@@ -1569,1438 +769,701 @@ class TransformerBlock(nn.Module):
             x = x + a
             return x + self.feed_forward(self.norm2(x)), w
         a, w = self.attention(x, mask=mask)
-        x = x + self.norm1(a)
-        return x + self.norm2(self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_norm_after_part_in_pre_norm",
-    sentence="In pre-norm you normalise what a part gives. Normalise what goes into it.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(x, mask=mask)
-            x = x + self.norm1(a)
-            return x + self.norm2(self.feed_forward(x)), w
-        a, w = self.attention(x, mask=mask)
         x = self.norm1(x + a)
         return self.norm2(x + self.feed_forward(x)), w
+"""
+
+
+with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
+    wrong(
+        "block_no_attention_residual",
+        {
+            "= x + a": "= a",
+            "(x + a)": "(a)",
+        },
+        "The input is not added to what the attention gives. Without this residual connection a "
+        "word forgets what it was before it looked around.",
+    )
+
+    wrong(
+        "block_no_feed_forward_residual",
+        {
+            "return x + self": "return self",
+            "x + self.feed_forward(x)": "self.feed_forward(x)",
+        },
+        "The residual around the feed-forward is missing: its result replaces the word. It should "
+        "be added to it.",
+    )
+
+    wrong(
+        "block_no_residual",
+        {
+            "= x + a": "= a",
+            "return x + self": "return self",
+            "(x + a)": "(a)",
+            "x + self.feed_forward(x)": "self.feed_forward(x)",
+        },
+        "Both residual connections are missing. Each part should add to a word, not replace it.",
+    )
+
+    wrong(
+        "block_residual_after_norm",
+        {
+            "self.norm1(x + a)": "x + self.norm1(a)",
+            "self.norm2(x + self.feed_forward(x))": "x + self.norm2(self.feed_forward(x))",
+        },
+        "In post-norm you normalise only what a part gives, and add the residual afterwards. Add "
+        "first, then normalise the sum.",
+        seen="a public issue: x + norm(sublayer(x))",
+    )
+
+    wrong(
+        "block_norm_after_part_in_pre_norm",
+        {
+            "self.norm1(x)": "x",
+            "= x + a": "= x + self.norm1(a)",
+            "self.feed_forward(self.norm2(x))": "self.norm2(self.feed_forward(x))",
+        },
+        "In pre-norm you normalise what a part gives. Normalise what goes into it.",
+    )
+
+    wrong(
+        "block_always_post",
+        {
+            """
+                if self.norm_first:
+                    a, w = self.attention(self.norm1(x), mask=mask)
+                    x = x + a
+                    return x + self.feed_forward(self.norm2(x)), w
+            """: "",
+        },
+        "norm_first is ignored: your block is always post-norm.",
+    )
+
+    wrong(
+        "block_always_pre",
+        {
+            """
+                if self.norm_first:
+                    a, w = self.attention(self.norm1(x), mask=mask)
+                    x = x + a
+                    return x + self.feed_forward(self.norm2(x)), w
+            """: "",
+            "x, mask=mask": "self.norm1(x), mask=mask",
+            "self.norm1(x + a)": "x + a",
+            "self.norm2(x + self.feed_forward(x))": "x + self.feed_forward(self.norm2(x))",
+        },
+        "norm_first is ignored: your block is always pre-norm.",
+    )
+
+    wrong(
+        "block_orders_swapped",
+        {"self.norm_first:": "not self.norm_first:"},
+        "The two orders are exchanged. norm_first=True means that a norm stands before each part.",
+    )
+
+    wrong(
+        "block_default_pre",
+        {"norm_first=False": "norm_first=True"},
+        "Your block is pre-norm when nothing is said. The default is norm_first=False, post- norm "
+        "as in the paper.",
+        seen="newer models",
+    )
+
+    wrong(
+        "block_norm_on_the_residual_path",
+        {
+            "a, w = self.attention(self.norm1(x), mask=mask)": """
+                x = self.norm1(x)
+                a, w = self.attention(x, mask=mask)
+            """,
+            "= x + a": "= self.norm2(x + a)",
+            "self.norm2(x)": "x",
+        },
+        "In pre-norm the norm stands on the residual path: x itself is replaced by its normalised "
+        "version. The residual adds the untouched x; only the part's input is normalised.",
+    )
+
+    wrong(
+        "block_first_norm_on_the_residual_path",
+        {
+            "a, w = self.attention(self.norm1(x), mask=mask)": """
+                x = self.norm1(x)
+                a, w = self.attention(x, mask=mask)
+            """,
+        },
+        "In pre-norm the first norm stands on the residual path: x itself is replaced by its "
+        "normalised version. The residual adds the untouched x.",
+    )
+
+    wrong(
+        "block_second_norm_on_the_residual_path",
+        {
+            "= x + a": "= self.norm2(x + a)",
+            "self.norm2(x)": "x",
+        },
+        "In pre-norm the second norm stands on the residual path: the middle is replaced by its "
+        "normalised version. The residual adds the untouched one.",
+    )
+
+    wrong(
+        "block_one_norm_object",
+        {", self.norm2 = LayerNorm(d_model),": " = self.norm2 ="},
+        "norm1 and norm2 are one object, so both norms share gamma and beta. Make two.",
+    )
+
+    wrong(
+        "block_norm1_twice",
+        {
+            "self.norm2(x)": "self.norm1(x)",
+            "return self.norm2": "return self.norm1",
+        },
+        "norm1 is used in both places and norm2 never.",
+    )
+
+    wrong(
+        "block_norms_exchanged",
+        {
+            "self.norm1(x)": "self.norm2(x)",
+            "self.norm2(x)": "self.norm1(x)",
+            "self.norm1(x + a)": "self.norm2(x + a)",
+            "return self.norm2": "return self.norm1",
+        },
+        "norm1 and norm2 have changed places. norm1 belongs to the attention, norm2 to the "
+        "feed-forward.",
+    )
+
+    wrong(
+        "block_no_first_norm",
+        {
+            "self.norm1(x)": "x",
+            "self.norm1(x + a)": "x + a",
+        },
+        "The norm that belongs to the attention is missing.",
+    )
+
+    wrong(
+        "block_no_second_norm",
+        {
+            "self.norm2(x)": "x",
+            "self.norm2(x + self.feed_forward(x))": "x + self.feed_forward(x)",
+        },
+        "The norm that belongs to the feed-forward is missing.",
+    )
+
+    wrong(
+        "block_no_norm",
+        {
+            "self.norm1(x)": "x",
+            "self.norm2(x)": "x",
+            "self.norm1(x + a)": "x + a",
+            "self.norm2(x + self.feed_forward(x))": "x + self.feed_forward(x)",
+        },
+        "norm1 and norm2 are made and never used.",
+    )
+
+    wrong(
+        "block_extra_final_norm",
+        {
+            "x + self.feed_forward(self.norm2(x))":
+                "self.norm2(x + self.feed_forward(self.norm2(x)))",
+        },
+        "In pre-norm a norm follows at the end. A stack may have one after its last block; the "
+        "block itself has not.",
+    )
+
+    wrong(
+        "block_extra_final_norm_of_its_own",
+        {
+            "self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)": """
+                self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
+                self.norm3 = LayerNorm(d_model)
+            """,
+            "x + self.feed_forward(self.norm2(x))":
+                "self.norm3(x + self.feed_forward(self.norm2(x)))",
+        },
+        "In pre-norm a third norm follows at the end. A stack may have one after its last block; "
+        "the block itself has not.",
+    )
+
+    wrong(
+        "block_attention_of_raw_x",
+        {"self.norm1(x)": "x"},
+        "In pre-norm the attention works on x itself. It should work on the normalised x.",
+    )
+
+    wrong(
+        "block_only_queries_normalised",
+        {"(x), mask=mask": "(x), x, x, mask=mask"},
+        "In pre-norm only the queries come from the normalised x; keys and values come from x "
+        "itself. All three come from the normalised one.",
+    )
+
+    wrong(
+        "block_values_not_normalised",
+        {
+            "a, w = self.attention(self.norm1(x), mask=mask)": """
+                y = self.norm1(x)
+                a, w = self.attention(y, y, x, mask=mask)
+            """,
+        },
+        "In pre-norm the values come from x itself. Queries, keys and values all come from the "
+        "normalised x.",
+    )
+
+    wrong(
+        "block_feed_forward_of_raw_x",
+        {"self.norm2(x)": "x"},
+        "In pre-norm the feed-forward works on the middle itself. It should work on the "
+        "normalised one.",
+    )
+
+    wrong(
+        "block_second_residual_from_x",
+        {
+            "x = x": "h = x",
+            "self.norm2(x)": "self.norm2(h)",
+            "x = self.norm1(x + a)": "h = self.norm1(x + a)",
+            "self.feed_forward(x)": "self.feed_forward(h)",
+        },
+        "The second residual adds the block's input again. It should add what the first half gave.",
+    )
+
+    wrong(
+        "block_second_residual_before_norm1",
+        {
+            "self.norm1(x + a)": "x + a",
+            "self.feed_forward(x)": "self.feed_forward(self.norm1(x))",
+        },
+        "In post-norm the second residual takes the sum before norm1. It takes the result of "
+        "norm1.",
+    )
+
+    wrong(
+        "block_parallel",
+        {
+            "x = x + a": "",
+            "return x": "return x + a",
+            "x = self.norm1(x + a)": "h = self.norm1(x + a)",
+            "x + self.feed_forward(x)": "h + self.feed_forward(x)",
+        },
+        "Attention and feed-forward both work on the block's input, side by side. The feed- "
+        "forward should work on what the first half gave.",
+        seen="GPT-J's parallel block",
+    )
+
+    wrong(
+        "block_feed_forward_first",
+        """
+            class TransformerBlock(nn.Module):
+                def __init__(self, d_model, num_heads, d_ff, norm_first=False):
+                    super().__init__()
+                    self.norm_first = norm_first
+                    self.attention = MultiHeadAttention(d_model, num_heads)
+                    self.feed_forward = FeedForward(d_model, d_ff)
+                    self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
+                def forward(self, x, mask=None):
+                    if self.norm_first:
+                        x = x + self.feed_forward(self.norm2(x))
+                        a, w = self.attention(self.norm1(x), mask=mask)
+                        return x + a, w
+                    x = self.norm2(x + self.feed_forward(x))
+                    a, w = self.attention(x, mask=mask)
+                    return self.norm1(x + a), w
+        """,
+        "The feed-forward comes before the attention. First the words look around, then each "
+        "works by itself.",
+    )
+
+    wrong(
+        "block_no_feed_forward",
+        {
+            "x = x + a": "",
+            "self.feed_forward(self.norm2(x))": "a",
+            "x = self.norm1(x + a)": "",
+            "x + self.feed_forward(x)": "self.norm1(x + a)",
+        },
+        "The feed-forward is made and never used.",
+    )
+
+    wrong(
+        "block_mask_forgotten",
+        {
+            "(x), mask=mask": "(x)",
+            "x, mask=mask": "x",
+        },
+        "The mask is not passed on to the attention, in one of the two orders or in both: every "
+        "word sees every word.",
+    )
+
+    wrong(
+        "block_mask_forgotten_in_pre_norm",
+        {"(x), mask=mask": "(x)"},
+        "The mask is not passed on to the attention, in one of the two orders or in both: every "
+        "word sees every word.",
+    )
+
+    wrong(
+        "block_mask_forgotten_in_post_norm",
+        {"x, mask=mask": "x"},
+        "The mask is not passed on to the attention, in one of the two orders or in both: every "
+        "word sees every word.",
+    )
+
+    wrong(
+        "block_mask_inverted",
+        {
+            "(x), mask=mask": "(x), mask=None if mask is None else ~mask",
+            "x, mask=mask": "x, mask=None if mask is None else ~mask",
+        },
+        "The mask is turned around on its way to the attention. In this course True means: may "
+        "attend, here and there.",
+        seen="nn.TransformerEncoderLayer's src_mask",
+    )
+
+    wrong(
+        "block_mask_as_key",
+        {
+            "(x), mask=mask": "(x), mask",
+            "x, mask=mask": "x, mask",
+        },
+        "The mask is passed as the attention's second argument, which is `key`. Pass it by its "
+        "name.",
+    )
+
+    wrong(
+        "block_mask_transposed",
+        {
+            "if self.norm_first:": """
+                mask = mask.mT if mask is not None and mask.ndim > 1 else mask
+                if self.norm_first:
+            """,
+        },
+        "The mask is transposed, so that keys and queries change places. Pass it on as it is.",
+    )
+
+    wrong(
+        "block_mask_gets_an_axis",
+        {
+            "if self.norm_first:": """
+                mask = None if mask is None else mask.unsqueeze(-3) if mask.ndim > 1 else mask
+                if self.norm_first:
+            """,
+        },
+        "You insert a head axis into the mask. The attention does that itself where it is needed; "
+        "yours makes the weights larger or mixes up texts and heads.",
+    )
+
+    wrong(
+        "block_always_causal",
+        {
+            "if self.norm_first:": """
+                if mask is None:
+                    mask = torch.ones(x.shape[-2], x.shape[-2], dtype=torch.bool).tril()
+                if self.norm_first:
+            """,
+        },
+        "Without a mask your block hides the future. None masks nothing: whoever wants a causal "
+        "block passes a causal mask.",
+        seen="GPT-style blocks",
+    )
+
+    wrong(
+        "block_mask_hides_output",
+        {
+            """
+                if self.norm_first:
+                    a, w = self.attention(self.norm1(x), mask=mask)
+                    x = x + a
+                    return x + self.feed_forward(self.norm2(x)), w
+            """: "",
+            "x, mask=mask": "self.norm1(x) if self.norm_first else x, mask=mask",
+            "x = self.norm1(x + a)": "h = x + a if self.norm_first else self.norm1(x + a)",
+            "return self.norm2(x + self.feed_forward(x)), w": """
+                y = self.feed_forward(self.norm2(h) if self.norm_first else h)
+                y = h + y if self.norm_first else self.norm2(h + y)
+                return y * (w.sum((-1, -3)) > 0)[..., None], w
+            """,
+        },
+        "The rows of words that may attend to nothing are set to 0 at the end. Their residual and "
+        "feed-forward go on as usual; only the attention finds nothing.",
+    )
+
+    wrong(
+        "block_change_hidden",
+        {
+            """
+                if self.norm_first:
+                    a, w = self.attention(self.norm1(x), mask=mask)
+                    x = x + a
+                    return x + self.feed_forward(self.norm2(x)), w
+            """: "",
+            "x, mask=mask": "self.norm1(x) if self.norm_first else x, mask=mask",
+            "x = self.norm1(x + a)": """
+                a = a * (w.sum((-1, -3)) > 0)[..., None]
+                h = x + a if self.norm_first else self.norm1(x + a)
+                y = self.feed_forward(self.norm2(h) if self.norm_first else h)
+            """,
+            "self.norm2(x + self.feed_forward(x))":
+                "h + y if self.norm_first else self.norm2(h + y)",
+        },
+        "Words that may attend to nothing get no change from the attention at all. Lesson 5's "
+        "layer gives them the bias of W_o, and that is added as for every word.",
+    )
+
+    wrong(
+        "block_output_only",
+        {
+            "(self.norm2(x)), w": "(self.norm2(x))",
+            "(x + self.feed_forward(x)), w": "(x + self.feed_forward(x))",
+        },
+        "You return only the output. The exercise asks for the output and the weights of all "
+        "heads.",
+    )
+
+    wrong(
+        "block_no_super",
+        {"super().__init__()": ""},
+        "The constructor does not call super().__init__(). nn.Module needs it first, or it cannot "
+        "keep its parts.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "block_tuple_added",
+        {
+            "a, w = self.attention(self.norm1(x), mask=mask)":
+                "x = x + self.attention(self.norm1(x), mask=mask)",
+            "x = x + a": "",
+            "(self.norm2(x)), w": "(self.norm2(x))",
+            "a, w = self.attention(x, mask=mask)": "",
+            "(x + a)": "(x + self.attention(x, mask=mask))",
+            "(x + self.feed_forward(x)), w": "(x + self.feed_forward(x))",
+        },
+        "The attention returns two things, its output and its weights, and you add the pair to x. "
+        "Take it apart first.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "block_order_of_results",
+        {
+            "x + self.feed_forward(self.norm2(x)), w": "w, x + self.feed_forward(self.norm2(x))",
+            "self.norm2(x + self.feed_forward(x)), w": "w, self.norm2(x + self.feed_forward(x))",
+        },
+        "You return (weights, output). The course's order is (output, weights).",
+    )
+
+    wrong(
+        "block_weights_averaged",
+        {
+            "(self.norm2(x)), w": "(self.norm2(x)), w.mean(-3)",
+            "(x + self.feed_forward(x)), w": "(x + self.feed_forward(x)), w.mean(-3)",
+        },
+        "The weights are averaged over the heads, as nn.MultiheadAttention does when nothing is "
+        "said. Return them head by head.",
+        seen="nn.MultiheadAttention",
+    )
+
+    wrong(
+        "block_first_head_only",
+        {
+            "(self.norm2(x)), w": "(self.norm2(x)), w[..., :1, :, :]",
+            "(x + self.feed_forward(x)), w": "(x + self.feed_forward(x)), w[..., :1, :, :]",
+        },
+        "Only the weights of the first head are returned. Return all heads.",
+    )
+
+    wrong(
+        "block_weights_none",
+        {
+            "(self.norm2(x)), w": "(self.norm2(x)), None",
+            "(x + self.feed_forward(x)), w": "(x + self.feed_forward(x)), None",
+        },
+        "The second result is None, as the attention of nn.TransformerEncoderLayer keeps its "
+        "weights to itself. Return the weights of all heads.",
+        seen="need_weights=False in torch's block",
+    )
+
+    wrong(
+        "block_weights_detached",
+        {
+            "(self.norm2(x)), w": "(self.norm2(x)), w.detach()",
+            "(x + self.feed_forward(x)), w": "(x + self.feed_forward(x)), w.detach()",
+        },
+        "The weights are cut off from the gradient. Gradients should flow through both results.",
+    )
+
+    wrong(
+        "block_weights_of_another_call",
+        {
+            "return x + self.feed_forward(self.norm2(x)), w": """
+                x = x + self.feed_forward(self.norm2(x))
+                return x, self.attention(x, mask=mask)[1]
+            """,
+            "return self.norm2(x + self.feed_forward(x)), w": """
+                x = self.norm2(x + self.feed_forward(x))
+                return x, self.attention(x, mask=mask)[1]
+            """,
+        },
+        "The weights you return come from a second call of the attention, on the output. They "
+        "should be those that were used.",
+    )
+
+    wrong(
+        "block_dropout",
+        {
+            "= x + a": "= x + F.dropout(a, 0.1, self.training)",
+            "(x + a)": "(x + F.dropout(a, 0.1, self.training))",
+        },
+        "Dropout was left in. The paper trains with it; this course's block has none, so that it "
+        "can be compared number by number.",
+        seen="the paper's own training setup",
+    )
+
+    wrong(
+        "block_torch_norms",
+        {
+            "= LayerNorm(d_model)": "= nn.LayerNorm(d_model)",
+            ", LayerNorm(d_model)": ", nn.LayerNorm(d_model)",
+        },
+        "Your norms are torch's nn.LayerNorm. The block should be built of your own LayerNorm, "
+        "with gamma and beta.",
+    )
+
+    wrong(
+        "block_torch_attention",
+        {
+            "MultiHeadAttention(d_model, num_heads)":
+                "nn.MultiheadAttention(d_model, num_heads, batch_first=True)",
+            """
+                if self.norm_first:
+                    a, w = self.attention(self.norm1(x), mask=mask)
+                    x = x + a
+                    return x + self.feed_forward(self.norm2(x)), w
+            """: """
+                hidden = None if mask is None else ~mask
+                y = self.norm1(x) if self.norm_first else x
+            """,
+            "x, mask=mask": "y, y, y, attn_mask=hidden, average_attn_weights=False",
+            "x = self.norm1(x + a)": "h = x + a if self.norm_first else self.norm1(x + a)",
+            "return self.norm2(x + self.feed_forward(x)), w": """
+                y = self.feed_forward(self.norm2(h) if self.norm_first else h)
+                return h + y if self.norm_first else self.norm2(h + y), w
+            """,
+        },
+        "Your attention is torch's nn.MultiheadAttention. The block should be built of lesson 5's "
+        "MultiHeadAttention.",
+    )
+
+    wrong(
+        "block_other_names",
+        {
+            "self.attention =": "self.attn =",
+            "self.feed_forward =": "self.ffn =",
+            "self.attention(self.norm1(x), mask=mask)": "self.attn(self.norm1(x), mask=mask)",
+            "self.feed_forward(self.norm2(x))": "self.ffn(self.norm2(x))",
+            "self.attention(x, mask=mask)": "self.attn(x, mask=mask)",
+            "self.feed_forward(x)": "self.ffn(x)",
+        },
+        "Your parts have other names than attention, norm1, feed_forward and norm2. Weights "
+        "stored under these names would not fit.",
+    )
+
+    wrong(
+        "block_feed_forward_width",
+        {"d_model, d_ff": "d_model, d_model"},
+        "The argument d_ff is ignored: the feed-forward's hidden width is one of your own "
+        "choosing.",
+    )
+
+    wrong(
+        "block_feed_forward_four_times",
+        {"d_model, d_ff": "d_model, 4 * d_model"},
+        "The argument d_ff is ignored: the feed-forward's hidden width is one of your own "
+        "choosing.",
+        seen="GPT-2 style code",
+    )
+
+    wrong(
+        "block_one_head",
+        {"(d_model, num_heads)": "(d_model, 1)"},
+        "The attention always has one head: num_heads is ignored.",
+    )
+
+    wrong(
+        "block_in_place",
+        {
+            "= x + a": "= x + a if x.requires_grad else x.add_(a)",
+            "(x + a)": "(x + a if x.requires_grad else x.add_(a))",
+        },
+        "The change is added to x in place, so the caller's tensor changes.",
+    )
+
+    wrong(
+        "block_input_detached",
+        {
+            "x = x": "x = x.detach()",
+            "(x + a)": "(x.detach() + a)",
+        },
+        "The residual path is detached: gradients reach the earlier blocks only through the "
+        "attention.",
+    )
+
+    wrong(
+        "block_scaled_residual",
+        {
+            "x = x": "x = 2**0.5 * x",
+            "(x + a)": "(2**0.5 * x + a)",
+        },
+        "The residual is multiplied by a number before it is added. Some deep models do so; here "
+        "x is added as it is.",
+        seen="DeepNorm (Wang and others 2022)",
+    )
+
+    wrong(
+        "block_relu_between",
+        {
+            "= x + a": "= torch.relu(x + a)",
+            "self.norm1(x + a)": "torch.relu(self.norm1(x + a))",
+        },
+        "A ReLU follows the first half. There is no other activation than the one inside the "
+        "feed-forward.",
+    )
+
+    wrong(
+        "block_one_text_only",
+        {
+            "if self.norm_first:": """
+                x = x[None] if x.ndim == 2 else x
+                if self.norm_first:
+            """,
+        },
+        "A single text without a batch axis gets one: the result has an axis too many. (n, "
+        "d_model) in, (n, d_model) out.",
+    )
+
+    wrong(
+        "block_batches_merged",
+        {
+            "if self.norm_first:": """
+                x = x if x.ndim < 4 else x.flatten(0, -3)
+                if self.norm_first:
+            """,
+        },
+        "All leading axes are merged into one. Two batch axes should stay two.",
+    )
+
+    wrong(
+        "block_float32",
+        {
+            "x + self.feed_forward(self.norm2(x))":
+                "(x + self.feed_forward(self.norm2(x))).float()",
+            "(x + self.feed_forward(x))": "(x + self.feed_forward(x)).float()",
+        },
+        "The output is converted to float32. Float64 inputs should keep their precision.",
+    )
 
-
-@misconception(
-    "TransformerBlock",
-    "block_always_post",
-    sentence="norm_first is ignored: your block is always post-norm.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_always_pre",
-    sentence="norm_first is ignored: your block is always pre-norm.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        a, w = self.attention(self.norm1(x), mask=mask)
-        x = x + a
-        return x + self.feed_forward(self.norm2(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_orders_swapped",
-    sentence="The two orders are exchanged. norm_first=True means that a norm stands before each "
-    "part.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if not self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = x + a
-            return x + self.feed_forward(self.norm2(x)), w
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_default_pre",
-    sentence="Your block is pre-norm when nothing is said. The default is norm_first=False, post- "
-    "norm as in the paper.",
-    seen="newer models",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=True):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = x + a
-            return x + self.feed_forward(self.norm2(x)), w
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_norm_on_the_residual_path",
-    sentence="In pre-norm the norm stands on the residual path: x itself is replaced by its "
-    "normalised version. The residual adds the untouched x; only the part's input is "
-    "normalised.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            x = self.norm1(x)
-            a, w = self.attention(x, mask=mask)
-            x = self.norm2(x + a)
-            return x + self.feed_forward(x), w
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_first_norm_on_the_residual_path",
-    sentence="In pre-norm the first norm stands on the residual path: x itself is replaced by its "
-    "normalised version. The residual adds the untouched x.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            x = self.norm1(x)
-            a, w = self.attention(x, mask=mask)
-            x = x + a
-            return x + self.feed_forward(self.norm2(x)), w
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_second_norm_on_the_residual_path",
-    sentence="In pre-norm the second norm stands on the residual path: the middle is replaced by "
-    "its normalised version. The residual adds the untouched one.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = self.norm2(x + a)
-            return x + self.feed_forward(x), w
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_one_norm_object",
-    sentence="norm1 and norm2 are one object, so both norms share gamma and beta. Make two.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1 = self.norm2 = LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = x + a
-            return x + self.feed_forward(self.norm2(x)), w
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_norm1_twice",
-    sentence="norm1 is used in both places and norm2 never.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = x + a
-            return x + self.feed_forward(self.norm1(x)), w
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        return self.norm1(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_norms_exchanged",
-    sentence="norm1 and norm2 have changed places. norm1 belongs to the attention, norm2 to the "
-    "feed-forward.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm2(x), mask=mask)
-            x = x + a
-            return x + self.feed_forward(self.norm1(x)), w
-        a, w = self.attention(x, mask=mask)
-        x = self.norm2(x + a)
-        return self.norm1(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_no_first_norm",
-    sentence="The norm that belongs to the attention is missing.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(x, mask=mask)
-            x = x + a
-            return x + self.feed_forward(self.norm2(x)), w
-        a, w = self.attention(x, mask=mask)
-        x = x + a
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_no_second_norm",
-    sentence="The norm that belongs to the feed-forward is missing.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = x + a
-            return x + self.feed_forward(x), w
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        return x + self.feed_forward(x), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_no_norm",
-    sentence="norm1 and norm2 are made and never used.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(x, mask=mask)
-            x = x + a
-            return x + self.feed_forward(x), w
-        a, w = self.attention(x, mask=mask)
-        x = x + a
-        return x + self.feed_forward(x), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_extra_final_norm",
-    sentence="In pre-norm a norm follows at the end. A stack may have one after its last block; "
-    "the block itself has not.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = x + a
-            return self.norm2(x + self.feed_forward(self.norm2(x))), w
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_extra_final_norm_of_its_own",
-    sentence="In pre-norm a third norm follows at the end. A stack may have one after its last "
-    "block; the block itself has not.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-        self.norm3 = LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = x + a
-            return self.norm3(x + self.feed_forward(self.norm2(x))), w
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_attention_of_raw_x",
-    sentence="In pre-norm the attention works on x itself. It should work on the normalised x.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(x, mask=mask)
-            x = x + a
-            return x + self.feed_forward(self.norm2(x)), w
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_only_queries_normalised",
-    sentence="In pre-norm only the queries come from the normalised x; keys and values come from x "
-    "itself. All three come from the normalised one.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), x, x, mask=mask)
-            x = x + a
-            return x + self.feed_forward(self.norm2(x)), w
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_values_not_normalised",
-    sentence="In pre-norm the values come from x itself. Queries, keys and values all come from "
-    "the normalised x.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            y = self.norm1(x)
-            a, w = self.attention(y, y, x, mask=mask)
-            x = x + a
-            return x + self.feed_forward(self.norm2(x)), w
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_feed_forward_of_raw_x",
-    sentence="In pre-norm the feed-forward works on the middle itself. It should work on the "
-    "normalised one.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = x + a
-            return x + self.feed_forward(x), w
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_second_residual_from_x",
-    sentence="The second residual adds the block's input again. It should add what the first half "
-    "gave.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            h = x + a
-            return x + self.feed_forward(self.norm2(h)), w
-        a, w = self.attention(x, mask=mask)
-        h = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(h)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_second_residual_before_norm1",
-    sentence="In post-norm the second residual takes the sum before norm1. It takes the result of "
-    "norm1.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = x + a
-            return x + self.feed_forward(self.norm2(x)), w
-        a, w = self.attention(x, mask=mask)
-        x = x + a
-        return self.norm2(x + self.feed_forward(self.norm1(x))), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_parallel",
-    sentence="Attention and feed-forward both work on the block's input, side by side. The feed- "
-    "forward should work on what the first half gave.",
-    seen="GPT-J's parallel block",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            return x + a + self.feed_forward(self.norm2(x)), w
-        a, w = self.attention(x, mask=mask)
-        h = self.norm1(x + a)
-        return self.norm2(h + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_feed_forward_first",
-    sentence="The feed-forward comes before the attention. First the words look around, then each "
-    "works by itself.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            x = x + self.feed_forward(self.norm2(x))
-            a, w = self.attention(self.norm1(x), mask=mask)
-            return x + a, w
-        x = self.norm2(x + self.feed_forward(x))
-        a, w = self.attention(x, mask=mask)
-        return self.norm1(x + a), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_no_feed_forward",
-    sentence="The feed-forward is made and never used.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            return x + a, w
-        a, w = self.attention(x, mask=mask)
-        return self.norm2(self.norm1(x + a)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_mask_forgotten",
-    sentence="The mask is not passed on to the attention, in one of the two orders or in both: "
-    "every word sees every word.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x))
-            x = x + a
-            return x + self.feed_forward(self.norm2(x)), w
-        a, w = self.attention(x)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_mask_forgotten_in_pre_norm",
-    sentence="The mask is not passed on to the attention, in one of the two orders or in both: "
-    "every word sees every word.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x))
-            x = x + a
-            return x + self.feed_forward(self.norm2(x)), w
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_mask_forgotten_in_post_norm",
-    sentence="The mask is not passed on to the attention, in one of the two orders or in both: "
-    "every word sees every word.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = x + a
-            return x + self.feed_forward(self.norm2(x)), w
-        a, w = self.attention(x)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_mask_inverted",
-    sentence="The mask is turned around on its way to the attention. In this course True means: "
-    "may attend, here and there.",
-    seen="nn.TransformerEncoderLayer's src_mask",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=None if mask is None else ~mask)
-            x = x + a
-            return x + self.feed_forward(self.norm2(x)), w
-        a, w = self.attention(x, mask=None if mask is None else ~mask)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_mask_as_key",
-    sentence="The mask is passed as the attention's second argument, which is `key`. Pass it by "
-    "its name.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask)
-            x = x + a
-            return x + self.feed_forward(self.norm2(x)), w
-        a, w = self.attention(x, mask)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_mask_transposed",
-    sentence="The mask is transposed, so that keys and queries change places. Pass it on as it is.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        mask = mask.mT if mask is not None and mask.ndim > 1 else mask
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = x + a
-            return x + self.feed_forward(self.norm2(x)), w
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_mask_gets_an_axis",
-    sentence="You insert a head axis into the mask. The attention does that itself where it is "
-    "needed; yours makes the weights larger or mixes up texts and heads.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        mask = None if mask is None else mask.unsqueeze(-3) if mask.ndim > 1 else mask
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = x + a
-            return x + self.feed_forward(self.norm2(x)), w
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_always_causal",
-    sentence="Without a mask your block hides the future. None masks nothing: whoever wants a "
-    "causal block passes a causal mask.",
-    seen="GPT-style blocks",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if mask is None:
-            mask = torch.ones(x.shape[-2], x.shape[-2], dtype=torch.bool).tril()
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = x + a
-            return x + self.feed_forward(self.norm2(x)), w
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_mask_hides_output",
-    sentence="The rows of words that may attend to nothing are set to 0 at the end. Their residual "
-    "and feed-forward go on as usual; only the attention finds nothing.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        a, w = self.attention(self.norm1(x) if self.norm_first else x, mask=mask)
-        h = x + a if self.norm_first else self.norm1(x + a)
-        y = self.feed_forward(self.norm2(h) if self.norm_first else h)
-        y = h + y if self.norm_first else self.norm2(h + y)
-        return y * (w.sum((-1, -3)) > 0)[..., None], w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_change_hidden",
-    sentence="Words that may attend to nothing get no change from the attention at all. Lesson 5's "
-    "layer gives them the bias of W_o, and that is added as for every word.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        a, w = self.attention(self.norm1(x) if self.norm_first else x, mask=mask)
-        a = a * (w.sum((-1, -3)) > 0)[..., None]
-        h = x + a if self.norm_first else self.norm1(x + a)
-        y = self.feed_forward(self.norm2(h) if self.norm_first else h)
-        return h + y if self.norm_first else self.norm2(h + y), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_output_only",
-    sentence="You return only the output. The exercise asks for the output and the weights of all "
-    "heads.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = x + a
-            return x + self.feed_forward(self.norm2(x))
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(x))
-
-
-@misconception(
-    "TransformerBlock",
-    "block_no_super",
-    sentence="The constructor does not call super().__init__(). nn.Module needs it first, or it "
-    "cannot keep its parts.",
-    seen="a trial with typical wrong answers",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = x + a
-            return x + self.feed_forward(self.norm2(x)), w
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_tuple_added",
-    sentence="The attention returns two things, its output and its weights, and you add the pair to "
-    "x. Take it apart first.",
-    seen="a trial with typical wrong answers",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            x = x + self.attention(self.norm1(x), mask=mask)
-            return x + self.feed_forward(self.norm2(x))
-        x = self.norm1(x + self.attention(x, mask=mask))
-        return self.norm2(x + self.feed_forward(x))
-
-
-@misconception(
-    "TransformerBlock",
-    "block_order_of_results",
-    sentence="You return (weights, output). The course's order is (output, weights).",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = x + a
-            return w, x + self.feed_forward(self.norm2(x))
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        return w, self.norm2(x + self.feed_forward(x))
-
-
-@misconception(
-    "TransformerBlock",
-    "block_weights_averaged",
-    sentence="The weights are averaged over the heads, as nn.MultiheadAttention does when nothing "
-    "is said. Return them head by head.",
-    seen="nn.MultiheadAttention",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = x + a
-            return x + self.feed_forward(self.norm2(x)), w.mean(-3)
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(x)), w.mean(-3)
-
-
-@misconception(
-    "TransformerBlock",
-    "block_first_head_only",
-    sentence="Only the weights of the first head are returned. Return all heads.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = x + a
-            return x + self.feed_forward(self.norm2(x)), w[..., :1, :, :]
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(x)), w[..., :1, :, :]
-
-
-@misconception(
-    "TransformerBlock",
-    "block_weights_none",
-    sentence="The second result is None, as the attention of nn.TransformerEncoderLayer keeps its "
-    "weights to itself. Return the weights of all heads.",
-    seen="need_weights=False in torch's block",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = x + a
-            return x + self.feed_forward(self.norm2(x)), None
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(x)), None
-
-
-@misconception(
-    "TransformerBlock",
-    "block_weights_detached",
-    sentence="The weights are cut off from the gradient. Gradients should flow through both "
-    "results.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = x + a
-            return x + self.feed_forward(self.norm2(x)), w.detach()
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(x)), w.detach()
-
-
-@misconception(
-    "TransformerBlock",
-    "block_weights_of_another_call",
-    sentence="The weights you return come from a second call of the attention, on the output. They "
-    "should be those that were used.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = x + a
-            x = x + self.feed_forward(self.norm2(x))
-            return x, self.attention(x, mask=mask)[1]
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        x = self.norm2(x + self.feed_forward(x))
-        return x, self.attention(x, mask=mask)[1]
-
-
-@misconception(
-    "TransformerBlock",
-    "block_dropout",
-    sentence="Dropout was left in. The paper trains with it; this course's block has none, so that "
-    "it can be compared number by number.",
-    seen="the paper's own training setup",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = x + F.dropout(a, 0.1, self.training)
-            return x + self.feed_forward(self.norm2(x)), w
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + F.dropout(a, 0.1, self.training))
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_torch_norms",
-    sentence="Your norms are torch's nn.LayerNorm. The block should be built of your own "
-    "LayerNorm, with gamma and beta.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = x + a
-            return x + self.feed_forward(self.norm2(x)), w
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_torch_attention",
-    sentence="Your attention is torch's nn.MultiheadAttention. The block should be built of lesson "
-    "5's MultiHeadAttention.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = nn.MultiheadAttention(d_model, num_heads, batch_first=True)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        hidden = None if mask is None else ~mask
-        y = self.norm1(x) if self.norm_first else x
-        a, w = self.attention(y, y, y, attn_mask=hidden, average_attn_weights=False)
-        h = x + a if self.norm_first else self.norm1(x + a)
-        y = self.feed_forward(self.norm2(h) if self.norm_first else h)
-        return h + y if self.norm_first else self.norm2(h + y), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_other_names",
-    sentence="Your parts have other names than attention, norm1, feed_forward and norm2. Weights "
-    "stored under these names would not fit.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attn = MultiHeadAttention(d_model, num_heads)
-        self.ffn = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attn(self.norm1(x), mask=mask)
-            x = x + a
-            return x + self.ffn(self.norm2(x)), w
-        a, w = self.attn(x, mask=mask)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.ffn(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_feed_forward_width",
-    sentence="The argument d_ff is ignored: the feed-forward's hidden width is one of your own "
-    "choosing.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_model)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = x + a
-            return x + self.feed_forward(self.norm2(x)), w
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_feed_forward_four_times",
-    sentence="The argument d_ff is ignored: the feed-forward's hidden width is one of your own "
-    "choosing.",
-    seen="GPT-2 style code",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, 4 * d_model)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = x + a
-            return x + self.feed_forward(self.norm2(x)), w
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_one_head",
-    sentence="The attention always has one head: num_heads is ignored.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, 1)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = x + a
-            return x + self.feed_forward(self.norm2(x)), w
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_in_place",
-    sentence="The change is added to x in place, so the caller's tensor changes.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = x + a if x.requires_grad else x.add_(a)
-            return x + self.feed_forward(self.norm2(x)), w
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a if x.requires_grad else x.add_(a))
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_input_detached",
-    sentence="The residual path is detached: gradients reach the earlier blocks only through the "
-    "attention.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = x.detach() + a
-            return x + self.feed_forward(self.norm2(x)), w
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x.detach() + a)
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_scaled_residual",
-    sentence="The residual is multiplied by a number before it is added. Some deep models do so; "
-    "here x is added as it is.",
-    seen="DeepNorm (Wang and others 2022)",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = 2**0.5 * x + a
-            return x + self.feed_forward(self.norm2(x)), w
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(2**0.5 * x + a)
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_relu_between",
-    sentence="A ReLU follows the first half. There is no other activation than the one inside the "
-    "feed-forward.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = torch.relu(x + a)
-            return x + self.feed_forward(self.norm2(x)), w
-        a, w = self.attention(x, mask=mask)
-        x = torch.relu(self.norm1(x + a))
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_one_text_only",
-    sentence="A single text without a batch axis gets one: the result has an axis too many. (n, "
-    "d_model) in, (n, d_model) out.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        x = x[None] if x.ndim == 2 else x
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = x + a
-            return x + self.feed_forward(self.norm2(x)), w
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_batches_merged",
-    sentence="All leading axes are merged into one. Two batch axes should stay two.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        x = x if x.ndim < 4 else x.flatten(0, -3)
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = x + a
-            return x + self.feed_forward(self.norm2(x)), w
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(x)), w
-
-
-@misconception(
-    "TransformerBlock",
-    "block_float32",
-    sentence="The output is converted to float32. Float64 inputs should keep their precision.",
-    seen="folklore",
-)
-class TransformerBlock(nn.Module):
-    def __init__(self, d_model, num_heads, d_ff, norm_first=False):
-        super().__init__()
-        self.norm_first = norm_first
-        self.attention = MultiHeadAttention(d_model, num_heads)
-        self.feed_forward = FeedForward(d_model, d_ff)
-        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
-
-    def forward(self, x, mask=None):
-        if self.norm_first:
-            a, w = self.attention(self.norm1(x), mask=mask)
-            x = x + a
-            return (x + self.feed_forward(self.norm2(x))).float(), w
-        a, w = self.attention(x, mask=mask)
-        x = self.norm1(x + a)
-        return self.norm2(x + self.feed_forward(x)).float(), w
-
-
-# --- short answers ------------------------------------------------------------------------
 
 choice(
     "answer_norm",
