@@ -123,9 +123,8 @@ def test_a_sentence_without_a_known_mistake_is_part_of_the_message(bundle: Bundl
     page = feedback_page(verdict, bundle, {})
     assert "<pre>Try line 2.\nIs it\nx + x?</pre>" in page and 'class="diagnosis"' not in page
     mistake = replace(repair, diagnosis="thrice")
-    page = feedback_page(
-        replace(verdict, graded=Graded("01-tiny", "tiny", GRADED, tests=(mistake,))), bundle, {}
-    )
+    verdict = Verdict("ada", Graded("01-tiny", "tiny", GRADED, tests=(mistake,)))
+    page = feedback_page(verdict, bundle, {})
     assert "<pre>Is it\nx + x?</pre>" in page and page.count("Try line 2.") == 1
 
 
