@@ -27,7 +27,8 @@ from autograder.grade.result import Graded
 from autograder.grade.task import make_task
 from autograder.lesson import short_answers
 from autograder.lesson.failures import CheckFailed
-from autograder.lesson.short_answers import check_answer, set_answers
+from autograder.lesson.setting import as_grader
+from autograder.lesson.short_answers import check_answer
 from autograder.marking.autograded import autograded_notebook
 from autograder.marking.grade_class import ClassResult, grade_class
 from autograder.notebooks import grade_id
@@ -398,15 +399,12 @@ def test_short_answers_may_be_told_when_graded(
     assert json.loads(bundle.companions["lesson/answers.json"]) == alone
     assert "replies" in json.loads(bundle.answers)["answer_size"]
 
-    set_answers(handed_out.read_text())
-    try:
+    with as_grader(2017, handed_out.read_text()):
         for choice in ("a", "b"):
             check_answer("answer_size", choice)
             assert "noted" in capsys.readouterr().out
         with pytest.raises(CheckFailed, match="none of the choices"):
             check_answer("answer_size", "c")
-    finally:
-        set_answers(None)
 
     tries = """import json
 known = json.load(open("lesson/answers.json"))["answer_size"]

@@ -404,6 +404,7 @@ def test_without_a_notebook_the_message_is_plain_text(course: Course, tmp_path: 
 
 
 def test_a_damaged_file_of_mistakes_costs_the_sentence_only(tmp_path: Path) -> None:
+    (tmp_path / "lesson").mkdir()
     (tmp_path / "lesson/mistakes.json").write_text("{")
     code = (
         "from autograder.lesson.failures import CheckFailed\n"
