@@ -192,6 +192,11 @@ def read_entries(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
         ) from None
 
 
+def handed_in_nothing(entry: dict[str, Any]) -> bool:
+    """Whether an entry is about somebody on the roster who handed in nothing."""
+    return bool(entry.get("reason") == NOTHING_HANDED_IN)
+
+
 def sandbox_of(path: Path) -> str:
     """How student code was confined, as an existing ``grades.json`` says; empty where none does."""
     try:
@@ -216,7 +221,7 @@ def write_grades(
     entries = {
         key: entry
         for key, entry in read_entries(folder / "grades.json").items()
-        if entry.get("reason") != NOTHING_HANDED_IN or entry["assignment"] not in looked_at
+        if not handed_in_nothing(entry) or entry["assignment"] not in looked_at
     }
     entries |= {verdict.key: verdict.entry() for verdict in verdicts}
     ordered = [entry for _, entry in sorted(entries.items())]
