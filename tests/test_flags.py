@@ -15,7 +15,7 @@ from autograder.course.bundle import Bundle
 from autograder.grade import flags
 from autograder.grade.flags import KINDS, Flag, Kind, flag_of
 from autograder.grade.kept import Results
-from autograder.grade.result import FAILED, GRADED, CellRun, Graded, TestResult
+from autograder.grade.result import FAILED, GRADED, CellRun, Result, TestResult
 from autograder.marking.feedback import feedback_page
 
 from .tiny import tiny_course
@@ -53,7 +53,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     return Bundle.load(place)
 
 
-def a_result() -> Graded:
+def a_result() -> Result:
     mistake = TestResult(
         "test_softmax",
         "softmax",
@@ -65,7 +65,7 @@ def a_result() -> Graded:
         sentence="You sum over the last axis.",
     )
     other = TestResult("test_lookup", "lookup", 0.0, 2.0, FAILED, message="Is it\nthe mean?")
-    return Graded(
+    return Result(
         "02-query-key-value",
         "query_key_value",
         GRADED,
@@ -117,13 +117,13 @@ def test_a_sentence_without_a_known_mistake_is_part_of_the_message(bundle: Bundl
     repair = TestResult(
         "test_double", "double", 0.0, 2.0, FAILED, message="Is it\nx + x?", sentence="Try line 2."
     )
-    verdict = Verdict("ada", Graded("01-tiny", "tiny", GRADED, tests=(repair,)))
+    verdict = Verdict("ada", Result("01-tiny", "tiny", GRADED, tests=(repair,)))
     (test,) = verdict.entry()["tests"]
     assert (test["message"], test["diagnosis"]) == ("Try line 2.\nIs it\nx + x?", "")
     page = feedback_page(verdict, bundle, {})
     assert "<pre>Try line 2.\nIs it\nx + x?</pre>" in page and 'class="diagnosis"' not in page
     mistake = replace(repair, diagnosis="thrice")
-    verdict = Verdict("ada", Graded("01-tiny", "tiny", GRADED, tests=(mistake,)))
+    verdict = Verdict("ada", Result("01-tiny", "tiny", GRADED, tests=(mistake,)))
     page = feedback_page(verdict, bundle, {})
     assert "<pre>Is it\nx + x?</pre>" in page and page.count("Try line 2.") == 1
 

@@ -13,7 +13,7 @@ import pytest
 from autograder.build.build import write_source
 from autograder.course.bundle import Bundle, BundleError
 from autograder.grade.limits import Limits
-from autograder.grade.result import Graded
+from autograder.grade.result import Result
 from autograder.grade.submission import Missing, Unreadable, find_notebook, read_file
 from autograder.notebooks import grade_id, is_test
 
@@ -32,11 +32,11 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     return Bundle.load(folder / "source" / lesson.folder)
 
 
-def outcome(verdict: Graded, name: str) -> str:
+def outcome(verdict: Result, name: str) -> str:
     return next(test.outcome for test in verdict.tests if test.grade_id == name)
 
 
-def message(verdict: Graded, name: str) -> str:
+def message(verdict: Result, name: str) -> str:
     return next(test.message for test in verdict.tests if test.grade_id == name)
 
 

@@ -19,7 +19,7 @@ from autograder.classroom.late import Standing
 from autograder.errors import WrongUse
 from autograder.files import write_whole
 from autograder.grade.flags import Flag, flag_of
-from autograder.grade.result import ExerciseResult, Graded, TestResult
+from autograder.grade.result import ExerciseResult, Result, TestResult
 from autograder.tables import as_cell, as_csv
 from autograder.text import aligned, plain_line
 
@@ -36,30 +36,30 @@ class Verdict:
     """
 
     student: str
-    graded: Graded
+    result: Result
     standing: Standing | None = None
     notes: tuple[str, ...] = ()
 
     @property
     def key(self) -> tuple[str, str]:
         """Student and assignment: one verdict each."""
-        return self.student, self.graded.assignment
+        return self.student, self.result.assignment
 
     def entry(self) -> dict[str, Any]:
         """The verdict as ``grades.json`` holds it."""
-        graded = self.graded
+        result = self.result
         return {
             "student": self.student,
-            "assignment": graded.assignment,
-            "notebook": graded.notebook,
-            "status": graded.status,
-            "reason": graded.reason,
-            "score": graded.score,
-            "max_score": graded.max_score,
-            "needs_manual_grade": graded.needs_manual_grade,
-            "tests": [_test_entry(test) for test in graded.tests],
-            "flags": [*map(str, graded.flags), *self.notes],
-            "seconds": round(graded.seconds, 2),
+            "assignment": result.assignment,
+            "notebook": result.notebook,
+            "status": result.status,
+            "reason": result.reason,
+            "score": result.score,
+            "max_score": result.max_score,
+            "needs_manual_grade": result.needs_manual_grade,
+            "tests": [_test_entry(test) for test in result.tests],
+            "flags": [*map(str, result.flags), *self.notes],
+            "seconds": round(result.seconds, 2),
             **(self.standing.entry() if self.standing is not None else {}),
         }
 
@@ -251,9 +251,9 @@ def _as_csv(entries: list[dict[str, Any]]) -> str:
 
 def table(verdicts: list[Verdict]) -> str:
     """Students and points, for a terminal. A star: something is left to grade by hand."""
-    assignments = sorted({verdict.graded.assignment for verdict in verdicts})
+    assignments = sorted({verdict.result.assignment for verdict in verdicts})
     students = sorted({verdict.student for verdict in verdicts})
-    cells = {verdict.key: _cell(verdict.graded) for verdict in verdicts}
+    cells = {verdict.key: _cell(verdict.result) for verdict in verdicts}
     rows = [["student", *(name.split("-")[0] for name in assignments)]]
     rows += [
         [plain_line(who), *(cells.get((who, name), "") for name in assignments)] for who in students
@@ -263,7 +263,7 @@ def table(verdicts: list[Verdict]) -> str:
     return "\n".join(lines)
 
 
-def _cell(graded: Graded) -> str:
-    if graded.status != "graded":
-        return graded.status
-    return f"{graded.score:g}/{graded.max_score:g}{'*' if graded.needs_manual_grade else ''}"
+def _cell(result: Result) -> str:
+    if result.status != "graded":
+        return result.status
+    return f"{result.score:g}/{result.max_score:g}{'*' if result.needs_manual_grade else ''}"

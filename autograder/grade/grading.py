@@ -25,7 +25,7 @@ from autograder.grade.result import (
     TIMEOUT,
     UNREADABLE,
     CellRun,
-    Graded,
+    Result,
     TestResult,
 )
 from autograder.grade.submission import (
@@ -172,7 +172,7 @@ def grade(
     limits: Limits | None = None,
     flags: tuple[Flag, ...] = (),
     tester: Tester | None = None,
-) -> Graded:
+) -> Result:
     """Grade one submission, in these steps:
 
     1. :func:`parse`: the bytes become cells, and what is odd about them;
@@ -196,7 +196,7 @@ def grade(
     """
     limits = limits or Limits()
     started = time.monotonic()
-    nothing = Graded(
+    nothing = Result(
         bundle.assignment,
         bundle.notebook_name,
         GRADED,
@@ -233,7 +233,7 @@ def grade(
     )
 
 
-def _all_lost(nothing: Graded, problem: Missing | Unreadable, bundle: Bundle) -> Graded:
+def _all_lost(nothing: Result, problem: Missing | Unreadable, bundle: Bundle) -> Result:
     """What is said of a submission without a notebook that could be graded."""
     return replace(
         nothing,

@@ -96,8 +96,8 @@ class ExerciseResult:
 
 
 @dataclass(frozen=True)
-class Graded:
-    """The verdict on one submission."""
+class Result:
+    """What the machine came to about one submission."""
 
     assignment: str
     notebook: str

@@ -52,15 +52,15 @@ def feedback_page(verdict: Verdict, bundle: Bundle, manual: dict[str, ManualGrad
         bundle: the assignment, for its exercises and what its tests look at.
         manual: what people gave for written answers.
     """
-    graded = verdict.graded
-    handed_in = {cell.grade_id: cell.source for cell in graded.cells if cell.grade_id}
+    result = verdict.result
+    handed_in = {cell.grade_id: cell.source for cell in result.cells if cell.grade_id}
     words = {
         test.grade_id: test.words if test.hidden else "The check in the notebook."
         for test in bundle.tests
     }
     exercises = []
     for name in bundle.exercises:
-        tests = [test for test in graded.tests if test.exercise == name]
+        tests = [test for test in result.tests if test.exercise == name]
         if tests:
             shown = [_shown(test, words[test.grade_id]) for test in tests]
             exercises.append(
@@ -80,7 +80,7 @@ def feedback_page(verdict: Verdict, bundle: Bundle, manual: dict[str, ManualGrad
             "name": one.grade_id,
             "max_points": one.points,
             "text": handed_in.get(one.grade_id, "")
-            if one.grade_id in graded.written_to_read
+            if one.grade_id in result.written_to_read
             else "",
             "score": manual[one.grade_id].score if one.grade_id in manual else None,
             "comment": manual[one.grade_id].comment if one.grade_id in manual else "",
@@ -89,7 +89,7 @@ def feedback_page(verdict: Verdict, bundle: Bundle, manual: dict[str, ManualGrad
     ]
     stopped: list[dict[str, Any]] = [
         {"error": run.error, "source": run.source}
-        for run in graded.runs
+        for run in result.runs
         if run.error and not run.unfinished
     ]
     standing = verdict.standing
@@ -139,6 +139,6 @@ def _shown(test: TestResult, words: str) -> dict[str, Any]:
 
 def feedback_path(root: Path, verdict: Verdict) -> Path:
     """Where nbgrader looks for the page."""
-    graded = verdict.graded
-    folder = root / "feedback" / verdict.student / graded.assignment
-    return folder / f"{graded.notebook}.html"
+    result = verdict.result
+    folder = root / "feedback" / verdict.student / result.assignment
+    return folder / f"{result.notebook}.html"
