@@ -16,7 +16,7 @@ from autograder.box.sandbox import Protection, best_tier, examine, lacking
 from autograder.course.bundle import Bundle
 from autograder.grade.grading import grade
 from autograder.grade.limits import Limits
-from autograder.grade.result import Graded
+from autograder.grade.result import Result
 from autograder.notebooks import grade_id, is_answer
 
 SEED = 20260
@@ -38,7 +38,7 @@ def as_bytes(notebook: NotebookNode | dict[str, Any]) -> bytes:
 
 def graded(
     bundle: Bundle, notebook: Any, *, seed: int = SEED, limits: Limits | None = None
-) -> Graded:
+) -> Result:
     """The verdict on a notebook or on bytes."""
     data = notebook if isinstance(notebook, bytes) else as_bytes(notebook)
     return grade(data, bundle, make_box=boxes().start, seed=seed, limits=limits)
@@ -69,7 +69,7 @@ def boxes() -> Boxes:
     return made
 
 
-def points(verdict: Graded) -> dict[str, float]:
+def points(verdict: Result) -> dict[str, float]:
     """The points of each exercise."""
     found: dict[str, float] = {}
     for test in verdict.tests:

@@ -11,7 +11,7 @@ import pytest
 from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
 from autograder.grade.allowance import Spent, allowance
-from autograder.grade.result import Graded
+from autograder.grade.result import Result
 
 from .submissions import graded, notebook_with, points
 from .tiny import tiny_course
@@ -25,7 +25,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     return Bundle.load(folder / "source" / lesson.folder)
 
 
-def message(verdict: Graded, name: str) -> str:
+def message(verdict: Result, name: str) -> str:
     return next(test.message for test in verdict.tests if test.grade_id == name)
 
 

@@ -24,7 +24,7 @@ from autograder.classroom.gradebook import open_gradebook, record
 from autograder.classroom.grades_file import Verdict, table
 from autograder.classroom.new_class import new_class
 from autograder.course.bundle import Bundle, TestCell
-from autograder.grade.result import Graded
+from autograder.grade.result import Result
 from autograder.marking.feedback import feedback_page
 from autograder.marking.grade_class import grade_class
 from autograder.notebooks import grade_id
@@ -79,9 +79,9 @@ def left_behind(outside: Path) -> list[Path]:
     return [place / MARK for place in places if (place / MARK).exists()]
 
 
-def explained(verdict: Graded) -> str:
+def explained(verdict: Result) -> str:
     """All that says why the points are what they are."""
-    parts = [verdict.reason, *verdict.flags, *(test.message for test in verdict.tests)]
+    parts = [verdict.reason, *map(str, verdict.flags), *(test.says for test in verdict.tests)]
     parts += [part for run in verdict.runs for part in (run.output, run.error)]
     return "\n".join(parts)
 
@@ -130,7 +130,7 @@ def test_an_attack_earns_its_due_and_touches_nobody(
     assert "LEAK" not in page
     assert all(len(part) < 25_000 for part in reasons.split("\n"))
     for test in verdict.tests:
-        assert not set(test.message) & set("\x00\x07\x1b\x9b\u202e\ud800")
+        assert not set(test.says) & set("\x00\x07\x1b\x9b\u202e\ud800")
 
     assert fingerprint(outside, ROOT / "autograder") == before
     assert not left_behind(outside)
@@ -365,7 +365,7 @@ class Tags(HTMLParser):
 
 
 def test_no_escape_reaches_a_terminal(school: ClassFolder) -> None:
-    lines = table([Verdict("\x1b[2J\nroot  8/8\u202e", Graded("01-tiny", "tiny", "graded"))])
+    lines = table([Verdict("\x1b[2J\nroot  8/8\u202e", Result("01-tiny", "tiny", "graded"))])
     assert len(lines.splitlines()) == 3
     assert not set(lines) & set("\x1b\u202e")
     assert not set(entries(school)["escapes"]["flags"][0]) & set("\x1b\u202e")

@@ -26,7 +26,7 @@ from autograder.cli.main import main
 from autograder.course import choices_alone
 from autograder.course.bundle import Bundle
 from autograder.grade.limits import Limits
-from autograder.grade.result import Graded
+from autograder.grade.result import Result
 from autograder.grade.task import make_task
 from autograder.lesson import short_answers
 from autograder.lesson.failures import CheckFailed
@@ -84,7 +84,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[ClassFolder, Class
 
 def test_everybody_gets_a_verdict(graded: tuple[ClassFolder, ClassResult]) -> None:
     folder, result = graded
-    status = {one.student: (one.graded.status, one.graded.score) for one in result.verdicts}
+    status = {one.student: (one.result.status, one.result.score) for one in result.verdicts}
     assert status == {
         "ada": ("graded", 8.0),
         "bob": ("graded", 7.0),
@@ -319,7 +319,7 @@ def test_what_goes_wrong_with_one_submission_is_named_and_the_others_are_graded(
             raise RuntimeError("not to be read")
         return make_task(where, *more)
 
-    def notebook(graded: Graded, bundle: Bundle) -> Any:
+    def notebook(graded: Result, bundle: Bundle) -> Any:
         if any(cell.source == "Because dan says so." for cell in graded.cells):
             raise RecursionError("too deep")
         return autograded_notebook(graded, bundle)
@@ -327,7 +327,7 @@ def test_what_goes_wrong_with_one_submission_is_named_and_the_others_are_graded(
     monkeypatch.setattr("autograder.marking.grade_class.make_task", broken)
     monkeypatch.setattr("autograder.marking.grade_class.autograded_notebook", notebook)
     result = grade_class(folder, sandbox=boxes().tier, quiet=True)
-    named = {one.student: one.graded.reason.splitlines()[-1] for one in result.not_judged}
+    named = {one.student: one.result.reason.splitlines()[-1] for one in result.not_judged}
     assert set(named) == {"bob", "cleo", "dan"}
     assert "feedback/bob" in named["bob"]
     assert (named["cleo"], named["dan"]) == (
@@ -368,7 +368,7 @@ def test_short_answers_may_be_told_when_graded(
     assert json.loads(bundle.companions["lesson/answers.json"]) == alone
     assert "replies" in json.loads(bundle.answers)["answer_size"]
 
-    with as_grader(0, handed_out.read_text()):
+    with as_grader(2017, handed_out.read_text()):
         for choice in ("a", "b"):
             check_answer("answer_size", choice)
             assert "noted" in capsys.readouterr().out

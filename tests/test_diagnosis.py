@@ -241,7 +241,7 @@ def test_the_verdict_names_the_mistake_written_in_another_way(bundle: Bundle) ->
     verdict = graded(bundle, notebook_with(bundle, {"double": source}))
     of = {test.grade_id: test for test in verdict.tests}
     assert of["test_double"].diagnosis == "squared"
-    assert of["test_double"].message.startswith(SQUARED)
+    assert of["test_double"].says.startswith(SQUARED)
     assert of["test_double_errors"].diagnosis == ""
 
 
@@ -404,6 +404,7 @@ def test_without_a_notebook_the_message_is_plain_text(course: Course, tmp_path: 
 
 
 def test_a_damaged_file_of_mistakes_costs_the_sentence_only(tmp_path: Path) -> None:
+    (tmp_path / "lesson").mkdir()
     (tmp_path / "lesson/mistakes.json").write_text("{")
     code = (
         "from autograder.lesson.failures import CheckFailed\n"

@@ -13,7 +13,7 @@ import pytest
 from autograder.build.build import write_source
 from autograder.course.bundle import Bundle, BundleError
 from autograder.grade.limits import Limits
-from autograder.grade.result import Graded
+from autograder.grade.result import Result
 from autograder.grade.submission import Missing, Unreadable, find_notebook, read_file
 from autograder.notebooks import grade_id, is_test
 
@@ -32,11 +32,11 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     return Bundle.load(folder / "source" / lesson.folder)
 
 
-def outcome(verdict: Graded, name: str) -> str:
+def outcome(verdict: Result, name: str) -> str:
     return next(test.outcome for test in verdict.tests if test.grade_id == name)
 
 
-def message(verdict: Graded, name: str) -> str:
+def message(verdict: Result, name: str) -> str:
     return next(test.message for test in verdict.tests if test.grade_id == name)
 
 
@@ -99,7 +99,7 @@ def test_an_old_format_is_read(bundle: Bundle) -> None:
     old = {"nbformat": 3, "nbformat_minor": 0, "metadata": {}, "worksheets": [{"cells": cells}]}
     verdict = graded(bundle, as_bytes(old))
     assert points(verdict) == FULL
-    assert any("old format 3" in flag for flag in verdict.flags)
+    assert any("old format 3" in flag.words for flag in verdict.flags)
 
 
 def test_test_cells_come_from_the_source(bundle: Bundle) -> None:
@@ -115,7 +115,7 @@ def test_test_cells_come_from_the_source(bundle: Bundle) -> None:
         verdict = graded(bundle, notebook)
         assert points(verdict) == {"double": 0.0, "quadruple": 4.0, "answer_size": 1.0}
         assert all(
-            any(flag in one and test.grade_id in one for one in verdict.flags)
+            any(flag in one.words and test.grade_id in one.words for one in verdict.flags)
             for test in bundle.tests
         )
 
@@ -135,7 +135,7 @@ def test_lost_metadata_cost_nothing(bundle: Bundle) -> None:
         cell.pop("id")
     verdict = graded(bundle, notebook)
     assert points(verdict) == FULL
-    assert any("answer cell double is missing" in flag for flag in verdict.flags)
+    assert any("answer cell double is missing" in flag.words for flag in verdict.flags)
 
 
 @pytest.mark.parametrize(
@@ -290,7 +290,7 @@ def test_the_notebook_is_found_also_under_another_name(bundle: Bundle, tmp_path:
         find_notebook(tmp_path, bundle)
     (tmp_path / "mine.ipynb").write_text("{}")
     path, flags = find_notebook(tmp_path, bundle)
-    assert path.name == "mine.ipynb" and "not tiny.ipynb" in flags[0]
+    assert path.name == "mine.ipynb" and "not tiny.ipynb" in flags[0].words
     (tmp_path / "other.ipynb").write_text("{}")
     with pytest.raises(Missing, match=r"mine\.ipynb, other\.ipynb"):
         find_notebook(tmp_path, bundle)

@@ -22,7 +22,7 @@ from autograder.classroom.folder import ClassFolder
 from autograder.classroom.grades_file import Verdict
 from autograder.cli.main import main
 from autograder.grade.executors import SchedulerError
-from autograder.grade.result import Graded
+from autograder.grade.result import Result
 from autograder.grade.task import Task
 from autograder.marking.grade_class import grade_class
 from autograder.marking.progress import Progress
@@ -83,7 +83,7 @@ def test_what_did_not_change_is_not_run_again(
 ) -> None:
     folder, expected = undisturbed
 
-    def never(task: Task) -> Graded:
+    def never(task: Task) -> Result:
         raise AssertionError("graded again")
 
     monkeypatch.setattr("autograder.marking.grade_class.judge", never)
@@ -229,11 +229,11 @@ def test_no_scheduler_is_said_and_loses_nothing(
 
 def test_progress_elsewhere_is_a_line_each() -> None:
     stream = io.StringIO()
-    graded = Graded("01-tiny", "tiny", "graded", seconds=2.0, max_score=8.0)
+    graded = Result("01-tiny", "tiny", "graded", seconds=2.0, max_score=8.0)
     with Progress(3, stream) as progress:
         progress.tell(Verdict("student0", graded), kept=False)
         progress.tell(Verdict("student1", graded), kept=True)
-        progress.tell(Verdict("student2", Graded("01-tiny", "tiny", "unreadable")), kept=False)
+        progress.tell(Verdict("student2", Result("01-tiny", "tiny", "unreadable")), kept=False)
     assert told(stream.getvalue()) == ["student0", "student1", "student2"]
     assert "[1/3, " in stream.getvalue() and "as graded before" in stream.getvalue()
     for part in ("3 verdicts", "1 kept", "1 unreadable", "slowest student0 01-tiny, 2.0 s"):
@@ -247,7 +247,7 @@ class Terminal(io.StringIO):
 
 def test_progress_on_a_terminal_shows_rate_time_left_and_the_slowest() -> None:
     stream = Terminal()
-    graded = Graded("01-tiny", "tiny", "graded", seconds=2.0, max_score=8.0)
+    graded = Result("01-tiny", "tiny", "graded", seconds=2.0, max_score=8.0)
     with Progress(2, stream) as progress:
         progress.tell(Verdict("student0", graded), kept=False)
         time.sleep(0.2)

@@ -127,7 +127,7 @@ def test_a_class_whose_gradebook_is_in_postgresql(tmp_path: Path, db_url: str) -
     hand_in(folder, "bob", solved(folder, double="def double(x):\n    return x + x\n"))
     hand_in(folder, "dan", b"{ broken")
     first = grade_class(folder, workers=1, sandbox=boxes().tier, quiet=True)
-    assert not first.not_judged, first.not_judged[0].graded.reason
+    assert not first.not_judged, first.not_judged[0].result.reason
     assert scores_in_gradebook(folder) == {"ada": 8.0, "bob": 7.0, "dan": 0.0}
 
     # A person's points are in it too, and stay; a resubmission replaces what the machine gave.

@@ -14,12 +14,11 @@ from typing import Any
 import pytest
 
 from autograder.classroom.folder import ClassFolder
-from autograder.classroom.grades_file import GradesError
+from autograder.classroom.grades_file import GradesError, read_grades
 from autograder.classroom.new_class import new_class
 from autograder.cli.main import main
 from autograder.marking.grade_class import grade_class
 from autograder.report.class_report import write_report
-from autograder.report.entries import read_grades
 from autograder.report.labels import labels, without_ids
 from autograder.report.numbers import make_report
 from autograder.report.separation import in_words, separates

@@ -104,6 +104,22 @@ def test_progress_is_what_was_saved(course: Path) -> None:
     assert "More checks run when your work is graded." in as_table([one])
 
 
+def test_what_a_lesson_is_comes_from_metadata_and_not_from_its_text(course: Path) -> None:
+    notebook = read(course / TINY)
+    notebook.cells[0].source = "# My own notes\n\nNothing of the lesson's heading is left."
+    nbformat.write(notebook, course / TINY)
+    one = progress_of(course / TINY)
+    assert (one.title, one.minutes) == ("01 Tiny", "5")
+    assert one.about == "Doubling, and what can be built on it."
+    for damaged in ("text", {"minutes": None}, None):
+        notebook.metadata["attention_course"] = damaged
+        nbformat.write(notebook, course / TINY)
+        one = progress_of(course / TINY)
+        assert not one.problem and one.exercises == 4
+    assert (one.title, one.minutes, one.about) == ("01 tiny", "", "")
+    assert "| [01 tiny](01-tiny/tiny.ipynb) |" in as_table([one])
+
+
 @pytest.mark.parametrize("content", [b"{", b"[]", b'{"cells": [3]}', b"\xff", None])
 def test_a_damaged_notebook_has_its_line(course: Path, content: bytes | None) -> None:
     if content is None:

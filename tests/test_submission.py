@@ -42,7 +42,7 @@ def answered(bundle: Bundle, text: str = "Because it is.") -> tuple[NotebookNode
 def why(bundle: Bundle, notebook: Any) -> tuple[str | None, list[str]]:
     """The written answer and what is said of it."""
     found = parse(as_bytes(notebook), bundle)
-    told = [flag for flag in found.flags if "written_why" in flag]
+    told = [flag.words for flag in found.flags if "written_why" in flag.words]
     return found.written_answers(bundle).get("written_why"), told
 
 
@@ -87,7 +87,8 @@ def test_a_helper_in_a_check_cell_is_named_with_what_to_do(bundle: Bundle) -> No
     for one in notebook.cells:
         if grade_id(one) == "test_double":
             one.source += "\ndef twice(x):\n    return x + x\n"
-    told = [flag for flag in parse(as_bytes(notebook), bundle).flags if "twice" in flag]
+    flags = [flag.words for flag in parse(as_bytes(notebook), bundle).flags]
+    told = [flag for flag in flags if "twice" in flag]
     assert len(told) == 1
     assert "belongs into a cell of its own, above the check" in told[0]
 
@@ -112,4 +113,4 @@ def test_an_ending_in_capitals_is_found(bundle: Bundle, tmp_path: Path) -> None:
     (tmp_path / "tiny.IPYNB").write_text("{}")
     path, flags = find_notebook(tmp_path, bundle)
     assert path.name == "tiny.IPYNB"
-    assert flags == ["the notebook was called tiny.IPYNB, not tiny.ipynb"]
+    assert [flag.words for flag in flags] == ["the notebook was called tiny.IPYNB, not tiny.ipynb"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from autograder.course.implementations import TWO_AT_ONCE, misconceptions
+from autograder.course.implementations import misconceptions
 from autograder.course.lessons import Lesson
 from autograder.diagnose.plain_run import PlainRun
 from autograder.notebooks import nbgrader_metadata
@@ -23,7 +23,7 @@ def shares_lost(lesson: Lesson, seed: int) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
     with PlainRun(lesson) as run:
         for one in misconceptions(lesson):
-            if one.exercise.startswith("answer_") or one.sentence.startswith(TWO_AT_ONCE):
+            if one.exercise.startswith("answer_") or one.two_at_once:
                 continue
             tests = run.tests_of({one.exercise})
             errors = run.errors({one.exercise: one.source}, seed, tests, as_graded=True)

@@ -142,7 +142,7 @@ def when_graded(lesson: Lesson, found: list[Read], folder: Path) -> None:
                     one.points += test.points
                     one.of += test.max_points
                     if test.outcome != PASSED:
-                        one.messages.append(f"{test.grade_id}: {test.message}")
+                        one.messages.append(f"{test.grade_id}: {test.says}")
                 elif test.outcome != PASSED:
-                    one.messages.append(f"OTHER {test.grade_id}: {test.message}")
+                    one.messages.append(f"OTHER {test.grade_id}: {test.says}")
             one.messages.append(f"({time.monotonic() - started:.2f} s)")

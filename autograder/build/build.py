@@ -27,6 +27,7 @@ from autograder.build.kept_outputs import take_outputs
 from autograder.build.own_work import keep_own_work
 from autograder.build.start_page import write_start_page
 from autograder.build.stubs import ClearSolutionsAndAnswers
+from autograder.course.course_progress import LESSON
 from autograder.course.lessons import CATALOGUE_FILE, Course, Lesson
 from autograder.course.release import record_release
 from autograder.diagnose.catalogue import catalogue
@@ -194,7 +195,8 @@ def _same_cells(lesson: Lesson, one: Path, other: Path) -> bool:
     if not (other / name).exists():
         return False
     pair = [without_outputs(nbformat.read(folder / name, as_version=4)) for folder in (one, other)]
-    return bool(pair[0].cells == pair[1].cells)
+    one_says, other_says = (notebook.metadata.get(LESSON) for notebook in pair)
+    return bool(pair[0].cells == pair[1].cells and one_says == other_says)
 
 
 def _outputs_still_hold(lesson: Lesson, plain: Path, kept: Path) -> bool:

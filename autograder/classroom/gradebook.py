@@ -26,7 +26,7 @@ from sqlalchemy.schema import CreateIndex
 from autograder.build.alembic import put_alembic_on_path
 from autograder.classroom.roster import Roster
 from autograder.errors import WrongUse
-from autograder.grade.result import Graded
+from autograder.grade.result import Result
 from autograder.text import plain_line
 
 #: nbgrader's tables have no index for what is asked of them for every submission, so that each
@@ -110,7 +110,7 @@ def enrol(gradebook: Gradebook, roster: Roster) -> None:
 
 
 def record(
-    gradebook: Gradebook, student: str, graded: Graded, same_answers: Callable[[], set[str]]
+    gradebook: Gradebook, student: str, result: Result, same_answers: Callable[[], set[str]]
 ) -> None:
     """Write the verdict on one submission; the caller commits, or all of it is undone.
 
@@ -120,7 +120,7 @@ def record(
     Args:
         gradebook: an open gradebook that knows the assignment.
         student: the student's id; added when new.
-        graded: the verdict.
+        result: the verdict.
         same_answers: gives the grade_ids of written answers that are the same as at the last
             grading; asked only where a person gave points.
 
@@ -129,29 +129,29 @@ def record(
     """
     session = gradebook.db
     try:
-        submission = _submission(gradebook, student, graded.assignment)
-        points = {test.grade_id: test.points for test in graded.tests}
+        submission = _submission(gradebook, student, result.assignment)
+        points = {test.grade_id: test.points for test in result.tests}
         messages: dict[str, list[str]] = {}
-        for test in graded.tests:
-            if test.message:
-                messages.setdefault(test.exercise, []).append(f"{test.grade_id}: {test.message}")
+        for test in result.tests:
+            if test.says:
+                messages.setdefault(test.exercise, []).append(f"{test.grade_id}: {test.says}")
         for grade, name in _with_names(session, Grade, submission):
             if name.startswith("written_"):
-                _record_written(grade, name, graded, same_answers)
+                _record_written(grade, name, result, same_answers)
             elif name in points:
                 grade.auto_score = points.pop(name)
                 grade.manual_score = None
                 grade.needs_manual_grade = False
             else:
                 raise GradebookError(
-                    f"the gradebook has a test {name} in {graded.assignment} that the "
+                    f"the gradebook has a test {name} in {result.assignment} that the "
                     "class's source does not; make the class again with `autograder new-class`"
                 )
         for comment, name in _with_names(session, Comment, submission):
             comment.auto_comment = "\n".join(messages.get(name, [])) or None
         if points:
             raise GradebookError(
-                f"the gradebook does not know {', '.join(sorted(points))} of {graded.assignment}; "
+                f"the gradebook does not know {', '.join(sorted(points))} of {result.assignment}; "
                 "make the class again with `autograder new-class`"
             )
         session.flush()
@@ -175,9 +175,9 @@ def _with_names(
 
 
 def _record_written(
-    grade: Grade, name: str, graded: Graded, same_answers: Callable[[], set[str]]
+    grade: Grade, name: str, result: Result, same_answers: Callable[[], set[str]]
 ) -> None:
-    attempted = name in graded.written_to_read
+    attempted = name in result.written_to_read
     grade.auto_score = None if attempted else 0.0
     marked = grade.manual_score is not None or grade.extra_credit is not None
     if marked and name not in same_answers():

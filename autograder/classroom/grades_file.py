@@ -1,18 +1,25 @@
-"""``grades.json`` and ``grades.csv``: the verdicts of a class as files for others to read."""
+"""``grades.json`` and ``grades.csv``: the verdicts of a class as files for others to read.
+
+Both are written here, and ``grades.json`` is read here and nowhere else.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import autograder
+from autograder.classroom.folder import ClassFolder
 from autograder.classroom.late import Standing
 from autograder.errors import WrongUse
 from autograder.files import write_whole
-from autograder.grade.result import Graded
+from autograder.grade.flags import Flag, flag_of
+from autograder.grade.result import ExerciseResult, Result, TestResult
 from autograder.tables import as_cell, as_csv
 from autograder.text import aligned, plain_line
 
@@ -29,47 +36,143 @@ class Verdict:
     """
 
     student: str
-    graded: Graded
+    result: Result
     standing: Standing | None = None
     notes: tuple[str, ...] = ()
 
     @property
     def key(self) -> tuple[str, str]:
         """Student and assignment: one verdict each."""
-        return self.student, self.graded.assignment
+        return self.student, self.result.assignment
 
     def entry(self) -> dict[str, Any]:
         """The verdict as ``grades.json`` holds it."""
-        graded = self.graded
+        result = self.result
         return {
             "student": self.student,
-            "assignment": graded.assignment,
-            "notebook": graded.notebook,
-            "status": graded.status,
-            "reason": graded.reason,
-            "score": graded.score,
-            "max_score": graded.max_score,
-            "needs_manual_grade": graded.needs_manual_grade,
-            "tests": [
-                {
-                    "grade_id": test.grade_id,
-                    "exercise": test.exercise,
-                    "points": test.points,
-                    "max_points": test.max_points,
-                    "outcome": test.outcome,
-                    "message": test.message,
-                    "diagnosis": test.diagnosis,
-                }
-                for test in graded.tests
-            ],
-            "flags": [*graded.flags, *self.notes],
-            "seconds": round(graded.seconds, 2),
+            "assignment": result.assignment,
+            "notebook": result.notebook,
+            "status": result.status,
+            "reason": result.reason,
+            "score": result.score,
+            "max_score": result.max_score,
+            "needs_manual_grade": result.needs_manual_grade,
+            "tests": [_test_entry(test) for test in result.tests],
+            "flags": [*map(str, result.flags), *self.notes],
+            "seconds": round(result.seconds, 2),
             **(self.standing.entry() if self.standing is not None else {}),
         }
 
 
+def _test_entry(test: TestResult) -> dict[str, Any]:
+    """A test as ``grades.json`` holds it: its message begins with the line on a known mistake."""
+    return {
+        "grade_id": test.grade_id,
+        "exercise": test.exercise,
+        "points": test.points,
+        "max_points": test.max_points,
+        "outcome": test.outcome,
+        "message": test.says,
+        "diagnosis": test.diagnosis,
+    }
+
+
+def _test_of(tree: dict[str, Any]) -> TestResult:
+    """What :func:`_test_entry` wrote."""
+    diagnosis, says = _text(tree["diagnosis"]), _text(tree["message"])
+    sentence, _, message = says.strip().partition("\n") if diagnosis else ("", "", says)
+    return TestResult(
+        grade_id=_text(tree["grade_id"]),
+        exercise=_text(tree["exercise"]),
+        points=_number(tree["points"]),
+        max_points=_number(tree["max_points"]),
+        outcome=_text(tree["outcome"]),
+        message=message,
+        diagnosis=diagnosis,
+        sentence=sentence,
+    )
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One submission, as ``grades.json`` tells of it."""
+
+    student: str
+    assignment: str
+    status: str
+    reason: str
+    max_score: float
+    needs_manual_grade: bool
+    tests: tuple[TestResult, ...]
+    flags: tuple[Flag, ...]
+
+    @cached_property
+    def exercises(self) -> dict[str, ExerciseResult]:
+        """What came of each exercise, in the order of the notebook."""
+        names = dict.fromkeys(test.exercise for test in self.tests)
+        return {
+            name: ExerciseResult(tuple(test for test in self.tests if test.exercise == name))
+            for name in names
+        }
+
+    @property
+    def score(self) -> float:
+        """Points of all its tests."""
+        return sum(test.points for test in self.tests)
+
+
 class GradesError(WrongUse):
     """grades.json cannot be read; the message says what to do."""
+
+
+def read_grades(folder: ClassFolder) -> tuple[dict[str, str], list[Entry]]:
+    """Course, engine and sandbox, and the submissions that ``grades.json`` tells of.
+
+    Raises:
+        GradesError: there is no such file, it is not ours, or it is about nobody.
+    """
+    path = folder.root / "grades.json"
+    first = f"run `autograder grade {folder.root}`"
+    try:
+        tree = json.loads(path.read_text(encoding="utf-8"))
+        about = {name: str(tree[name]) for name in ("course", "engine", "sandbox")}
+        entries = [_entry_of(one) for one in tree["submissions"]]
+    except FileNotFoundError:
+        raise GradesError(f"{path} does not exist; {first} first") from None
+    except OSError as error:
+        raise GradesError(f"{path} cannot be read: {error.strerror}; mend that") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise GradesError(
+            f"{path} is not a grades file of this engine; move it away and {first}"
+        ) from None
+    if not entries:
+        raise GradesError(f"{path} is about no submission; {first} when something is handed in")
+    return about, entries
+
+
+def _entry_of(tree: dict[str, Any]) -> Entry:
+    return Entry(
+        student=_text(tree["student"]),
+        assignment=_text(tree["assignment"]),
+        status=_text(tree["status"]),
+        reason=_text(tree["reason"]),
+        max_score=_number(tree["max_score"]),
+        needs_manual_grade=bool(tree["needs_manual_grade"]),
+        tests=tuple(_test_of(test) for test in tree["tests"]),
+        flags=tuple(flag_of(_text(flag)) for flag in tree["flags"]),
+    )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise TypeError
+    return float(value)
 
 
 def read_entries(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
@@ -87,6 +190,11 @@ def read_entries(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
         raise GradesError(
             f"{path} is not a grades file of this engine; move it away and grade again"
         ) from None
+
+
+def handed_in_nothing(entry: dict[str, Any]) -> bool:
+    """Whether an entry is about somebody on the roster who handed in nothing."""
+    return bool(entry.get("reason") == NOTHING_HANDED_IN)
 
 
 def sandbox_of(path: Path) -> str:
@@ -113,7 +221,7 @@ def write_grades(
     entries = {
         key: entry
         for key, entry in read_entries(folder / "grades.json").items()
-        if entry.get("reason") != NOTHING_HANDED_IN or entry["assignment"] not in looked_at
+        if not handed_in_nothing(entry) or entry["assignment"] not in looked_at
     }
     entries |= {verdict.key: verdict.entry() for verdict in verdicts}
     ordered = [entry for _, entry in sorted(entries.items())]
@@ -143,9 +251,9 @@ def _as_csv(entries: list[dict[str, Any]]) -> str:
 
 def table(verdicts: list[Verdict]) -> str:
     """Students and points, for a terminal. A star: something is left to grade by hand."""
-    assignments = sorted({verdict.graded.assignment for verdict in verdicts})
+    assignments = sorted({verdict.result.assignment for verdict in verdicts})
     students = sorted({verdict.student for verdict in verdicts})
-    cells = {verdict.key: _cell(verdict.graded) for verdict in verdicts}
+    cells = {verdict.key: _cell(verdict.result) for verdict in verdicts}
     rows = [["student", *(name.split("-")[0] for name in assignments)]]
     rows += [
         [plain_line(who), *(cells.get((who, name), "") for name in assignments)] for who in students
@@ -155,7 +263,7 @@ def table(verdicts: list[Verdict]) -> str:
     return "\n".join(lines)
 
 
-def _cell(graded: Graded) -> str:
-    if graded.status != "graded":
-        return graded.status
-    return f"{graded.score:g}/{graded.max_score:g}{'*' if graded.needs_manual_grade else ''}"
+def _cell(result: Result) -> str:
+    if result.status != "graded":
+        return result.status
+    return f"{result.score:g}/{result.max_score:g}{'*' if result.needs_manual_grade else ''}"

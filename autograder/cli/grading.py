@@ -175,7 +175,7 @@ def _grade(
             file=sys.stderr,
         )
     for verdict in result.not_judged:
-        graded = verdict.graded
+        graded = verdict.result
         print(f"not judged: {verdict.student} {graded.assignment}", file=sys.stderr)
         print(graded.reason, file=sys.stderr)
     return 1 if result.not_judged or result.strangers else 0
@@ -211,7 +211,7 @@ def _say(folder: ClassFolder, result: ClassResult, changed: list[Change], *, aga
         print("no points changed")
     for verdict in sorted(result.verdicts, key=lambda one: one.key):
         if verdict.notes:
-            who = f"{verdict.student} {verdict.graded.assignment}"
+            who = f"{verdict.student} {verdict.result.assignment}"
             print(f"graded, but {', '.join(verdict.notes)}: {who}")
     print()
     print(f"feedback pages  {folder.root}/feedback/STUDENT/ASSIGNMENT/")

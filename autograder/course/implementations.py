@@ -18,10 +18,9 @@ from typing import Any, TypeVar
 
 from autograder.course.edits import Unfit, code_of, edited, with_body
 from autograder.course.lessons import Lesson, LessonError
-from autograder.lesson.known_mistakes import TWO_AT_ONCE
+from autograder.lesson.known_mistakes import is_two_at_once
 
 __all__ = [
-    "TWO_AT_ONCE",
     "Choice",
     "Implementation",
     "alternative",
@@ -51,8 +50,13 @@ class Implementation:
     seen: str = ""
     right: bool = False
     #: What was changed in a right answer to get this source: texts of that answer's code, each
-    #: with what replaces it. Empty where the source is written out.
+    #: with what replaces it. Empty where the is written out.
     edit: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def two_at_once(self) -> bool:
+        """Whether it is made of two other misconceptions."""
+        return is_two_at_once(self.sentence)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.course.cell_headers import WrongHeader, nbgrader_of, spellings
+from autograder.course.course_progress import LESSON
 from autograder.errors import WrongUse
 from autograder.notebooks import (
     SETUP,
@@ -117,16 +118,27 @@ class Lesson:
                 "name": "python3",
             },
             language_info={"name": "python"},
+            **{LESSON: self._described()},
         )
         _give_ids(self.folder, notebook)
         _check_cells(self.source_path, text, notebook)
         return notebook
 
-    def _heading(self) -> str:
+    def _described(self) -> NotebookNode:
+        """The lesson in the notebook's metadata, for the table on the start page."""
         needs = ", ".join(f"lesson {int(folder.split('-')[0])}" for folder in self.needs)
+        return NotebookNode(
+            number=self.number,
+            title=self.title,
+            about=self.about,
+            minutes=self.minutes,
+            needs=needs or "Python, NumPy and a little torch",
+        )
+
+    def _heading(self) -> str:
         return (
             f"# {self.number}. {self.title}\n\n{self.about}\n\n"
-            f"*About {self.minutes} minutes. Needs: {needs or 'Python, NumPy and a little torch'}.*"
+            f"*About {self.minutes} minutes. Needs: {self._described().needs}.*"
         )
 
     @property

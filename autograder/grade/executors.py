@@ -14,7 +14,7 @@ from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait as wait_for
 
 from autograder.errors import WrongUse
-from autograder.grade.result import Graded
+from autograder.grade.result import Result
 from autograder.grade.task import Task
 
 #: Seconds to wait for a Dask scheduler.
@@ -86,7 +86,7 @@ def size(executor: Executor, workers: int) -> int:
     return max(1, len(client.scheduler_info()["workers"])) if client is not None else workers
 
 
-def judge(task: Task) -> Graded:
+def judge(task: Task) -> Result:
     """Grade one submission, in a worker: what that needs is imported there."""
     from autograder.grade.worker import judge as judge_here
 

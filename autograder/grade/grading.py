@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from autograder.box.box import Box, BoxFailure, BoxTimeout
 from autograder.course.bundle import Bundle, TestCell
 from autograder.diagnose.diagnosis import DIAGNOSIS_SEED, Seen, diagnose
+from autograder.grade.flags import Flag
 from autograder.grade.limits import Limits
 from autograder.grade.rebound import may_be_rebound
 from autograder.grade.result import (
@@ -24,7 +25,7 @@ from autograder.grade.result import (
     TIMEOUT,
     UNREADABLE,
     CellRun,
-    Graded,
+    Result,
     TestResult,
 )
 from autograder.grade.submission import (
@@ -140,7 +141,10 @@ class _Notebook:
                 raise
             error = str(reply.error) if reply.error else ""
             # What it said the first time: a box before this one may have seen a hidden test.
-            self.runs.setdefault(number, CellRun(cell.source, cell.grade_id, reply.output, error))
+            unfinished = reply.error is not None and reply.error.types[0] == STUB_ERROR
+            self.runs.setdefault(
+                number, CellRun(cell.source, cell.grade_id, reply.output, error, unfinished)
+            )
             if reply.error and reply.error.by_hand and reply.error.types[0] == STUB_ERROR:
                 self.unwritten.add(cell.grade_id)
             self._keep(box, number + 1)
@@ -166,10 +170,17 @@ def grade(
     make_box: MakeBox,
     seed: int,
     limits: Limits | None = None,
-    flags: tuple[str, ...] = (),
+    flags: tuple[Flag, ...] = (),
     tester: Tester | None = None,
-) -> Graded:
-    """Grade one submission.
+) -> Result:
+    """Grade one submission, in these steps:
+
+    1. :func:`parse`: the bytes become cells, and what is odd about them;
+    2. :func:`_run_tests`: every test, in a box with the student's notebook;
+    3. :func:`_diagnosed`: the known mistake where failing tests show one;
+    4. :func:`_follow_through`: once more, what builds on a failed exercise;
+    5. :func:`_without_lone_side_conditions`: what counts only beside other points;
+    6. :func:`_with_reasons`: why a name is missing.
 
     Args:
         data: the notebook's bytes, or why there are none.
@@ -185,7 +196,7 @@ def grade(
     """
     limits = limits or Limits()
     started = time.monotonic()
-    nothing = Graded(
+    nothing = Result(
         bundle.assignment,
         bundle.notebook_name,
         GRADED,
@@ -197,37 +208,38 @@ def grade(
             raise data
         submission = parse(data, bundle)
     except (Missing, Unreadable) as problem:
-        missing = isinstance(problem, Missing)
-        return replace(
-            nothing,
-            status=NO_NOTEBOOK if missing else UNREADABLE,
-            reason=str(problem),
-            tests=tuple(_lost(test, MISSING, str(problem)) for test in bundle.tests),
-            seconds=time.monotonic() - started,
-        )
+        lost = _all_lost(nothing, problem, bundle)
+        return replace(lost, seconds=time.monotonic() - started)
     tester = tester or Tester(bundle, limits.test)
     cells = submission.to_run(bundle)
     checked = _where_checked(submission, cells, bundle)
     notebook = _Notebook(bundle, cells, limits, make_box, started + limits.notebook, checked)
     try:
-        # Visible tests first: their messages show values, and code that has been through a
-        # hidden test could return that test's input there.
-        order = sorted(bundle.tests, key=lambda test: test.hidden)
-        ran = {test.grade_id: _run_test(test, tester, notebook, seed) for test in order}
-        results = [ran[test.grade_id] for test in bundle.tests]
+        results = _run_tests(tester, notebook, seed)
         results = _diagnosed(results, tester, notebook)
         results = _follow_through(results, tester, notebook, seed)
         results = _without_lone_side_conditions(results, bundle)
+        results = _with_reasons(results, notebook)
     finally:
         notebook.lost()
     return replace(
         nothing,
-        tests=tuple(_with_reason(result, notebook) for result in results),
+        tests=tuple(results),
         written_to_read=frozenset(_written_to_read(submission, bundle)),
         flags=(*flags, *submission.flags),
         runs=tuple(run for _, run in sorted(notebook.runs.items())),
         cells=tuple(submission.cells),
         seconds=time.monotonic() - started,
+    )
+
+
+def _all_lost(nothing: Result, problem: Missing | Unreadable, bundle: Bundle) -> Result:
+    """What is said of a submission without a notebook that could be graded."""
+    return replace(
+        nothing,
+        status=NO_NOTEBOOK if isinstance(problem, Missing) else UNREADABLE,
+        reason=str(problem),
+        tests=tuple(_lost(test, MISSING, str(problem)) for test in bundle.tests),
     )
 
 
@@ -253,6 +265,18 @@ def _where_checked(
     for exercise, number in where.items():
         found.setdefault(number, set()).add(exercise)
     return found
+
+
+def _run_tests(tester: Tester, notebook: _Notebook, seed: int) -> list[TestResult]:
+    """Every test of the bundle, once.
+
+    Visible tests first: their messages show values, and code that has been through a hidden
+    test could return that test's input there.
+    """
+    tests = notebook.bundle.tests
+    order = sorted(tests, key=lambda test: test.hidden)
+    ran = {test.grade_id: _run_test(test, tester, notebook, seed) for test in order}
+    return [ran[test.grade_id] for test in tests]
 
 
 def _run_test(test: TestCell, tester: Tester, notebook: _Notebook, seed: int) -> TestResult:
@@ -309,8 +333,7 @@ def _diagnosed(results: list[TestResult], tester: Tester, notebook: _Notebook) -
             continue
         for result in failed:
             if result.grade_id in tests:
-                message = f"{told}\n{result.message}"
-                better[result.grade_id] = replace(result, diagnosis=name, message=message)
+                better[result.grade_id] = replace(result, diagnosis=name, sentence=told)
     return [better[result.grade_id] for result in results]
 
 
@@ -434,8 +457,12 @@ def _without_lone_side_conditions(results: list[TestResult], bundle: Bundle) -> 
     ]
 
 
+def _with_reasons(results: list[TestResult], notebook: _Notebook) -> list[TestResult]:
+    """For each name that is missing: what happened to the cell that should define it."""
+    return [_with_reason(result, notebook) for result in results]
+
+
 def _with_reason(result: TestResult, notebook: _Notebook) -> TestResult:
-    """For a name that is missing: what happened to the cell that should define it."""
     if result.outcome != MISSING:
         return result
     for run in notebook.runs.values():

@@ -7,12 +7,13 @@ tests, the seed, the limits and the engine. A file is complete or not there.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from autograder.files import write_whole
-from autograder.grade.result import CellRun, Graded, TestResult
+from autograder.grade.flags import Flag
+from autograder.grade.result import CellRun, Result, TestResult
 from autograder.grade.submission import Cell
 
 
@@ -23,7 +24,7 @@ class Results:
         """Use ``folder``; it is made when the first verdict is kept."""
         self.folder = folder
 
-    def find(self, key: str) -> Graded | None:
+    def find(self, key: str) -> Result | None:
         """The verdict of a task graded before, or None."""
         try:
             tree = json.loads(self._path(key).read_text(encoding="utf-8"))
@@ -31,29 +32,37 @@ class Results:
         except (OSError, ValueError, KeyError, TypeError):
             return None  # not there, or not ours: it is graded again
 
-    def keep(self, key: str, graded: Graded) -> None:
+    def keep(self, key: str, result: Result) -> None:
         """Keep a verdict."""
-        write_whole(self._path(key), json.dumps(_to_tree(graded)))
+        write_whole(self._path(key), json.dumps(_to_tree(result)))
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}.json"
 
 
-def _to_tree(graded: Graded) -> dict[str, Any]:
-    tree = asdict(graded)
-    tree["written_to_read"] = sorted(graded.written_to_read)
+def _to_tree(result: Result) -> dict[str, Any]:
+    tree = asdict(result)
+    tree["written_to_read"] = sorted(result.written_to_read)
     return tree
 
 
-def _from_tree(tree: dict[str, Any]) -> Graded:
-    cells = tree["cells"]
-    return Graded(
-        **{
-            **tree,
-            "tests": tuple(TestResult(**test) for test in tree["tests"]),
-            "flags": tuple(tree["flags"]),
-            "runs": tuple(CellRun(**run) for run in tree["runs"]),
-            "cells": tuple(Cell(**{**cell, "outputs": tuple(cell["outputs"])}) for cell in cells),
-            "written_to_read": frozenset(tree["written_to_read"]),
-        }
-    )
+def _from_tree(tree: dict[str, Any]) -> Result:
+    cells = [{**cell, "outputs": tuple(cell["outputs"])} for cell in tree["cells"]]
+    parts = {
+        "tests": tuple(_made(TestResult, test) for test in tree["tests"]),
+        "flags": tuple(_made(Flag, flag) for flag in tree["flags"]),
+        "runs": tuple(_made(CellRun, run) for run in tree["runs"]),
+        "cells": tuple(_made(Cell, cell) for cell in cells),
+        "written_to_read": frozenset(tree["written_to_read"]),
+    }
+    return _made(Result, {**tree, **parts})
+
+
+Kept = TypeVar("Kept")
+
+
+def _made(kind: type[Kept], tree: dict[str, Any]) -> Kept:
+    """What was kept, if it has all that it has today: an earlier version may have kept less."""
+    if set(tree) != {field.name for field in fields(kind)}:  # type: ignore[arg-type]
+        raise ValueError
+    return kind(**tree)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
+from autograder.grade.flags import Flag
 from autograder.grade.submission import Cell
 
 #: Statuses of a submission, as grades.json names them.
@@ -19,7 +21,8 @@ class TestResult:
     """What came of one test cell.
 
     ``message`` is for the student. Of a hidden test it holds what its author says to the
-    student, never a value.
+    student, never a value. ``diagnosis`` names the known mistake that shows in it, and
+    ``sentence`` is what is said of that, in one line.
     """
 
     __test__ = False  # not for pytest
@@ -31,21 +34,70 @@ class TestResult:
     outcome: str
     message: str = ""
     diagnosis: str = ""
+    sentence: str = ""
+
+    @property
+    def says(self) -> str:
+        """All that the student is told: of the known mistake, and of the test."""
+        return f"{self.sentence}\n{self.message}" if self.sentence else self.message
 
 
 @dataclass(frozen=True)
 class CellRun:
-    """What one of the student's cells did."""
+    """What one of the student's cells did; ``unfinished``: it stopped at what is not written."""
 
     source: str
     grade_id: str
     output: str = ""
     error: str = ""
+    unfinished: bool = False
 
 
 @dataclass(frozen=True)
-class Graded:
-    """The verdict on one submission."""
+class ExerciseResult:
+    """The tests of one exercise in one submission."""
+
+    tests: tuple[TestResult, ...]
+
+    @property
+    def points(self) -> float:
+        """Points of all its tests."""
+        return sum(test.points for test in self.tests)
+
+    @property
+    def max_points(self) -> float:
+        """Points it can bring."""
+        return sum(test.max_points for test in self.tests)
+
+    @property
+    def share(self) -> float:
+        """Share of its points, 0 to 1."""
+        if not self.max_points:
+            return float(all(test.outcome == PASSED for test in self.tests))
+        return self.points / self.max_points
+
+    @property
+    def attempted(self) -> bool:
+        """Whether the stub was touched, as far as the tests could see."""
+        return any(test.outcome != NOT_ATTEMPTED for test in self.tests)
+
+    def has(self, outcome: str) -> bool:
+        """Whether one of its tests came out like that."""
+        return any(test.outcome == outcome for test in self.tests)
+
+    @property
+    def part(self) -> int:
+        """0 all points, 1 some, 2 tried and none, 3 not attempted."""
+        if not self.attempted:
+            return 3
+        if math.isclose(self.share, 1.0):
+            return 0
+        return 1 if self.share > 1e-9 else 2
+
+
+@dataclass(frozen=True)
+class Result:
+    """What the machine came to about one submission."""
 
     assignment: str
     notebook: str
@@ -53,7 +105,7 @@ class Graded:
     reason: str = ""
     tests: tuple[TestResult, ...] = ()
     written_to_read: frozenset[str] = frozenset()
-    flags: tuple[str, ...] = ()
+    flags: tuple[Flag, ...] = ()
     runs: tuple[CellRun, ...] = ()
     cells: tuple[Cell, ...] = ()
     max_score: float = 0.0

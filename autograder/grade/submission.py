@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from autograder.course.bundle import Bundle
+from autograder.grade import flags as kinds
+from autograder.grade import reasons
+from autograder.grade.flags import Flag
 from autograder.grade.names_bound import names_bound
 from autograder.notebooks import HIDDEN, grade_id
 from autograder.text import plain_line
@@ -51,7 +54,7 @@ class Submission:
     """The cells of a submitted notebook, and what was odd about it."""
 
     cells: list[Cell]
-    flags: list[str] = field(default_factory=list)
+    flags: list[Flag] = field(default_factory=list)
 
     def to_run(self, bundle: Bundle) -> list[Cell]:
         """The student's code cells in order, without test cells and demonstrations."""
@@ -73,7 +76,7 @@ class Submission:
         return {cell.grade_id: cell.source for cell in self.cells if cell.grade_id in wanted}
 
 
-def find_notebook(folder: Path, bundle: Bundle) -> tuple[Path, list[str]]:
+def find_notebook(folder: Path, bundle: Bundle) -> tuple[Path, list[Flag]]:
     """The submitted notebook, also under another name if it is the only one.
 
     Raises:
@@ -86,7 +89,7 @@ def find_notebook(folder: Path, bundle: Bundle) -> tuple[Path, list[str]]:
     others = [path for path in others if path.name.casefold().endswith(".ipynb")]
     if len(others) == 1:
         called = plain_line(others[0].name)
-        return others[0], [f"the notebook was called {called}, not {expected.name}"]
+        return others[0], [kinds.RENAMED.flag(called=called, expected=expected.name)]
     if others:
         names = ", ".join(plain_line(path.name) for path in others[:MOST_NAMES])
         names += ", …" if len(others) > MOST_NAMES else ""
@@ -94,7 +97,7 @@ def find_notebook(folder: Path, bundle: Bundle) -> tuple[Path, list[str]]:
             f"There are {len(others)} notebooks ({names}) and none is called {expected.name}. "
             "Hand in one, under that name."
         )
-    raise Missing(f"No notebook was handed in. It should be called {expected.name}.")
+    raise Missing(f"{reasons.NOT_HANDED_IN}. It should be called {expected.name}.")
 
 
 def read_file(path: Path) -> bytes:
@@ -106,12 +109,13 @@ def read_file(path: Path) -> bytes:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
-        why = "it is a link" if path.is_symlink() else (error.strerror or "unknown reason")
-        raise Unreadable(f"The notebook could not be opened: {why}. Hand in the file.") from None
+        failed = f"{reasons.NOT_OPENED}: {error.strerror or 'unknown reason'}"
+        why = reasons.A_LINK if path.is_symlink() else failed
+        raise Unreadable(f"{why}. Hand in the file.") from None
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise Unreadable("The notebook is not a regular file. Hand in the .ipynb file itself.")
+            raise Unreadable(f"{reasons.NOT_REGULAR}. Hand in the .ipynb file itself.")
         if status.st_size > MOST_BYTES:
             raise Unreadable(
                 f"The notebook has {status.st_size / 2**20:.0f} MB; at most "
@@ -130,24 +134,24 @@ def parse(data: bytes, bundle: Bundle) -> Submission:
         Unreadable: with the reason, for the student.
     """
     if not data.strip():
-        raise Unreadable("The file is empty. Save the notebook and hand it in again.")
+        raise Unreadable(f"{reasons.EMPTY}. Save the notebook and hand it in again.")
     try:
         tree = json.loads(data.decode(json.detect_encoding(data)))
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError, ValueError):
         raise Unreadable(
-            "The file is not a notebook: it is not JSON. Open it in JupyterLab; if that fails too, "
-            "hand in an earlier copy."
+            f"{reasons.NOT_JSON}. Open it in JupyterLab; if that fails too, hand in an earlier "
+            "copy."
         ) from None
-    flags: list[str] = []
+    flags: list[Flag] = []
     version = tree.get("nbformat") if isinstance(tree, dict) else None
     if isinstance(version, float) and version.is_integer():
         version = int(version)
     if not isinstance(tree, dict) or not isinstance(version, int) or isinstance(version, bool):
-        raise Unreadable("The file is JSON but not a notebook. Hand in the .ipynb file itself.")
+        raise Unreadable(f"{reasons.NO_NOTEBOOK}. Hand in the .ipynb file itself.")
     if version > 4:
         raise Unreadable(f"The notebook has format {version}; formats 1 to 4 can be read.")
     if version < 4:
-        flags.append(f"the notebook has the old format {version}; it was read as far as possible")
+        flags.append(kinds.OLD_FORMAT.flag(version=version))
     cells = tree.get("cells")
     if not isinstance(cells, list) and isinstance(tree.get("worksheets"), list):
         sheets = [sheet for sheet in tree["worksheets"] if isinstance(sheet, dict)]
@@ -168,7 +172,7 @@ def parse(data: bytes, bundle: Bundle) -> Submission:
     unread = len(read) - len(submission.cells)
     if unread:
         first = read.index(None) + 1
-        flags.append(f"{unread} of {len(read)} cells could not be read (first: cell {first})")
+        flags.append(kinds.CELLS_UNREAD.flag(unread=unread, cells=len(read), first=first))
     flags.extend(_oddities(submission, bundle))
     return submission
 
@@ -216,14 +220,14 @@ def _writable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def find_written_answers(cells: list[Cell], bundle: Bundle) -> tuple[list[Cell], list[str]]:
+def find_written_answers(cells: list[Cell], bundle: Bundle) -> tuple[list[Cell], list[Flag]]:
     """The cells with each written answer under its name once, and what is to be said of it.
 
     A copied cell has the name twice: the last one that is more than the stub counts. A tool
     that drops metadata leaves none: the one nameless text between what stands before the
     answer in the lesson and what stands after it is the answer.
     """
-    cells, flags = list(cells), []
+    cells, flags = list(cells), list[Flag]()
     for name in [written.grade_id for written in bundle.written]:
         copies = [number for number, cell in enumerate(cells) if cell.grade_id == name]
         answered = [number for number in copies if not _is_stub(cells[number].source)]
@@ -232,19 +236,15 @@ def find_written_answers(cells: list[Cell], bundle: Bundle) -> tuple[list[Cell],
             for number in copies:
                 if number != kept:
                     cells[number] = replace(cells[number], grade_id="")
-            which = "the last one with an answer counts; a person sees all of them"
-            flags.append(f"written answer {name} stands {len(copies)} times; {which}")
+            flags.append(kinds.WRITTEN_COPIED.flag(cell=name, times=len(copies)))
         if copies:
             continue
         place = _place_of(name, cells, bundle)
         if place is None:
-            flags.append(
-                f"written answer {name} is missing: no cell has its name, so nobody will read one; "
-                "take the cell from the released notebook and put your answer there"
-            )
+            flags.append(kinds.WRITTEN_MISSING.flag(cell=name))
         elif not _is_stub(cells[place].source):
             cells[place] = replace(cells[place], grade_id=name, kind="markdown")
-            flags.append(f"the cell of written answer {name} had lost its name; it was found")
+            flags.append(kinds.WRITTEN_FOUND.flag(cell=name))
     return cells, flags
 
 
@@ -286,29 +286,23 @@ def _names_typed_into(copies: list[Cell], source: str) -> list[str]:
     return [plain_line(name) for name in dict.fromkeys(found)][:MOST_NAMES]
 
 
-def _oddities(submission: Submission, bundle: Bundle) -> list[str]:
+def _oddities(submission: Submission, bundle: Bundle) -> list[Flag]:
     flags = []
     for test in bundle.tests:
         copies = [cell for cell in submission.cells if cell.grade_id == test.grade_id]
         if not copies:
-            flags.append(f"test cell {test.grade_id} is missing; the original was used")
+            flags.append(kinds.TEST_MISSING.flag(cell=test.grade_id))
         elif len(copies) > 1:
-            flags.append(
-                f"test cell {test.grade_id} stands {len(copies)} times; the original was used once"
-            )
+            flags.append(kinds.TEST_COPIED.flag(cell=test.grade_id, times=len(copies)))
         elif copies[0].source.strip() not in (test.released.strip(), test.source.strip()):
-            flags.append(f"test cell {test.grade_id} was edited; the original was used")
+            flags.append(kinds.TEST_EDITED.flag(cell=test.grade_id))
         names = _names_typed_into(copies, test.source)
         if names:
-            flags.append(
-                f"{', '.join(names)} in test cell {test.grade_id} was not there when your "
-                "notebook was graded, since the original took that cell's place; what your code "
-                "needs belongs into a cell of its own, above the check"
-            )
+            flags.append(kinds.TYPED_INTO_TEST.flag(cell=test.grade_id, names=", ".join(names)))
     for name in bundle.exercises:
         copies = [cell for cell in submission.cells if cell.grade_id == name]
         if not copies:
-            flags.append(f"answer cell {name} is missing; all cells were run as they are")
+            flags.append(kinds.ANSWER_MISSING.flag(cell=name))
         elif len(copies) > 1:
-            flags.append(f"answer cell {name} stands {len(copies)} times; the last one counts")
+            flags.append(kinds.ANSWER_COPIED.flag(cell=name, times=len(copies)))
     return flags

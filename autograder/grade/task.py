@@ -12,6 +12,8 @@ from pathlib import Path
 
 import autograder
 from autograder.course.bundle import Bundle
+from autograder.grade import reasons
+from autograder.grade.flags import Flag
 from autograder.grade.limits import Limits
 from autograder.grade.submission import Missing, Unreadable, find_notebook, read_file
 
@@ -21,7 +23,7 @@ class Task:
     """What was handed in, and all that grading it needs."""
 
     data: bytes | Missing | Unreadable
-    flags: tuple[str, ...]
+    flags: tuple[Flag, ...]
     bundle: Bundle
     seed: int
     limits: Limits
@@ -42,10 +44,10 @@ class Task:
 def make_task(folder: Path, bundle: Bundle, seed: int, limits: Limits, sandbox: str) -> Task:
     """The task of grading what lies in ``submitted/<student>/<assignment>/``."""
     data: bytes | Missing | Unreadable
-    flags: list[str] = []
+    flags: list[Flag] = []
     try:
         if folder.is_symlink() or folder.parent.is_symlink():
-            raise Unreadable("The submission's folder is a link. Hand in the files themselves.")
+            raise Unreadable(f"{reasons.FOLDER_A_LINK}. Hand in the files themselves.")
         path, flags = find_notebook(folder, bundle)
         data = read_file(path)
     except (Missing, Unreadable) as problem:

@@ -8,7 +8,7 @@ from functools import cache
 
 from autograder.box.boxes import Boxes
 from autograder.grade.grading import grade
-from autograder.grade.result import Graded
+from autograder.grade.result import Result
 from autograder.grade.task import Task
 from autograder.grade.tester import Tester
 
@@ -37,7 +37,7 @@ def _boxes(sandbox: str) -> Boxes:
 _one_at_a_time = threading.Lock()
 
 
-def judge(task: Task) -> Graded:
+def judge(task: Task) -> Result:
     """Grade one submission. Testers and the zygote stay warm for the next.
 
     A process grades one at a time, also when a Dask worker has several threads.

@@ -13,7 +13,7 @@ from nbgrader.api import MissingEntry
 
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.gradebook import open_gradebook
-from autograder.classroom.grades_file import NOTHING_HANDED_IN, read_entries
+from autograder.classroom.grades_file import NOTHING_HANDED_IN, handed_in_nothing, read_entries
 from autograder.classroom.roster import Member
 from autograder.classroom.standing import settle
 from autograder.errors import WrongUse
@@ -66,7 +66,7 @@ def marks(folder: ClassFolder, assignments: Sequence[str] | None = None) -> list
                 continue
             bundle = bundles[name]
             most = bundle.max_score + sum(one.points for one in bundle.written)
-            if entries[student, name].get("reason") == NOTHING_HANDED_IN:
+            if handed_in_nothing(entries[student, name]):
                 found.append(Mark(member, name, 0.0, most, missing=True))
                 continue
             try:

@@ -15,7 +15,7 @@ from typing import Any
 from nbformat import NotebookNode
 
 from autograder.course.bundle import Bundle
-from autograder.grade.result import Graded
+from autograder.grade.result import Result
 from autograder.grade.submission import Cell
 from autograder.notebooks import grade_id, nbgrader_metadata
 
@@ -23,15 +23,15 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 MOST_TEXT = 20_000
 
 
-def autograded_notebook(graded: Graded, bundle: Bundle) -> NotebookNode:
+def autograded_notebook(result: Result, bundle: Bundle) -> NotebookNode:
     """The notebook for ``autograded/<student>/<assignment>/``.
 
     Every graded cell of the source is in it once: at its place where the student kept it,
     at the end otherwise.
     """
     source = {grade_id(cell): cell for cell in bundle.notebook.cells if grade_id(cell)}
-    last = {cell.grade_id: number for number, cell in enumerate(graded.cells) if cell.grade_id}
-    outcomes = {test.grade_id: test for test in graded.tests}
+    last = {cell.grade_id: number for number, cell in enumerate(result.cells) if cell.grade_id}
+    outcomes = {test.grade_id: test for test in result.tests}
     cells: list[NotebookNode] = []
 
     def add_original(name: str, text: str) -> None:
@@ -39,7 +39,7 @@ def autograded_notebook(graded: Graded, bundle: Bundle) -> NotebookNode:
         metadata = NotebookNode(nbgrader=NotebookNode(nbgrader_metadata(original)))
         if name in outcomes:
             test = outcomes[name]
-            says = f"{test.outcome}: {test.points:g} of {test.max_points:g} points. {test.message}"
+            says = f"{test.outcome}: {test.points:g} of {test.max_points:g} points. {test.says}"
             output = _output("stream", name="stdout", text=says.strip() + "\n")
             cells.append(_code_cell(original.source, metadata=metadata, outputs=[output]))
             return
@@ -51,7 +51,7 @@ def autograded_notebook(graded: Graded, bundle: Bundle) -> NotebookNode:
             return
         cells.append(_code_cell(text, metadata=metadata))
 
-    for number, cell in enumerate(graded.cells):
+    for number, cell in enumerate(result.cells):
         if cell.grade_id in source and last[cell.grade_id] == number:
             add_original(cell.grade_id, cell.source)
             if cells[-1].cell_type == "code" and cell.grade_id not in outcomes:

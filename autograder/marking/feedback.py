@@ -52,21 +52,23 @@ def feedback_page(verdict: Verdict, bundle: Bundle, manual: dict[str, ManualGrad
         bundle: the assignment, for its exercises and what its tests look at.
         manual: what people gave for written answers.
     """
-    graded = verdict.graded
-    handed_in = {cell.grade_id: cell.source for cell in graded.cells if cell.grade_id}
+    result = verdict.result
+    handed_in = {cell.grade_id: cell.source for cell in result.cells if cell.grade_id}
     words = {
         test.grade_id: test.words if test.hidden else "The check in the notebook."
         for test in bundle.tests
     }
     exercises = []
     for name in bundle.exercises:
-        tests = [test for test in graded.tests if test.exercise == name]
+        tests = [test for test in result.tests if test.exercise == name]
         if tests:
             shown = [_shown(test, words[test.grade_id]) for test in tests]
             exercises.append(
                 {
                     "name": name,
-                    "diagnoses": list(dict.fromkeys(x["sentence"] for x in shown if x["sentence"])),
+                    "diagnoses": list(
+                        dict.fromkeys(test.sentence for test in tests if test.diagnosis)
+                    ),
                     "points": sum(test.points for test in tests),
                     "max_points": sum(test.max_points for test in tests),
                     "source": handed_in.get(name, ""),
@@ -78,7 +80,7 @@ def feedback_page(verdict: Verdict, bundle: Bundle, manual: dict[str, ManualGrad
             "name": one.grade_id,
             "max_points": one.points,
             "text": handed_in.get(one.grade_id, "")
-            if one.grade_id in graded.written_to_read
+            if one.grade_id in result.written_to_read
             else "",
             "score": manual[one.grade_id].score if one.grade_id in manual else None,
             "comment": manual[one.grade_id].comment if one.grade_id in manual else "",
@@ -87,8 +89,8 @@ def feedback_page(verdict: Verdict, bundle: Bundle, manual: dict[str, ManualGrad
     ]
     stopped: list[dict[str, Any]] = [
         {"error": run.error, "source": run.source}
-        for run in graded.runs
-        if run.error and not run.error.startswith("NotImplementedError")
+        for run in result.runs
+        if run.error and not run.unfinished
     ]
     standing = verdict.standing
     return _environment.get_template("feedback.html.j2").render(
@@ -131,15 +133,12 @@ def late_line(standing: Standing) -> str:
 
 
 def _shown(test: TestResult, words: str) -> dict[str, Any]:
-    """What the page says of one test; a diagnosis is the first line of its message."""
-    sentence, _, rest = test.message.partition("\n")
-    if not test.diagnosis:
-        sentence, rest = "", test.message
-    return {**vars(test), "words": words, "sentence": sentence, "message": rest}
+    """What the page says of one test; a known mistake stands above all tests of its exercise."""
+    return {**vars(test), "words": words, "message": test.message if test.diagnosis else test.says}
 
 
 def feedback_path(root: Path, verdict: Verdict) -> Path:
     """Where nbgrader looks for the page."""
-    graded = verdict.graded
-    folder = root / "feedback" / verdict.student / graded.assignment
-    return folder / f"{graded.notebook}.html"
+    result = verdict.result
+    folder = root / "feedback" / verdict.student / result.assignment
+    return folder / f"{result.notebook}.html"

@@ -24,7 +24,7 @@ from autograder.course.bundle import Bundle
 from autograder.files import write_whole
 from autograder.grade.executors import dask, judge, local, size
 from autograder.grade.kept import Results
-from autograder.grade.result import MISSING, NO_NOTEBOOK, OUR_FAULT, Graded, TestResult
+from autograder.grade.result import MISSING, NO_NOTEBOOK, OUR_FAULT, Result, TestResult
 from autograder.grade.task import Task, make_task
 from autograder.marking.autograded import autograded_notebook, written_answers
 from autograder.marking.feedback import feedback_path, settled_page
@@ -46,7 +46,7 @@ class ClassResult:
     @property
     def not_judged(self) -> list[Verdict]:
         """Submissions that failed through no fault of the student's."""
-        return [one for one in self.verdicts if one.graded.status == OUR_FAULT]
+        return [one for one in self.verdicts if one.result.status == OUR_FAULT]
 
 
 def grade_class(
@@ -121,11 +121,11 @@ def grade_class(
                     verdict = Verdict(handin.student, _our_fault(handin, error))
             progress.tell(verdict, kept)
             # What the pages needed is not kept in memory for a whole class.
-            verdict.graded = replace(verdict.graded, runs=(), cells=())
+            verdict.result = replace(verdict.result, runs=(), cells=())
             result.verdicts.append(verdict)
     result.summary = progress.summary()
     result.verdicts += absent
-    judged_now = [one for one in result.verdicts if one.graded.status != OUR_FAULT]
+    judged_now = [one for one in result.verdicts if one.result.status != OUR_FAULT]
     whole = [] if students else (assignments or folder.assignments)
     write_grades(folder.root, folder.title, tier, judged_now, whole)
     return result
@@ -153,7 +153,7 @@ def _absent(
             TestResult(test.grade_id, test.exercise, 0.0, test.points, MISSING, NOTHING_HANDED_IN)
             for test in bundle.tests
         )
-        graded = Graded(
+        graded = Result(
             name,
             bundle.notebook_name,
             NO_NOTEBOOK,
@@ -175,14 +175,14 @@ def _judged(
     workers: int,
     results: Results,
     again: bool,
-) -> Iterator[tuple[Handin, Graded, bool]]:
+) -> Iterator[tuple[Handin, Result, bool]]:
     """The verdicts as they come, and whether each was kept from an earlier run.
 
     Tasks are read as they are needed: a class's notebooks are not all in memory at once. What
     goes wrong with one submission, also what breaks a worker, is named, and the others go on.
     """
 
-    def outcome(handin: Handin, task: Task, future: Future[Graded]) -> Graded:
+    def outcome(handin: Handin, task: Task, future: Future[Result]) -> Result:
         try:
             graded = future.result()
             results.keep(task.key, graded)
@@ -192,7 +192,7 @@ def _judged(
 
     suspects: list[tuple[Handin, Task]] = []
     with where() as executor:
-        running: dict[Future[Graded], tuple[Handin, Task]] = {}
+        running: dict[Future[Result], tuple[Handin, Task]] = {}
         ahead = AHEAD * size(executor, workers)
         more = True
         while more or running:
@@ -224,7 +224,7 @@ def _judged(
         yield from _judged(tasks, where, workers, results, again)
 
 
-def _our_fault(handin: Handin, error: Exception) -> Graded:
+def _our_fault(handin: Handin, error: Exception) -> Result:
     """What is said of a submission that could not be judged.
 
     Raises:
@@ -233,7 +233,7 @@ def _our_fault(handin: Handin, error: Exception) -> Graded:
     if stops_the_class(error):
         raise error
     details = "".join(traceback.format_exception(error))
-    return Graded(handin.assignment, "", OUR_FAULT, reason=details[-2000:])
+    return Result(handin.assignment, "", OUR_FAULT, reason=details[-2000:])
 
 
 def publish(folder: ClassFolder, verdict: Verdict, bundle: Bundle, gradebook: Gradebook) -> None:
@@ -242,7 +242,7 @@ def publish(folder: ClassFolder, verdict: Verdict, bundle: Bundle, gradebook: Gr
     The verdict gets its standing and its notes. The notebook is replaced last: it says for
     which answers a person's points were given.
     """
-    graded = verdict.graded
+    graded = verdict.result
     place = folder.root / "autograded" / verdict.student / graded.assignment
     path = place / f"{graded.notebook}.ipynb"
     notebook = autograded_notebook(graded, bundle)

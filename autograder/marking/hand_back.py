@@ -51,12 +51,12 @@ def write_pages(folder: ClassFolder, assignments: Sequence[str] | None = None) -
                 continue
             bundle = bundles[handin.assignment]
             # A verdict is the same in every sandbox, and so is what it is kept by.
-            graded = results.find(task_in_class(folder, handin.student, bundle, NONE).key)
+            result = results.find(task_in_class(folder, handin.student, bundle, NONE).key)
             name = f"{handin.student}/{handin.assignment}"
-            if graded is None:
+            if result is None:
                 done.not_graded.append(name)
                 continue
-            verdict = Verdict(handin.student, graded)
+            verdict = Verdict(handin.student, result)
             path = feedback_path(folder.root, verdict)
             try:
                 write_whole(path, settled_page(verdict, bundle, gradebook, folder))

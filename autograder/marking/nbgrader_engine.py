@@ -34,7 +34,7 @@ from autograder.course.bundle import Bundle
 from autograder.errors import WrongUse
 from autograder.grade.executors import judge, local
 from autograder.grade.kept import Results
-from autograder.grade.result import Graded
+from autograder.grade.result import Result
 from autograder.grade.task import Task
 from autograder.marking.feedback import settled_page
 from autograder.marking.grade_class import publish
@@ -106,17 +106,17 @@ class EngineExporter(NotebookExporter):
         """
         bundle = self._bundle(assignment)
         task = task_in_class(self.folder, student, bundle, self.tier)
-        graded = self._ask(task)
-        Results(self.folder.root / ".results").keep(task.key, graded)
-        verdict = Verdict(student, graded)
+        result = self._ask(task)
+        Results(self.folder.root / ".results").keep(task.key, result)
+        verdict = Verdict(student, result)
         with open_gradebook(db_url) as gradebook:
             publish(self.folder, verdict, bundle, gradebook)
         write_grades(self.folder.root, self.folder.title, self.tier, [verdict])
-        says = graded.reason or f"{graded.score:g} of {graded.max_score:g} points"
-        self.log.info("%s, %s: %s; %s", student, assignment, graded.status, says)
+        says = result.reason or f"{result.score:g} of {result.max_score:g} points"
+        self.log.info("%s, %s: %s; %s", student, assignment, result.status, says)
         return nbformat.read(self._autograded(student, bundle), as_version=4)
 
-    def _ask(self, task: Task) -> Graded:
+    def _ask(self, task: Task) -> Result:
         if self._worker is None:
             # It stays warm for the next submission and ends with this exporter; the
             # Formgrader's server makes a new one for each press of the button.
@@ -205,8 +205,8 @@ class FeedbackExporter(Exporter):
     def _page(self, student: str, assignment: str, db_url: str) -> str:
         bundle = self.folder.bundle(assignment)
         task = task_in_class(self.folder, student, bundle, NONE)
-        graded = Results(self.folder.root / ".results").find(task.key)
-        if graded is None:
+        result = Results(self.folder.root / ".results").find(task.key)
+        if result is None:
             again = f"grade it first: autograder grade . --assignment {assignment}"
             if (student, assignment) not in self._former:
                 raise NbGraderException(f"{student}'s {assignment} has no verdict; {again}")
@@ -218,7 +218,7 @@ class FeedbackExporter(Exporter):
             )
             return self._former[student, assignment]
         with open_gradebook(db_url) as gradebook:
-            return settled_page(Verdict(student, graded), bundle, gradebook, self.folder)
+            return settled_page(Verdict(student, result), bundle, gradebook, self.folder)
 
 
 def _refuse(converter: Any, message: str) -> None:

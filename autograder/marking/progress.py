@@ -47,15 +47,15 @@ class Progress:
 
     def tell(self, verdict: Verdict, kept: bool) -> None:
         """One more verdict; ``kept``: from an earlier run."""
-        graded = verdict.graded
+        result = verdict.result
         self.done += 1
         self.kept += kept
-        name = plain_line(f"{verdict.student} {graded.assignment}")
-        if not kept and graded.seconds > self.slowest[1]:
-            self.slowest = (name, graded.seconds)
-        self.outcomes[graded.status] += 1
-        self.outcomes.update({test.outcome for test in graded.tests} & {TIMEOUT, CRASHED})
-        self.flagged += bool(graded.flags)
+        name = plain_line(f"{verdict.student} {result.assignment}")
+        if not kept and result.seconds > self.slowest[1]:
+            self.slowest = (name, result.seconds)
+        self.outcomes[result.status] += 1
+        self.outcomes.update({test.outcome for test in result.tests} & {TIMEOUT, CRASHED})
+        self.flagged += bool(result.flags)
         if self.quiet:
             return
         if self._bar is not None:
@@ -63,10 +63,10 @@ class Progress:
             self._bar.update()
             return
         left = (time.monotonic() - self.started) / self.done * (self.total - self.done)
-        score = f"{graded.score:g} of {graded.max_score:g}"
+        score = f"{result.score:g} of {result.max_score:g}"
         earlier = ", as graded before" if kept else ""
         counted = f"[{self.done}/{self.total}, {left:.0f} s left]"
-        print(f"{counted} {name}: {graded.status}, {score}{earlier}", file=self.stream, flush=True)
+        print(f"{counted} {name}: {result.status}, {score}{earlier}", file=self.stream, flush=True)
 
     def summary(self) -> str:
         """What happened, in a few words."""

@@ -8,8 +8,8 @@ name of a file; what is said instead is the engine's own.
 from __future__ import annotations
 
 from autograder.classroom.folder import ClassFolder
+from autograder.classroom.grades_file import read_grades
 from autograder.files import write_whole
-from autograder.report.entries import read_grades
 from autograder.report.numbers import Report, make_report
 from autograder.report.page import report_page
 from autograder.report.table import report_csv

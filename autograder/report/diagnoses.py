@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from autograder.report.entries import Entry
+from autograder.classroom.grades_file import Entry
 from autograder.report.labels import MOST_EXAMPLES, without_ids
 from autograder.text import plain_line
 
@@ -28,16 +28,15 @@ def misconceptions(
 ) -> list[Misconception]:
     """The mistakes that were recognised, the most frequent first.
 
-    The example sentence is the most frequent first line of the messages. Without names,
-    an id that happens to stand in it as a word is left out.
+    The example sentence is the most frequent of those that students read. Without names, an id
+    that happens to stand in it as a word is left out.
     """
     seen: dict[tuple[str, str, str], dict[str, str]] = {}
     for entry in entries:
         for test in entry.tests:
             if test.diagnosis:
                 who = seen.setdefault((entry.assignment, test.exercise, test.diagnosis), {})
-                first = plain_line(test.message.strip().split("\n")[0], 400)
-                who[entry.student] = who.get(entry.student) or first
+                who[entry.student] = who.get(entry.student) or plain_line(test.sentence, 400)
     found = []
     for (assignment, exercise, name), who in seen.items():
         said = Counter(sorted(filter(None, who.values()))).most_common(1)

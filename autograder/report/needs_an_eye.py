@@ -6,10 +6,13 @@ a file, is shown only with names.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from autograder.classroom.grades_file import Entry
+from autograder.grade import flags as kinds
+from autograder.grade.flags import Flag
+from autograder.grade.reasons import without_quotes
 from autograder.grade.result import (
     CRASHED,
     GRADED,
@@ -19,7 +22,6 @@ from autograder.grade.result import (
     UNREADABLE,
     TestResult,
 )
-from autograder.report.entries import Entry
 from autograder.text import plain_line
 
 #: Cells that one reason names.
@@ -30,29 +32,19 @@ _STATUSES = {
     UNREADABLE: "the notebook could not be read",
     NO_NOTEBOOK: "no notebook under the expected name",
 }
-#: Beginnings of reasons that quote nothing from a submission.
-_OWN_WORDS = (
-    "The file is empty",
-    "The file is not a notebook: it is not JSON",
-    "The file is JSON but not a notebook",
-    "The notebook is not a regular file",
-    "The notebook could not be opened: it is a link",
-    "The submission's folder is a link",
-    "No notebook was handed in",
-)
 #: Flags about a cell of the lesson, and how they are summed up.
 _ABOUT_CELLS = {
-    r"test cell (\S+) was edited; .*": "test cells were edited (the originals were used)",
-    r"test cell (\S+) is missing; .*": "test cells are missing (the originals were used)",
-    r"test cell (\S+) stands \d+ times; .*": "test cells stand repeatedly (used once)",
-    r"answer cell (\S+) is missing; .*": "answer cells are missing (all cells were run)",
-    r"answer cell (\S+) stands \d+ times; .*": "answer cells stand repeatedly (the last counts)",
+    kinds.TEST_EDITED.name: "test cells were edited (the originals were used)",
+    kinds.TEST_MISSING.name: "test cells are missing (the originals were used)",
+    kinds.TEST_COPIED.name: "test cells stand repeatedly (used once)",
+    kinds.ANSWER_MISSING.name: "answer cells are missing (all cells were run)",
+    kinds.ANSWER_COPIED.name: "answer cells stand repeatedly (the last counts)",
 }
 #: Flags that may quote what a student chose, and what is said instead.
 _QUOTING = {
-    r"the notebook was called .*": "the notebook had another name than expected",
-    r"the notebook has the old format .*": "the notebook has an old format",
-    r"\d+ of \d+ cells could not be read .*": "some cells could not be read",
+    kinds.RENAMED.name: "the notebook had another name than expected",
+    kinds.OLD_FORMAT.name: "the notebook has an old format",
+    kinds.CELLS_UNREAD.name: "some cells could not be read",
 }
 _OTHER = "something else was noticed (--names shows what)"
 
@@ -128,20 +120,17 @@ def _status_reason(entry: Entry, names: bool) -> Reason:
     lines = entry.reason.strip().splitlines()
     if names and lines:  # of a traceback, the last line says what happened
         return Reason(words, plain_line(lines[-1], 300))
-    return Reason(words, next((own for own in _OWN_WORDS if entry.reason.startswith(own)), ""))
+    return Reason(words, without_quotes(entry.reason))
 
 
-def _flag_reasons(flags: Iterable[str], known: set[str], names: bool) -> list[Reason]:
+def _flag_reasons(flags: Iterable[Flag], known: set[str], names: bool) -> list[Reason]:
     cells: dict[str, list[str]] = {}
     others: dict[Reason, None] = {}  # a set that keeps the order
     for flag in flags:
-        for pattern, words in _ABOUT_CELLS.items():
-            found = re.fullmatch(pattern, flag)
-            if found and found[1] in known:
-                cells.setdefault(words, []).append(found[1])
-                break
+        if flag.kind in _ABOUT_CELLS and flag.cell in known:
+            cells.setdefault(_ABOUT_CELLS[flag.kind], []).append(flag.cell)
         else:
-            said = (words for pattern, words in _QUOTING.items() if re.fullmatch(pattern, flag))
-            words = next(said, "something else was noticed" if names else _OTHER)
-            others[Reason(words, plain_line(flag, 300) if names else "")] = None
+            unknown = "something else was noticed" if names else _OTHER
+            words = _QUOTING.get(flag.kind, unknown)
+            others[Reason(words, plain_line(flag.words, 300) if names else "")] = None
     return [*(Reason(words, _listed(cells[words])) for words in cells), *others]

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from autograder.classroom.grades_file import Entry
 from autograder.grade.result import GRADED
 from autograder.report.diagnoses import Misconception, misconceptions
-from autograder.report.entries import Entry
 from autograder.report.labels import labels
 from autograder.report.needs_an_eye import NeedsAnEye, need_an_eye
 from autograder.report.points import AssignmentNumbers, assignment_numbers

@@ -6,8 +6,8 @@ import statistics
 from collections import Counter
 from dataclasses import dataclass
 
+from autograder.classroom.grades_file import Entry
 from autograder.grade.result import CRASHED, GRADED, NO_NOTEBOOK, OUR_FAULT, TIMEOUT, UNREADABLE
-from autograder.report.entries import Entry
 from autograder.report.separation import in_words, separates
 
 #: Steps of a distribution of points.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from autograder.grade.result import CRASHED, TIMEOUT
-from autograder.report.entries import Entry, ExerciseResult
+from autograder.classroom.grades_file import Entry
+from autograder.grade.result import CRASHED, TIMEOUT, ExerciseResult
 from autograder.report.labels import MOST_EXAMPLES
 
 
