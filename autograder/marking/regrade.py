@@ -60,7 +60,12 @@ def refresh(folder: ClassFolder, course: Course, assignment: str) -> Path | None
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    """Its files, also those of the folder beside the notebook."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def _refuse_other_cells(old: Bundle, new: Bundle, assignment: str) -> None:
