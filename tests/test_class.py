@@ -27,7 +27,8 @@ from autograder.grade.result import Graded
 from autograder.grade.task import make_task
 from autograder.lesson import short_answers
 from autograder.lesson.failures import CheckFailed
-from autograder.lesson.short_answers import check_answer, set_answers
+from autograder.lesson.setting import as_grader
+from autograder.lesson.short_answers import check_answer
 from autograder.marking.autograded import autograded_notebook
 from autograder.marking.grade_class import ClassResult, grade_class
 from autograder.notebooks import grade_id
@@ -383,6 +384,18 @@ def test_a_full_disk_ends_grading(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         grade_class(folder, sandbox=boxes().tier, quiet=True)
 
 
+def test_a_release_holds_all_that_its_notebook_needs(tmp_path: Path) -> None:
+    """The grader's catalogue stays behind, and nothing else but that."""
+    folder = new(tmp_path)
+    source, release = (
+        {path.relative_to(top).as_posix() for path in top.rglob("*") if path.is_file()}
+        for top in (folder.root / "source" / LESSON, folder.root / "release" / LESSON)
+    )
+    assert source - release == {"catalogue.json"}
+    assert "lesson/mistakes.json" in release
+    assert not {"catalogue.json", "lesson/mistakes.json"} & set(folder.bundle(LESSON).companions)
+
+
 def test_short_answers_may_be_told_when_graded(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -391,22 +404,19 @@ def test_short_answers_may_be_told_when_graded(
     folder = new_class(course, tmp_path / "class", say=quiet, short_answers="when_graded")
     assert folder.short_answers == "when_graded"
     handed_out = folder.root / "release" / LESSON / "lesson/answers.json"
-    assert choices_alone.ANSWERS_FILE == short_answers.ANSWERS_FILE == handed_out.name
+    assert choices_alone.ANSWERS_FILE == short_answers.ANSWERS_FILE == "lesson/answers.json"
     alone = {"answer_size": {"choices": ["a", "b"]}}
     assert json.loads(handed_out.read_text()) == alone
     bundle = folder.bundle(LESSON)
     assert json.loads(bundle.companions["lesson/answers.json"]) == alone
     assert "replies" in json.loads(bundle.answers)["answer_size"]
 
-    set_answers(handed_out.read_text())
-    try:
+    with as_grader(0, handed_out.read_text()):
         for choice in ("a", "b"):
             check_answer("answer_size", choice)
             assert "noted" in capsys.readouterr().out
         with pytest.raises(CheckFailed, match="none of the choices"):
             check_answer("answer_size", "c")
-    finally:
-        set_answers(None)
 
     tries = """import json
 known = json.load(open("lesson/answers.json"))["answer_size"]

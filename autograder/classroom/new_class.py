@@ -10,7 +10,7 @@ from autograder.build.build import write_source
 from autograder.classroom.folder import AT_ONCE, ClassError, ClassFolder
 from autograder.classroom.hand_out import release
 from autograder.classroom.roster import Roster
-from autograder.course.lessons import Course
+from autograder.course.lessons import CATALOGUE_FILE, Course
 from autograder.files import write_whole
 
 _NBGRADER_CONFIG = '''\
@@ -58,7 +58,7 @@ else:
 
 # The evidence of known mistakes is for the grader, not for a release.
 c.CourseDirectory.ignore = [
-    ".ipynb_checkpoints", "*.pyc", "__pycache__", "mistakes.json",
+    ".ipynb_checkpoints", "*.pyc", "__pycache__", "{catalogue}",
 ]
 
 c.GenerateAssignment.preprocessors = [
@@ -147,7 +147,8 @@ def new_class(
         write_source(lesson, root / "source" / lesson.folder)
     (root / "submitted").mkdir()
     (root / "nbgrader_config.py").write_text(
-        _NBGRADER_CONFIG.format(course_id=root.resolve().name), encoding="utf-8"
+        _NBGRADER_CONFIG.format(course_id=root.resolve().name, catalogue=CATALOGUE_FILE),
+        encoding="utf-8",
     )
     names = [lesson.folder for lesson in course.lessons]
     settings = _CLASS_TOML.format(

@@ -212,6 +212,8 @@ def _short_answers(data: bytes, path: Path) -> tuple[str, str]:
 
 def _travels(path: Path) -> bool:
     """Whether a file of a source folder goes into the box beside the notebook: data, and parts of
-    earlier lessons. The modules that cells import are the grader's own there."""
+    earlier lessons. The modules that cells import are the grader's own there, and it is the
+    grader who looks for known mistakes."""
     code = path.parent.name == "lesson" and path.suffix == ".py" and path.name != "earlier.py"
-    return path.suffix != ".ipynb" and path.name != CATALOGUE_FILE and not code
+    known = path.name in (CATALOGUE_FILE, "mistakes.json")
+    return path.suffix != ".ipynb" and not known and not code
