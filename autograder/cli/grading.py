@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from autograder.box.sandbox import BUBBLEWRAP, NONE, NoSandbox, best_tier, examine
+from autograder.cli.instructor import say_released
 from autograder.cli.options import (
     NO_SANDBOX,
     add_class,
@@ -102,6 +103,7 @@ def _grade(arguments: argparse.Namespace) -> int:
     from autograder.marking.grade_class import grade_class
 
     folder = class_of(arguments)
+    say_released(folder, to=sys.stderr if arguments.json else sys.stdout)
     before = read_entries(folder.root / "grades.json")
     if arguments.sandbox == NONE:
         said = "No sandbox: the submissions run as ordinary processes with your rights."

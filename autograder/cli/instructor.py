@@ -9,7 +9,7 @@ import argparse
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from autograder.cli.options import (
     add_class,
@@ -21,6 +21,7 @@ from autograder.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from autograder.classroom.folder import ClassFolder
     from autograder.classroom.roster import Roster
     from autograder.lms.collect import Plan
 
@@ -56,6 +57,20 @@ def add_commands(commands: Any) -> None:
         help="when students learn whether a short answer is right; at_once lets whoever tries all "
         "choices find the right one",
     )
+
+    one = add_command(
+        commands,
+        "release",
+        _release,
+        help="hand out the lessons whose turn it is, and hold back the others",
+        description="Keep a lesson in DIR/held_back/ while the due date of an earlier one, whose "
+        "solutions it brings, lies ahead, and in DIR/release/ from then on. Due dates stand in "
+        "DIR/class.toml. `grade` and `collect` also hand out what has become due.",
+        example="spring-class",
+        statuses={0: "every lesson is where it belongs"},
+    )
+    add_class(one)
+    one.add_argument("--json", action="store_true", help="print what was done, as JSON")
 
     one = add_command(
         commands,
@@ -161,7 +176,33 @@ def _new_class(arguments: argparse.Namespace) -> int:
     print(f"Hand out {made.root}/release/, collect into {made.root}/submitted/STUDENT/ASSIGNMENT/")
     print("with `autograder collect` or by hand,")
     print(f"then run: autograder grade {arguments.folder}")
+    print("A lesson brings solutions of earlier ones: with due dates in class.toml,")
+    print(f"`autograder release {arguments.folder}` holds it back until those are due.")
     return 0
+
+
+def _release(arguments: argparse.Namespace) -> int:
+    from autograder.classroom.hand_out import settle
+
+    folder = class_of(arguments)
+    done = settle(folder)
+    if arguments.json:
+        print_json({"released": list(done.released), "held_back": done.held, "note": done.note})
+        return 0
+    for name in done.released:
+        print(f"{name}: now in release/")
+    for name, other in done.held.items():
+        print(f"{name}: held back until {other} is due, {folder.due[other].isoformat(sep=' ')}")
+    print(done.note or f"Hand out {folder.root}/release/.")
+    return 0
+
+
+def say_released(folder: ClassFolder, *, to: TextIO) -> None:
+    """Hand out what has become due, and say so."""
+    from autograder.classroom.hand_out import release_due
+
+    for name in release_due(folder):
+        print(f"{name}: what it gives away is due, so it is in release/ now", file=to)
 
 
 def _roster(arguments: argparse.Namespace) -> Roster | None:
@@ -187,6 +228,8 @@ def _collect(arguments: argparse.Namespace) -> int:
         folder, arguments.archive, assignment=arguments.assignment, layout=arguments.layout
     )
     aside = [] if arguments.dry_run else collect.carry_out(folder, made)
+    if not arguments.dry_run:
+        say_released(folder, to=sys.stderr if arguments.json else sys.stdout)
     lost = [one for one in made.decisions if one.action == collect.LEFT_OUT]
     notebooks = [one for one in lost if one.path.casefold().endswith((".ipynb", ".zip"))]
     if arguments.json:
