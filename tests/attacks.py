@@ -342,13 +342,13 @@ INSIDE = {
         """,
     ),
     "the checks": (
-        "Every check of lesson.checks replaced.",
+        "Every check of lesson.checks replaced, and the setting that it runs in.",
         """
-        import lesson.checks as c, sys
+        import lesson.checks as c, lesson.setting as s, sys
         for name in c.__all__:
             setattr(c, name, lambda *a, **k: None)
         c.CheckFailed.__init__ = lambda *a: None
-        sys.modules["lesson.setting"].now.seed = 0
+        s.now.seed, s.now.answers = 0, {"answer_size": {"choices": ["a"], "replies": {}}}
         sys.modules["autograder.lesson.checks"] = c
         """,
     ),
@@ -635,7 +635,7 @@ add(
         from autograder.lesson import checks, setting
         package = os.path.dirname(checks.__file__)
         for place in (".", "/", package, os.path.dirname(package), *sys.path):
-            for name in ("lessons", "solutions", "source", "build", "class.toml"):
+            for name in ("lessons", "solutions", "source", "build/source", "class.toml"):
                 if os.path.exists(os.path.join(place, name)) and "site-packages" not in place:
                     print("GO" + "T", place, name)
         if setting.now.seed != 2017 or setting.now.answers:
@@ -720,12 +720,14 @@ add(
 )
 add(
     "shadow packages",
-    "Writes torch.py and lesson_checks.py beside the notebook and imports them anew.",
+    "Writes torch.py and lesson/checks.py beside the notebook and imports them anew.",
     attempt(
         """
-        for name in ("torch", "numpy", "lesson.checks", "autograder", "sitecustomize"):
+        names = ("torch", "numpy", "lesson", "lesson/checks", "autograder", "sitecustomize")
+        os.makedirs("lesson", exist_ok=True)
+        for name in names:
             open(f"{name}.py", "w").write("def __getattr__(name): return lambda *a, **k: None")
-            sys.modules.pop(name, None)
+            sys.modules.pop(name.replace("/", "."), None)
         sys.path.insert(0, os.getcwd())
         import lesson.checks, torch
         """

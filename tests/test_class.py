@@ -353,6 +353,18 @@ def test_a_full_disk_ends_grading(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         grade_class(folder, sandbox=boxes().tier, quiet=True)
 
 
+def test_a_release_holds_all_that_its_notebook_needs(tmp_path: Path) -> None:
+    """The grader's catalogue stays behind, and nothing else but that."""
+    folder = new(tmp_path)
+    source, release = (
+        {path.relative_to(top).as_posix() for path in top.rglob("*") if path.is_file()}
+        for top in (folder.root / "source" / LESSON, folder.root / "release" / LESSON)
+    )
+    assert source - release == {"catalogue.json"}
+    assert "lesson/mistakes.json" in release
+    assert not {"catalogue.json", "lesson/mistakes.json"} & set(folder.bundle(LESSON).companions)
+
+
 def test_short_answers_may_be_told_when_graded(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

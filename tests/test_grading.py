@@ -255,7 +255,7 @@ LIES = [
     "def double(x):\n    import numpy.testing as t\n"
     "    t.assert_allclose = lambda *a, **k: None\n"
     "    np.isclose = lambda *a, **k: np.array(True)\n    return x",
-    "import lesson.checks\nlesson_checks.assert_close = lambda *a, **k: None\n"
+    "import lesson.checks\nlesson.checks.assert_close = lambda *a, **k: None\n"
     "def double(x):\n    return x",
     "def double(x):\n    return np.full(x.shape, None, dtype=object)",
     "def double(x):\n    return [2 * x]",
@@ -315,6 +315,28 @@ def test_a_damaged_source_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.ipynb").write_text("{")
     with pytest.raises(BundleError, match="cannot be read"):
         Bundle.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b'{"answer_size": {}}',
+        b'{"answer_size": 3}',
+        b"\xff",
+        b"[" * 99_999,
+    ],
+    ids=["empty", "cut", "list", "null", "no choices", "number", "no text", "deep"],
+)
+def test_damaged_short_answers_are_named(tmp_path: Path, damaged: bytes) -> None:
+    write_source(tiny_course(tmp_path / "course").lessons[0], tmp_path / "source")
+    Bundle.load(tmp_path / "source")
+    (tmp_path / "source" / "lesson" / "answers.json").write_bytes(damaged)
+    with pytest.raises(BundleError, match=r"lesson/answers\.json is damaged .*; put back the file"):
+        Bundle.load(tmp_path / "source")
 
 
 def test_every_written_answer_that_is_more_than_the_stub_waits_for_a_person(

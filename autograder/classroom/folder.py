@@ -28,6 +28,7 @@ _SETTINGS = (
     "seed",
     "db_url",
     "short_answers",
+    "hold_back",
     "limits",
     "due",
     "late",
@@ -114,7 +115,7 @@ class ClassFolder:
         self._refuse_others("limits.", own, self.assignments)
         for assignment in self.assignments:
             self.limits(assignment)
-        _ = self.seed, self.short_answers, self.due, self.late_policy, self.roster
+        _ = self.seed, self.short_answers, self.hold_back, self.due, self.late_policy, self.roster
         _ = self.collect_pattern, self.export_columns
 
     def _refuse_others(self, where: str, table: object, known: Iterable[str]) -> None:
@@ -156,6 +157,18 @@ class ClassFolder:
                 f'"{WHEN_GRADED}"'
             )
         return str(when)
+
+    @property
+    def hold_back(self) -> bool:
+        """Whether a lesson is handed out only once all earlier ones are due.
+
+        Raises:
+            ClassError: it is neither true nor false.
+        """
+        wanted = self._settings.get("hold_back", True)
+        if not isinstance(wanted, bool):
+            raise ClassError(f"{self.root / 'class.toml'}: hold_back should be true or false")
+        return wanted
 
     def limits(self, assignment: str) -> Limits:
         """The limits of one assignment.

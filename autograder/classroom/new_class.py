@@ -91,6 +91,11 @@ seed = {seed}
 # "when_graded". What is in release/ was made with the value that `autograder new-class` was given.
 short_answers = "{short_answers}"
 
+# Whether a lesson, which brings solutions of earlier ones, is kept in held_back/ until all of
+# those are due. `autograder release` moves lessons to where they belong, once there are dates
+# in [due]; `grade` and `collect` move to release/ what has become due, and take nothing back.
+hold_back = true
+
 # Seconds that one cell, one test and one notebook may take, and MiB of memory for all
 # processes of a notebook. A table of an assignment's own, such as
 # [limits."03-scaled-dot-product-attention"], overrides single values.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autograder.box.sandbox import BUBBLEWRAP, NONE, NoSandbox, best_tier, examine
+from autograder.cli.instructor import say_released
 from autograder.cli.options import (
     COUNT,
     NO_SANDBOX,
@@ -149,6 +150,7 @@ def _grade(
     from autograder.marking.changes import changes
     from autograder.marking.grade_class import grade_class
 
+    say_released(folder, to=sys.stderr if how.as_json else sys.stdout)
     before = read_entries(folder.root / "grades.json")
     if how.sandbox == NONE:
         said = "No sandbox: the submissions run as ordinary processes with your rights."

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -25,6 +25,7 @@ from autograder.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from autograder.classroom.folder import ClassFolder
     from autograder.classroom.roster import Roster
     from autograder.lms.collect import Plan
 
@@ -69,7 +70,43 @@ def new_class(
     print(f"Hand out {made.root}/release/, collect into {made.root}/submitted/STUDENT/ASSIGNMENT/")
     print("with `autograder collect` or by hand,")
     print(f"then run: autograder grade {folder}")
+    print("A lesson brings solutions of earlier ones: with due dates in class.toml,")
+    print(f"`autograder release {folder}` holds it back until those are due.")
     return 0
+
+
+@command(example="spring-class", statuses={0: "every lesson is where it belongs"})
+@class_argument
+@json_option("print what was done, as JSON")
+def release(*, folder: Path, as_json: bool) -> int:
+    """Hand out the lessons whose turn it is, and hold back the others.
+
+    Keeps a lesson in DIR/held_back/ while the due date of an earlier one, whose solutions it
+    brings, lies ahead, and in DIR/release/ from then on. Due dates stand in DIR/class.toml. `grade`
+    and `collect` also hand out what has become due.
+    """
+    from autograder.classroom.hand_out import settle
+
+    its_class = class_at(folder)
+    done = settle(its_class)
+    if as_json:
+        print_json({"released": list(done.released), "held_back": done.held, "note": done.note})
+        return 0
+    for name in done.released:
+        print(f"{name}: now in release/")
+    for name, other in done.held.items():
+        due = its_class.due[other].isoformat(sep=" ")
+        print(f"{name}: held back until {other} is due, {due}")
+    print(done.note or f"Hand out {its_class.root}/release/.")
+    return 0
+
+
+def say_released(folder: ClassFolder, *, to: TextIO) -> None:
+    """Hand out what has become due, and say so."""
+    from autograder.classroom.hand_out import release_due
+
+    for name in release_due(folder):
+        print(f"{name}: what it gives away is due, so it is in release/ now", file=to)
 
 
 def _roster(file: Path | None, columns: tuple[str, ...]) -> Roster | None:
@@ -133,6 +170,8 @@ def collect(
     its_class = class_at(folder)
     made = plan(its_class, archive, assignment=assignment, layout=layout)
     aside = [] if dry_run else carry_out(its_class, made)
+    if not dry_run:
+        say_released(its_class, to=sys.stderr if as_json else sys.stdout)
     lost = [one for one in made.decisions if one.action == LEFT_OUT]
     notebooks = [one for one in lost if one.path.casefold().endswith((".ipynb", ".zip"))]
     if as_json:

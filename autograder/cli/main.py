@@ -50,6 +50,7 @@ class _Group(click.Group):
         student.check,
         student.update,
         instructor.new_class,
+        instructor.release,
         instructor.collect,
         grading.grade,
         grading.regrade,

@@ -105,7 +105,8 @@ class Bundle:
         """Read ``source/<assignment>/`` of a class.
 
         Raises:
-            BundleError: no notebook there, or more than one, or one without tests.
+            BundleError: no notebook there, or more than one, or one without tests; or what lies
+                beside it is damaged.
         """
         notebooks = sorted(folder.glob("*.ipynb"))
         if len(notebooks) != 1:
@@ -126,9 +127,10 @@ class Bundle:
             for path in sorted(folder.rglob("*"))
             if path.is_file() and _travels(path)
         }
-        answers = companions.get(ANSWERS_FILE, b"{}").decode()
+        answers = "{}"
         if ANSWERS_FILE in companions:
-            companions[ANSWERS_FILE] = choices_alone(answers).encode()
+            answers, alone = _short_answers(companions[ANSWERS_FILE], folder / ANSWERS_FILE)
+            companions[ANSWERS_FILE] = alone.encode()
         bundle = cls(
             assignment=folder.name,
             notebook_name=notebooks[0].stem,
@@ -195,8 +197,23 @@ def _read(path: Path) -> bytes:
     return path.read_bytes() if path.exists() else b"[]"
 
 
+def _short_answers(data: bytes, path: Path) -> tuple[str, str]:
+    """The text of a file of short answers, and that of the choices alone."""
+    try:
+        text = data.decode()
+        return text, choices_alone(text)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise BundleError(
+            f"{path} is damaged ({type(error).__name__}: {error}), so that no short answer could "
+            "be judged; put back the file that `autograder new-class` wrote, or make the class "
+            "again"
+        ) from None
+
+
 def _travels(path: Path) -> bool:
     """Whether a file of a source folder goes into the box beside the notebook: data, and parts of
-    earlier lessons. The modules that cells import are the grader's own there."""
+    earlier lessons. The modules that cells import are the grader's own there, and it is the
+    grader who looks for known mistakes."""
     code = path.parent.name == "lesson" and path.suffix == ".py" and path.name != "earlier.py"
-    return path.suffix != ".ipynb" and path.name != CATALOGUE_FILE and not code
+    known = path.name in (CATALOGUE_FILE, "mistakes.json")
+    return path.suffix != ".ipynb" and not known and not code

@@ -36,8 +36,9 @@ from autograder.notebooks import (
 #: such line: what holds for a function that does nothing is worth nothing by itself.
 SIDE_CONDITION = re.compile(r"^### SIDE CONDITION\b", re.M)
 
-#: What a class's source folder holds for the grader alone: the evidence of known mistakes.
-CATALOGUE_FILE = "mistakes.json"
+#: What a class's source folder holds for the grader alone: the evidence of known mistakes. nbgrader
+#: leaves files of this name out of a release wherever they lie, so no other file may have it.
+CATALOGUE_FILE = "catalogue.json"
 
 _REGIONS = {
     "solution": ("### BEGIN SOLUTION", "### END SOLUTION"),

@@ -1,6 +1,6 @@
 """The catalogue of known mistakes, put through the tests of its exercises.
 
-Two files come of it. ``mistakes.json`` lies beside a class's source notebook and serves the
+Two files come of it. ``catalogue.json`` lies beside a class's source notebook and serves the
 grader. ``lesson/mistakes.json`` lies beside a released notebook: fingerprints of the results
 that the visible checks see, and sentences; no code, and nothing of hidden tests.
 """

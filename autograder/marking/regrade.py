@@ -9,6 +9,7 @@ from pathlib import Path
 
 from autograder.build.build import write_source
 from autograder.classroom.folder import ClassError, ClassFolder
+from autograder.classroom.hand_out import lies_in
 from autograder.classroom.hand_out import release as hand_out
 from autograder.course.bundle import Bundle
 from autograder.course.lessons import Course
@@ -46,7 +47,7 @@ def refresh(folder: ClassFolder, course: Course, assignment: str) -> Path | None
         os.replace(fresh, source)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
-    release = folder.root / "release" / assignment
+    release = lies_in(folder, assignment)
     try:
         if release.exists():
             shutil.copytree(release, kept / "release")
@@ -60,7 +61,12 @@ def refresh(folder: ClassFolder, course: Course, assignment: str) -> Path | None
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    """Its files, also those of the folder beside the notebook."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def _refuse_other_cells(old: Bundle, new: Bundle, assignment: str) -> None:
