@@ -4,7 +4,7 @@
 Lies in the course folder as ``course_progress.py``, beside ``start.ipynb``, whose one code cell
 shows it. Nothing is run: what counts is what the notebooks held when they were saved last. It
 needs nothing but the standard library and IPython, and only the lesson folders beside it: what
-a lesson is called and needs is read from the heading of its notebook.
+a lesson is called and needs is in the metadata of its notebook.
 """
 
 from __future__ import annotations
@@ -19,10 +19,8 @@ from typing import Any
 
 __all__ = ["show_progress"]
 
-_HEADING = re.compile(
-    r"# \d+\. (?P<title>.+)\n\n(?P<about>.+)\n\n\*About (?P<minutes>\d+) minutes\. "
-    r"Needs: (?P<needs>.+)\.\*"
-)
+#: In the metadata of a notebook: the number, title, minutes, needs and about of its lesson.
+LESSON = "attention_course"
 
 
 @dataclass
@@ -32,7 +30,7 @@ class Progress:
     Attributes:
         link: of the notebook, from the course folder.
         title: of the lesson, with its number.
-        minutes, needs, about: from the notebook's heading, or "".
+        minutes, needs, about: from the notebook's metadata, or "".
         exercises, begun: how many there are, and in how many something was written.
         checks, passing: visible checks, and those that passed when they ran last.
         problem: why the notebook could not be read, or "".
@@ -69,9 +67,10 @@ def progress_of(notebook: Path) -> Progress:
         f"{notebook.parent.name}/{notebook.name}", f"{number} {name.replace('-', ' ')}"
     )
     try:
-        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-        for cell in cells:
-            _count(cell, found, number)
+        tree = json.loads(notebook.read_text(encoding="utf-8"))
+        _describe(tree.get("metadata"), found, number)
+        for cell in tree["cells"]:
+            _count(cell, found)
     except FileNotFoundError:
         found.problem = "the notebook is not there"
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -79,13 +78,18 @@ def progress_of(notebook: Path) -> Progress:
     return found
 
 
-def _count(cell: dict[str, Any], found: Progress, number: str) -> None:
+def _describe(metadata: Any, found: Progress, number: str) -> None:
+    """What the notebook says of its lesson; one of another making keeps its folder's name."""
+    lesson = metadata.get(LESSON) if isinstance(metadata, dict) else None
+    if isinstance(lesson, dict):
+        found.title = f"{number} {lesson.get('title', '')}"
+        found.minutes, found.needs, found.about = (
+            str(lesson.get(name, "")) for name in ("minutes", "needs", "about")
+        )
+
+
+def _count(cell: dict[str, Any], found: Progress) -> None:
     source, metadata = text_of(cell), cell.get("metadata", {})
-    heading = _HEADING.match(source) if cell["cell_type"] == "markdown" else None
-    if heading and not found.about:
-        found.title = f"{number} {heading['title']}"
-        found.minutes, found.about = heading["minutes"], heading["about"]
-        found.needs = heading["needs"]
     ours = metadata.get("nbgrader", {})
     if ours.get("solution"):
         found.exercises += 1

@@ -12,7 +12,7 @@ from autograder.classroom.folder import ClassError, ClassFolder
 from autograder.classroom.hand_out import release, release_due, settle
 from autograder.cli.main import main
 
-from .test_class import LESSON, new
+from .classes import LESSON, new
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 NAMES = ("01-a", "02-b", "03-c", "04-d")

@@ -30,6 +30,11 @@ MANY_TESTS = 4
 TWO_AT_ONCE = "Two mistakes at once."
 
 
+def is_two_at_once(sentence: str) -> bool:
+    """Whether a misconception with this sentence is made of two others."""
+    return sentence.startswith(TWO_AT_ONCE)
+
+
 #: Whatever stands for a known mistake.
 Known = TypeVar("Known")
 
@@ -182,7 +187,7 @@ def known_mistake(exercise: str, evidence: Sequence[Evidence]) -> str:
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return ""  # a damaged file costs the diagnosis, not the check
     # One mistake explains as much as two.
-    single = [one for one in sentences if not one.startswith(TWO_AT_ONCE)] or sentences
+    single = [one for one in sentences if not is_two_at_once(one)] or sentences
     return " Or: ".join(single) if len(single) <= 2 else ""
 
 
