@@ -372,8 +372,9 @@ def test_short_answers_may_be_told_when_graded(
     course = tiny_course(tmp_path / "course")
     folder = new_class(course, tmp_path / "class", say=quiet, short_answers="when_graded")
     assert folder.short_answers == "when_graded"
-    assert choices_alone.ANSWERS_FILE == short_answers.ANSWERS_FILE
-    handed_out = folder.root / "release" / LESSON / short_answers.ANSWERS_FILE
+    handed_out = folder.root / "release" / LESSON / "lesson/answers.json"
+    name = handed_out.relative_to(folder.root / "release" / LESSON).as_posix()
+    assert choices_alone.ANSWERS_FILE == short_answers.ANSWERS_FILE == name
     alone = {"answer_size": {"choices": ["a", "b"]}}
     assert json.loads(handed_out.read_text()) == alone
     bundle = folder.bundle(LESSON)
