@@ -119,10 +119,11 @@ def mutants(*, lesson: tuple[str, ...], seeds: int, course: Path | None) -> int:
     """
     from autograder.authors.mutants import HEAD, Counted, count
 
+    lessons = lessons_of(course_at(course), lesson)
     total = Counted("all")
     remarks: list[str] = []
     print("Counts are over all seeds; mutants are small changes of the solution.\n" + HEAD)
-    for one in lessons_of(course_at(course), lesson):
+    for one in lessons:
         for counted in count(one, list(range(101, 101 + seeds))):
             print(counted.row(), flush=True)
             total.add(counted)
@@ -145,9 +146,10 @@ def lost_points(*, lesson: tuple[str, ...], seed: int, each: bool, course: Path 
     """
     from autograder.authors.lost_points import HEAD, row, shares_lost
 
+    lessons = lessons_of(course_at(course), lesson)
     every: list[float] = []
     print(HEAD)
-    for one in lessons_of(course_at(course), lesson):
+    for one in lessons:
         for exercise, shares in shares_lost(one, seed).items():
             print(row(exercise, list(shares.values())), flush=True)
             every += shares.values()
