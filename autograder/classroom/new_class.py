@@ -91,8 +91,8 @@ seed = {seed}
 short_answers = "{short_answers}"
 
 # Whether a lesson, which brings solutions of earlier ones, is kept in held_back/ until all of
-# those are due. `autograder release` moves lessons to where they belong, once there are dates
-# in [due]; `grade` and `collect` move to release/ what has become due, and take nothing back.
+# those are due. `autograder release` moves lessons to where they belong, once there are due dates
+# below; `grade` and `collect` move to release/ what has become due, and take nothing back.
 hold_back = true
 
 # Seconds that one cell, one test and one notebook may take, and MiB of memory for all

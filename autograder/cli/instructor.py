@@ -182,7 +182,7 @@ def _new_class(arguments: argparse.Namespace) -> int:
 
 
 def _release(arguments: argparse.Namespace) -> int:
-    from autograder.classroom.hand_out import settle
+    from autograder.classroom.held_back import settle
 
     folder = class_of(arguments)
     done = settle(folder)
@@ -199,7 +199,7 @@ def _release(arguments: argparse.Namespace) -> int:
 
 def say_released(folder: ClassFolder, *, to: TextIO) -> None:
     """Hand out what has become due, and say so."""
-    from autograder.classroom.hand_out import release_due
+    from autograder.classroom.held_back import release_due
 
     for name in release_due(folder):
         print(f"{name}: what it gives away is due, so it is in release/ now", file=to)
