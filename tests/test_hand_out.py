@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from autograder.classroom.folder import ClassError, ClassFolder
-from autograder.classroom.hand_out import release, release_due, settle
+from autograder.classroom.hand_out import release
+from autograder.classroom.held_back import release_due, settle
 from autograder.cli.main import main
 
 from .classes import LESSON, new

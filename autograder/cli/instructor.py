@@ -85,7 +85,7 @@ def release(*, folder: Path, as_json: bool) -> int:
     brings, lies ahead, and in DIR/release/ from then on. Due dates stand in DIR/class.toml. `grade`
     and `collect` also hand out what has become due.
     """
-    from autograder.classroom.hand_out import settle
+    from autograder.classroom.held_back import settle
 
     its_class = class_at(folder)
     done = settle(its_class)
@@ -103,7 +103,7 @@ def release(*, folder: Path, as_json: bool) -> int:
 
 def say_released(folder: ClassFolder, *, to: TextIO) -> None:
     """Hand out what has become due, and say so."""
-    from autograder.classroom.hand_out import release_due
+    from autograder.classroom.held_back import release_due
 
     for name in release_due(folder):
         print(f"{name}: what it gives away is due, so it is in release/ now", file=to)

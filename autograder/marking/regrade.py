@@ -9,8 +9,8 @@ from pathlib import Path
 
 from autograder.build.build import write_source
 from autograder.classroom.folder import ClassError, ClassFolder
-from autograder.classroom.hand_out import lies_in
 from autograder.classroom.hand_out import release as hand_out
+from autograder.classroom.held_back import lies_in
 from autograder.course.bundle import Bundle
 from autograder.course.lessons import Course
 from autograder.files import untaken
