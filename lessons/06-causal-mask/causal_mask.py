@@ -138,47 +138,82 @@ def causal_mask(n):
 
 
 # %% check="causal_mask" points=2
-yes, no = True, False
-expected = np.array(
-    [  # the  black  cat  is
-        [yes, no, no, no],  # the
-        [yes, yes, no, no],  # black
-        [yes, yes, yes, no],  # cat
-        [yes, yes, yes, yes],  # is
-    ]
-)
-mask = causal_mask(4)
-assert_equal(
-    np.shape(mask),
-    (4, 4),
-    "The mask of a text of 4 words has one row for each query and one column for each key.",
-    name="the shape of the mask",
-)
-assert_close(
-    mask,
-    expected,
-    "The mask of 'the black cat is' comes out differently. Is True 'may attend', does a word see "
-    "itself, does it not see the next word, and is each row a query (not each column)?",
-    name="the mask",
-)
+# The mask of "the black cat is": row = query, column = key.
+later = np.array([[key > query for key in range(4)] for query in range(4)])
+earlier = later.T
+
+
+def allowed():
+    """Where the mask says True (or 1), whatever its dtype is."""
+    mask = causal_mask(4)
+    assert_equal(
+        np.shape(mask),
+        (4, 4),
+        "The mask of a text of 4 words has one row for each query and one column for each key.",
+        name="the shape of the mask",
+    )
+    found = np.asarray(mask) == 1
+    assert_equal(
+        bool(found.any() and not found.all()),
+        True,
+        "Some pairs of query and key are allowed, and some are not. True means 'may attend'.",
+        name="'some are allowed, some are not'",
+    )
+    return found
+
+
+with check("the shape; bool, in NumPy", points=0.5):
+    mask = causal_mask(4)
+    assert_close(mask, np.asarray(mask) == 1, "The mask is a NumPy array of bool.", name="the mask")
+    allowed()
+with check("each word sees itself", points=0.5):
+    assert_close(
+        np.diag(allowed()),
+        np.array([True] * 4),
+        "A word should see itself: query and key are the same position.",
+        name="the diagonal",
+    )
+with check("no word sees a later one", points=0.5):
+    assert_close(
+        allowed() & later,
+        np.zeros((4, 4), dtype=bool),
+        "A word sees a later one. Is each row a query (not each column), and is True 'may attend'?",
+        name="what is allowed right of the diagonal",
+    )
+with check("each word sees all earlier ones", points=0.5):
+    assert_close(
+        allowed() & earlier,
+        earlier,
+        "A word does not see every word before it. Is each row a query (not each column)?",
+        name="what is allowed left of the diagonal",
+    )
 checks_passed("causal_mask")
 
 # %% check="causal_mask_lengths" points=1
 # Hidden checks of causal_mask: other lengths, one word, the dtype of the result.
 ### BEGIN HIDDEN TESTS
-assert_equal(
-    causal_mask(1),
-    np.array([[True]]),
-    "A text of one word: the word sees itself. The mask is a NumPy array of bool.",
-)
-for n in (2, int(check_rng().integers(5, 20)), 65):
-    expected = torch.ones(n, n).tril().bool().numpy()
+with check("other lengths: the dtype", points=0.25):
+    mask = causal_mask(7)
     assert_equal(
-        causal_mask(n),
-        expected,
-        f"The mask for n = {n} should be a NumPy array of bool, (n, n), True on and below the "
-        "diagonal.",
+        mask,
+        np.asarray(mask) == 1,
+        "The mask should be a NumPy array of bool, also for 7 words.",
     )
+    found = np.asarray(mask)
+    assert_equal(bool(found.any() and not found.all()), True, "A mask hides something.")
+with check("other lengths: the pairs", points=0.75):
+    for n in (1, 2, int(check_rng().integers(5, 20)), 65):
+        expected = torch.ones(n, n).tril().bool().numpy()
+        mask = causal_mask(n)
+        assert_equal(
+            np.shape(mask), (n, n), f"n = {n}: one row and one column a word.", name="the shape"
+        )
+        assert_equal(
+            np.asarray(mask) == 1,
+            expected,
+            f"The mask for n = {n} should be True on and below the diagonal.",
+        )
+checks_passed("causal_mask")
 ### END HIDDEN TESTS
 
 
@@ -312,58 +347,110 @@ expected = np.array(
         [[yes, no, no], [yes, yes, no], [yes, yes, no]],
     ]
 )
-message = (
-    "A key may be attended only where EVERY mask says True. The shapes (3, 3) and (2, 1, 3) "
-    "broadcast to (2, 3, 3)."
-)
-assert_close(combine_masks(triangle, real), expected, message, name="the combined mask")
-assert_close(
-    combine_masks(torch.tensor(triangle), torch.tensor(real)),
-    torch.tensor(expected),
-    "Torch tensors should be combined to a torch tensor of bool. Does each step work for them too?",
-    name="the combined mask",
-)
-assert_close(
-    combine_masks(None, triangle, None),
-    triangle,
-    "None means 'no mask here': ignore it.",
-    name="the combined mask",
-)
-assert_equal(combine_masks(None, None), None, "With no mask at all the result is None.")
+with check("one mask and None", points=0.5):
+    assert_close(
+        combine_masks(None, triangle, None),
+        triangle,
+        "None means 'no mask here': ignore it.",
+        name="the combined mask",
+    )
+    assert_equal(combine_masks(None, None), None, "With no mask at all the result is None.")
+with check("two masks", points=1):
+    assert_close(
+        combine_masks(triangle, real),
+        expected,
+        "A key may be attended only where EVERY mask says True. The shapes (3, 3) and (2, 1, 3) "
+        "broadcast to (2, 3, 3).",
+        name="the combined mask",
+    )
+with check("torch as NumPy; the masks stay as they are", points=0.5):
+    masks = triangle.copy(), real.copy()
+    by_numpy = combine_masks(*masks)
+    assert_equal(
+        bool(np.any(by_numpy) and not np.all(by_numpy)),
+        True,
+        "Two masks that each hide something allow some keys and not others.",
+        name="'some are allowed, some are not'",
+    )
+    by_torch = combine_masks(torch.tensor(triangle), torch.tensor(real))
+    assert_equal(
+        by_torch,
+        torch.tensor(np.asarray(by_numpy)),
+        "Torch tensors should be combined to a torch tensor of bool, with the same values as "
+        "NumPy arrays. Does each step work for them too?",
+        name="the combined mask",
+    )
+    assert_equal(masks, (triangle, real), "A mask was changed by the call.", name="the two masks")
 checks_passed("combine_masks")
+
 
 # %% check="combine_masks_any_number" points=2
 # Hidden checks of combine_masks: one mask, three and more, of shapes that broadcast.
 ### BEGIN HIDDEN TESTS
-rng = check_rng()
-cases = [
-    [(4, 5)],
-    [(3, 1, 5), (4, 5)],
-    [(4, 5), (3, 1, 5)],
-    [(4, 5), (4, 5), (4, 5)],
-    [(5,), (4, 5), (3, 1, 5), (2, 1, 4, 5)],
-    [(2, 3, 4, 5), (4, 1), (3, 1, 1)],
-    [(4, 1), (1, 5)],
-]
-for shapes in cases:
+def masks_of(shapes, rng):
     masks = [rng.random(shape) < 0.75 for shape in shapes]
     for mask in masks:
         mask.flat[0] = False  # each mask hides something
         mask.flat[-1] = True
+    return masks
+
+
+def all_of(masks):
     expected = torch.ones((), dtype=torch.bool)
     for mask in masks:
         expected = torch.logical_and(expected, torch.tensor(mask))
-    message = (
-        f"With masks of the shapes {shapes} a key should be attended only where all of them allow "
-        "it. Does every mask count, in any order?"
-    )
-    assert_equal(combine_masks(*masks), expected.numpy(), message, name="the combined mask")
-    assert_equal(
-        combine_masks(*[torch.tensor(mask) for mask in masks]),
-        expected,
-        message + " (Torch tensors.)",
-        name="the combined mask",
-    )
+    return expected.numpy()
+
+
+rng = check_rng()
+pairs = [[(3, 1, 5), (4, 5)], [(4, 5), (3, 1, 5)], [(4, 1), (1, 5)], [(6, 2), (6, 2)]]
+more = [
+    [(4, 5), (4, 5), (4, 5)],
+    [(5,), (4, 5), (3, 1, 5), (2, 1, 4, 5)],
+    [(2, 3, 4, 5), (4, 1), (3, 1, 1)],
+]
+with check("one mask", points=0.25):
+    (mask,) = masks_of([(4, 5)], rng)
+    message = "A single mask is its own combination."
+    assert_equal(combine_masks(mask), mask, message, name="the combined mask")
+    assert_equal(combine_masks(torch.tensor(mask)), torch.tensor(mask), message)
+with check("two masks", points=0.5):
+    for shapes in pairs:
+        masks = masks_of(shapes, rng)
+        message = (
+            f"With masks of the shapes {shapes} a key should be attended only where all of them "
+            "allow it."
+        )
+        found = combine_masks(*masks)
+        assert_close(found, all_of(masks), message, name="the combined mask")
+with check("three masks and more", points=0.5):
+    for shapes in more:
+        masks = masks_of(shapes, rng)
+        message = (
+            f"With masks of the shapes {shapes} a key should be attended only where all of them "
+            "allow it. Does every mask count, in any order?"
+        )
+        found = combine_masks(*masks)
+        assert_close(found, all_of(masks), message, name="the combined mask")
+with check("more masks: as two at a time", points=0.25):
+    for shapes in more:
+        masks = masks_of(shapes, rng)
+        by_pairs = masks[0]
+        for mask in masks[1:]:
+            by_pairs = combine_masks(by_pairs, mask)
+        by_pairs = np.asarray(by_pairs)
+        assert_equal(bool(by_pairs.any() and not by_pairs.all()), True, "Masks hide something.")
+        message = f"Masks of the shapes {shapes}: all at once should give what pairs give in turn."
+        assert_equal(np.asarray(combine_masks(*masks)), by_pairs, message)
+with check("torch as NumPy", points=0.5):
+    for shapes in pairs + more:
+        masks = masks_of(shapes, rng)
+        by_numpy = np.asarray(combine_masks(*masks))
+        assert_equal(bool(by_numpy.any() and not by_numpy.all()), True, "Masks hide something.")
+        message = f"Torch tensors of the shapes {shapes}: a torch tensor of bool, as NumPy's."
+        found = combine_masks(*[torch.tensor(mask) for mask in masks])
+        assert_equal(found, torch.tensor(by_numpy), message, name="the combined mask")
+checks_passed("combine_masks")
 ### END HIDDEN TESTS
 
 # %% check="combine_masks_none" points=1
@@ -372,27 +459,38 @@ for shapes in cases:
 rng = check_rng()
 a, b = rng.random((4, 5)) < 0.6, rng.random((3, 1, 5)) < 0.6
 a[0, 0], a[-1, -1], b[:, :, 0], b[:, :, -1] = False, True, True, True
-expected = np.stack([np.logical_and(a, row) for row in b])
-for masks in ((a, b, None), (None, a, b), (a, None, b), (None, a, None, None, b, None)):
-    message = (
-        "None should be ignored wherever it stands: "
-        + ", ".join("None" if mask is None else "mask" for mask in masks)
-        + "."
-    )
-    assert_equal(combine_masks(*masks), expected, message, name="the combined mask")
-    tensors = [None if mask is None else torch.tensor(mask) for mask in masks]
-    assert_equal(combine_masks(*tensors), torch.tensor(expected), message, name="the combined mask")
-message = "No mask at all should give None."
-assert_equal(combine_masks(), None, message)
-assert_equal(combine_masks(None), None, message)
-assert_equal(combine_masks(None, None, None), None, message)
-message = "A mask that hides everything is a mask: it is not the same as None."
-nothing = np.zeros((2, 3), dtype=bool)
-assert_equal(combine_masks(nothing), nothing, message)
-assert_equal(combine_masks(None, torch.tensor(nothing)), torch.tensor(nothing), message)
-one = np.array([[False]])
-assert_equal(combine_masks(one), one, message)
-assert_equal(combine_masks(torch.tensor(one), None), torch.tensor(one), message)
+a[0, 1], b[:, :, 1] = True, False
+with check("None beside masks", points=0.5):
+    expected = np.asarray(combine_masks(a, b))
+    tensors_expected = torch.tensor(np.asarray(combine_masks(torch.tensor(a), torch.tensor(b))))
+    assert_equal(bool(expected.any() and not expected.all()), True, "Masks hide something.")
+    for masks in ((a, b, None), (None, a, b), (a, None, b), (None, a, None, None, b, None)):
+        message = (
+            "None should be ignored wherever it stands: "
+            + ", ".join("None" if mask is None else "mask" for mask in masks)
+            + "."
+        )
+        found = np.asarray(combine_masks(*masks))
+        assert_equal(found, expected, message, name="the combined mask")
+        tensors = [None if mask is None else torch.tensor(mask) for mask in masks]
+        found = torch.tensor(np.asarray(combine_masks(*tensors)))
+        assert_equal(found, tensors_expected, message, name="the combined mask")
+with check("None alone, and a mask that hides everything", points=0.5):
+    # A box that always says None, or always False, fails one of the two.
+    message = "No mask at all should give None."
+    assert_equal(combine_masks(), None, message)
+    assert_equal(combine_masks(None), None, message)
+    assert_equal(combine_masks(None, None, None), None, message)
+    message = "A mask that hides everything is a mask: it is not the same as None."
+    nothing = np.zeros((2, 3), dtype=bool)
+    some = np.array([[True, False, True]])
+    assert_equal(combine_masks(some, None), some, "None should be ignored.")
+    assert_equal(combine_masks(nothing), nothing, message)
+    assert_equal(combine_masks(None, torch.tensor(nothing)), torch.tensor(nothing), message)
+    one = np.array([[False]])
+    assert_equal(combine_masks(one), one, message)
+    assert_equal(combine_masks(torch.tensor(one), None), torch.tensor(one), message)
+checks_passed("combine_masks")
 ### END HIDDEN TESTS
 
 
@@ -1235,8 +1333,10 @@ for with_mask in (True, False):
         at_once = model(one_text)[0]  # (n, characters): one pass
         one_by_one = torch.stack([model(one_text[:, : i + 1])[0, -1] for i in range(n)])  # n passes
     difference = (at_once - one_by_one).abs().max().item()
-    print(f"{'with' if with_mask else 'without'} the mask: largest difference below 1e-4: "
-          f"{difference < 1e-4}")
+    print(
+        f"{'with' if with_mask else 'without'} the mask: largest difference below 1e-4: "
+        f"{difference < 1e-4}"
+    )
     assert difference < 1e-4 if with_mask else difference > 0.1
 
 # %% [markdown]
@@ -1292,8 +1392,10 @@ curves["without the mask"] = train(models["without the mask"], "without the mask
 # As above.
 by_position = {name: losses_by_position(model) for name, model in models.items()}
 for name, losses in by_position.items():
-    print(f"{name:17} loss in training {np.mean(curves[name][-20:]):.3f}, "
-          f"on fresh texts {losses.mean():.3f}   (floor {floor:.3f})")
+    print(
+        f"{name:17} loss in training {np.mean(curves[name][-20:]):.3f}, "
+        f"on fresh texts {losses.mean():.3f}   (floor {floor:.3f})"
+    )
 honest, cheating = by_position["with the mask"], by_position["without the mask"]
 assert floor - 0.005 < honest.mean() < floor + 0.05
 assert np.abs(honest - floors).max() < 0.3
@@ -1319,7 +1421,10 @@ left.set(xlabel="training step", ylabel="loss (logarithmic)")
 left.legend(fontsize=8)
 right.plot(floors, color="black", ls=":", label="floor of an honest model")
 right.annotate(
-    f"{cheating[-1]:.2f}", (n - 1, cheating[-1]), (n - 8, 0.8), color="tab:red",
+    f"{cheating[-1]:.2f}",
+    (n - 1, cheating[-1]),
+    (n - 8, 0.8),
+    color="tab:red",
     arrowprops={"arrowstyle": "->", "color": "tab:red"},
 )
 right.set(xlabel="position", ylabel="loss on fresh texts")
@@ -1328,8 +1433,10 @@ figure.tight_layout()
 assert cheating[:-1].max() < 0.1 and cheating[-1] > max(honest[-1], floors[-1] - 0.03)
 assert cheating[-1] > 10 * cheating[:-1].mean() and honest.argmax() == 4
 assert np.mean(curves["without the mask"][130:150]) < floor
-print(f"without the mask: {cheating[:-1].mean():.4f} on average, at the last position "
-      f"{cheating[-1]:.2f}; with the mask there: {honest[-1]:.2f}")
+print(
+    f"without the mask: {cheating[:-1].mean():.4f} on average, at the last position "
+    f"{cheating[-1]:.2f}; with the mask there: {honest[-1]:.2f}"
+)
 show(
     figure,
     "Figure 3. Left: without the mask the loss falls through the floor, which no honest model can "
@@ -1410,8 +1517,10 @@ for name, offset in (("without the mask", 1), ("with the mask", -1)):
         heads = torch.cat(models[name].read(models[name].embed(ids))[1], dim=1)[0]  # (8, n, n)
     share = heads.diagonal(offset, -2, -1).mean(-1)  # mean weight on that neighbour, each head
     chosen[name] = heads[share.argmax()].numpy()
-    print(f"{name:17} head {share.argmax() % 4} of layer {share.argmax() // 4 + 1}: "
-          f"{share.max():.2f} on the character {'after' if offset == 1 else 'before'}")
+    print(
+        f"{name:17} head {share.argmax() % 4} of layer {share.argmax() // 4 + 1}: "
+        f"{share.max():.2f} on the character {'after' if offset == 1 else 'before'}"
+    )
 figure, panels = plt.subplots(1, 2, figsize=(11.5, 5.2))
 for axes, (name, weights) in zip(panels, chosen.items()):
     draw_heatmap(axes, weights, labels, labels)
@@ -1482,8 +1591,10 @@ def share_of_sentences(texts):
 # Trained on this machine: the texts differ elsewhere.
 written = {name: write(model, 40, seed=model_seed) for name, model in models.items()}
 for name, texts in written.items():
-    print(f"--- {name}: loss {by_position[name].mean():.3f}, "
-          f"{share_of_sentences(texts):.0f} % of its lines are sentences")
+    print(
+        f"--- {name}: loss {by_position[name].mean():.3f}, "
+        f"{share_of_sentences(texts):.0f} % of its lines are sentences"
+    )
     print("\n\n".join(texts[:2]), "\n")
 assert share_of_sentences(written["with the mask"]) > 70
 assert share_of_sentences(written["without the mask"]) < 10
@@ -1530,10 +1641,14 @@ there = ~np.isnan(changes["with the mask"])
 assert changes["with the mask"][there].max() < 1e-4
 assert changes["without the mask"][there].mean() > 0.05
 computed, needed = sum(range(1, n)), n - 1
-print(f"to write {n - 1} characters: 1 + 2 + ... + {n - 1} = {computed} vectors in each layer, "
-      f"{needed} are new")
-print(f"mean change of an old vector: with the mask {changes['with the mask'][there].mean():.3f}, "
-      f"without {changes['without the mask'][there].mean():.3f}")
+print(
+    f"to write {n - 1} characters: 1 + 2 + ... + {n - 1} = {computed} vectors in each layer, "
+    f"{needed} are new"
+)
+print(
+    f"mean change of an old vector: with the mask {changes['with the mask'][there].mean():.3f}, "
+    f"without {changes['without the mask'][there].mean():.3f}"
+)
 show(
     figure,
     "Figure 6. Relative change of the vector at each old position when one more character is read. "
@@ -1670,16 +1785,20 @@ with torch.no_grad():
 late_curve = train(late, "without the mask, small positions", seed=model_seed)
 for step in (150, 250, 300):
     small, usual = (np.mean(c[step - 20 : step]) for c in (late_curve, curves["without the mask"]))
-    print(f"no mask, loss after {step} steps: small positions {small:.3f}, usual ones {usual:.3f} "
-          f"(floor {floor:.3f})")
+    print(
+        f"no mask, loss after {step} steps: small positions {small:.3f}, usual ones {usual:.3f} "
+        f"(floor {floor:.3f})"
+    )
 late_share = share_of_sentences(write(late, 20, seed=model_seed))
 print(f"no mask, small positions: {late_share:.0f} % sentences")
 
 unmasked_twin = CharacterModel(causal=False)
 unmasked_twin.load_state_dict(models["with the mask"].state_dict())
 twin_share = share_of_sentences(write(unmasked_twin, 20, seed=model_seed))
-print(f"trained with the mask, writes without it: {twin_share:.0f} % sentences "
-      f"({share_of_sentences(written['with the mask']):.0f} % with it)")
+print(
+    f"trained with the mask, writes without it: {twin_share:.0f} % sentences "
+    f"({share_of_sentences(written['with the mask']):.0f} % with it)"
+)
 assert np.mean(late_curve[130:150]) > floor + 0.1 and late_share < 10
 assert np.mean(late_curve[-20:]) < floor  # and it passes the floor in the end
 assert twin_share < share_of_sentences(written["with the mask"]) - 20

@@ -176,6 +176,7 @@ def backwards(texts):
     """What to write: the text from its end to its start."""
     return texts.flip(dims=[-1])
 
+
 # %% [markdown]
 # One function trains every model of this lesson, one function measures. The texts for measuring are
 # new ones. `accuracy` gives one number for each position.
@@ -212,6 +213,7 @@ def accuracy(model, task, n, mask=None, seed=1000):
     with torch.no_grad():
         guesses, _ = model(texts, mask)
     return (guesses.argmax(dim=-1) == task(texts)).float().mean(dim=0).numpy()
+
 
 # %% [markdown]
 # **Predict, then run.** How many words will the model without positions get right? It is more than
@@ -294,7 +296,8 @@ def sinusoidal_positional_encoding(seq_len, d_model):
 
 
 # %% check="sinusoidal_positional_encoding" points=2
-with check("four columns", points=1.5):
+def four_columns():
+    """Three positions, four dimensions."""
     encoding = sinusoidal_positional_encoding(3, 4)
     assert_equal(
         np.shape(encoding),
@@ -302,22 +305,28 @@ with check("four columns", points=1.5):
         "Three positions, four dimensions: one row a position, one column a dimension.",
         name="the shape",
     )
+    return encoding
+
+
+with check("row 0: sines and cosines take turns", points=0.5):
     assert_close(
-        encoding[0],
+        four_columns()[0],
         np.array([0.0, 1.0, 0.0, 1.0]),
         "Row 0 is position 0: every sine is 0 and every cosine is 1, and they take turns: sin, "
         "cos, sin, cos. Does your first position have the number 0, and do the two kinds "
         "alternate?",
         name="row 0",
     )
+with check("the first pair of columns", points=0.5):
     assert_close(
-        encoding[1, :2],
+        four_columns()[1, :2],
         np.array([math.sin(1.0), math.cos(1.0)]),
         "The first pair of columns has the angle pos / 10000**0, which is the position itself.",
         name="row 1, columns 0 and 1",
     )
+with check("the second pair of columns", points=0.5):
     assert_close(
-        encoding[1, 2:],
+        four_columns()[1, 2:],
         np.array([math.sin(0.01), math.cos(0.01)]),
         "With d_model = 4 the second pair of columns (i = 1) has the exponent 2i/d_model = 2/4, "
         "so its angle is pos / 100. An angle of pos / 10000 comes from an exponent that is "
@@ -325,14 +334,21 @@ with check("four columns", points=1.5):
         "one pair from an exponent that counts columns instead of pairs.",
         name="row 1, columns 2 and 3",
     )
-with check("five columns: an odd d_model", points=0.5):
+with check("five columns: an odd d_model", points=0.25):
+    assert_close(
+        sinusoidal_positional_encoding(2, 5)[0],
+        np.array([0.0, 1.0, 0.0, 1.0, 0.0]),
+        "With d_model = 5 there are three sines and two cosines.",
+        name="row 0 of sinusoidal_positional_encoding(2, 5)",
+    )
+with check("five columns: the exponents", points=0.25):
     second, third = 10000 ** (-2 / 5), 10000 ** (-4 / 5)
     row = [math.sin(1.0), math.cos(1.0), math.sin(second), math.cos(second), math.sin(third)]
     assert_close(
-        sinusoidal_positional_encoding(2, 5),
-        np.array([[0.0, 1.0, 0.0, 1.0, 0.0], row]),
-        "With d_model = 5 there are three sines and two cosines; the exponents are 0, 2/5 and 4/5.",
-        name="sinusoidal_positional_encoding(2, 5)",
+        sinusoidal_positional_encoding(2, 5)[1],
+        np.array(row),
+        "With d_model = 5 the exponents are 0, 2/5 and 4/5.",
+        name="row 1 of sinusoidal_positional_encoding(2, 5)",
     )
 checks_passed("sinusoidal_positional_encoding")
 
@@ -352,17 +368,30 @@ def expected_encoding(seq_len, d_model):
 
 
 rng = check_rng()
-for d_model in (2, 6, 10, 64):
-    seq_len = int(rng.integers(12, 40))
-    encoding = sinusoidal_positional_encoding(seq_len, d_model)
-    message = (
-        f"seq_len = {seq_len}, d_model = {d_model}: some values differ from the formula. Which "
-        "exponent does the pair of columns 2i, 2i+1 have?"
-    )
-    assert_close(encoding, expected_encoding(seq_len, d_model), message)
-encoding = sinusoidal_positional_encoding(1, 6)
-message = "A text of one word has one row: position 0."
-assert_close(encoding, np.array([[0.0, 1.0, 0.0, 1.0, 0.0, 1.0]]), message)
+with check("position 0, and the first pair", points=1):
+    for d_model in (2, 6, 10, 64):
+        seq_len = int(rng.integers(12, 40))
+        encoding = sinusoidal_positional_encoding(seq_len, d_model)
+        message = f"seq_len = {seq_len}, d_model = {d_model}: one row a position."
+        assert_equal(np.shape(encoding), (seq_len, d_model), message, name="the shape")
+        message = "Row 0 is position 0: sin 0 and cos 0 take turns."
+        assert_close(encoding[0], np.tile([0.0, 1.0], d_model // 2), message, name="row 0")
+        message = "The first pair of columns holds sine and cosine of the position itself."
+        first_pair = expected_encoding(seq_len, 2)
+        assert_close(encoding[:, :2], first_pair, message, name="columns 0 and 1")
+    encoding = sinusoidal_positional_encoding(1, 6)
+    message = "A text of one word has one row: position 0."
+    assert_close(encoding, np.array([[0.0, 1.0, 0.0, 1.0, 0.0, 1.0]]), message)
+with check("all values", points=1):
+    for d_model in (2, 6, 10, 64):
+        seq_len = int(rng.integers(12, 40))
+        encoding = sinusoidal_positional_encoding(seq_len, d_model)
+        message = (
+            f"seq_len = {seq_len}, d_model = {d_model}: some values differ from the formula. Which "
+            "exponent does the pair of columns 2i, 2i+1 have?"
+        )
+        assert_close(encoding, expected_encoding(seq_len, d_model), message)
+checks_passed("sinusoidal_positional_encoding")
 ### END HIDDEN TESTS
 
 
@@ -375,35 +404,43 @@ def expected_encoding(seq_len, d_model):
 
 
 rng = check_rng()
-for d_model in (1, 3, 5, 9):
-    seq_len = int(rng.integers(10, 30))
-    encoding = sinusoidal_positional_encoding(seq_len, d_model)
-    message = (
-        f"d_model = {d_model} is odd: there is one sine column more than cosine columns, and the "
-        f"exponents are still 2i / {d_model}."
-    )
-    assert_close(encoding, expected_encoding(seq_len, d_model), message)
+with check("odd: the columns", points=0.5):
+    for d_model in (1, 3, 5, 9):
+        seq_len = int(rng.integers(10, 30))
+        encoding = sinusoidal_positional_encoding(seq_len, d_model)
+        message = f"d_model = {d_model} is odd: one sine column more than cosine columns."
+        assert_equal(np.shape(encoding), (seq_len, d_model), message, name="the shape")
+        row = np.arange(d_model) % 2.0
+        assert_close(encoding[0], row, message, name="row 0")
+        sines = np.sin(np.arange(seq_len))
+        assert_close(encoding[:, 0], sines, message, name="column 0")
+        wanders = np.abs(encoding[:, -1] - row[-1]).max() > 0
+        assert_equal(bool(wanders), True, message, name="'the last column is no constant'")
+with check("odd: all values", points=0.5):
+    for d_model in (1, 3, 5, 9):
+        seq_len = int(rng.integers(10, 30))
+        encoding = sinusoidal_positional_encoding(seq_len, d_model)
+        message = f"d_model = {d_model} is odd: the exponents are still 2i / {d_model}."
+        assert_close(encoding, expected_encoding(seq_len, d_model), message)
+checks_passed("sinusoidal_positional_encoding")
 ### END HIDDEN TESTS
 
 
 # %% check="sinusoidal_positional_encoding_precision" points=1
 # Hidden checks of sinusoidal_positional_encoding: float64 all the way, long texts.
 ### BEGIN HIDDEN TESTS
-seq_len = int(check_rng().integers(3000, 5000))
-encoding = sinusoidal_positional_encoding(seq_len, 8)
-assert_equal(
-    str(encoding.dtype),
-    "float64",
-    "The encoding should be float64.",
-    name="the dtype",
-)
-last = seq_len - 1
-angles = [last / 10.0**power for power in range(4)]  # 10000 ** (2i / 8) = 10 ** i
-expected = np.array([f(angle) for angle in angles for f in (math.sin, math.cos)])
+# Position 2p has twice the angle of position p, whatever the frequency: sin 2a = 2 sin a cos a.
+middle = int(check_rng().integers(1500, 2500))
+encoding = sinusoidal_positional_encoding(2 * middle + 1, 8)
 message = (
-    f"Position {last} differs in its later digits. Is something computed in float32 on the way?"
+    f"Position {2 * middle} differs in its later digits. Is something computed in float32 on the "
+    "way?"
 )
-assert_close(encoding[last], expected, message, name="the last row")
+assert_equal(str(encoding.dtype), "float64", "The encoding should be float64.", name="the dtype")
+sines, cosines = encoding[:, 0::2], encoding[:, 1::2]
+assert_close(sines**2 + cosines**2, np.ones((2 * middle + 1, 4)), message, name="sin**2 + cos**2")
+twice = 2 * sines[middle] * cosines[middle]
+assert_close(sines[2 * middle], twice, message, name="the sines of the last row")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -473,6 +510,7 @@ show(
 #
 # **Predict, then run.** Same model, same training, but the encoding is added to the word vectors.
 
+
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers may differ a little on other machines, so this output is not compared.
 def add_waves(X):
@@ -531,6 +569,7 @@ show(
 # short: **the wrong matrix with 64 columns is the right one with 32 columns, and 32 columns that
 # stay at 0 and 1.** That lets us build it from your function:
 
+
 # %% tags=["demonstration"]
 def wrong_waves(n, d_model):
     """The encoding with doubled exponents, to within 0.01 for up to 100 positions."""
@@ -570,6 +609,7 @@ show(
 # %% [markdown]
 # **Predict, then run.** A model is trained with the wrong matrix. How well does it say eight words
 # backwards?
+
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers may differ a little on other machines, so this output is not compared.
@@ -697,28 +737,42 @@ def shift_matrix(offset, d_model):
 
 
 # %% check="shift_matrix" points=2
-# d_model = 2: one pair of columns, (sin pos, cos pos).
-matrix = shift_matrix(3, 2)
-assert_equal(np.shape(matrix), (2, 2), "The matrix is (d_model, d_model).", name="the shape")
-start, there = np.array([math.sin(2), math.cos(2)]), np.array([math.sin(5), math.cos(5)])
-assert_close(
-    matrix @ start,
-    there,
-    "With d_model = 2 and offset 3, position 2 (sin 2, cos 2) should move to position 5. If it "
-    "moves to position -1, your matrix turns the other way: M stands left of the column vector.",
-    name="shift_matrix(3, 2) @ PE[2]",
-)
-# d_model = 4: the second pair has the angle pos / 100.
-at_2 = np.array([math.sin(2), math.cos(2), math.sin(0.02), math.cos(0.02)])
-at_7 = np.array([math.sin(7), math.cos(7), math.sin(0.07), math.cos(0.07)])
-assert_close(
-    shift_matrix(5, 4) @ at_2,
-    at_7,
-    "With d_model = 4 and offset 5, position 2 should move to position 7. Does each pair of "
-    "columns have a turn of its own, and are sine and cosine of a pair neighbours?",
-    name="shift_matrix(5, 4) @ PE[2]",
-)
-with assert_raises(ValueError, "An odd d_model should be refused with a ValueError."):
+with check("two columns", points=0.75):
+    # d_model = 2: one pair of columns, (sin pos, cos pos).
+    matrix = shift_matrix(3, 2)
+    assert_equal(np.shape(matrix), (2, 2), "The matrix is (d_model, d_model).", name="the shape")
+    start, there = np.array([math.sin(2), math.cos(2)]), np.array([math.sin(5), math.cos(5)])
+    assert_close(
+        matrix @ start,
+        there,
+        "With d_model = 2 and offset 3, position 2 (sin 2, cos 2) should move to position 5. If it "
+        "moves to position -1, your matrix turns the other way: M stands left of the column "
+        "vector.",
+        name="shift_matrix(3, 2) @ PE[2]",
+    )
+with check("four columns", points=0.5):
+    # d_model = 4: the second pair has the angle pos / 100.
+    at_2 = np.array([math.sin(2), math.cos(2), math.sin(0.02), math.cos(0.02)])
+    at_7 = np.array([math.sin(7), math.cos(7), math.sin(0.07), math.cos(0.07)])
+    assert_close(
+        shift_matrix(5, 4) @ at_2,
+        at_7,
+        "With d_model = 4 and offset 5, position 2 should move to position 7. Does each pair of "
+        "columns have a turn of its own, and are sine and cosine of a pair neighbours?",
+        name="shift_matrix(5, 4) @ PE[2]",
+    )
+with check("there and back", points=0.5):
+    there = shift_matrix(5, 4) @ at_2
+    moved = bool(np.abs(there - at_2).max() > 0.1)
+    assert_equal(moved, True, "An offset of 5 moves every position.", name="'it moves'")
+    assert_close(
+        shift_matrix(-5, 4) @ there,
+        at_2,
+        "An offset of -5 should take back what an offset of 5 does.",
+        name="shift_matrix(-5, 4) @ shift_matrix(5, 4) @ PE[2]",
+    )
+refused = "An odd d_model should be refused with a ValueError."
+with check("an odd d_model", points=0.25, side=True), assert_raises(ValueError, refused):
     shift_matrix(1, 5)
 checks_passed("shift_matrix")
 
@@ -733,7 +787,9 @@ def encoding_at(positions, d_model):
 
 rng = check_rng()
 positions = np.concatenate([np.arange(60), rng.integers(60, 5000, size=60)])
-for d_model in (2, 6, 10, 32):
+
+
+def compare(d_model):
     for offset in (1, int(rng.integers(2, 40)), int(rng.integers(100, 900))):
         matrix = shift_matrix(offset, d_model)
         message = (
@@ -744,28 +800,41 @@ for d_model in (2, 6, 10, 32):
         expected = encoding_at(positions + offset, d_model)
         assert_close(moved, expected, message, name="M @ PE[pos]")
         assert_equal(str(matrix.dtype), "float64", "M should be float64.", name="the dtype")
+
+
+with check("one pair of columns", points=0.5):
+    compare(2)
+with check("more pairs", points=0.75):
+    for d_model in (6, 10, 32):
+        compare(d_model)
+with check("two shifts one after the other", points=0.75):
+    for d_model in (2, 6, 10):
+        one, other = (int(offset) for offset in rng.integers(3, 40, size=2))
+        (start,) = encoding_at(np.array([7]), d_model)
+        there = shift_matrix(one, d_model) @ start
+        moved = bool(np.abs(there - start).max() > 1e-3)
+        assert_equal(moved, True, "A shift moves something.", name="'something moves'")
+        message = f"Shifts by {one} and by {other} together should be the shift by {one + other}."
+        together = np.asarray(shift_matrix(one + other, d_model) @ start)
+        assert_close(shift_matrix(other, d_model) @ there, together, message)
+checks_passed("shift_matrix")
 ### END HIDDEN TESTS
 
 
 # %% check="shift_matrix_back" points=1
 # Hidden checks of shift_matrix: negative offsets, and none.
 ### BEGIN HIDDEN TESTS
-def encoding_at(positions, d_model):
-    angles = np.outer(positions, [1e4 ** (-(c - c % 2) / d_model) for c in range(d_model)])
-    return np.where(np.arange(d_model) % 2 == 0, np.sin(angles), np.cos(angles))
-
-
 rng = check_rng()
-positions = np.concatenate([np.arange(300, 350), rng.integers(350, 5000, size=50)])
 for d_model in (4, 6, 16):
-    for offset in (-1, -int(rng.integers(2, 40)), -int(rng.integers(100, 300))):
-        matrix = shift_matrix(offset, d_model)
-        message = f"offset = {offset} is negative: M @ PE[pos] should be an earlier position."
-        moved = np.array([matrix @ row for row in encoding_at(positions, d_model)])
-        expected = encoding_at(positions + offset, d_model)
-        assert_close(moved, expected, message, name="M @ PE[pos]")
+    start = rng.normal(size=d_model)
+    for offset in (1, int(rng.integers(2, 40)), int(rng.integers(100, 300))):
+        there = shift_matrix(offset, d_model) @ start
+        moved = bool(np.abs(there - start).max() > 1e-3)
+        assert_equal(moved, True, "A shift moves something.", name="'something moves'")
+        message = f"offset = {-offset} is negative: it should take back a shift by {offset}."
+        assert_close(shift_matrix(-offset, d_model) @ there, start, message, name="there and back")
     message = "An offset of 0 moves nothing: the matrix is the identity."
-    assert_close(shift_matrix(0, d_model), np.eye(d_model), message)
+    assert_close(shift_matrix(0, d_model) @ start, start, message, name="M @ x")
 ### END HIDDEN TESTS
 
 
@@ -1136,6 +1205,7 @@ for max_len, shape in ((5, (5, 4)), (5, (9, 5, 4)), (1, (3, 1, 8)), (6, (7, 1, 6
 # On the task: replace the waves by your module. Nothing else changes. Your start values may have
 # any size; the demonstrations set them to standard deviation 1.
 
+
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers may differ a little on other machines, so this output is not compared.
 def learned_positions(max_len, start=1.0):
@@ -1167,6 +1237,7 @@ assert learned_score > 0.97, differs
 #   `nn.Embedding`'s own start they are of size 8, and the waves are drowned.
 #
 # **Predict, then run.** Which of the two hurts, with the same 250 steps?
+
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers may differ a little on other machines, so this output is not compared.
@@ -1206,6 +1277,7 @@ assert quiet_score > 0.9 and loud_score < no_order_score, differs
 # words and on their **distance**, and on nothing else. This is **rotary** position embedding (Su
 # and others, 2021). Most large language models of today use it; the extra lesson 11 is about it.
 # Here it is a preview, with your matrices, slow and clear:
+
 
 # %% tags=["demonstration"]
 class Turn(nn.Module):
@@ -1291,6 +1363,7 @@ check_answer("answer_longer", answer_longer)
 # - **learned, random start**: each training text begins at a random row of a longer table (Kiyono
 #   and others, 2021). So all its rows are trained, with texts of at most 12 words.
 # - **rotary**: queries and keys are turned, as in section 7.
+
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers may differ a little on other machines, so this output is not compared.
@@ -1473,6 +1546,7 @@ assert unmasked_score < 0.45 and masked_score > 0.8, differs
 # others, 2022). The exact sentence is: **without a mask and without an encoding** attention knows
 # no order. Your old instrument shows it too:
 
+
 # %%
 def attend_causally(X):
     """The untrained layer of section 1, with a causal mask."""
@@ -1537,6 +1611,7 @@ check_answer("answer_bug", answer_bug)
 # in a batch. And measure the permutation error of section 1: with positions that work, it is
 # clearly not 0. Give it a batch, `word_vectors[None]` of shape (1, 5, 8): to an array without a
 # batch axis the wrong code adds an axis by broadcasting, without an error.
+
 
 # %% tags=["demonstration"]
 def error_with(add):
