@@ -4,27 +4,39 @@ For each exercise and over fresh random inputs: the known wrong answers that are
 those that get their own sentence; the right answers that are accepted; and of small
 mechanical changes of the solution, which nobody wrote a sentence for, how many get one that
 is not true of them.
+
+And what would be read of an answer that is in no catalogue: each known wrong answer is looked
+up in the catalogue without its own sentence. It gets the place of a small change that mends it
+(*located*), the sentence of *another* entry, or what the failing checks themselves say. The same
+is asked of mechanical changes of known wrong answers, which hold two mistakes.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autograder.authors.mutation import mutants
 from autograder.course.implementations import Implementation, alternatives, misconceptions
 from autograder.course.lessons import Course, Lesson
 from autograder.diagnose.catalogue import mistake_of, mistakes
-from autograder.diagnose.diagnosis import Mistake, diagnose, same
+from autograder.diagnose.diagnosis import Mistake, diagnose
 from autograder.diagnose.plain_run import PlainRun
+from autograder.lesson.repair import nearest_repair
 
 #: Seconds that the tests may take on one mutant: a change can make a loop endless.
 MOST_SECONDS = 10
+#: Seconds that the search for a repair may take, as when grading, and one try of it.
+REPAIR_SECONDS = 2.0
+TRY_SECONDS = 0.5
+#: Of the changes of an exercise's known wrong answers, so many are tried.
+MOST_TWICE_WRONG = 20
 
 
 @dataclass
@@ -41,6 +53,9 @@ class Counted:
     mutants_rejected: int = 0
     mutants_named: int = 0
     falsely: int = 0
+    unseen: int = 0
+    located: int = 0
+    anothers: int = 0
     remarks: list[str] = field(default_factory=list)
 
     def add(self, other: Counted) -> None:
@@ -73,6 +88,11 @@ def count(lesson: Lesson, seeds: list[int], *, changes: bool = True) -> list[Cou
             for name, counted in found.items():
                 for label, source in mutants(lesson.exercises[name]):
                     _count_mutant(run, counted, Implementation(name, label, source), two)
+                wrong = [one for one in misconceptions(lesson) if one.exercise == name]
+                for one in _changed_again(wrong):
+                    _count_mutant(run, counted, one, two)
+                for one in wrong:
+                    _count_unseen(run, counted, one, by_seed[seeds[0]], seeds[0])
     return list(found.values())
 
 
@@ -127,8 +147,10 @@ def _count_mutant(
         return
     counted.mutants_named += 1
     for seed in others:
-        named = next(one for one in by_seed[seed] if one.name == found.mistake.name)
-        if not all(same(again[seed].seen[test], named.seen[test]) for test in found.tests):
+        # The mistake is in the code if it explains what other inputs show, too.
+        then = [one for one in by_seed[seed] if one.exercise == counted.exercise]
+        confirmed = diagnose(again[seed].seen, then)
+        if confirmed is None or confirmed.mistake.sentence != found.mistake.sentence:
             counted.falsely += 1
             counted.remarks.append(
                 f"mutant ({one.name}) gets {found.mistake.name}: not so on other inputs"
@@ -136,14 +158,64 @@ def _count_mutant(
             return
 
 
+def _changed_again(wrong: list[Implementation]) -> list[Implementation]:
+    """Mechanical changes of known wrong answers: a few of each, from all over its code."""
+    if not wrong:
+        return []
+    of_each = -(-MOST_TWICE_WRONG // len(wrong))
+    found: list[Implementation] = []
+    for one in wrong:
+        changes = list(mutants(one.source))
+        step = max(1, len(changes) // of_each)
+        found += [
+            replace(one, name=f"{one.name}, {label}", source=source)
+            for label, source in changes[step // 2 :: step][:of_each]
+        ]
+    return found[:: max(1, len(found) // MOST_TWICE_WRONG)]
+
+
+def _count_unseen(
+    run: PlainRun, counted: Counted, one: Implementation, known: list[Mistake], seed: int
+) -> None:
+    """What is read of a wrong answer as if its sentence had never been written."""
+    own = next(m for m in known if (m.exercise, m.name) == (one.exercise, one.name))
+    if not any(own.seen.values()):
+        return
+    counted.unseen += 1
+    others = [m for m in known if m.exercise == one.exercise and m.sentence != own.sentence]
+    found = diagnose(own.seen, others)
+    if found is not None:
+        counted.anothers += 1
+        counted.remarks.append(f"unseen {one.name} would get {found.mistake.name}")
+    elif _is_located(run, one, seed):
+        counted.located += 1
+
+
+def _is_located(run: PlainRun, one: Implementation, seed: int) -> bool:
+    tests = run.tests_of({one.exercise})
+
+    def passes(tree: ast.Module) -> bool:
+        changed = {one.exercise: ast.unparse(tree)}
+        try:
+            with _time_limit(TRY_SECONDS):
+                return all(
+                    run.errors(changed, seed, [test], as_graded=True)[test] is None
+                    for test in tests
+                )
+        except TimeoutError:
+            return False
+
+    return bool(nearest_repair(one.source, passes, REPAIR_SECONDS))
+
+
 @contextmanager
-def _time_limit() -> Iterator[None]:
+def _time_limit(seconds: float = MOST_SECONDS) -> Iterator[None]:
     def stop(*_: object) -> None:
         raise TimeoutError
 
     # Of the processor: a busy machine must not make a difference.
     before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
@@ -153,7 +225,8 @@ def _time_limit() -> Iterator[None]:
 
 _HEAD = (
     f"{'exercise':40} {'wrong':>6} {'rejected':>8} {'sentence':>8} {'right':>6} {'accepted':>8} "
-    f"{'mutants':>7} {'rejected':>8} {'named':>6} {'falsely':>7}"
+    f"{'mutants':>7} {'rejected':>8} {'named':>6} {'falsely':>7} "
+    f"{'unseen':>6} {'located':>7} {'anothers':>8}"
 )
 
 
@@ -161,7 +234,7 @@ def _row(one: Counted) -> str:
     return (
         f"{one.exercise:40} {one.wrong:6} {one.rejected:8} {one.named:8} {one.right:6} "
         f"{one.accepted:8} {one.mutants:7} {one.mutants_rejected:8} {one.mutants_named:6} "
-        f"{one.falsely:7}"
+        f"{one.falsely:7} {one.unseen:6} {one.located:7} {one.anothers:8}"
     )
 
 
@@ -185,6 +258,12 @@ def main() -> int:
             total.add(one)
             remarks += [f"{lesson.folder} {one.exercise}: {remark}" for remark in one.remarks]
     print(_row(total))
+    if total.unseen:
+        print(
+            f"Of {total.unseen} wrong answers, each looked up without its own sentence, "
+            f"{total.located / total.unseen:.0%} are shown the line, and "
+            f"{total.anothers / total.unseen:.1%} get the sentence of another entry."
+        )
     print("\n".join(remarks))
     perfect = total.rejected == total.wrong and total.accepted == total.right
     return 0 if perfect and total.named >= 0.95 * total.wrong else 1
