@@ -65,7 +65,9 @@ class Counted:
                 setattr(self, name, getattr(self, name) + value)
 
 
-def count(lesson: Lesson, seeds: list[int], *, changes: bool = True) -> list[Counted]:
+def count(
+    lesson: Lesson, seeds: list[int], *, changes: bool = True, unseen: bool = False
+) -> list[Counted]:
     """Measure every exercise of a lesson that is no short answer.
 
     Args:
@@ -73,6 +75,8 @@ def count(lesson: Lesson, seeds: list[int], *, changes: bool = True) -> list[Cou
         seeds: of the inputs.
         changes: also mechanical changes of the solutions (on the first seed, and what is said
             of them checked on the second).
+        unseen: also, which takes minutes, each known wrong answer without its own sentence, and
+            mechanical changes of known wrong answers.
     """
     found = {name: Counted(name) for name in lesson.exercises if not name.startswith("answer_")}
     by_seed = {seed: mistakes(lesson, seed) for seed in seeds}
@@ -88,6 +92,9 @@ def count(lesson: Lesson, seeds: list[int], *, changes: bool = True) -> list[Cou
             for name, counted in found.items():
                 for label, source in mutants(lesson.exercises[name]):
                     _count_mutant(run, counted, Implementation(name, label, source), two)
+        if unseen:
+            two = {seed: by_seed[seed] for seed in seeds[:2]}
+            for name, counted in found.items():
                 wrong = [one for one in misconceptions(lesson) if one.exercise == name]
                 for one in _changed_again(wrong):
                     _count_mutant(run, counted, one, two)
@@ -253,7 +260,7 @@ def main() -> int:
     remarks: list[str] = []
     print("Counts are over all seeds; mutants are small changes of the solution.\n" + _HEAD)
     for lesson in lessons:
-        for one in count(lesson, list(range(101, 101 + asked.seeds))):
+        for one in count(lesson, list(range(101, 101 + asked.seeds)), unseen=True):
             print(_row(one), flush=True)
             total.add(one)
             remarks += [f"{lesson.folder} {one.exercise}: {remark}" for remark in one.remarks]

@@ -26,8 +26,8 @@ __all__ = ["advice"]
 #: A failing check answers within so many seconds, as far as that is ours: the search for a repair
 #: gets what is left of them, whatever the check and the look-up before it took.
 ANSWERS_WITHIN = 1.5
-#: Of them, to show the answer.
-TO_SHOW = 0.1
+#: Of them, to end the search and to show the answer; on a busy machine that takes a while.
+TO_SHOW = 0.3
 #: A check that takes longer is not tried again with repairs.
 MOST_SECONDS = 0.4
 
