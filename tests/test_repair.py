@@ -13,6 +13,7 @@ import pytest
 
 from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
+from autograder.lesson import advice as advice_module
 from autograder.lesson.failures import begin_cell
 from autograder.lesson.repair import in_this_notebook, nearest_repair
 
@@ -118,7 +119,7 @@ def test_a_change_that_never_ends_or_takes_all_memory_ends_with_its_copy() -> No
     )
     names: dict[str, Any] = {"kept": 1}
     started = time.monotonic()
-    in_this_notebook(answer, "assert f(10**9) == 3", names, begin_cell)
+    in_this_notebook(answer, "assert f(10**9) == 3", names, begin_cell, seconds=1.2)
     assert time.monotonic() - started < 30  # hangs otherwise
     assert names == {"kept": 1}
 
@@ -148,3 +149,42 @@ def test_the_verdict_names_the_line(tmp_path: Path) -> None:
     assert of["test_double"].points == 0
     again = graded(bundle, notebook_with(bundle, {"double": f"{right}return 2 * x\n"}))
     assert again.score == bundle.max_score
+
+
+@pytest.mark.parametrize("taken", [0.0, 0.1, 0.39])
+def test_the_search_gets_what_the_check_left_of_the_time(
+    taken: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[float] = []
+
+    def search(*args: Any, seconds: float, otherwise: Any) -> str:
+        given.append(seconds)
+        return ""
+
+    monkeypatch.setattr(advice_module, "source_of", lambda name: "def f(): pass")
+    monkeypatch.setattr(advice_module, "source_of_cell", lambda: "f()")
+    monkeypatch.setattr(advice_module, "seconds_of_cell", lambda: taken)
+    monkeypatch.setattr(advice_module, "in_this_notebook", search)
+    monkeypatch.setattr(advice_module.setting.now, "advice", True)
+    advice_module.advice("f", (), begin_cell, list)
+    assert len(given) == 1
+    assert taken + given[0] < advice_module.ANSWERS_WITHIN == 1.5
+
+
+def test_a_change_that_drops_an_argument_is_no_repair() -> None:
+    wrong = "def f(n, d):\n    return 3 * n - d\n"
+    expected = {"with": "3 * n + d", "without": "3 * n"}
+
+    def passes_as(right: str) -> Callable[[ast.Module], bool]:
+        def passes(tree: ast.Module) -> bool:
+            namespace: dict[str, Any] = {}
+            exec(compile(tree, "<answer>", "exec"), namespace)
+            try:
+                return bool(namespace["f"](4, 7) == eval(right, {"n": 4, "d": 7}))
+            except Exception:
+                return False
+
+        return passes
+
+    assert "line 2" in nearest_repair(wrong, passes_as(expected["with"]), 5)
+    assert nearest_repair(wrong, passes_as(expected["without"]), 5) == ""

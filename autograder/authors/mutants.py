@@ -4,29 +4,42 @@ For each exercise and over fresh random inputs: the known wrong answers that are
 those that get their own sentence; the right answers that are accepted; and of small
 mechanical changes of the solution, which nobody wrote a sentence for, how many get one that
 is not true of them.
+
+And what would be read of an answer that is in no catalogue: each known wrong answer is looked
+up in the catalogue without its own sentence. It gets the place of a small change that mends it
+(*located*), the sentence of *another* entry, or what the failing checks themselves say. The same
+is asked of mechanical changes of known wrong answers, which hold two mistakes.
 """
 
 from __future__ import annotations
 
+import ast
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from autograder.authors.mutation import mutants
 from autograder.course.implementations import Implementation, alternatives, misconceptions
 from autograder.course.lessons import Lesson
 from autograder.diagnose.catalogue import mistake_of, mistakes
-from autograder.diagnose.diagnosis import Mistake, diagnose, same
+from autograder.diagnose.diagnosis import Mistake, diagnose
 from autograder.diagnose.plain_run import PlainRun
+from autograder.lesson.repair import nearest_repair
 
 #: Seconds that the tests may take on one mutant: a change can make a loop endless.
 MOST_SECONDS = 10
+#: Seconds that the search for a repair may take, as when grading, and one try of it.
+REPAIR_SECONDS = 2.0
+TRY_SECONDS = 0.5
+#: Of the changes of an exercise's known wrong answers, so many are tried.
+MOST_TWICE_WRONG = 20
 
 
 HEAD = (
     f"{'exercise':40} {'wrong':>6} {'rejected':>8} {'sentence':>8} {'right':>6} {'accepted':>8} "
-    f"{'mutants':>7} {'rejected':>8} {'named':>6} {'falsely':>7}"
+    f"{'mutants':>7} {'rejected':>8} {'named':>6} {'falsely':>7} "
+    f"{'unseen':>6} {'located':>7} {'anothers':>8}"
 )
 
 
@@ -44,6 +57,9 @@ class Counted:
     mutants_rejected: int = 0
     mutants_named: int = 0
     falsely: int = 0
+    unseen: int = 0
+    located: int = 0
+    anothers: int = 0
     remarks: list[str] = field(default_factory=list)
 
     def add(self, other: Counted) -> None:
@@ -57,7 +73,8 @@ class Counted:
         return (
             f"{self.exercise:40} {self.wrong:6} {self.rejected:8} {self.named:8} {self.right:6} "
             f"{self.accepted:8} {self.mutants:7} {self.mutants_rejected:8} "
-            f"{self.mutants_named:6} {self.falsely:7}"
+            f"{self.mutants_named:6} {self.falsely:7} {self.unseen:6} {self.located:7} "
+            f"{self.anothers:8}"
         )
 
     @property
@@ -67,7 +84,9 @@ class Counted:
         return judged and self.named >= 0.95 * self.wrong
 
 
-def count(lesson: Lesson, seeds: list[int], *, changes: bool = True) -> list[Counted]:
+def count(
+    lesson: Lesson, seeds: list[int], *, changes: bool = True, unseen: bool = False
+) -> list[Counted]:
     """Measure every exercise of a lesson that is no short answer.
 
     Args:
@@ -75,6 +94,8 @@ def count(lesson: Lesson, seeds: list[int], *, changes: bool = True) -> list[Cou
         seeds: of the inputs.
         changes: also mechanical changes of the solutions (on the first seed, and what is said
             of them checked on the second).
+        unseen: also, which takes minutes, each known wrong answer without its own sentence, and
+            mechanical changes of known wrong answers.
     """
     found = {name: Counted(name) for name in lesson.exercises if not name.startswith("answer_")}
     by_seed = {seed: mistakes(lesson, seed) for seed in seeds}
@@ -90,6 +111,14 @@ def count(lesson: Lesson, seeds: list[int], *, changes: bool = True) -> list[Cou
             for name, counted in found.items():
                 for label, source in mutants(lesson.exercises[name]):
                     _count_mutant(run, counted, Implementation(name, label, source), two)
+        if unseen:
+            two = {seed: by_seed[seed] for seed in seeds[:2]}
+            for name, counted in found.items():
+                wrong = [one for one in misconceptions(lesson) if one.exercise == name]
+                for one in _changed_again(wrong):
+                    _count_mutant(run, counted, one, two)
+                for one in wrong:
+                    _count_unseen(run, counted, one, by_seed[seeds[0]], seeds[0])
     return list(found.values())
 
 
@@ -144,8 +173,10 @@ def _count_mutant(
         return
     counted.mutants_named += 1
     for seed in others:
-        named = next(one for one in by_seed[seed] if one.name == found.mistake.name)
-        if not all(same(again[seed].seen[test], named.seen[test]) for test in found.tests):
+        # The mistake is in the code if it explains what other inputs show, too.
+        then = [one for one in by_seed[seed] if one.exercise == counted.exercise]
+        confirmed = diagnose(again[seed].seen, then)
+        if confirmed is None or confirmed.mistake.sentence != found.mistake.sentence:
             counted.falsely += 1
             counted.remarks.append(
                 f"mutant ({one.name}) gets {found.mistake.name}: not so on other inputs"
@@ -153,16 +184,75 @@ def _count_mutant(
             return
 
 
+def _changed_again(wrong: list[Implementation]) -> list[Implementation]:
+    """Mechanical changes of known wrong answers: a few of each, from all over its code."""
+    if not wrong:
+        return []
+    of_each = -(-MOST_TWICE_WRONG // len(wrong))
+    found: list[Implementation] = []
+    for one in wrong:
+        changes = list(mutants(one.source))
+        step = max(1, len(changes) // of_each)
+        found += [
+            replace(one, name=f"{one.name}, {label}", source=source)
+            for label, source in changes[step // 2 :: step][:of_each]
+        ]
+    return found[:: max(1, len(found) // MOST_TWICE_WRONG)]
+
+
+def _count_unseen(
+    run: PlainRun, counted: Counted, one: Implementation, known: list[Mistake], seed: int
+) -> None:
+    """What is read of a wrong answer as if its sentence had never been written."""
+    own = next(m for m in known if (m.exercise, m.name) == (one.exercise, one.name))
+    if not any(own.seen.values()):
+        return
+    counted.unseen += 1
+    others = [m for m in known if m.exercise == one.exercise and m.sentence != own.sentence]
+    found = diagnose(own.seen, others)
+    if found is not None:
+        counted.anothers += 1
+        counted.remarks.append(f"unseen {one.name} would get {found.mistake.name}")
+    elif _is_located(run, one, seed):
+        counted.located += 1
+
+
+def _is_located(run: PlainRun, one: Implementation, seed: int) -> bool:
+    tests = run.tests_of({one.exercise})
+
+    def passes(tree: ast.Module) -> bool:
+        changed = {one.exercise: ast.unparse(tree)}
+        try:
+            with _time_limit(TRY_SECONDS):
+                return all(
+                    run.errors(changed, seed, [test], as_graded=True)[test] is None
+                    for test in tests
+                )
+        except TimeoutError:
+            return False
+
+    return bool(nearest_repair(one.source, passes, REPAIR_SECONDS))
+
+
 @contextmanager
-def _time_limit() -> Iterator[None]:
+def _time_limit(seconds: float = MOST_SECONDS) -> Iterator[None]:
     def stop(*_: object) -> None:
         raise TimeoutError
 
     # Of the processor: a busy machine must not make a difference.
     before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
+
+
+def told_of_unseen(total: Counted) -> str:
+    """What would be read of answers that no catalogue holds, in one sentence."""
+    return (
+        f"Of {total.unseen} wrong answers, each looked up without its own sentence, "
+        f"{total.located / total.unseen:.0%} are shown the line, and "
+        f"{total.anothers / total.unseen:.1%} get the sentence of another entry."
+    )

@@ -117,18 +117,20 @@ def mutants(*, lesson: tuple[str, ...], seeds: int, course: Path | None) -> int:
     Counts known wrong answers that are rejected and get their own sentence, right ones that are
     accepted, and small mechanical changes of the solution that are accused falsely.
     """
-    from autograder.authors.mutants import HEAD, Counted, count
+    from autograder.authors.mutants import HEAD, Counted, count, told_of_unseen
 
     lessons = lessons_of(course_at(course), lesson)
     total = Counted("all")
     remarks: list[str] = []
     print("Counts are over all seeds; mutants are small changes of the solution.\n" + HEAD)
     for one in lessons:
-        for counted in count(one, list(range(101, 101 + seeds))):
+        for counted in count(one, list(range(101, 101 + seeds)), unseen=True):
             print(counted.row(), flush=True)
             total.add(counted)
             remarks += [f"{one.folder} {counted.exercise}: {text}" for text in counted.remarks]
     print(total.row())
+    if total.unseen:
+        print(told_of_unseen(total))
     print("\n".join(remarks))
     return 0 if total.good_enough else 1
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autograder.lesson.evidence import Evidence, Seen, evidence_of, same
-from autograder.lesson.known_mistakes import explanations
+from autograder.lesson.known_mistakes import certain, explanations
 
 __all__ = [
     "Diagnosis",
@@ -63,6 +63,8 @@ def diagnose(seen: Seen, mistakes: Sequence[Mistake]) -> Diagnosis | None:
         return None
     # Two that agree equally well in a part of the tests: neither is more than a guess.
     if len(best) > 1 and not best[0][1].whole:
+        return None
+    if not certain([mistake.sentence for mistake, _ in best], best):
         return None
     mistake, explanation = best[0]
     return Diagnosis(mistake, explanation.tests)

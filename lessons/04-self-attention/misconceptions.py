@@ -695,8 +695,8 @@ with exercise("TorchSelfAttention"):
             "self.W_k = nn.Linear(d_model, d_k, bias=False)": "self.W_k = nn.Linear(d_model, d_k)",
             "d_v, bias=False": "d_v",
         },
-        "The projections have a bias. Here they are plain matrix products: nn.Linear adds a bias "
-        "unless you say otherwise.",
+        "There is a bias in your projections. Here all three are plain matrix products: nn.Linear "
+        "adds a bias unless you say otherwise.",
         seen="default of nn.Linear",
     )
 
