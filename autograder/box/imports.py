@@ -29,6 +29,7 @@ from autograder.lesson import (
     repair,
     setting,
     short_answers,
+    small_changes,
 )
 
 #: The package beside a notebook.
@@ -53,6 +54,7 @@ MODULES: dict[str, ModuleType] = {
         repair,
         setting,
         short_answers,
+        small_changes,
     )
 }
 

@@ -7,22 +7,18 @@ version or a setting.
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
-import site
 import socket
 import subprocess
 import sys
-import sysconfig
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import autograder
 from autograder.box import seccomp
-from autograder.box.confinement import WORK
-
-BUBBLEWRAP, NONE = "bubblewrap", "none"
+from autograder.box.bubblewrap import BUBBLEWRAP, NONE, box_environment, bubblewrap, zygote_command
+from autograder.box.memory import memory_below
 
 #: Seconds until a zygote is ready: it imports torch.
 START_SECONDS = 300.0
@@ -36,82 +32,21 @@ _RAN_OUT = (
 )
 
 
+__all__ = [
+    "BUBBLEWRAP",
+    "NONE",
+    "NoSandbox",
+    "Protection",
+    "Zygote",
+    "best_tier",
+    "choose",
+    "examine",
+    "lacking",
+]
+
+
 class NoSandbox(Exception):
     """Student code cannot be confined here; the message says what to install or allow."""
-
-
-def zygote_command(tier: str, descriptor: int) -> list[str]:
-    """The command that starts a zygote on an inherited control socket."""
-    confined = tier == BUBBLEWRAP
-    run = [sys.executable, "-I", "-m", "autograder.box.zygote", str(descriptor)]
-    # A user of its own for each zygote: limits on processes are counted by user.
-    run += ["confined", str(100_000 + os.getpid())] if confined else ["free", "0"]
-    return [*_bubblewrap(), "--", *run] if confined else run
-
-
-def _bubblewrap() -> list[str]:
-    """bubblewrap with the interpreter, its libraries and this package, read-only."""
-    command = [shutil.which("bwrap") or "bwrap", "--die-with-parent", "--new-session"]
-    command += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
-    command += ["--unshare-cgroup-try", "--clearenv", "--hostname", "box"]
-    if os.getuid() != 0:  # root stays outside one, so that boxes can become another user
-        command.append("--unshare-user")
-    # The zygote, which runs no student code, makes namespaces for its children; the
-    # children give these up before student code runs.
-    command += ["--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN"]
-    if os.getuid() == 0:
-        command += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_KILL"]
-    command += ["--proc", "/proc", "--dev", "/dev", "--dir", "/tmp", "--tmpfs", WORK]
-    # Shared mappings of /dev/zero are memory that no watch sees; /dev/full reads the same.
-    command += ["--dev-bind", "/dev/full", "/dev/zero"]
-    bound = [path for path in (*_system_folders(), *_python_folders()) if path.exists()]
-    for parent in sorted({parent for path in bound for parent in path.parents}):
-        if parent != Path("/"):  # made by --ro-bind, it would be closed to the box's user
-            command += ["--perms", "0755", "--dir", str(parent)]
-    for path in bound:
-        if path.is_symlink():
-            command += ["--symlink", os.readlink(path), str(path)]
-        else:
-            command += ["--ro-bind", str(path), str(path)]
-    for name, value in box_environment(WORK).items():
-        command += ["--setenv", name, value]
-    # Also /dev: an ordinary user's boxes could leave each other words there.
-    return [*command, "--chdir", WORK, "--remount-ro", "/dev", "--remount-ro", "/"]
-
-
-def box_environment(folder: str) -> dict[str, str]:
-    """All that a box's process has in its environment."""
-    return {
-        "HOME": folder,
-        "LANG": "C.UTF-8",
-        "MPLBACKEND": "agg",
-        "MPLCONFIGDIR": folder,
-        "OMP_NUM_THREADS": "1",
-        "PATH": "/usr/bin:/bin",
-        "TMPDIR": folder,
-    }
-
-
-def _system_folders() -> list[Path]:
-    names = ("/lib", "/lib32", "/lib64", "/libx32", "/bin", "/usr/bin", "/usr/lib", "/usr/lib32")
-    more = ("/usr/lib64", "/usr/libx32", "/usr/share/fonts", "/usr/share/zoneinfo")
-    return [Path(name) for name in (*names, *more, "/etc/fonts", "/etc/ld.so.cache")]
-
-
-def _python_folders() -> list[Path]:
-    """The interpreter, its environment and this package, outermost first."""
-    here = Path(autograder.__file__).resolve().parent
-    wanted = {Path(sys.base_prefix), Path(sys.prefix), Path(sysconfig.get_paths()["stdlib"]), here}
-    wanted |= {Path(folder) for folder in site.getsitepackages()}
-    kept: list[Path] = []
-    covered = [path for path in _system_folders() if path.is_dir() and not path.is_symlink()]
-    for path in sorted({path.resolve() for path in wanted if path.exists()}):
-        if path in (Path("/"), Path("/usr"), Path("/usr/local")):
-            # An interpreter of the system: its libraries, not the whole tree.
-            kept += [path / part for part in ("bin", "lib") if path == Path("/usr/local")]
-        elif not any(path.is_relative_to(other) for other in (*covered, *kept)):
-            kept.append(path)
-    return kept
 
 
 @dataclass(frozen=True)
@@ -191,7 +126,7 @@ def _try_confinement() -> Protection:
         "os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n"
     )
     try:
-        done = _ended([*_bubblewrap(), "--", sys.executable, "-I", "-c", code])
+        done = _ended([*bubblewrap(), "--", sys.executable, "-I", "-c", code])
     except OSError as error:
         return Protection(name, False, f"bwrap cannot be started: {error}; install it again")
     if done is None:
@@ -347,69 +282,3 @@ class Zygote:
         self.control.close()
         self.process.kill()
         self.process.communicate()
-
-
-#: Bytes that may wait in a socket, unless the machine says otherwise.
-_SOCKET_BUFFER = 212_992
-
-
-def memory_below(pid: int, *, exact: bool = True, each_less: int = 0) -> int:
-    """Bytes of memory of a process and all it started, with what may wait in its sockets.
-
-    Pages shared since a fork count once when ``exact``, where the kernel lets us ask (the
-    proportional set size); otherwise once for each process, which is never less. Of each process
-    ``each_less`` bytes are not counted.
-    """
-    total = 0
-    waiting = [pid]
-    networks = {_network(os.getpid())}  # that of this process is not the box's
-    while waiting:
-        one = waiting.pop()
-        with contextlib.suppress(OSError, ValueError):
-            total += max(0, _memory_of(one, exact) - each_less)
-            for task in Path(f"/proc/{one}/task").iterdir():
-                waiting.extend(int(child) for child in (task / "children").read_text().split())
-            if (network := _network(one)) not in networks:
-                networks.add(network)
-                total += _memory_of_sockets(one)
-    return total
-
-
-def _memory_of(pid: int, exact: bool) -> int:
-    """Anonymous and shared memory of a process, and its page tables."""
-    wanted = ("RssAnon:", "RssShmem:", "VmPTE:")
-    text = _status(pid)
-    if exact:
-        with contextlib.suppress(OSError):
-            shares = Path(f"/proc/{pid}/smaps_rollup").read_text()
-            if shares:  # a process whose first thread has ended shows none
-                text, wanted = text + shares, ("Pss_Anon:", "Pss_Shmem:", "VmPTE:")
-    lines = [line.split() for line in text.splitlines() if line.startswith(wanted)]
-    return sum(int(words[1]) for words in lines) * 1024
-
-
-def _status(pid: int) -> str:
-    """The status of a process; of another thread where the first one has ended before it."""
-    text = Path(f"/proc/{pid}/status").read_text()
-    if "RssAnon:" in text:
-        return text
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        with contextlib.suppress(OSError):
-            text = (task / "status").read_text()
-            if "RssAnon:" in text:
-                return text
-    return ""
-
-
-def _network(pid: int) -> str:
-    """The name of a process's network namespace."""
-    return os.readlink(f"/proc/{pid}/ns/net")
-
-
-def _memory_of_sockets(pid: int) -> int:
-    """What may wait in all sockets of a process's network namespace."""
-    lines = Path(f"/proc/{pid}/net/unix").read_bytes().count(b"\n")
-    buffer = _SOCKET_BUFFER
-    with contextlib.suppress(OSError, ValueError):
-        buffer = int(Path("/proc/sys/net/core/wmem_default").read_text())
-    return max(0, lines - 1) * buffer

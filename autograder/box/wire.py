@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from autograder.box.dtypes import NUMPY_DTYPES, SCALARS, TORCH_DTYPES, TORCH_NAMES
+
 MAGIC = b"ATN1"
 HEADER = struct.Struct(">4sQQ")
 
@@ -40,28 +42,6 @@ MOST_KEY_NODES = 16
 MOST_DIGITS = 1_000
 #: Axes of an array.
 MOST_AXES = 16
-
-_NUMPY_DTYPES = {
-    name: np.dtype(name)
-    for name in (
-        *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-        *("float16", "float32", "float64", "complex64", "complex128"),
-    )
-}
-if np.dtype(np.longdouble).itemsize > 8:
-    _NUMPY_DTYPES[np.dtype(np.longdouble).name] = np.dtype(np.longdouble)
-
-_TORCH_DTYPES: dict[str, tuple[torch.dtype, np.dtype[Any]]] = {
-    name: (getattr(torch, name), _NUMPY_DTYPES[name])
-    for name in (
-        *("bool", "int8", "int16", "int32", "int64", "uint8"),
-        *("float16", "float32", "float64", "complex64", "complex128"),
-    )
-}
-_TORCH_DTYPES["bfloat16"] = (torch.bfloat16, _NUMPY_DTYPES["int16"])
-_TORCH_NAMES = {dtype: name for name, (dtype, _) in _TORCH_DTYPES.items()}
-
-_SCALARS = {dtype.type: name for name, dtype in _NUMPY_DTYPES.items()}
 
 
 class ProtocolError(Exception):
@@ -139,9 +119,9 @@ class _Encoder:
             pairs = list(dict.items(value))
             self.keys.add(len(pairs))
             return ["dict", [[self.key(k, depth + 1), self.encode(v, depth + 1)] for k, v in pairs]]
-        if kind in _SCALARS:
+        if kind in SCALARS:
             array = np.asarray(value)
-            return ["scalar", _SCALARS[kind], self.buffer(array.tobytes())]
+            return ["scalar", SCALARS[kind], self.buffer(array.tobytes())]
         if kind is np.ndarray:
             return self.array(value)
         if kind is torch.Tensor or kind is torch.nn.Parameter:
@@ -158,15 +138,15 @@ class _Encoder:
 
     def array(self, value: np.ndarray) -> Any:
         name = value.dtype.name
-        if name not in _NUMPY_DTYPES:
+        if name not in NUMPY_DTYPES:
             return self.foreign(value, f" of dtype {name[:40]}")
         if value.nbytes > MOST_BYTES or value.ndim > MOST_AXES:
             raise ProtocolError(f"an array of shape {value.shape} is too large")
-        native = value.astype(_NUMPY_DTYPES[name], copy=False)
+        native = value.astype(NUMPY_DTYPES[name], copy=False)
         return ["array", name, list(value.shape), self.buffer(native.tobytes())]
 
     def tensor(self, value: torch.Tensor) -> Any:
-        name = _TORCH_NAMES.get(value.dtype, "")
+        name = TORCH_NAMES.get(value.dtype, "")
         if not name or value.layout is not torch.strided or value.device.type != "cpu":
             return self.foreign(value, f" ({value.dtype}, {value.layout}, {value.device})")
         if value.numel() * value.element_size() > MOST_BYTES or value.ndim > MOST_AXES:
@@ -310,14 +290,14 @@ class _Decoder:
         return self.array(name, [], index, depth)[()]
 
     def array(self, name: Any, shape: Any, index: Any, depth: int) -> np.ndarray:
-        if type(name) is not str or name not in _NUMPY_DTYPES:
+        if type(name) is not str or name not in NUMPY_DTYPES:
             raise ProtocolError("an array of an unknown dtype")
-        return np.asarray(self.values(_NUMPY_DTYPES[name], shape, index))
+        return np.asarray(self.values(NUMPY_DTYPES[name], shape, index))
 
     def tensor(self, name: Any, shape: Any, requires_grad: Any, index: Any, depth: int) -> Any:
-        if type(name) is not str or name not in _TORCH_DTYPES:
+        if type(name) is not str or name not in TORCH_DTYPES:
             raise ProtocolError("a tensor of an unknown dtype")
-        dtype, storage = _TORCH_DTYPES[name]
+        dtype, storage = TORCH_DTYPES[name]
         tensor = torch.from_numpy(np.ascontiguousarray(self.values(storage, shape, index)))
         tensor = tensor.reshape(shape)
         if name == "bfloat16":

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import ast
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from autograder.box.box import Box, BoxFailure, BoxTimeout
+from autograder.box.box import BoxFailure
 from autograder.course.bundle import Bundle, TestCell
 from autograder.diagnose.diagnosis import DIAGNOSIS_SEED, Seen, diagnose
 from autograder.grade.flags import Flag
+from autograder.grade.in_box import MakeBox, NotebookInBox, OutOfTime, where_checked
 from autograder.grade.limits import Limits
-from autograder.grade.rebound import may_be_rebound
 from autograder.grade.result import (
     CRASHED,
     FAILED,
@@ -24,13 +23,11 @@ from autograder.grade.result import (
     PASSED,
     TIMEOUT,
     UNREADABLE,
-    CellRun,
     Result,
     TestResult,
 )
 from autograder.grade.submission import (
     WRITTEN_STUB,
-    Cell,
     Missing,
     Submission,
     Unreadable,
@@ -41,126 +38,10 @@ from autograder.lesson.evidence import Evidence
 from autograder.lesson.failures import NOT_YET_COUNTED
 from autograder.lesson.repair import nearest_repair
 
-#: What an answer raises that is not written yet.
-STUB_ERROR = "NotImplementedError"
-
-#: Starts a box with these files beside its notebook and this many bytes of memory.
-MakeBox = Callable[[dict[str, bytes], int], Box]
-
-
 #: Seconds that looking for the nearest repair may take: of one exercise, of all, of one try.
 REPAIRS_OF_AN_EXERCISE = 2.0
 REPAIRS_OF_A_NOTEBOOK = 4.0
 SECONDS_OF_A_REPAIR = 0.5
-
-
-class _OutOfTime(Exception):
-    """The notebook has used up its total time."""
-
-
-@dataclass
-class _Notebook:
-    """The student's notebook in a box, started again when it dies.
-
-    The course's setup cell runs first. Where the visible checks of an exercise stand, the box is
-    kept as it is then: what a later cell binds anew does not count against an earlier exercise.
-    """
-
-    bundle: Bundle
-    cells: list[Cell]
-    limits: Limits
-    make_box: MakeBox
-    deadline: float
-    #: Exercises by the number of cells before their visible checks.
-    checked: dict[int, set[str]] = field(default_factory=dict)
-    box: Box | None = None
-    places: dict[str, Box] = field(default_factory=dict)
-    #: Exercises of which a test counted as the notebook ends.
-    at_the_end: set[str] = field(default_factory=set)
-    #: Names of answer cells that are as they were handed out.
-    unwritten: set[str] = field(default_factory=set)
-    runs: dict[int, CellRun] = field(default_factory=dict)
-    poisoned: set[int] = field(default_factory=set)
-
-    def ready(self) -> Box:
-        """The box with all cells run; cells that ended a box before are left out.
-
-        Raises:
-            _OutOfTime: before the notebook was through.
-        """
-        self._check_time()
-        while self.box is None:
-            self._check_time()
-            box = self.make_box(self.bundle.companions, int(self.limits.memory * 2**20))
-            try:
-                self._run_cells(box)
-                self.box = box
-            except BoxFailure:
-                box.close()
-            except BaseException:
-                box.close()
-                raise
-        return self.box
-
-    def place(self, exercise: str) -> Box:
-        """The box as it was at the exercise's checks, or as the notebook ends.
-
-        Raises:
-            _OutOfTime: before the notebook was through.
-        """
-        end = self.ready()
-        return end if exercise in self.at_the_end else self.places.get(exercise, end)
-
-    def lost(self) -> None:
-        """The box is gone; the next request starts another."""
-        for place in {id(one): one for one in self.places.values()}.values():
-            place.close()
-        self.places.clear()
-        if self.box is not None:
-            self.box.close()
-            self.box = None
-
-    def _run_cells(self, box: Box) -> None:
-        self.places.clear()
-        box.run(self.bundle.setup, self.limits.cell)
-        for number, cell in enumerate(self.cells):
-            if number in self.poisoned:
-                continue
-            self._check_time()
-            seconds = min(self.limits.cell, self.deadline - time.monotonic())
-            try:
-                reply = box.run(cell.source, seconds)
-            except BoxFailure as failure:
-                self.poisoned.add(number)
-                why = (
-                    f"The cell did not finish within {seconds:.0f} seconds."
-                    if isinstance(failure, BoxTimeout)
-                    else f"The cell ended its process: {failure}."
-                )
-                self.runs[number] = CellRun(cell.source, cell.grade_id, "", why)
-                raise
-            error = str(reply.error) if reply.error else ""
-            # What it said the first time: a box before this one may have seen a hidden test.
-            unfinished = reply.error is not None and reply.error.types[0] == STUB_ERROR
-            self.runs.setdefault(
-                number, CellRun(cell.source, cell.grade_id, reply.output, error, unfinished)
-            )
-            if reply.error and reply.error.by_hand and reply.error.types[0] == STUB_ERROR:
-                self.unwritten.add(cell.grade_id)
-            self._keep(box, number + 1)
-
-    def _keep(self, box: Box, cells: int) -> None:
-        """Keep the box as it is, for the exercises whose checks stand here."""
-        exercises = self.checked.get(cells, set())
-        sources = [cell.source for cell in self.cells]
-        if exercises and may_be_rebound(sources[:cells], sources[cells:]):
-            place = box.snapshot()
-            if place is not None:
-                self.places.update(dict.fromkeys(exercises, place))
-
-    def _check_time(self) -> None:
-        if time.monotonic() >= self.deadline:
-            raise _OutOfTime
 
 
 def grade(
@@ -212,8 +93,8 @@ def grade(
         return replace(lost, seconds=time.monotonic() - started)
     tester = tester or Tester(bundle, limits.test)
     cells = submission.to_run(bundle)
-    checked = _where_checked(submission, cells, bundle)
-    notebook = _Notebook(bundle, cells, limits, make_box, started + limits.notebook, checked)
+    checked = where_checked(submission, cells, bundle)
+    notebook = NotebookInBox(bundle, cells, limits, make_box, started + limits.notebook, checked)
     try:
         results = _run_tests(tester, notebook, seed)
         results = _diagnosed(results, tester, notebook)
@@ -247,27 +128,7 @@ def _lost(test: TestCell, outcome: str, message: str) -> TestResult:
     return TestResult(test.grade_id, test.exercise, 0.0, test.points, outcome, message)
 
 
-def _where_checked(
-    submission: Submission, cells: list[Cell], bundle: Bundle
-) -> dict[int, set[str]]:
-    """For each number of cells to run, the exercises whose last visible check follows them."""
-    run = {id(cell) for cell in cells}
-    tests = {test.grade_id: test for test in bundle.tests if not test.hidden}
-    sources = {test.released.strip(): test for test in tests.values()}
-    where: dict[str, int] = {}
-    count = 0
-    for cell in submission.cells:
-        count += id(cell) in run
-        test = tests.get(cell.grade_id) or sources.get(cell.source.strip())
-        if cell.kind == "code" and test is not None:
-            where[test.exercise] = count
-    found: dict[int, set[str]] = {}
-    for exercise, number in where.items():
-        found.setdefault(number, set()).add(exercise)
-    return found
-
-
-def _run_tests(tester: Tester, notebook: _Notebook, seed: int) -> list[TestResult]:
+def _run_tests(tester: Tester, notebook: NotebookInBox, seed: int) -> list[TestResult]:
     """Every test of the bundle, once.
 
     Visible tests first: their messages show values, and code that has been through a hidden
@@ -279,7 +140,7 @@ def _run_tests(tester: Tester, notebook: _Notebook, seed: int) -> list[TestResul
     return [ran[test.grade_id] for test in tests]
 
 
-def _run_test(test: TestCell, tester: Tester, notebook: _Notebook, seed: int) -> TestResult:
+def _run_test(test: TestCell, tester: Tester, notebook: NotebookInBox, seed: int) -> TestResult:
     """Run a test where the visible checks of its exercise stand; failing that, at the end."""
     result = _run_once(test, tester, notebook, seed)
     placed = test.exercise in notebook.places and test.exercise not in notebook.at_the_end
@@ -296,10 +157,10 @@ def _run_test(test: TestCell, tester: Tester, notebook: _Notebook, seed: int) ->
     return result
 
 
-def _run_once(test: TestCell, tester: Tester, notebook: _Notebook, seed: int) -> TestResult:
+def _run_once(test: TestCell, tester: Tester, notebook: NotebookInBox, seed: int) -> TestResult:
     try:
         box = notebook.place(test.exercise)
-    except _OutOfTime:
+    except OutOfTime:
         total = notebook.limits.notebook
         message = f"The notebook as a whole used up its {total:g} seconds before this check."
         return _lost(test, TIMEOUT, message)
@@ -310,7 +171,9 @@ def _run_once(test: TestCell, tester: Tester, notebook: _Notebook, seed: int) ->
     return result
 
 
-def _diagnosed(results: list[TestResult], tester: Tester, notebook: _Notebook) -> list[TestResult]:
+def _diagnosed(
+    results: list[TestResult], tester: Tester, notebook: NotebookInBox
+) -> list[TestResult]:
     """Name the known mistake where an exercise's failing tests show one.
 
     The tests run again, on the inputs on which the known mistakes were looked at.
@@ -337,7 +200,7 @@ def _diagnosed(results: list[TestResult], tester: Tester, notebook: _Notebook) -
     return [better[result.grade_id] for result in results]
 
 
-def _repaired(exercise: str, tester: Tester, notebook: _Notebook, seconds: float) -> str:
+def _repaired(exercise: str, tester: Tester, notebook: NotebookInBox, seconds: float) -> str:
     """Where one small change of the student's own code makes every test of an exercise pass."""
     source = next((c.source for c in notebook.cells[::-1] if c.grade_id == exercise), "")
     tests = [test for test in notebook.bundle.tests if test.exercise == exercise]
@@ -368,7 +231,7 @@ def _repaired(exercise: str, tester: Tester, notebook: _Notebook, seconds: float
         said = nearest_repair(source, passes, seconds)
         if notebook.box is not None:
             notebook.box.run(source, notebook.limits.cell)
-    except _OutOfTime:
+    except OutOfTime:
         return ""
     except BoxFailure:
         notebook.lost()
@@ -376,14 +239,14 @@ def _repaired(exercise: str, tester: Tester, notebook: _Notebook, seconds: float
     return said
 
 
-def _seen(exercise: str, tester: Tester, notebook: _Notebook) -> Seen | None:
+def _seen(exercise: str, tester: Tester, notebook: NotebookInBox) -> Seen | None:
     """What each test of an exercise sees; None where one gets no answer."""
     seen: dict[str, tuple[Evidence, ...]] = {}
     tests = [test for test in notebook.bundle.tests if test.exercise == exercise]
     for test in sorted(tests, key=lambda test: test.hidden):
         try:
             box = notebook.place(exercise)
-        except _OutOfTime:
+        except OutOfTime:
             return None
         evidence = tester.observe(test, box, DIAGNOSIS_SEED)
         if box.ended:
@@ -395,7 +258,7 @@ def _seen(exercise: str, tester: Tester, notebook: _Notebook) -> Seen | None:
 
 
 def _follow_through(
-    results: list[TestResult], tester: Tester, notebook: _Notebook, seed: int
+    results: list[TestResult], tester: Tester, notebook: NotebookInBox, seed: int
 ) -> list[TestResult]:
     """Grade an exercise that builds on a failed one again, on the course's own version of that.
 
@@ -431,12 +294,12 @@ def _follow_through(
     return [better[result.grade_id] for result in results]
 
 
-def _lent(exercise: str, names: list[str], tester: Tester, notebook: _Notebook) -> list[str]:
+def _lent(exercise: str, names: list[str], tester: Tester, notebook: NotebookInBox) -> list[str]:
     """Those of the names that the exercise now calls in the course's own version."""
     try:
         box = notebook.place(exercise)
         return [name for name in names if tester.lend(name, box)]
-    except _OutOfTime:
+    except OutOfTime:
         return []
     except BoxFailure:
         notebook.lost()
@@ -457,12 +320,12 @@ def _without_lone_side_conditions(results: list[TestResult], bundle: Bundle) -> 
     ]
 
 
-def _with_reasons(results: list[TestResult], notebook: _Notebook) -> list[TestResult]:
+def _with_reasons(results: list[TestResult], notebook: NotebookInBox) -> list[TestResult]:
     """For each name that is missing: what happened to the cell that should define it."""
     return [_with_reason(result, notebook) for result in results]
 
 
-def _with_reason(result: TestResult, notebook: _Notebook) -> TestResult:
+def _with_reason(result: TestResult, notebook: NotebookInBox) -> TestResult:
     if result.outcome != MISSING:
         return result
     for run in notebook.runs.values():

@@ -1,0 +1,147 @@
+"""The student's notebook in a box: its cells in order, started again when they end it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from autograder.box.box import Box, BoxFailure, BoxTimeout
+from autograder.course.bundle import Bundle
+from autograder.grade.limits import Limits
+from autograder.grade.rebound import may_be_rebound
+from autograder.grade.result import CellRun
+from autograder.grade.submission import Cell, Submission
+
+#: What an answer raises that is not written yet.
+STUB_ERROR = "NotImplementedError"
+
+#: Starts a box with these files beside its notebook and this many bytes of memory.
+MakeBox = Callable[[dict[str, bytes], int], Box]
+
+
+class OutOfTime(Exception):
+    """The notebook has used up its total time."""
+
+
+@dataclass
+class NotebookInBox:
+    """The student's notebook in a box, started again when it dies.
+
+    The course's setup cell runs first. Where the visible checks of an exercise stand, the box is
+    kept as it is then: what a later cell binds anew does not count against an earlier exercise.
+    """
+
+    bundle: Bundle
+    cells: list[Cell]
+    limits: Limits
+    make_box: MakeBox
+    deadline: float
+    #: Exercises by the number of cells before their visible checks.
+    checked: dict[int, set[str]] = field(default_factory=dict)
+    box: Box | None = None
+    places: dict[str, Box] = field(default_factory=dict)
+    #: Exercises of which a test counted as the notebook ends.
+    at_the_end: set[str] = field(default_factory=set)
+    #: Names of answer cells that are as they were handed out.
+    unwritten: set[str] = field(default_factory=set)
+    runs: dict[int, CellRun] = field(default_factory=dict)
+    poisoned: set[int] = field(default_factory=set)
+
+    def ready(self) -> Box:
+        """The box with all cells run; cells that ended a box before are left out.
+
+        Raises:
+            OutOfTime: before the notebook was through.
+        """
+        self._check_time()
+        while self.box is None:
+            self._check_time()
+            box = self.make_box(self.bundle.companions, int(self.limits.memory * 2**20))
+            try:
+                self._run_cells(box)
+                self.box = box
+            except BoxFailure:
+                box.close()
+            except BaseException:
+                box.close()
+                raise
+        return self.box
+
+    def place(self, exercise: str) -> Box:
+        """The box as it was at the exercise's checks, or as the notebook ends.
+
+        Raises:
+            OutOfTime: before the notebook was through.
+        """
+        end = self.ready()
+        return end if exercise in self.at_the_end else self.places.get(exercise, end)
+
+    def lost(self) -> None:
+        """The box is gone; the next request starts another."""
+        for place in {id(one): one for one in self.places.values()}.values():
+            place.close()
+        self.places.clear()
+        if self.box is not None:
+            self.box.close()
+            self.box = None
+
+    def _run_cells(self, box: Box) -> None:
+        self.places.clear()
+        box.run(self.bundle.setup, self.limits.cell)
+        for number, cell in enumerate(self.cells):
+            if number in self.poisoned:
+                continue
+            self._check_time()
+            seconds = min(self.limits.cell, self.deadline - time.monotonic())
+            try:
+                reply = box.run(cell.source, seconds)
+            except BoxFailure as failure:
+                self.poisoned.add(number)
+                why = (
+                    f"The cell did not finish within {seconds:.0f} seconds."
+                    if isinstance(failure, BoxTimeout)
+                    else f"The cell ended its process: {failure}."
+                )
+                self.runs[number] = CellRun(cell.source, cell.grade_id, "", why)
+                raise
+            error = str(reply.error) if reply.error else ""
+            # What it said the first time: a box before this one may have seen a hidden test.
+            unfinished = reply.error is not None and reply.error.types[0] == STUB_ERROR
+            self.runs.setdefault(
+                number, CellRun(cell.source, cell.grade_id, reply.output, error, unfinished)
+            )
+            if reply.error and reply.error.by_hand and reply.error.types[0] == STUB_ERROR:
+                self.unwritten.add(cell.grade_id)
+            self._keep(box, number + 1)
+
+    def _keep(self, box: Box, cells: int) -> None:
+        """Keep the box as it is, for the exercises whose checks stand here."""
+        exercises = self.checked.get(cells, set())
+        sources = [cell.source for cell in self.cells]
+        if exercises and may_be_rebound(sources[:cells], sources[cells:]):
+            place = box.snapshot()
+            if place is not None:
+                self.places.update(dict.fromkeys(exercises, place))
+
+    def _check_time(self) -> None:
+        if time.monotonic() >= self.deadline:
+            raise OutOfTime
+
+
+def where_checked(submission: Submission, cells: list[Cell], bundle: Bundle) -> dict[int, set[str]]:
+    """For each number of cells to run, the exercises whose last visible check follows them."""
+    run = {id(cell) for cell in cells}
+    tests = {test.grade_id: test for test in bundle.tests if not test.hidden}
+    sources = {test.released.strip(): test for test in tests.values()}
+    where: dict[str, int] = {}
+    count = 0
+    for cell in submission.cells:
+        count += id(cell) in run
+        test = tests.get(cell.grade_id) or sources.get(cell.source.strip())
+        if cell.kind == "code" and test is not None:
+            where[test.exercise] = count
+    found: dict[int, set[str]] = {}
+    for exercise, number in where.items():
+        found.setdefault(number, set()).add(exercise)
+    return found
