@@ -366,6 +366,7 @@ with check("two masks", points=1):
 with check("torch as NumPy; the masks stay as they are", points=0.5):
     masks = triangle.copy(), real.copy()
     by_numpy = combine_masks(*masks)
+    assert_equal(np.shape(by_numpy), (2, 3, 3), "The shapes broadcast.", name="the shape")
     assert_equal(
         bool(np.any(by_numpy) and not np.all(by_numpy)),
         True,
@@ -409,7 +410,7 @@ more = [
     [(5,), (4, 5), (3, 1, 5), (2, 1, 4, 5)],
     [(2, 3, 4, 5), (4, 1), (3, 1, 1)],
 ]
-with check("one mask", points=0.25):
+with check("one mask", points=0.25, side=True):
     (mask,) = masks_of([(4, 5)], rng)
     message = "A single mask is its own combination."
     assert_equal(combine_masks(mask), mask, message, name="the combined mask")
@@ -439,6 +440,7 @@ with check("more masks: as two at a time", points=0.25):
         for mask in masks[1:]:
             by_pairs = combine_masks(by_pairs, mask)
         by_pairs = np.asarray(by_pairs)
+        assert_equal(by_pairs.shape, all_of(masks).shape, "The masks broadcast.", name="the shape")
         assert_equal(bool(by_pairs.any() and not by_pairs.all()), True, "Masks hide something.")
         message = f"Masks of the shapes {shapes}: all at once should give what pairs give in turn."
         assert_equal(np.asarray(combine_masks(*masks)), by_pairs, message)
@@ -446,6 +448,7 @@ with check("torch as NumPy", points=0.5):
     for shapes in pairs + more:
         masks = masks_of(shapes, rng)
         by_numpy = np.asarray(combine_masks(*masks))
+        assert_equal(by_numpy.shape, all_of(masks).shape, "The masks broadcast.", name="the shape")
         assert_equal(bool(by_numpy.any() and not by_numpy.all()), True, "Masks hide something.")
         message = f"Torch tensors of the shapes {shapes}: a torch tensor of bool, as NumPy's."
         found = combine_masks(*[torch.tensor(mask) for mask in masks])
@@ -462,6 +465,7 @@ a[0, 0], a[-1, -1], b[:, :, 0], b[:, :, -1] = False, True, True, True
 a[0, 1], b[:, :, 1] = True, False
 with check("None beside masks", points=0.5):
     expected = np.asarray(combine_masks(a, b))
+    assert_equal(expected.shape, (3, 4, 5), "The masks broadcast.", name="the shape")
     tensors_expected = torch.tensor(np.asarray(combine_masks(torch.tensor(a), torch.tensor(b))))
     assert_equal(bool(expected.any() and not expected.all()), True, "Masks hide something.")
     for masks in ((a, b, None), (None, a, b), (a, None, b), (None, a, None, None, b, None)):
