@@ -17,7 +17,7 @@ from autograder.classroom.late import read_timestamp
 from autograder.cli.main import main
 from autograder.lms import archives, collect
 from autograder.lms.archives import ArchiveError
-from autograder.lms.layouts import LayoutError, stem
+from autograder.lms.layouts import LAYOUTS, LayoutError, stem
 
 from .classes import LESSON, NOON, new, pack
 
@@ -150,6 +150,20 @@ def test_gradescope(folder: ClassFolder, tmp_path: Path) -> None:
     files["assignment_1_export/submission_metadata.yml"] = b"[]"
     with pytest.raises(LayoutError, match="not what Gradescope writes"):
         plan(folder, pack(tmp_path / "wrong.zip", files))
+
+
+def test_a_name_that_holds_moodles_own_words_is_nobody_elses(
+    folder: ClassFolder, tmp_path: Path
+) -> None:
+    """Of a folder's name the student chose the beginning, of a file's the end."""
+    ends = "_assignsubmission_file_"
+    for name, lms_id in (
+        (f"Ann_111{ends}_222{ends}/tiny.ipynb", "222"),
+        (f"Ann_111{ends}/tiny_222{ends}.ipynb", "111"),
+        (f"Ann_111{ends}tiny_222{ends}.ipynb", "111"),
+    ):
+        found = LAYOUTS["moodle"].read(name, {})
+        assert [one.lms_id for one in found] == [lms_id], name
 
 
 def test_the_outermost_folder_names_the_student(folder: ClassFolder, tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,7 @@ class Inside:
         torch.set_num_threads(1)
         plt.close("all")
         answer_imports("lesson")
+        self.usual_errors = partial(np.errstate, **np.geterr())
         self.builtins = {
             name: value for name, value in vars(builtins).items() if not name.startswith("_")
         }
@@ -167,7 +169,8 @@ class Inside:
                 function = self.shell.user_ns[request["name"]]
                 if request["op"] == "get":
                     return {"value": function}
-            return {"value": function(*request["args"], **request["kwargs"])}
+            with self.usual_errors():  # what a cell set them to is its own affair
+                return {"value": function(*request["args"], **request["kwargs"])}
         except BaseException as error:  # also an interrupt that the student's code raises
             return {"error": describe(error)}
 

@@ -71,6 +71,7 @@ def _integer(node: ast.AST) -> int | None:
 
 
 def called(node: ast.AST) -> str:
+    """The name of what a call calls, or ""."""
     if isinstance(node, ast.Call):
         function = node.func
         if isinstance(function, ast.Attribute):

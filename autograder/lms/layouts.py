@@ -21,18 +21,21 @@ import yaml
 from autograder.errors import WrongUse
 from autograder.text import plain_line
 
-#: ``Ada Lovelace_1234567_assignsubmission_file_/attention.ipynb``; older: no folder.
+#: ``Ada Lovelace_1234567_assignsubmission_file_/attention.ipynb``; older: no folder. What a student
+#: may choose can hold such words too: of a folder the last ones are Moodle's, before a file's name
+#: the first.
+_MOODLE_ENDS = r"_assignsubmission_(?:file|onlinetext)_?"
 MOODLE = re.compile(
-    r"^(?:.*?/)??(?P<folder>(?P<name>[^/]+?)_(?P<lms_id>\d+)_assignsubmission_(?:file|onlinetext)_?)"
-    r"/?(?P<file_id>[^/].*)$"
+    rf"^(?:.*?/)??(?P<folder>(?P<name>[^/]+(?=_[0-9]+{_MOODLE_ENDS}/)|[^/]+?)"
+    rf"_(?P<lms_id>[0-9]+){_MOODLE_ENDS})/?(?P<file_id>[^/].*)$"
 )
 #: ``lovelaceada_LATE_12345_678910_attention-1.ipynb``; LATE and -1 only where it is so.
 CANVAS = re.compile(
-    r"^(?:.*/)?(?P<name>[^/_]+)_(?:(?P<late>LATE)_)?(?P<lms_id>\d+)_(?P<submission>\d+)_"
+    r"^(?:.*/)?(?P<name>[^/_]+)_(?:(?P<late>LATE)_)?(?P<lms_id>[0-9]+)_(?P<submission>[0-9]+)_"
     r"(?P<file_id>[^/]+)$"
 )
 #: ``submission_123456789/attention.ipynb``, with a submission_metadata.yml beside the folders.
-GRADESCOPE = re.compile(r"^(?:.*?/)??(?P<submission>submission_\d+)/(?P<file_id>.+)$")
+GRADESCOPE = re.compile(r"^(?:.*?/)??(?P<submission>submission_[0-9]+)/(?P<file_id>.+)$")
 #: ``ada/01-attention/attention.ipynb``: nbgrader's own.
 PLAIN = re.compile(r"^(?:.*/)?(?P<student_id>[^/]+)/(?P<assignment>[^/]+)/(?P<file_id>[^/]+)$")
 
