@@ -1634,13 +1634,23 @@ with check("equal weights, equal words", points=0.25):
 several = "Different weights should give different words."
 with check("torch as NumPy", points=0.25):
     by_numpy = words_of(weights, source)
-    assert_equal(len(set(by_numpy)) > 1, True, several, name="'there are different words'")
+    assert_equal(
+        len({word for word in by_numpy if isinstance(word, str)}) > 1,
+        True,
+        several,
+        name="'there are different words'",
+    )
     message = "A torch tensor should give the words that the same NumPy array gives."
     assert_equal(words_of(torch.tensor(weights), source), by_numpy, message)
 with check("a torch tensor that requires grad", points=0.25):
     given = torch.tensor(weights, requires_grad=True)
     by_torch = words_of(torch.tensor(weights), source)
-    assert_equal(len(set(by_torch)) > 1, True, several, name="'there are different words'")
+    assert_equal(
+        len({word for word in by_torch if isinstance(word, str)}) > 1,
+        True,
+        several,
+        name="'there are different words'",
+    )
     message = "A tensor that requires grad should give the words that it gives without."
     assert_equal(words_of(given, source), by_torch, message)
 checks_passed("align")
@@ -1686,7 +1696,7 @@ with check("all kinds of arrays", points=0.75):
     for size in ((2, 40, 5), (3, 40, 7)):
         weights, _, _ = a_map(*size)
         by_numpy = words_of(weights.numpy(), names[: size[2]])
-        varied = len({str(word) for word in by_numpy}) > 1
+        varied = len({word for word in by_numpy if isinstance(word, str)}) > 1
         assert_equal(varied, True, "Different weights should give different words.")
         for given in (
             weights,
