@@ -152,7 +152,7 @@ def test_a_terminal_without_a_check_mark_is_told_all_the_same(
 
 
 def test_imports_that_fail_are_named(course: Path) -> None:
-    (course / "01-tiny" / "lesson_failures.py").unlink()
+    (course / "01-tiny" / "lesson/failures.py").unlink()
     found = check_notebook(course / TINY, 60)
     assert set(outcomes(found).values()) == {ERROR}
     assert "The cell with the imports did not run. ModuleNotFound" in message(found, "test_double")

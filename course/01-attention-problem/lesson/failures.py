@@ -67,7 +67,7 @@ class CheckFailed(AssertionError):
     def advice(self) -> str:
         """What is known of the mistake, or "". Asked for when the failure is shown: one that a
         test expects costs nothing."""
-        return advice(exercise_of_cell(), evidence_of(self), begin_cell)
+        return advice(exercise_of_cell(), evidence_of(self), begin_cell, parts)
 
     def __str__(self) -> str:
         return "\n".join(self.lines())

@@ -54,7 +54,7 @@ def what_was_raised(exercise: str, error: BaseException) -> list[str]:
     if isinstance(error, NotImplementedError):
         said = str(error) or f"{exercise} is not written yet: it raises NotImplementedError."
         return [line for line in (not_run(exercise), said) if line]
-    known = advice(exercise, evidence_of(error), begin_cell)
+    known = advice(exercise, evidence_of(error), begin_cell, parts)
     lines = [known] if known else []
     lines += lines_of(error)
     return [*lines, "%tb in a cell of its own shows the whole traceback."]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from .evidence import Evidence, Seen, same
-from .fingerprints import fingerprint
+from .fingerprints import agree, fingerprint
 
 __all__ = ["Explanation", "explanations", "known_mistake"]
 
@@ -25,6 +25,12 @@ MISTAKES_FILE = "lesson/mistakes.json"
 
 #: So many tests that agree, by passing too, say enough although only one fails.
 MANY_TESTS = 4
+
+#: So many truth values, not all the same, are no chance.
+MANY_VERDICTS = 8
+
+#: The name of an exception's evidence; it may have ended a cell before its checks.
+RAISED = "error"
 
 #: How the sentence of a misconception begins that is made of two others.
 TWO_AT_ONCE = "Two mistakes at once."
@@ -48,17 +54,30 @@ class Explanation:
         tests: the failing tests that it explains.
         agreeing: the tests that saw the same of it.
         checks: failed checks that saw the same of it.
+        exact: of them, those that saw the same up to rounding, whatever they allow.
+        telling: numbers say it, and not only truth values or what says little.
     """
 
     whole: bool
     tests: frozenset[str]
     agreeing: int
     checks: int
+    exact: int
+    telling: bool
 
     @property
-    def rank(self) -> tuple[bool, int, int]:
+    def rank(self) -> tuple[bool, int, int, int]:
         """More is better."""
-        return self.whole, self.agreeing, self.checks
+        return self.whole, self.agreeing, self.checks, self.exact
+
+
+def certain(sentences: Sequence[str], found: Sequence[tuple[Known, Explanation]]) -> bool:
+    """Whether the sentences of what :func:`explanations` found may be said.
+
+    What says little names one mistake, or none: "this or that" would accuse of one that was
+    not made.
+    """
+    return len(set(sentences)) == 1 or (bool(found) and all(one.telling for _, one in found))
 
 
 def explanations(
@@ -84,7 +103,7 @@ def explanations(
             continue
         agreeing = {name for name in seen if same(seen[name], its.get(name, ()))}
         explained = [
-            (name, one)
+            (name, one, any(_is_exactly(one, other) for other in its.get(name, ())))
             for name, evidence in seen.items()
             for one in evidence
             if any(one.is_that_of(other.check, other.got) for other in its.get(name, ()))
@@ -92,14 +111,17 @@ def explanations(
         if not explained:
             continue
         whole = len(agreeing) == len(seen)
-        if any(is_telling(one) for _, one in explained):
+        telling = any(_tells(one, exact=exact) for _, one, exact in explained)
+        if telling or any(_is_pattern(one.got) for _, one, _ in explained):
             enough = whole or 2 * len(explained) > failed
         else:
             several = len(explained) > 1 or len(seen) >= MANY_TESTS
-            enough = whole and (several or all(_is_silence(one) for _, one in explained))
+            enough = whole and (several or all(_is_silence(one) for _, one, _ in explained))
         if enough:
-            tests = frozenset(name for name, _ in explained)
-            found.append((mistake, Explanation(whole, tests, len(agreeing), len(explained))))
+            tests = frozenset(name for name, _, _ in explained)
+            number, exact = len(explained), sum(exact for _, _, exact in explained)
+            one = Explanation(whole, tests, len(agreeing), number, exact, telling)
+            found.append((mistake, one))
     best = max((explanation.rank for _, explanation in found), default=None)
     return [(mistake, one) for mistake, one in found if one.rank == best]
 
@@ -107,24 +129,38 @@ def explanations(
 def _excluded(seen: tuple[Evidence, ...], its: tuple[Evidence, ...]) -> bool:
     """Whether a check passed that fails with the mistake.
 
-    A cell without named checks ends at the first that fails; so does one that raises.
+    A cell without named checks ends at the first that fails; so does one that raises. Where
+    either left several pieces of evidence, the cell has named checks and ran to its end.
     """
     if not its:
         return False
     if not seen:
         return True
     checks = {one.check for one in seen}
-    return len(seen) > 1 and not {one.check for one in its} <= checks
+    to_its_end = len(seen) > 1 or (len(its) > 1 and RAISED not in checks)
+    return to_its_end and not {one.check for one in its} <= checks
+
+
+def _is_exactly(one: Evidence, other: Evidence) -> bool:
+    return one.check == other.check and agree(one.got, other.got)
 
 
 def is_telling(evidence: Evidence) -> bool:
     """Whether a result says so much that no other mistake leaves it by chance."""
+    return _tells(evidence, exact=False) or _is_pattern(evidence.got)
+
+
+def _tells(evidence: Evidence, *, exact: bool) -> bool:
+    """Whether numbers say it; ``exact``: they agree also where the check allows more.
+
+    A number that was drawn at random and agrees up to rounding comes from the same draws.
+    """
     numbers = _numbers(evidence.got)
-    if any(_is_long(one) for one in numbers) and evidence.tolerance < 1e-3:
+    if any(_is_long(one) for one in numbers) and (exact or evidence.tolerance < 1e-3):
         return True
     floating = "float" in str(evidence.got.get("dtype", ""))
     some = {one for one in numbers if one not in (0.0, 1.0) and (floating or one % 1)}
-    return len(some) >= 3 or _is_pattern(evidence.got)
+    return len(some) >= 3
 
 
 def _is_silence(evidence: Evidence) -> bool:
@@ -140,6 +176,8 @@ def _is_pattern(got: Any) -> bool:
         return False
     if got.get("dtype") == "bool" and "sums" in got:
         return 0.0 < got["size"] < 1.0
+    if len(verdicts := _verdicts(got)) >= MANY_VERDICTS:
+        return len(set(verdicts)) > 1
     return _is_pattern(got.get("items", []))
 
 
@@ -159,6 +197,14 @@ def _numbers(got: Any) -> list[float]:
 def _is_long(number: float) -> bool:
     """With digits that nobody hits by chance: not 0.25, not 12, not 1e-5."""
     return number % 1 != 0 and float(f"{number:.4g}") != number
+
+
+def _verdicts(got: dict[str, Any]) -> list[str]:
+    """The truth values of a dictionary of them, such as a verdict on each of many cases."""
+    if got.get("is") != "dict":
+        return []
+    values = [value for _, value in got.get("items", [])]
+    return [one["value"] for one in values if one.get("is") == "bool"]
 
 
 _cached: tuple[float, dict[str, Any]] = (0.0, {})
@@ -188,7 +234,7 @@ def known_mistake(exercise: str, evidence: Sequence[Evidence]) -> str:
         return ""  # a damaged file costs the diagnosis, not the check
     # One mistake explains as much as two.
     single = [one for one in sentences if not is_two_at_once(one)] or sentences
-    return " Or: ".join(single) if len(single) <= 2 else ""
+    return " Or: ".join(single) if len(single) <= 2 and certain(single, found) else ""
 
 
 def _released() -> dict[str, Any]:
