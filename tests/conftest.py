@@ -76,7 +76,7 @@ def shown_by(course: Course, folder: Path, sources: tuple[str, ...]) -> list[str
     lesson = course.lesson("01")
     write_companions(lesson, folder)
     setup = next(cell.source for cell in lesson.notebook.cells if cell.cell_type == "code")
-    setup += "\nfrom lesson_checks import check"
+    setup += "\nfrom lesson.checks import check"
     hide = "import sys; sys.modules['autograder'] = None"
     cells = [nbformat.v4.new_code_cell(source) for source in (hide, setup, *sources)]
     notebook = nbformat.v4.new_notebook(cells=cells)

@@ -11,7 +11,12 @@ import pytest
 from autograder.build.beside import companions
 from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
-from autograder.course.earlier import EARLIER, as_module, carried_over, names_carried_over
+from autograder.course.earlier import (
+    EARLIER_FILE,
+    as_module,
+    carried_over,
+    names_carried_over,
+)
 from autograder.course.lessons import Course, Lesson, LessonError
 
 from .conftest import COURSE
@@ -62,9 +67,9 @@ def test_a_part_brings_what_it_builds_on(tmp_path: Path) -> None:
 
 def test_a_part_can_be_used_without_being_read(tmp_path: Path) -> None:
     lesson = two_lessons(tmp_path).lesson("02")
-    text = companions(lesson)[f"{EARLIER}.py"]
+    text = companions(lesson)[EARLIER_FILE]
     assert "double(double(x))" not in text
-    assert f"{EARLIER}.py" not in companions(two_lessons(tmp_path / "b").lesson("01"))
+    assert EARLIER_FILE not in companions(two_lessons(tmp_path / "b").lesson("01"))
 
 
 def test_a_lesson_is_graded_with_the_course_s_own_parts(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import shutil
 from pathlib import Path
 
 import nbformat
@@ -38,9 +39,7 @@ def used_names(source: str) -> set[str]:
 @pytest.mark.parametrize("lesson", COURSE.lessons, ids=lambda lesson: lesson.folder)
 def test_the_student_notebook_fails_only_at_its_stubs(lesson: Lesson, tmp_path: Path) -> None:
     """An error is a stub's own, or comes of a name that a failed cell would have defined."""
-    for path in (ROOT / "course" / lesson.folder).iterdir():
-        if path.is_file():
-            (tmp_path / path.name).write_bytes(path.read_bytes())
+    shutil.copytree(ROOT / "course" / lesson.folder, tmp_path, dirs_exist_ok=True)
     notebook = nbformat.read(tmp_path / f"{lesson.notebook_name}.ipynb", as_version=4)
     resources = {"metadata": {"path": str(tmp_path)}}
     patience = {"timeout": 900, "startup_timeout": 300}

@@ -145,7 +145,7 @@ def test_the_verdict_names_the_line(tmp_path: Path) -> None:
     right = "def double(x):\n    if np.any(np.asarray(x) < 0):\n        raise ValueError\n    "
     verdict = graded(bundle, notebook_with(bundle, {"double": wrong.replace("x - 2", "x ** 2")}))
     of = {test.grade_id: test for test in verdict.tests}
-    assert of["test_double"].message.startswith("Look at line 4 of your cell, `return x ** 2`")
+    assert of["test_double"].says.startswith("Look at line 4 of your cell, `return x ** 2`")
     assert of["test_double"].points == 0
     again = graded(bundle, notebook_with(bundle, {"double": f"{right}return 2 * x\n"}))
     assert again.score == bundle.max_score

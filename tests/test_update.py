@@ -230,7 +230,7 @@ def test_without_a_manifest_every_changed_file_is_kept_or_set_aside(
 def test_other_files_that_were_changed_are_set_aside(course: Path, new: Path) -> None:
     (course / "01-tiny" / "lesson/figures.py").write_text("# mine\n")
     assert take(course, new)["01-tiny/lesson/figures.py"] == SET
-    aside = course / "01-tiny" / f"lesson_figures.before-update-{STAMP}.py"
+    aside = course / "01-tiny" / f"lesson/figures.before-update-{STAMP}.py"
     assert aside.read_text() == "# mine\n"
 
 
@@ -246,13 +246,13 @@ def test_files_that_the_new_release_lacks_are_left_and_new_ones_come(
     course: Path, new: Path, tmp_path: Path
 ) -> None:
     source = Path(shutil.copytree(new, tmp_path / "source"))
-    (source / "01-tiny" / "lesson_raised.py").rename(source / "01-tiny" / "lesson_other.py")
+    (source / "01-tiny" / "lesson" / "raised.py").rename(source / "01-tiny" / "lesson" / "other.py")
     update.write_manifest(source, release_in(source))
     found = plan(course, source, NOW)
-    assert found.left == ("01-tiny/lesson_raised.py",)
+    assert found.left == ("01-tiny/lesson/raised.py",)
     found.carry_out()
-    assert {step.name: step.what for step in found.steps}["01-tiny/lesson_other.py"] == NEW
-    assert (course / "01-tiny" / "lesson_raised.py").is_file()
+    assert {step.name: step.what for step in found.steps}["01-tiny/lesson/other.py"] == NEW
+    assert (course / "01-tiny" / "lesson" / "raised.py").is_file()
 
 
 @pytest.mark.parametrize("writes", range(7))

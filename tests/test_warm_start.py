@@ -10,6 +10,7 @@ import pytest
 from nbclient import NotebookClient
 
 from autograder.box.inside import MOST_OUTPUT
+from autograder.build.beside import write_companions
 from autograder.course.bundle import Bundle
 from autograder.course.lessons import Lesson
 from autograder.notebooks import DEMONSTRATION, is_test, tags
@@ -58,8 +59,7 @@ def test_a_box_prints_what_a_stock_kernel_prints(
         if cell.cell_type == "code" and DEMONSTRATION not in tags(cell) and not is_test(cell)
     ]
     folder = tmp_path_factory.mktemp("kernel")
-    for name, data in bundle.companions.items():
-        (folder / name).write_bytes(data)
+    write_companions(lesson, folder)
     resources = {"metadata": {"path": str(folder)}}
     NotebookClient(notebook, timeout=600, startup_timeout=300, resources=resources).execute()
     compared = 0

@@ -160,12 +160,17 @@ def _by_sentence(committed: Mapping[str, Any]) -> dict[tuple[str, str], list[dic
 
 
 def _as_committed(made: list[Any], test: str, known: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """What a test saw as it stands in the committed file, or as it is where it is not there."""
+    """What a test saw, each result as it stands in the committed file where it stands there."""
+    found = list(made)
     for before in known:
-        there = before.get(test)
-        if rounded(there) == there and agree(made, there):
-            return list(there or ())
-    return made
+        there = before.get(test, [])
+        if [part[0] for part in there] != [part[0] for part in made]:
+            continue
+        found = [
+            old if rounded(old) == old and agree(new, old) else kept
+            for new, old, kept in zip(made, there, found)
+        ]
+    return found
 
 
 def keep_all(course: Course) -> Iterator[Lesson]:

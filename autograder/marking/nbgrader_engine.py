@@ -258,12 +258,12 @@ def _not_for_nbgrader(folder: Path, bundle: Bundle, coursedir: Any) -> str:
                 return f"{name!r} in it is a link, a pipe or a device"
             if not os.access(path, os.R_OK):
                 return f"{name!r} in it cannot be read"
-    for name in bundle.companions:
-        if (folder / name).is_dir():
-            return f"{name!r} in it is a folder and should be a file"
-        above = Path(name).parent.as_posix()
-        if above != "." and (folder / above).is_file():
-            return f"{above!r} in it is a file and should be a folder"
+    source = Path(coursedir.format_path(coursedir.source_directory, ".", bundle.assignment))
+    for path in source.rglob("*"):
+        name = path.relative_to(source)
+        if (folder / name).exists() and (folder / name).is_dir() != path.is_dir():
+            kind = "file" if path.is_file() else "folder"
+            return f"{name.as_posix()!r} in it should be a {kind} and is none"
     try:
         coursedir.get_existing_timestamp(str(folder))
     except Exception:  # nbgrader lets several kinds through

@@ -199,24 +199,24 @@ X = rng.normal(size=(n, d_in))
 W_x = rng.normal(size=(d_in, d_h)) * 0.5
 W_h = rng.normal(size=(d_h, d_h)) * 0.5
 # Whoever reads a text in two halves gets the same states, whatever the rule is.
-states = rnn_hidden_states(X, W_x, W_h)
+read = rnn_hidden_states(X, W_x, W_h)
 other = rnn_hidden_states(-X, W_x, W_h)
 message = "One state for each word, (n, d_h), and other words give other states."
 assert_equal(np.shape(other), (n, d_h), message, name="the shape")
-assert_equal(bool(np.abs(other - states).max() > 1e-3), True, message, name="other states")
+assert_equal(bool(np.abs(other - read).max() > 1e-3), True, message, name="other states")
 message = "The states are not the words themselves."
-assert_equal(bool(np.abs(states - X).max() > 1e-3), True, message, name="other than X")
+assert_equal(bool(np.abs(read - X).max() > 1e-3), True, message, name="other than X")
 for cut in (1, 2, 4):
     assert_close(
-        rnn_hidden_states(X[cut:], W_x, W_h, h0=states[cut - 1]),
-        np.asarray(states)[cut:],
+        rnn_hidden_states(X[cut:], W_x, W_h, h0=read[cut - 1]),
+        np.asarray(read)[cut:],
         f"Reading on after {cut} words, from the state there as h0, gives other states than reading "
         "all at once. h0 takes the place of the zeros before the first word, and is no row of the "
         "result.",
     )
 assert_close(
     rnn_hidden_states(X, W_x, W_h, np.zeros(d_h)),
-    states,
+    read,
     "With zeros as h0 the states are those without h0.",
 )
 assert_equal(

@@ -1302,8 +1302,8 @@ with exercise("permutation_error"):
             output = attention(X)[0]
             return float(np.abs(output[..., permutation, :] - output[..., permutation, :]).max())
         """,
-        "You permute the same output on both sides, so the difference is always 0. One side must "
-        "be attended after the permutation.",
+        "The rows of X are never permuted before attending. One side permutes the rows of X and then "
+        "attends, the other attends and then permutes the rows of the output.",
     )
 
     wrong(
@@ -1408,7 +1408,8 @@ with exercise("permutation_error"):
             after = attention(X)[0]
             return float(np.abs(before[..., : len(order)] - after[..., order]).max())
         """,
-        "The features (last axis) are permuted and not the rows.",
+        "The rows of X are never permuted before attending. One side permutes the rows of X and then "
+        "attends, the other attends and then permutes the rows of the output.",
     )
 
     wrong(
