@@ -259,11 +259,11 @@ def _not_for_nbgrader(folder: Path, bundle: Bundle, coursedir: Any) -> str:
             if not os.access(path, os.R_OK):
                 return f"{name!r} in it cannot be read"
     source = Path(coursedir.format_path(coursedir.source_directory, ".", bundle.assignment))
-    for path in source.rglob("*"):
-        name = path.relative_to(source)
-        if (folder / name).exists() and (folder / name).is_dir() != path.is_dir():
-            kind = "file" if path.is_file() else "folder"
-            return f"{name.as_posix()!r} in it should be a {kind} and is none"
+    for ours in source.rglob("*"):
+        theirs = folder / ours.relative_to(source)
+        if theirs.exists() and theirs.is_dir() != ours.is_dir():
+            kind = "file" if ours.is_file() else "folder"
+            return f"{theirs.name!r} in it should be a {kind} and is none"
     try:
         coursedir.get_existing_timestamp(str(folder))
     except Exception:  # nbgrader lets several kinds through
