@@ -815,6 +815,8 @@ with check("two shifts one after the other", points=0.75):
         moved = bool(np.abs(there - start).max() > 1e-3)
         assert_equal(moved, True, "A shift moves something.", name="'something moves'")
         message = f"Shifts by {one} and by {other} together should be the shift by {one + other}."
+        kept = "A shift turns each pair of columns, so the length of the vector stays as it was."
+        assert_close(np.linalg.norm(there), np.linalg.norm(start), kept, name="|M @ x|")
         together = np.asarray(shift_matrix(one + other, d_model) @ start)
         assert_close(shift_matrix(other, d_model) @ there, together, message)
 checks_passed("shift_matrix")
