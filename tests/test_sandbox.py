@@ -17,9 +17,10 @@ from typing import Any
 import pytest
 
 import autograder
-from autograder.box import sandbox, seccomp
+from autograder.box import channel, sandbox, seccomp
 from autograder.box.box import Box, BoxDied
 from autograder.box.boxes import Boxes
+from autograder.box.cgroup import MemoryGroup
 from autograder.box.sandbox import BUBBLEWRAP, NONE, NoSandbox, choose, examine
 from autograder.cli.main import main
 
@@ -230,6 +231,96 @@ def test_memory_that_belongs_to_no_living_process_is_seen(confined: Boxes, name:
     box = confined.start({}, 300 * 2**20)
     with pytest.raises(BoxDied, match="memory"):
         box.run(HOARDS[name], 30)
+
+
+def test_the_kernel_holds_a_box_to_its_memory_between_two_looks(
+    confined: Boxes, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    group = MemoryGroup.make()
+    main(["doctor"])
+    said = capsys.readouterr().out
+    if group is None:  # then doctor says so, and what to do
+        assert "watched, not reserved" in said and "Delegate=yes" in said
+        return
+    group.remove()
+    assert "held by the kernel" in said and not group.folder.exists()
+    monkeypatch.setattr(channel, "WATCH_SECONDS", 10_000.0)  # nobody looks
+    with confined.start({}, 300 * 2**20) as box:
+        assert inside(box, "return len(bytearray(200 * 2**20))") == 200 * 2**20
+    box = confined.start({}, 300 * 2**20)
+    with pytest.raises(BoxDied, match=r"more than 0.293 GiB of memory"):
+        box.run("kept = [bytearray(50 * 2**20) for _ in range(30)]", SECONDS)
+    in_children = (
+        "import os, time\n"
+        "for _ in range(8):\n"
+        "    if os.fork() == 0:\n"
+        "        kept = bytearray(100 * 2**20); time.sleep(5); os._exit(0)\n"
+        "for _ in range(8): os.wait()"
+    )
+    monkeypatch.undo()
+    box = confined.start({}, 300 * 2**20)
+    with pytest.raises(BoxDied, match="memory"):
+        box.run(in_children, SECONDS)
+        box.run("pass", SECONDS)
+    with confined.start({}) as box:  # the zygote lives, and the limit is this box's
+        assert inside(box, "return len(bytearray(900 * 2**20))") == 900 * 2**20
+
+
+def kernel_files(folder: Path, own: str, mount: str) -> tuple[Path, Path]:
+    (mounts := folder / "mountinfo").write_text(mount)
+    (cgroup := folder / "cgroup").write_text(own)
+    return mounts, cgroup
+
+
+def test_a_unit_that_systemd_delegated_gives_each_zygote_a_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Version 2, as files: the kernel's own behaviour is not tried here."""
+    unit = tmp_path / "fs" / "user.slice" / "run-1.scope"
+    unit.mkdir(parents=True)
+    (unit / "cgroup.procs").write_text("11\n12\n")
+    (unit / "cgroup.subtree_control").write_text("")
+    mount = f"41 31 0:38 / {tmp_path / 'fs'} rw - cgroup2 cgroup2 rw\n"
+    files = kernel_files(tmp_path, "0::/user.slice/run-1.scope\n", mount)
+    assert MemoryGroup.make(*files) is None  # nobody delegated it: nothing is touched
+    assert sorted(path.name for path in unit.iterdir()) == [
+        "cgroup.procs",
+        "cgroup.subtree_control",
+    ]
+    monkeypatch.setattr(os, "getxattr", lambda path, name: b"1", raising=False)
+    made = mkdir_as_the_kernel(monkeypatch)
+    group = MemoryGroup.make(*files)
+    assert group is not None and group.folder.parent == unit
+    assert (unit / "autograder" / "cgroup.procs").read_text() == "12"  # the last one written
+    assert (unit / "cgroup.subtree_control").read_text() == "memory"
+    group.allow(5000)
+    assert (group.folder / "memory.max").read_text() == "5000"
+    assert (group.folder / "memory.swap.max").read_text() == "0"
+    (group.folder / "memory.stat").write_text("anon 10\nfile 99\nkernel 5\nshmem 1\n")
+    (group.folder / "memory.events").write_text("oom 3\noom_kill 2\n")
+    assert (group.held(), group.ended_some()) == (16, 2)
+    files = kernel_files(tmp_path, "0::/user.slice/run-1.scope/autograder\n", mount)
+    worker = MemoryGroup.make(*files)
+    assert worker is not None and worker.folder.parent == unit and worker.folder in made
+
+
+def mkdir_as_the_kernel(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """A folder that is made has the files that the kernel puts there."""
+    made: list[Path] = []
+    mkdir, write_text = Path.mkdir, Path.write_text
+
+    def switched_on(path: Path, text: str) -> None:
+        write_text(path, text.removeprefix("+") if path.name == "cgroup.subtree_control" else text)
+
+    def with_files(path: Path, *args: Any, **kwargs: Any) -> None:
+        mkdir(path, *args, **kwargs)
+        made.append(path)
+        for name in ("cgroup.procs", "memory.max", "memory.swap.max"):
+            (path / name).touch()
+
+    monkeypatch.setattr(Path, "mkdir", with_files)
+    monkeypatch.setattr(Path, "write_text", switched_on)
+    return made
 
 
 def test_processes_are_limited_and_end_with_the_box(confined: Boxes) -> None:

@@ -98,7 +98,7 @@ class Box:
         """
         mine, its = socket.socketpair()
         self._begin(zygote, mine, most_memory)
-        zygote.fork(its.fileno())
+        zygote.fork(its.fileno(), most_memory)
         its.close()
         self._ask({"op": "enter", "files": files}, START_SECONDS)
 
@@ -251,20 +251,29 @@ class Box:
             return
         taken = self._zygote.memory(enough=self._most_memory)
         self._next_look = time.monotonic() + channel.WATCH_SECONDS
-        if taken > self._most_memory:
+        if taken > self._most_memory or self._zygote.ran_out:
             self.close()
-            raise BoxDied(f"it took more than {self._most_memory / 2**30:.3g} GiB of memory")
+            raise BoxDied(self._too_much())
+
+    def _too_much(self) -> str:
+        return f"it took more than {self._most_memory / 2**30:.3g} GiB of memory"
 
     def _epitaph(self) -> str:
         """How a box ended that hung up by itself."""
         self._ended = True
         self._channel.close()
+        status: int | None
         try:
             if self._taken_of is None:
                 status = self._zygote.end_box(hung_up=True)
             else:
                 status = self._status()
         except (NoSandbox, OSError, BoxFailure):
+            status = None
+        with contextlib.suppress(OSError):
+            if self._zygote.ran_out:
+                return self._too_much()
+        if status is None:
             return "it ended, and all around it"
         if status < 0:
             with contextlib.suppress(ValueError):

@@ -29,7 +29,8 @@ _MIB = 2**20
 class BoxLimits:
     """What one process of a box may take; ``memory`` is for all of them together.
 
-    Bytes, but for ``processes`` and ``processor_seconds``.
+    ``kernel`` is for page tables and the like, where a memory cgroup counts them. Bytes, but for
+    ``processes`` and ``processor_seconds``.
     """
 
     address_space: int = 4096 * _MIB
@@ -39,6 +40,7 @@ class BoxLimits:
     processes: int = 64
     processor_seconds: int = 600
     memory: int = 2048 * _MIB
+    kernel: int = 64 * _MIB
 
 
 def _check(result: int, what: str) -> None:

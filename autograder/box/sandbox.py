@@ -18,6 +18,8 @@ from pathlib import Path
 import autograder
 from autograder.box import seccomp
 from autograder.box.bubblewrap import BUBBLEWRAP, NONE, box_environment, bubblewrap, zygote_command
+from autograder.box.cgroup import MemoryGroup
+from autograder.box.confinement import BoxLimits
 from autograder.box.memory import memory_below
 
 #: Seconds until a zygote is ready: it imports torch.
@@ -206,10 +208,12 @@ class Zygote:
         environment = {} if confined else box_environment(str(scratch))
         self.confined = confined
         self.scratch = scratch
+        self._group = MemoryGroup.make() if confined else None
+        command = zygote_command(tier, its.fileno())
         with contextlib.ExitStack() as stack:
             stack.callback(its.close)
             self.process = subprocess.Popen(
-                zygote_command(tier, its.fileno()),
+                self._group.joining(command) if self._group else command,
                 env=environment,
                 cwd=None if confined else scratch,
                 pass_fds=[its.fileno()],
@@ -220,6 +224,7 @@ class Zygote:
             )
         self.control = mine
         self._asleep = 0
+        self._ended_before = 0
         self._next_exact = 0.0
         mine.settimeout(START_SECONDS)
         late = ""
@@ -232,11 +237,23 @@ class Zygote:
         if ready != b"R":
             self.process.kill()
             said = self.process.communicate()[1].decode("utf-8", "replace")
+            self._leave_group()
             raise NoSandbox(f"the sandbox did not start: {late}{said.strip()[-500:]}")
         self._asleep = memory_below(self.process.pid)
+        self._held_asleep = self._group.held() if self._group else 0
 
-    def fork(self, descriptor: int) -> None:
-        """Fork a box that serves on ``descriptor``."""
+    def fork(self, descriptor: int, most_memory: int) -> None:
+        """Fork a box that serves on ``descriptor``.
+
+        Args:
+            descriptor: of its channel.
+            most_memory: bytes that its processes may take together, beside its scratch; held by
+                the kernel where there is a memory cgroup.
+        """
+        if self._group is not None:
+            limits = BoxLimits()
+            self._group.allow(self._held_asleep + most_memory + limits.scratch + limits.kernel)
+            self._ended_before = self._group.ended_some()
         socket.send_fds(self.control, [b"F"], [descriptor])
 
     def end_box(self, *, hung_up: bool = False) -> int:
@@ -277,8 +294,18 @@ class Zygote:
         self._next_exact = ended + 9 * (ended - started)
         return max(0, exact)
 
+    @property
+    def ran_out(self) -> bool:
+        """Whether the kernel ended a process of the latest box, which wanted more memory."""
+        return self._group is not None and self._group.ended_some() > self._ended_before
+
     def close(self) -> None:
         """End the zygote and whatever it started."""
         self.control.close()
         self.process.kill()
         self.process.communicate()
+        self._leave_group()
+
+    def _leave_group(self) -> None:
+        if self._group is not None:
+            self._group.remove()

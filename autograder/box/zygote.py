@@ -143,6 +143,9 @@ def _first(report: int, descriptor: int, user: int | None, inside: object) -> in
 
     limits = BoxLimits()
     if user is not None:
+        # Where a memory cgroup runs out, the kernel is to end the box and not the zygote.
+        with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
+            score.write("1000")
         own_file_systems(limits)
     else:
         os.setsid()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from autograder.box.cgroup import how_memory_is_held
 from autograder.box.sandbox import BUBBLEWRAP, NONE, NoSandbox, best_tier, examine
 from autograder.cli.instructor import say_released
 from autograder.cli.options import (
@@ -247,6 +248,7 @@ def doctor(*, tier: bool, as_json: bool) -> int:
         print(f"{answer}  {one.name}{'' if one.works else ': ' + one.advice}")
     if all(one.works for one in protections):
         print("Student code is confined with bubblewrap when you grade on this machine.")
+        print(f"Of a box, {how_memory_is_held()}.")
         return 0
     print("`autograder grade` refuses here, unless you trust the code and say --sandbox none.")
     return NO_SANDBOX
