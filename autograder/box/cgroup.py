@@ -60,10 +60,10 @@ class MemoryGroup:
         cls, mounts: Path = Path("/proc/self/mountinfo"), own: Path = Path("/proc/self/cgroup")
     ) -> MemoryGroup | None:
         """A new group below that of this process; None where the machine grants none."""
-        found = _place(mounts, own)
-        if found is None:
+        place = _place(mounts, own)
+        if place is None:
             return None
-        parent, version = found
+        parent, version = place
         _sweep(parent)
         folder = parent / f"{_PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
         group = cls(folder, version)

@@ -208,7 +208,7 @@ def describe(error: BaseException) -> dict[str, Any]:
 
 def _line_of(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
-    cells = [one for one in frames if in_a_cell(one.filename) and one.filename != "<probe>"]
+    cells = [frame for frame in frames if in_a_cell(frame.filename) and frame.filename != "<probe>"]
     return (cells[-1].line or "")[:MOST_ERROR_TEXT] if cells else ""
 
 

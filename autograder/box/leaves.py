@@ -10,9 +10,9 @@ import torch
 
 def leaves(tree: Any) -> list[torch.Tensor]:
     """The tensors in lists, tuples and dicts."""
-    found: list[torch.Tensor] = []
-    _walk(tree, found.append)
-    return found
+    tensors: list[torch.Tensor] = []
+    _walk(tree, tensors.append)
+    return tensors
 
 
 def with_leaves(tree: Any, tensors: Sequence[torch.Tensor]) -> Any:

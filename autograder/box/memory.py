@@ -21,14 +21,14 @@ def memory_below(pid: int, *, exact: bool = True, each_less: int = 0) -> int:
     waiting = [pid]
     networks = {_network(os.getpid())}  # that of this process is not the box's
     while waiting:
-        one = waiting.pop()
+        process = waiting.pop()
         with contextlib.suppress(OSError, ValueError):
-            total += max(0, _memory_of(one, exact) - each_less)
-            for task in Path(f"/proc/{one}/task").iterdir():
+            total += max(0, _memory_of(process, exact) - each_less)
+            for task in Path(f"/proc/{process}/task").iterdir():
                 waiting.extend(int(child) for child in (task / "children").read_text().split())
-            if (network := _network(one)) not in networks:
+            if (network := _network(process)) not in networks:
                 networks.add(network)
-                total += _memory_of_sockets(one)
+                total += _memory_of_sockets(process)
     return total
 
 

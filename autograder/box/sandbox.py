@@ -70,7 +70,7 @@ class Protection:
 
 def examine() -> list[Protection]:
     """Try each protection on this machine."""
-    found = [
+    protections = [
         Protection(
             "bubblewrap is installed",
             shutil.which("bwrap") is not None,
@@ -83,9 +83,9 @@ def examine() -> list[Protection]:
         ),
     ]
     for trial in (_try_import, _try_confinement):  # each needs what stands before it
-        if all(one.works for one in found):
-            found.append(trial())
-    return found
+        if all(protection.works for protection in protections):
+            protections.append(trial())
+    return protections
 
 
 def _try_import() -> Protection:
@@ -153,23 +153,24 @@ def _ended(command: list[str]) -> subprocess.CompletedProcess[str] | None:
     return None
 
 
-def lacking(found: list[Protection]) -> str:
+def lacking(protections: list[Protection]) -> str:
     """What this machine does not give, and what to do; an empty string when it gives all."""
-    return "; ".join(str(one) for one in found if not one.works)
+    return "; ".join(str(protection) for protection in protections if not protection.works)
 
 
-def best_tier(found: list[Protection]) -> str:
+def best_tier(protections: list[Protection]) -> str:
     """``bubblewrap`` where every protection works, ``none`` where one is known to be lacking.
 
     Raises:
         NoSandbox: it is not known, since a trial did not end.
     """
-    if all(one.works for one in found):
+    if all(protection.works for protection in protections):
         return BUBBLEWRAP
-    if any(one.tried and not one.works for one in found):
+    if any(protection.tried and not protection.works for protection in protections):
         return NONE
     raise NoSandbox(
-        f"whether student code can be confined on this machine could not be tried: {lacking(found)}"
+        "whether student code can be confined on this machine could not be tried: "
+        f"{lacking(protections)}"
     )
 
 
@@ -181,10 +182,10 @@ def choose(wanted: str) -> str:
     """
     if wanted == NONE:
         return NONE
-    found = examine()
-    if best_tier(found) == NONE:
+    protections = examine()
+    if best_tier(protections) == NONE:
         raise NoSandbox(
-            f"student code cannot be confined on this machine: {lacking(found)}. "
+            f"student code cannot be confined on this machine: {lacking(protections)}. "
             "To grade without a sandbox, with submissions you trust, say --sandbox none."
         )
     return BUBBLEWRAP

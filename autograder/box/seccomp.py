@@ -222,13 +222,13 @@ def filter_program(machine: str) -> bytes:
 
 def _ranges(numbers: list[int]) -> list[tuple[int, int]]:
     """The first and last of each run of successive numbers."""
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     for number in numbers:
-        if found and found[-1][1] == number - 1:
-            found[-1] = found[-1][0], number
+        if ranges and ranges[-1][1] == number - 1:
+            ranges[-1] = ranges[-1][0], number
         else:
-            found.append((number, number))
-    return found
+            ranges.append((number, number))
+    return ranges
 
 
 def install() -> None:

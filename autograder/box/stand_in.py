@@ -89,11 +89,11 @@ def _value(answer: dict[str, Any]) -> Any:
 
 def _through(ask: Ask, request: dict[str, Any]) -> Any:
     """The tester's answer, as part of the graph of gradients where there is one."""
-    tensors = [one for one in leaves(request) if one.requires_grad]
+    tensors = [leaf for leaf in leaves(request) if leaf.requires_grad]
     if not tensors or not torch.is_grad_enabled():
         return _value(ask(request))
     # As it is now: a tensor may be changed in place before gradients are asked for.
-    kept = [one.detach().clone().requires_grad_(one.requires_grad) for one in leaves(request)]
+    kept = [leaf.detach().clone().requires_grad_(leaf.requires_grad) for leaf in leaves(request)]
     kept_request = with_leaves(request, kept)
     shape: list[Any] = []
     outs = _Remote.apply(  # type: ignore[no-untyped-call]
@@ -109,10 +109,12 @@ class _Remote(torch.autograd.Function):
     def forward(ctx: Any, ask: Ask, request: Any, shape: list[Any], *tensors: Any) -> Any:
         value = _value(ask(request))
         shape.append(value)
-        found = [one.detach() for one in leaves(value)]
+        answers = [leaf.detach() for leaf in leaves(value)]
         ctx.ask, ctx.request = ask, request
-        ctx.mark_non_differentiable(*(one for one in found if not one.is_floating_point()))
-        return tuple(found)
+        ctx.mark_non_differentiable(
+            *(tensor for tensor in answers if not tensor.is_floating_point())
+        )
+        return tuple(answers)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:

@@ -185,12 +185,12 @@ def _grade(
 
 
 def _tree(result: ClassResult, changed: list[Change]) -> dict[str, Any]:
-    verdicts = sorted(result.verdicts, key=lambda one: one.key)
+    verdicts = sorted(result.verdicts, key=lambda verdict: verdict.key)
     return {
         "sandbox": result.sandbox,
-        "submissions": [one.entry() for one in verdicts],
-        "changes": [vars(one) for one in changed],
-        "not_judged": [list(one.key) for one in verdicts if one in result.not_judged],
+        "submissions": [verdict.entry() for verdict in verdicts],
+        "changes": [vars(change) for change in changed],
+        "not_judged": [list(verdict.key) for verdict in verdicts if verdict in result.not_judged],
         "not_graded": result.strangers,
     }
 
@@ -212,7 +212,7 @@ def _say(folder: ClassFolder, result: ClassResult, changed: list[Change], *, aga
         print(changes_table(changed))
     elif again:
         print("no points changed")
-    for verdict in sorted(result.verdicts, key=lambda one: one.key):
+    for verdict in sorted(result.verdicts, key=lambda verdict: verdict.key):
         if verdict.notes:
             who = f"{verdict.student} {verdict.result.assignment}"
             print(f"graded, but {', '.join(verdict.notes)}: {who}")
@@ -243,9 +243,9 @@ def doctor(*, tier: bool, as_json: bool) -> int:
     if tier:
         print(best_tier(protections))
         return 0
-    for one in protections:
-        answer = "yes" if one.works else "NO " if one.tried else "?  "
-        print(f"{answer}  {one.name}{'' if one.works else ': ' + one.advice}")
+    for protection in protections:
+        answer = "yes" if protection.works else "NO " if protection.tried else "?  "
+        print(f"{answer}  {protection.name}{'' if protection.works else ': ' + protection.advice}")
     if all(one.works for one in protections):
         print("Student code is confined with bubblewrap when you grade on this machine.")
         print(f"Of a box, {how_memory_is_held()}.")
@@ -261,10 +261,10 @@ def _protections(protections: list[Protection]) -> dict[str, Any]:
         tier = None
     entries = [
         {
-            "name": one.name,
-            "works": one.works if one.tried else None,
-            "advice": "" if one.works else one.advice,
+            "name": protection.name,
+            "works": protection.works if protection.tried else None,
+            "advice": "" if protection.works else protection.advice,
         }
-        for one in protections
+        for protection in protections
     ]
     return {"tier": tier, "protections": entries}

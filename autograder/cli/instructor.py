@@ -172,8 +172,10 @@ def collect(
     aside = [] if dry_run else carry_out(its_class, made)
     if not dry_run:
         say_released(its_class, to=sys.stderr if as_json else sys.stdout)
-    lost = [one for one in made.decisions if one.action == LEFT_OUT]
-    notebooks = [one for one in lost if one.path.casefold().endswith((".ipynb", ".zip"))]
+    lost = [decision for decision in made.decisions if decision.action == LEFT_OUT]
+    notebooks = [
+        decision for decision in lost if decision.path.casefold().endswith((".ipynb", ".zip"))
+    ]
     if as_json:
         print_json({**as_tree(made), "set_aside": aside})
     else:
@@ -186,12 +188,13 @@ def _say(made: Plan, aside: list[str], *, dry_run: bool) -> None:
 
     for name, layout in made.layouts.items():
         print(f"{name}: layout {layout.name}, by the pattern\n  {layout.pattern.pattern}")
-    for one in made.decisions:
-        if one.action == actions.LEFT_OUT:
-            print(f"{one.path}\n  left out: {one.note}")
-        elif dry_run or one.action == actions.OLDER or one.note:
-            about = ", ".join(text for text in (one.late, one.note) if text)
-            print(f"{one.path}\n  {one.action}: {one.to}{' (' + about + ')' if about else ''}")
+    for decision in made.decisions:
+        if decision.action == actions.LEFT_OUT:
+            print(f"{decision.path}\n  left out: {decision.note}")
+        elif dry_run or decision.action == actions.OLDER or decision.note:
+            about = ", ".join(text for text in (decision.late, decision.note) if text)
+            about = f" ({about})" if about else ""
+            print(f"{decision.path}\n  {decision.action}: {decision.to}{about}")
     for path in aside:
         print(f"kept aside: {path}")
     said = [f"{made.count(actions.TAKE)} new", f"{made.count(actions.REPLACE)} newer"]

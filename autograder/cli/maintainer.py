@@ -32,8 +32,8 @@ def build(*, course: Path | None, lesson: str | None, into: Path | None) -> int:
     """
     from autograder.build import build as building
 
-    found = course_at(course)
-    building.build(found, into or found.root, only=lesson)
+    its_course = course_at(course)
+    building.build(its_course, into or its_course.root, only=lesson)
     return 0
 
 
@@ -49,12 +49,12 @@ def lint(*, lesson: tuple[str, ...], course: Path | None, as_json: bool) -> int:
     from autograder.authors import lint as linting
 
     lessons = lessons_of(course_at(course), lesson)
-    found = [text for one in lessons for text in linting.lint(one)]
+    remarks = [text for one in lessons for text in linting.lint(one)]
     if as_json:
-        print_json({"lessons": [one.folder for one in lessons], "found": found})
+        print_json({"lessons": [one.folder for one in lessons], "found": remarks})
     else:
-        print("\n".join(found) or f"{len(lessons)} lessons: nothing to mend")
-    return 1 if found else 0
+        print("\n".join(remarks) or f"{len(lessons)} lessons: nothing to mend")
+    return 1 if remarks else 0
 
 
 @command(
@@ -89,8 +89,8 @@ def trial(*, lesson: str, seeds: int, execute: Path | None, course: Path | None)
     complaints = trying.report(its_lesson, list(range(1, seeds + 1)))
     print("\n".join(complaints) or f"{its_lesson.folder}: all tests do what they should")
     for name in its_lesson.exercises:
-        wrong = sum(one.exercise == name for one in misconceptions(its_lesson))
-        right = sum(one.exercise == name for one in alternatives(its_lesson))
+        wrong = sum(entry.exercise == name for entry in misconceptions(its_lesson))
+        right = sum(entry.exercise == name for entry in alternatives(its_lesson))
         print(f"  {name}: {wrong} misconceptions, {right} alternatives")
     return 1 if complaints else 0
 
@@ -123,11 +123,13 @@ def mutants(*, lesson: tuple[str, ...], seeds: int, course: Path | None) -> int:
     total = Counted("all")
     remarks: list[str] = []
     print("Counts are over all seeds; mutants are small changes of the solution.\n" + HEAD)
-    for one in lessons:
-        for counted in count(one, list(range(101, 101 + seeds)), unseen=True):
+    for its_lesson in lessons:
+        for counted in count(its_lesson, list(range(101, 101 + seeds)), unseen=True):
             print(counted.row(), flush=True)
             total.add(counted)
-            remarks += [f"{one.folder} {counted.exercise}: {text}" for text in counted.remarks]
+            remarks += [
+                f"{its_lesson.folder} {counted.exercise}: {text}" for text in counted.remarks
+            ]
     print(total.row())
     if total.unseen:
         print(told_of_unseen(total))
@@ -151,8 +153,8 @@ def lost_points(*, lesson: tuple[str, ...], seed: int, each: bool, course: Path 
     lessons = lessons_of(course_at(course), lesson)
     every: list[float] = []
     print(HEAD)
-    for one in lessons:
-        for exercise, shares in shares_lost(one, seed).items():
+    for its_lesson in lessons:
+        for exercise, shares in shares_lost(its_lesson, seed).items():
             print(row(exercise, list(shares.values())), flush=True)
             every += shares.values()
             if each:
@@ -180,15 +182,15 @@ def answers(*, folder: Path, lesson: tuple[str, ...], only: str | None, course: 
 
     if not folder.is_dir():
         raise WrongUse(f"{folder} is no folder; name the one that holds LESSON/EXERCISE/NAME.py")
-    for one in lessons_of(course_at(course), lesson):
-        found = trying.answers(folder, one)
+    for its_lesson in lessons_of(course_at(course), lesson):
+        tried = trying.answers(folder, its_lesson)
         with tempfile.TemporaryDirectory() as scratch:
-            if found and only != "graded":
-                trying.in_a_notebook(one, found, Path(scratch))
+            if tried and only != "graded":
+                trying.in_a_notebook(its_lesson, tried, Path(scratch))
         with tempfile.TemporaryDirectory() as scratch:
-            if found and only != "box":
-                trying.when_graded(one, found, Path(scratch))
-        for answer in found:
+            if tried and only != "box":
+                trying.when_graded(its_lesson, tried, Path(scratch))
+        for answer in tried:
             print(answer.text(), flush=True)
     return 0
 

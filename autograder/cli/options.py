@@ -106,9 +106,9 @@ def class_at(folder: Path) -> ClassFolder:
     """
     from autograder.classroom.folder import ClassFolder
 
-    found = ClassFolder.open(folder)
-    found.check_settings()
-    return found
+    opened = ClassFolder.open(folder)
+    opened.check_settings()
+    return opened
 
 
 def course_at(folder: Path | None) -> Course:

@@ -41,9 +41,9 @@ def check(*, notebook: tuple[Path, ...], seconds: int, as_json: bool) -> int:
         checked.append(check_notebook(path, seconds))
         if not as_json:
             print("\n".join(as_lines(checked[-1])), flush=True)
-    passes = all(one.passes for one in checked)
+    passes = all(notebook.passes for notebook in checked)
     if as_json:
-        print_json({"passes": passes, "notebooks": [one.entry() for one in checked]})
+        print_json({"passes": passes, "notebooks": [notebook.entry() for notebook in checked]})
     else:
         print(f"\n{summary(checked)}")
     return 0 if passes else 1

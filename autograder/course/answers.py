@@ -12,17 +12,17 @@ from autograder.lesson.short_answers import seal_reply
 def sealed_answers(lesson: Lesson) -> str:
     """JSON for ``lesson/answers.json``: for each short answer its choices, and for each
     choice a fingerprint and a reply that only that choice can open."""
-    found: dict[str, dict[str, object]] = {}
+    entries: dict[str, dict[str, object]] = {}
     for choice in choices(lesson):
-        entry = found.setdefault(choice.exercise, {"choices": [], "replies": {}})
+        entry = entries.setdefault(choice.exercise, {"choices": [], "replies": {}})
         shown = entry["choices"]
         replies = entry["replies"]
         assert isinstance(shown, list) and isinstance(replies, dict)
         shown.append(choice.value)
         fingerprint, sealed = seal_reply(choice.exercise, choice.value, choice.right, choice.reason)
         replies[fingerprint] = sealed
-    for entry in found.values():
+    for entry in entries.values():
         assert isinstance(entry["choices"], list) and isinstance(entry["replies"], dict)
         entry["choices"] = sorted(entry["choices"], key=str)
         entry["replies"] = dict(sorted(entry["replies"].items()))
-    return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(entries, indent=1, ensure_ascii=False) + "\n"

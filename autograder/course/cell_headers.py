@@ -48,8 +48,8 @@ def nbgrader_of(header: Mapping[str, Any], cell_type: str) -> dict[str, Any] | N
         raise WrongHeader(f"{unknown[0]!r} is unknown; there are {', '.join(sorted(_KNOWN))}")
     words = [word for word in _WORDS if word in header]
     if "nbgrader" in header and not words and "points" not in header:
-        found = header["nbgrader"]
-        return found if isinstance(found, dict) else None
+        metadata = header["nbgrader"]
+        return metadata if isinstance(metadata, dict) else None
     if not words and "points" not in header:
         return None
     if len(words) != 1 or "nbgrader" in header:
@@ -75,11 +75,11 @@ def nbgrader_of(header: Mapping[str, Any], cell_type: str) -> dict[str, Any] | N
 
 def spellings(grade_id: str) -> list[str]:
     """How nbgrader's name of a cell can stand in its header."""
-    found = [f'"grade_id": "{grade_id}"']
+    texts = [f'"grade_id": "{grade_id}"']
     for word, (prefix, _) in _WORDS.items():
         if grade_id.startswith(prefix):
-            found.append(f'{word}="{grade_id.removeprefix(prefix)}"')
-    return found
+            texts.append(f'{word}="{grade_id.removeprefix(prefix)}"')
+    return texts
 
 
 def _is_number(value: object) -> bool:

@@ -14,5 +14,5 @@ ANSWERS_FILE = "lesson/answers.json"
 
 def choices_alone(text: str) -> str:
     """What ``lesson/answers.json`` holds, the fingerprints and sealed replies left out."""
-    found = {name: {"choices": known["choices"]} for name, known in json.loads(text).items()}
-    return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+    alone = {name: {"choices": known["choices"]} for name, known in json.loads(text).items()}
+    return json.dumps(alone, indent=1, ensure_ascii=False) + "\n"

@@ -54,13 +54,13 @@ from torch import nn
 
 def names_carried_over(lesson: Lesson) -> list[str]:
     """The names that the lesson's setup cell imports from earlier lessons."""
-    found: list[str] = []
+    names: list[str] = []
     for cell in lesson.notebook.cells:
         if cell.cell_type == "code" and SETUP in tags(cell):
             for node in ast.walk(ast.parse(cell.source)):
                 if isinstance(node, ast.ImportFrom) and node.module == EARLIER:
-                    found.extend(alias.name for alias in node.names)
-    return found
+                    names.extend(alias.name for alias in node.names)
+    return names
 
 
 def carried_over(lesson: Lesson) -> str:

@@ -73,10 +73,10 @@ def edited(code: str, edit: Mapping[str, str]) -> str:
     """
     changes: list[tuple[int, int, str]] = []
     for old, new in edit.items():
-        found = list(_places(code, _unwrapped(old)))
-        if len(found) != 1:
-            raise Unfit(_not_once(code, old, [start for start, _, _ in found]))
-        [(start, end, indent)] = found
+        places = list(_places(code, _unwrapped(old)))
+        if len(places) != 1:
+            raise Unfit(_not_once(code, old, [start for start, _, _ in places]))
+        [(start, end, indent)] = places
         changes.append((start, end, _hung(_unwrapped(new), indent)))
     changes.sort()
     for (_, end, _), (start, _, _) in pairwise(changes):

@@ -159,7 +159,7 @@ def _sources_of(path: Path, text: str) -> dict[tuple[str, str], str]:
     Read from the text: of several classes with one name, ``inspect`` finds only one.
     """
     lines = text.splitlines()
-    found: dict[tuple[str, str], str] = {}
+    sources: dict[tuple[str, str], str] = {}
     top = ast.parse(text).body
     inside = [inner for node in top if isinstance(node, ast.With) for inner in node.body]
     for node in (*top, *inside):
@@ -168,14 +168,16 @@ def _sources_of(path: Path, text: str) -> dict[tuple[str, str], str]:
         for decorator in node.decorator_list:
             if not isinstance(decorator, ast.Call):
                 continue
-            names = [one.value for one in decorator.args if isinstance(one, ast.Constant)]
+            names = [
+                argument.value for argument in decorator.args if isinstance(argument, ast.Constant)
+            ]
             if len(names) == 2:
                 key = str(names[0]), str(names[1])
-                if key in found:
+                if key in sources:
                     raise LessonError(f"{path}:{node.lineno}: {key[1]!r} stands there twice")
                 source = "\n".join(lines[node.lineno - 1 : node.end_lineno]) + "\n"
-                found[key] = textwrap.dedent(source)
-    return found
+                sources[key] = textwrap.dedent(source)
+    return sources
 
 
 @lru_cache(maxsize=64)
@@ -198,20 +200,20 @@ def _read(
         ) from error
     finally:
         _collected.clear()
-    found: list[Implementation | Choice] = []
+    read: list[Implementation | Choice] = []
     names: set[tuple[str, str]] = set()
-    for one in registered:
-        if isinstance(one, _Changed):
-            found.append(_made(path, one, dict(solutions)))
-        elif isinstance(one, Implementation):
-            found.append(replace(one, source=_source_of(path, one, sources)))
+    for entry in registered:
+        if isinstance(entry, _Changed):
+            read.append(_made(path, entry, dict(solutions)))
+        elif isinstance(entry, Implementation):
+            read.append(replace(entry, source=_source_of(path, entry, sources)))
         else:
-            found.append(one)
+            read.append(entry)
             continue
-        if (one.exercise, one.name) in names:
-            raise LessonError(f"{path}: {one.name!r} of {one.exercise} stands there twice")
-        names.add((one.exercise, one.name))
-    return tuple(found)
+        if (entry.exercise, entry.name) in names:
+            raise LessonError(f"{path}: {entry.name!r} of {entry.exercise} stands there twice")
+        names.add((entry.exercise, entry.name))
+    return tuple(read)
 
 
 def _line_in(path: Path, error: BaseException) -> str:
@@ -226,9 +228,9 @@ def _line_in(path: Path, error: BaseException) -> str:
     return f":{lines[-1]}" if lines else ""
 
 
-def _source_of(path: Path, one: Implementation, sources: dict[tuple[str, str], str]) -> str:
+def _source_of(path: Path, entry: Implementation, sources: dict[tuple[str, str], str]) -> str:
     try:
-        return sources[one.exercise, one.name]
+        return sources[entry.exercise, entry.name]
     except KeyError as error:
         raise LessonError(
             f"{path}: {error} is not defined at the top of the file, or of a `with exercise(...)`, "
@@ -236,24 +238,26 @@ def _source_of(path: Path, one: Implementation, sources: dict[tuple[str, str], s
         ) from None
 
 
-def _made(path: Path, one: _Changed, solutions: dict[str, str]) -> Implementation:
+def _made(path: Path, change: _Changed, solutions: dict[str, str]) -> Implementation:
     """A misconception with the source that its change makes of its base."""
-    if one.exercise not in solutions:
+    if change.exercise not in solutions:
         there = ", ".join(solutions)
-        raise LessonError(f"{path}: {one.name!r} is of {one.exercise!r}; there are {there}")
-    base = code_of(one.base or solutions[one.exercise])
+        raise LessonError(f"{path}: {change.name!r} is of {change.exercise!r}; there are {there}")
+    base = code_of(change.base or solutions[change.exercise])
     edit: tuple[tuple[str, str], ...] = ()
     try:
-        if not isinstance(one.change, str):
-            edit = tuple(one.change.items())
-            source = edited(base, one.change)
-        elif _defines(one.change, one.exercise):
-            source = code_of(one.change)
+        if not isinstance(change.change, str):
+            edit = tuple(change.change.items())
+            source = edited(base, change.change)
+        elif _defines(change.change, change.exercise):
+            source = code_of(change.change)
         else:
-            source = with_body(base, one.change)
+            source = with_body(base, change.change)
     except Unfit as error:
-        raise LessonError(f"{path}: {one.exercise}, {one.name!r}: {error}") from None
-    return Implementation(one.exercise, one.name, source, one.sentence, one.seen, edit=edit)
+        raise LessonError(f"{path}: {change.exercise}, {change.name!r}: {error}") from None
+    return Implementation(
+        change.exercise, change.name, source, change.sentence, change.seen, edit=edit
+    )
 
 
 def _defines(text: str, name: str) -> bool:
@@ -274,24 +278,26 @@ def _load(lesson: Lesson, name: str) -> tuple[Implementation | Choice, ...]:
 
 def choices(lesson: Lesson) -> list[Choice]:
     """The choices of the lesson's short answers."""
-    found = [x for x in _load(lesson, "misconceptions.py") if isinstance(x, Choice)]
+    registered = [x for x in _load(lesson, "misconceptions.py") if isinstance(x, Choice)]
     for name in lesson.exercises:
-        if name.startswith("answer_") and not any(c.exercise == name and c.right for c in found):
+        if name.startswith("answer_") and not any(
+            c.exercise == name and c.right for c in registered
+        ):
             raise LessonError(
                 f"{lesson.path / 'misconceptions.py'}: {name} has no right choice; add "
                 f"choice({name!r}, ..., right=True, reason=...)"
             )
-    return found
+    return registered
 
 
 def misconceptions(lesson: Lesson) -> list[Implementation]:
     """The lesson's wrong implementations; a wrong choice of a short answer is one too."""
-    found: list[Implementation] = []
+    wrong: list[Implementation] = []
     for entry in _load(lesson, "misconceptions.py"):
         if isinstance(entry, Implementation):
-            found.append(entry)
+            wrong.append(entry)
         elif not entry.right:
-            found.append(
+            wrong.append(
                 Implementation(
                     entry.exercise,
                     f"{entry.exercise}_{entry.value}",
@@ -300,10 +306,10 @@ def misconceptions(lesson: Lesson) -> list[Implementation]:
                     "choice",
                 )
             )
-    return found
+    return wrong
 
 
 def alternatives(lesson: Lesson) -> list[Implementation]:
     """The lesson's right implementations that look different from the solution."""
-    found = _load(lesson, "alternatives.py")
-    return [entry for entry in found if isinstance(entry, Implementation)]
+    registered = _load(lesson, "alternatives.py")
+    return [entry for entry in registered if isinstance(entry, Implementation)]

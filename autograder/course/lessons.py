@@ -57,15 +57,15 @@ def is_side_condition(source: str) -> bool:
 
 def builds_on(exercises: dict[str, str], name: str) -> set[str]:
     """The exercises that the solution of ``name`` uses, directly or through others."""
-    found: set[str] = set()
+    below: set[str] = set()
     waiting = [name]
     while waiting:
         tree = ast.parse(exercises[waiting.pop()])
         used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-        new = (used & set(exercises)) - found - {name}
-        found |= new
+        new = (used & set(exercises)) - below - {name}
+        below |= new
         waiting.extend(new)
-    return found
+    return below
 
 
 @dataclass(frozen=True)
@@ -336,10 +336,10 @@ def _check_cells(path: Path, text: str, notebook: NotebookNode) -> None:
 
 
 def _bound_names(tree: ast.Module) -> set[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            found.add(node.name)
+            names.add(node.name)
         elif isinstance(node, ast.Assign):
-            found.update(t.id for t in node.targets if isinstance(t, ast.Name))
-    return found
+            names.update(t.id for t in node.targets if isinstance(t, ast.Name))
+    return names

@@ -101,12 +101,12 @@ def cells_of(notebook: NotebookNode) -> list[ReleasedCell]:
 
 def release_in(folder: Path) -> Release:
     """The manifest of an untouched release, from its files."""
-    found = Release()
+    release = Release()
     for name in released_files(folder):
-        found.files[name] = digest_of_file(folder / name)
+        release.files[name] = digest_of_file(folder / name)
         if name.endswith(".ipynb"):
-            found.cells[name] = cells_of(read_notebook(folder / name))
-    return found
+            release.cells[name] = cells_of(read_notebook(folder / name))
+    return release
 
 
 def record_release(folder: Path, lesson: str | None = None) -> None:
@@ -144,8 +144,8 @@ def _as_list(cell: ReleasedCell) -> list[Any]:
     return [cell.id, cell.text, cell.grade_id, cell.points]
 
 
-def _on_one_line(found: re.Match[str]) -> str:
-    return "[" + found.group(1).replace("\n", " ") + "]"
+def _on_one_line(match: re.Match[str]) -> str:
+    return "[" + match.group(1).replace("\n", " ") + "]"
 
 
 def read_manifest(folder: Path) -> Release | None:

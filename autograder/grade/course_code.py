@@ -76,10 +76,10 @@ class CourseCode:
 
     def _pull_back(self, lent: frozenset[str], request: dict[str, Any], gradients: Any) -> Any:
         """Gradients to the tensors of a request that want one."""
-        wanted = [one for one in leaves(request) if one.requires_grad]
+        wanted = [leaf for leaf in leaves(request) if leaf.requires_grad]
         with torch.enable_grad():
             outs = leaves(self._do(lent, request))
-        pairs = [(out, one) for out, one in zip(outs, gradients) if out.requires_grad]
+        pairs = [(out, gradient) for out, gradient in zip(outs, gradients) if out.requires_grad]
         if not pairs:
             return [None] * len(wanted)
         ends, starts = zip(*pairs)

@@ -37,8 +37,8 @@ class Kind:
 
     def read(self, words: str) -> Flag | None:
         """The flag of this kind that has these words; None where they are not of its form."""
-        found = self._pattern.fullmatch(words)
-        return Flag(self.name, found.groupdict().get("cell", ""), words) if found else None
+        match = self._pattern.fullmatch(words)
+        return Flag(self.name, match.groupdict().get("cell", ""), words) if match else None
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:

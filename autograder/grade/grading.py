@@ -191,7 +191,9 @@ def _diagnosed(
         elif not notebook.bundle.builds_on(exercise) & wrong:
             seconds = min(REPAIRS_OF_AN_EXERCISE, end - time.monotonic())
             told, name = _repaired(exercise, tester, notebook, seconds), ""
-            tests = frozenset(one.grade_id for one in failed if told and one.exercise == exercise)
+            tests = frozenset(
+                result.grade_id for result in failed if told and result.exercise == exercise
+            )
         else:
             continue
         for result in failed:
@@ -309,14 +311,17 @@ def _lent(exercise: str, names: list[str], tester: Tester, notebook: NotebookInB
 def _without_lone_side_conditions(results: list[TestResult], bundle: Bundle) -> list[TestResult]:
     """Side conditions count once another test of their exercise got points."""
     side = {test.grade_id for test in bundle.tests if test.side_condition}
-    works = {one.exercise for one in results if one.points and one.grade_id not in side}
+    works = {result.exercise for result in results if result.points and result.grade_id not in side}
     return [
         replace(
-            one, points=0.0, outcome=FAILED, message=NOT_YET_COUNTED.format(f"`{one.exercise}`")
+            result,
+            points=0.0,
+            outcome=FAILED,
+            message=NOT_YET_COUNTED.format(f"`{result.exercise}`"),
         )
-        if one.points and one.grade_id in side and one.exercise not in works
-        else one
-        for one in results
+        if result.points and result.grade_id in side and result.exercise not in works
+        else result
+        for result in results
     ]
 
 

@@ -125,7 +125,7 @@ def let_through(kind: str, text: str, line: str, own: str) -> str:
         if not fixed and not set(name.split(".")) <= names:
             return ""
     said = f" ({text.strip()})"
-    if 0 < len(line) <= MOST_LINE and line in {one.strip() for one in own.splitlines()}:
+    if 0 < len(line) <= MOST_LINE and line in {row.strip() for row in own.splitlines()}:
         said += f" in your line `{line}`"
     means = meaning((kind,), text)
     return f"{said}. {means}".removesuffix(". ") if means else said

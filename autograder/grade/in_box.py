@@ -79,7 +79,7 @@ class NotebookInBox:
 
     def lost(self) -> None:
         """The box is gone; the next request starts another."""
-        for place in {id(one): one for one in self.places.values()}.values():
+        for place in {id(place): place for place in self.places.values()}.values():
             place.close()
         self.places.clear()
         if self.box is not None:
@@ -141,7 +141,7 @@ def where_checked(submission: Submission, cells: list[Cell], bundle: Bundle) -> 
         test = tests.get(cell.grade_id) or sources.get(cell.source.strip())
         if cell.kind == "code" and test is not None:
             where[test.exercise] = count
-    found: dict[int, set[str]] = {}
+    places: dict[int, set[str]] = {}
     for exercise, number in where.items():
-        found.setdefault(number, set()).add(exercise)
-    return found
+        places.setdefault(number, set()).add(exercise)
+    return places

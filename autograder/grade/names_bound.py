@@ -17,16 +17,18 @@ def names_bound(source: str) -> list[str]:
             body = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
-    found: list[str] = []
+    names: list[str] = []
     for node in body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            found.append(node.name)
+            names.append(node.name)
         elif isinstance(node, (ast.Assign, ast.AnnAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            found += [one.id for to in targets for one in _parts(to) if isinstance(one, ast.Name)]
+            names += [
+                part.id for to in targets for part in _parts(to) if isinstance(part, ast.Name)
+            ]
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            found += [(one.asname or one.name).partition(".")[0] for one in node.names]
-    return list(dict.fromkeys(found))
+            names += [(alias.asname or alias.name).partition(".")[0] for alias in node.names]
+    return list(dict.fromkeys(names))
 
 
 def _parts(target: ast.expr) -> list[ast.expr]:

@@ -50,17 +50,17 @@ def _bound(code: CodeType) -> Iterator[str]:
         if step.opname in ("STORE_NAME", "DELETE_NAME") and not imported:
             yield step.argval
         imported = step.opname in ("IMPORT_NAME", "IMPORT_FROM")
-    for one in _inner(code):
-        for step in dis.get_instructions(one):
+    for inner in _inner(code):
+        for step in dis.get_instructions(inner):
             if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
                 yield step.argval
 
 
 def _kept(code: CodeType) -> Iterator[str]:
     """Names that the functions of a cell look up when they are called, and theirs."""
-    for one in _inner(code):
-        yield one.co_name
-        for step in dis.get_instructions(one):
+    for inner in _inner(code):
+        yield inner.co_name
+        for step in dis.get_instructions(inner):
             if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
                 yield step.argval
     for step in dis.get_instructions(code):

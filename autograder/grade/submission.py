@@ -165,10 +165,10 @@ def parse(data: bytes, bundle: Bundle) -> Submission:
             "does not belong to the lesson and hand it in again."
         )
     read = [_cell(raw) for raw in cells]
-    found = [cell for cell in read if cell is not None]
-    found, told = find_written_answers(found, bundle)
+    known = [cell for cell in read if cell is not None]
+    known, told = find_written_answers(known, bundle)
     flags += told
-    submission = Submission(found, flags)
+    submission = Submission(known, flags)
     unread = len(read) - len(submission.cells)
     if unread:
         first = read.index(None) + 1
@@ -282,8 +282,8 @@ def _is(cell: Cell, of_the_lesson: Any) -> bool:
 def _names_typed_into(copies: list[Cell], source: str) -> list[str]:
     """What a check cell binds and the original does not: a helper that somebody typed there."""
     original = names_bound(source)
-    found = [name for cell in copies for name in names_bound(cell.source) if name not in original]
-    return [plain_line(name) for name in dict.fromkeys(found)][:MOST_NAMES]
+    typed = [name for cell in copies for name in names_bound(cell.source) if name not in original]
+    return [plain_line(name) for name in dict.fromkeys(typed)][:MOST_NAMES]
 
 
 def _oddities(submission: Submission, bundle: Bundle) -> list[Flag]:

@@ -121,7 +121,7 @@ class Tester:
 
     def mistakes(self, exercise: str) -> list[Mistake]:
         """The known mistakes of an exercise."""
-        return [one for one in self._catalogue if one.exercise == exercise]
+        return [mistake for mistake in self._catalogue if mistake.exercise == exercise]
 
     def observe(self, test: TestCell, box: Box, seed: int) -> tuple[Evidence, ...] | None:
         """What one test cell sees of the student's code; empty where it passes.
