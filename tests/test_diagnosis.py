@@ -22,7 +22,7 @@ from autograder.course.bundle import Bundle
 from autograder.course.lessons import Course
 from autograder.diagnose.diagnosis import Mistake, diagnose, from_json, to_json
 from autograder.lesson.failures import Evidence
-from autograder.lesson.fingerprints import agree, fingerprint
+from autograder.lesson.fingerprints import agree, fingerprint, rounded
 from autograder.notebooks import grade_id
 
 from .submissions import graded, notebook_with
@@ -416,3 +416,11 @@ def test_a_damaged_file_of_mistakes_costs_the_sentence_only(tmp_path: Path) -> N
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "Is it two? ''"
+
+
+def test_what_is_rounded_once_more_stays_as_it_is() -> None:
+    """Also where the size is just below a power of ten, and above it once it is rounded."""
+    for size in (0.9999999, 0.99, 1.0, 9.9999996, 123.4):
+        found = fingerprint(np.linspace(-1, 1, 120).astype(np.float32))
+        found = {**found, "size": size, "sums": [0.2074094, -0.0767093, 1.2345678, 3e-9]}
+        assert rounded(rounded(found)) == rounded(found)

@@ -161,8 +161,9 @@ def rounded(found: Any) -> Any:
             _rounded(one, max(abs(one), largest), precision) for one in found["values"]
         ]
     if "sums" in found:
-        made["sums"] = [_rounded(one, found["size"], precision) for one in found["sums"]]
-        made["size"] = _rounded(found["size"], found["size"], precision)
+        # By the rounded size: what is rounded once more stays as it is.
+        size = made["size"] = _rounded(found["size"], found["size"], precision)
+        made["sums"] = [_rounded(one, size, precision) for one in found["sums"]]
     return made
 
 
