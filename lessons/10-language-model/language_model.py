@@ -300,19 +300,26 @@ rng = check_rng()
 tokens = torch.tensor(rng.integers(0, 5, size=(3, 6)))
 keep = torch.tensor(rng.random((3, 6)) < 0.7)
 keep[:, 1:3] = torch.tensor([True, False])
-for size, points in ((1.0, 1), (1e4, 1)):
+
+
+def compare(size):
+    """Loss and gradient with those of torch's formula."""
     leaf = torch.tensor(size * rng.normal(size=(3, 6, 5))).requires_grad_()
-    F.cross_entropy(leaf[:, :-1][keep[:, 1:]], tokens[:, 1:][keep[:, 1:]]).backward()
-    with check(f"logits of size {size:g}, with gradients", points=points):
-        loss, gradient = loss_and_gradient(leaf.detach(), tokens, keep)
-        message = (
-            f"Logits of size {size:g} in float64: loss and gradient should be finite and those of "
-            "the formula. Does softmax come before the logarithm, as two steps? Is something "
-            "detached?"
-        )
-        assert_close(gradient, leaf.grad, message, name="the gradient", atol=1e-10)
-        expected = F.cross_entropy(leaf.detach()[:, :-1][keep[:, 1:]], tokens[:, 1:][keep[:, 1:]])
-        assert_close(loss, expected, message, name="the loss", rtol=1e-9)
+    expected = F.cross_entropy(leaf[:, :-1][keep[:, 1:]], tokens[:, 1:][keep[:, 1:]])
+    expected.backward()
+    loss, gradient = loss_and_gradient(leaf.detach(), tokens, keep)
+    message = (
+        f"Logits of size {size:g} in float64: loss and gradient should be finite and those of the "
+        "formula. Does softmax come before the logarithm, as two steps? Is something detached?"
+    )
+    assert_close(gradient, leaf.grad, message, name="the gradient", atol=1e-10)
+    assert_close(loss, expected.detach(), message, name="the loss", rtol=1e-9)
+
+
+with check("gradients, in float64", points=1):
+    compare(1.0)
+with check("logits of 10,000", points=1):
+    compare(1e4)
 checks_passed("next_token_loss")
 ### END HIDDEN TESTS
 
@@ -894,7 +901,7 @@ def one_step(parameters, tokens, old, max_norm):
         loss = training_step(model, optimizer, tokens)
     else:
         loss = training_step(model, optimizer, tokens, max_norm=max_norm)
-    after = {name: value.detach() for name, value in model.named_parameters()}
+    after = torch.cat([value.detach().flatten() for value in model.parameters()])
     return loss, after, {"calls": calls, "train mode": model.training}
 
 
@@ -906,10 +913,8 @@ def by_formula(parameters, tokens, max_norm):
     gradients = torch.autograd.grad(loss, list(model.parameters()))
     norm = float(torch.sqrt(sum(g.square().sum() for g in gradients)))
     scale = min(1.0, max_norm / norm)
-    after = {
-        name: (value - 0.5 * scale * g).detach()
-        for (name, value), g in zip(model.named_parameters(), gradients, strict=True)
-    }
+    pairs = zip(model.parameters(), gradients, strict=True)
+    after = torch.cat([(value - 0.5 * scale * g).detach().flatten() for value, g in pairs])
     return loss.item(), after, norm
 
 
@@ -918,6 +923,7 @@ shapes = {"0.weight": (7, 5), "1.weight": (6, 5), "1.bias": (6,), "3.weight": (7
 parameters = {name: torch.tensor(rng.normal(size=shape)).float() for name, shape in shapes.items()}
 old = [torch.tensor(rng.normal(size=shape)).float() for shape in shapes.values()]
 tokens = torch.tensor(rng.integers(0, 7, size=(3, 6)))
+start = torch.cat([value.flatten() for value in parameters.values()])
 loss_before, plain, norm = by_formula(parameters, tokens, 1e9)
 with check("a step that needs no clipping", points=1):
     assert_close(
@@ -938,7 +944,7 @@ with check("the loss before the step; one call; the mode", points=1):
     assert_close(
         loss, loss_before, "Return the loss BEFORE the step.", name="the loss", rtol=1e-4, atol=1e-5
     )
-    moved = bool((after["1.weight"] - parameters["1.weight"]).abs().max() > 1e-6)
+    moved = bool((after - start).abs().max() > 1e-6)
     assert_equal(moved, True, "The parameters should move.", name="'they moved'")
     assert_equal(
         facts,
@@ -959,7 +965,7 @@ with check("clipping", points=1):
         )
 with check("old gradients", points=1):
     fresh = one_step(parameters, tokens, None, 0.5 * norm)[1]
-    moved = bool((fresh["1.weight"] - parameters["1.weight"]).abs().max() > 1e-6)
+    moved = bool((fresh - start).abs().max() > 1e-6)
     assert_equal(moved, True, "The parameters should move.", name="'they moved'")
     assert_close(
         one_step(parameters, tokens, old, 0.5 * norm)[1],
@@ -985,7 +991,7 @@ def steps(parameters, kind, texts, max_norm):
         "momentum": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9),
     }[kind](model.parameters())
     losses = [training_step(model, optimizer, tokens, max_norm) for tokens in texts]
-    return losses, {name: value.detach() for name, value in model.named_parameters()}
+    return losses, torch.cat([value.detach().flatten() for value in model.parameters()])
 
 
 def by_torch(parameters, kind, texts, max_norm):
@@ -1005,7 +1011,7 @@ def by_torch(parameters, kind, texts, max_norm):
             parameter.grad = gradient * (max_norm / norm).clamp(max=1.0)
         optimizer.step()
         losses.append(loss.item())
-    return losses, {name: value.detach() for name, value in model.named_parameters()}
+    return losses, torch.cat([value.detach().flatten() for value in model.parameters()])
 
 
 rng = check_rng()
@@ -1020,7 +1026,8 @@ for kind in ("momentum", "Adam"):
         )
         losses, after = steps(parameters, kind, texts, 0.3)
         expected, expected_after = by_torch(parameters, kind, texts, 0.3)
-        assert_close(list(losses), expected, message, name="the losses", rtol=1e-4, atol=1e-5)
+        losses = np.array(losses, dtype=float)
+        assert_close(losses, np.array(expected), message, name="the losses", rtol=1e-4, atol=1e-5)
         loose = {"rtol": 1e-3, "atol": 1e-4}
         assert_close(after, expected_after, message, name="the parameters", **loose)
 ### END HIDDEN TESTS
@@ -1389,39 +1396,49 @@ checks_passed("sampling_distribution")
 # Hidden checks of sampling_distribution: top_k and top_p on many distributions, alone.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
+cases = []  # logits, their softmax, the tokens from the most likely on
 for vocab in (1, 6, 13):
     logits = torch.tensor(rng.normal(size=vocab))
     if vocab > 6:
-        logits[[2, 5, 11]] = logits[4]  # four equal ones
+        logits[[2, 5, 11]] = logits[4].item()  # four equal ones
     full = torch.softmax(logits, -1)
-    ranks = sorted(range(vocab), key=lambda i: (-float(full[i]), i))
-    with check(f"top_k, {vocab} tokens", points=0.5):
-        for top_k in {1, 2, vocab // 2 + 1, vocab, vocab + 3}:
-            kept = torch.zeros(vocab, dtype=torch.bool)
-            kept[ranks[:top_k]] = True
-            message = f"top_k = {top_k} of {vocab} tokens: exactly so many, of equals the lower index."
+    cases.append((logits, full, sorted(range(vocab), key=lambda i, p=full: (-float(p[i]), i))))
+
+
+def keep_first(full, ranks, count):
+    """The count most likely tokens, renormalised."""
+    kept = torch.zeros(len(full), dtype=torch.bool)
+    kept[ranks[:count]] = True
+    return torch.where(kept, full, 0) / full[kept].sum()
+
+
+def other_end(logits, message, **knobs):
+    """Turned round, the least likely is the most likely one."""
+    found = torch.as_tensor(sampling_distribution(-logits, **knobs))
+    assert_equal(int(found.argmax()), int(logits.argmin()), message, name="the largest")
+
+
+with check("top_k", points=1.5):
+    for logits, full, ranks in cases:
+        for top_k in sorted({1, 2, len(full) // 2 + 1, len(full), len(full) + 3}):
+            message = f"top_k = {top_k} of {len(full)}: exactly so many, of equals the lower index."
             found = sampling_distribution(logits, top_k=top_k)
-            assert_close(found, torch.where(kept, full, 0) / full[kept].sum(), message)
-        if vocab > 1:
-            found = sampling_distribution(-logits, top_k=1)
-            assert_equal(int(torch.as_tensor(found).argmax()), int(logits.argmin()), message)
-    with check(f"top_p, {vocab} tokens", points=0.5):
-        for count in {1, 2, vocab // 2, vocab - 1} & set(range(1, vocab + 1)) | {1}:
-            sums = torch.cat([torch.zeros(1), full[ranks].cumsum(0)])
+            assert_close(found, keep_first(full, ranks, top_k), message)
+        other_end(logits, "top_k = 1 keeps the largest.", top_k=1)
+with check("top_p", points=1.5):
+    for logits, full, ranks in cases:
+        sums = torch.cat([torch.zeros(1), full[ranks].cumsum(0)])
+        for count in sorted({1, 2, len(full) // 2, len(full) - 1} & set(range(1, len(full)))):
             top_p = float(sums[count - 1] + 0.6 * (sums[count] - sums[count - 1]))
-            kept = torch.zeros(vocab, dtype=torch.bool)
-            kept[ranks[:count]] = True
             message = (
-                f"top_p = {top_p:.3f} of {vocab} tokens: the smallest set of most likely tokens "
-                f"whose sum is at least that has {count}. Of equals the lower index comes first."
+                f"top_p = {top_p:.3f} of {len(full)} tokens: the smallest set of most likely "
+                f"tokens whose sum is at least that has {count}. Of equals the lower index first."
             )
             found = sampling_distribution(logits, top_p=top_p)
-            assert_close(found, torch.where(kept, full, 0) / full[kept].sum(), message)
-        found = sampling_distribution(logits, top_p=1.0)
-        assert_close(found, full, "top_p = 1 keeps all.")
-        if vocab > 1:
-            found = sampling_distribution(-logits, top_p=1e-6)
-            assert_equal(int(torch.as_tensor(found).argmax()), int(logits.argmin()), message)
+            assert_close(found, keep_first(full, ranks, count), message)
+        message = "top_p = 1 keeps all."
+        assert_close(sampling_distribution(logits, top_p=1.0), full, message)
+        other_end(logits, "A tiny top_p keeps the most likely token.", top_p=1e-6)
 checks_passed("sampling_distribution")
 ### END HIDDEN TESTS
 
@@ -2077,16 +2094,21 @@ def verdicts(seed, groups):
 
 
 seed = int(check_rng().integers(2**31))
-for kind, points, message in (
-    ("no update", 0.5, "After a right step the parameters have moved."),
-    ("frozen", 1, "After a right step EVERY parameter has moved: the first, the last, any."),
-    ("errors", 0.5, "A step that raises an error is broken: False."),
-):
-    with check(kind, points=points):
-        found = verdicts(seed, ["right", kind])
-        expected = {name: name.startswith("right") for name in found}
-        assert_equal(len(found) > 5, True, message, name="'all were judged'")
-        assert_equal(found, expected, message, name="your verdicts")
+
+
+def compare(kind, message):
+    found = verdicts(seed, ["right", kind])
+    assert_equal(len(found) > 5, True, message, name="'all were judged'")
+    expected = {name: name.startswith("right") for name in found}
+    assert_equal(found, expected, message, name="your verdicts")
+
+
+with check("no update", points=0.5):
+    compare("no update", "After a right step the parameters have moved.")
+with check("frozen", points=1):
+    compare("frozen", "After a right step EVERY parameter has moved: the first, the last, any.")
+with check("errors", points=0.5):
+    compare("errors", "A step that raises an error is broken: False.")
 checks_passed("judges_step")
 ### END HIDDEN TESTS
 
@@ -2095,7 +2117,7 @@ checks_passed("judges_step")
 # Hidden checks of judges_step: clipping that is missing, by itself, by value, too early.
 ### BEGIN HIDDEN TESTS
 @probe
-def verdicts(seed):
+def verdicts_on_clipping(seed):
     def loss_of(model, tokens):
         logits = model(tokens)
         guesses = logits[..., :-1, :].reshape(-1, logits.shape[-1])
@@ -2149,7 +2171,7 @@ def verdicts(seed):
     }
 
 
-found = verdicts(0)
+found = verdicts_on_clipping(0)
 message = "All gradients together are clipped, after backward and before the optimiser's step."
 assert_equal(
     found,
@@ -2164,7 +2186,7 @@ assert_equal(
 # Hidden checks of judges_step: losses of other targets, of another moment; old gradients.
 ### BEGIN HIDDEN TESTS
 @probe
-def verdicts(kind):
+def verdicts_on_losses(kind):
     def cross_entropy(logits, targets):
         return F.cross_entropy(logits.reshape(-1, logits.shape[-1]), targets.reshape(-1))
 
@@ -2204,16 +2226,21 @@ def verdicts(kind):
     return {name: judges_step(step) for name, step in (rights | kinds[kind]).items()}
 
 
-for kind, points, message in (
-    ("targets", 0.75, "The logits at position t are scored against token t + 1."),
-    ("moment", 0.75, "A right step returns the loss before the update."),
-    ("old", 0.5, "Gradients that lay on the parameters have no influence on a right step."),
-):
-    with check(kind, points=points):
-        found = verdicts(kind)
-        expected = {name: name.startswith("right") for name in found}
-        assert_equal(len(found) >= 3, True, message, name="'all were judged'")
-        assert_equal(found, expected, message, name="your verdicts")
+
+
+def compare(kind, message):
+    found = verdicts_on_losses(kind)
+    assert_equal(len(found) >= 3, True, message, name="'all were judged'")
+    expected = {name: name.startswith("right") for name in found}
+    assert_equal(found, expected, message, name="your verdicts")
+
+
+with check("targets", points=0.75):
+    compare("targets", "The logits at position t are scored against token t + 1.")
+with check("moment", points=0.75):
+    compare("moment", "A right step returns the loss before the update.")
+with check("old", points=0.5):
+    compare("old", "Gradients that lay on the parameters have no influence on a right step.")
 checks_passed("judges_step")
 ### END HIDDEN TESTS
 

@@ -530,14 +530,17 @@ with exercise("training_step"):
             "optimizer.zero_grad()": "",
             "optimizer.step()": "optimizer.zero_grad(); optimizer.step()",
         },
-        "You clear the gradients after backward, before the update: the optimiser finds none, and "
-        "nothing moves.",
+        "After your step nothing has moved. Either the optimiser is never asked to step, or "
+        "it finds no gradients of this loss when it is: they are not computed yet, or cleared "
+        "already. Clear, backward, update.",
     )
 
     wrong(
         "step_no_update",
         {"optimizer.step()": ""},
-        "Your step computes gradients and moves nothing: the optimiser is never asked to step.",
+        "After your step nothing has moved. Either the optimiser is never asked to step, or "
+        "it finds no gradients of this loss when it is: they are not computed yet, or cleared "
+        "already. Clear, backward, update.",
     )
 
     wrong(
@@ -546,15 +549,17 @@ with exercise("training_step"):
             "loss.backward()": "optimizer.step()",
             "optimizer.step()": "loss.backward()",
         },
-        "You update before backward. The optimiser finds no gradients of this loss, and the "
-        "gradients that you compute are cleared in the next call.",
+        "After your step nothing has moved. Either the optimiser is never asked to step, or "
+        "it finds no gradients of this loss when it is: they are not computed yet, or cleared "
+        "already. Clear, backward, update.",
     )
 
     wrong(
         "step_no_clipping",
         {"nn.utils.clip_grad_norm_(model.parameters(), max_norm)": ""},
-        "Your step does not clip. The total norm of the gradients is at most max_norm when the "
-        "optimiser uses them.",
+        "Your step is as long as without clipping. The total norm of the gradients is to be "
+        "cut to max_norm between backward and the update: before backward they are not there, "
+        "and after the update they have been used.",
     )
 
     wrong(
@@ -583,8 +588,9 @@ with exercise("training_step"):
             "loss.backward()": "nn.utils.clip_grad_norm_(model.parameters(), max_norm)",
             "nn.utils.clip_grad_norm_(model.parameters(), max_norm)": "loss.backward()",
         },
-        "You clip before backward: the gradients are not there yet. Clipping stands between "
-        "backward and the update.",
+        "Your step is as long as without clipping. The total norm of the gradients is to be "
+        "cut to max_norm between backward and the update: before backward they are not there, "
+        "and after the update they have been used.",
     )
 
     wrong(
@@ -593,7 +599,9 @@ with exercise("training_step"):
             "nn.utils.clip_grad_norm_(model.parameters(), max_norm)": "optimizer.step()",
             "optimizer.step()": "nn.utils.clip_grad_norm_(model.parameters(), max_norm)",
         },
-        "You clip after the update. The optimiser has used the long gradients already.",
+        "Your step is as long as without clipping. The total norm of the gradients is to be "
+        "cut to max_norm between backward and the update: before backward they are not there, "
+        "and after the update they have been used.",
     )
 
     wrong(
@@ -641,15 +649,16 @@ with exercise("training_step"):
     wrong(
         "step_returns_a_tensor",
         {"return loss.item()": "return loss"},
-        "You return a tensor. It holds the whole computation in memory as long as somebody keeps "
-        "it. Return a Python float.",
+        "You return a tensor. The exercise asks for a Python float; and a tensor that is not "
+        "detached holds the whole computation in memory as long as somebody keeps it.",
         seen="public issues: memory that grows with a list of losses",
     )
 
     wrong(
         "step_returns_a_detached_tensor",
         {"return loss.item()": "return loss.detach()"},
-        "You return a tensor. The exercise asks for a Python float.",
+        "You return a tensor. The exercise asks for a Python float; and a tensor that is not "
+        "detached holds the whole computation in memory as long as somebody keeps it.",
     )
 
     wrong(
@@ -716,8 +725,9 @@ with exercise("training_step"):
                 optimizer.zero_grad()
             """,
         },
-        "You make an optimiser of your own in each step. The given one has a rule and a memory "
-        "(momentum, Adam's averages), which are lost.",
+        "The given optimiser does not make the step: you move the parameters by rate times "
+        "gradient, by hand or with an optimiser of your own. The given one has a rule and a "
+        "memory (momentum, Adam's averages), which are lost.",
     )
 
     wrong(
@@ -730,8 +740,9 @@ with exercise("training_step"):
                             p -= optimizer.param_groups[0]["lr"] * p.grad
             """,
         },
-        "You move the parameters yourself, by rate times gradient. That is SGD; the given optimiser "
-        "may be another one, and has a memory.",
+        "The given optimiser does not make the step: you move the parameters by rate times "
+        "gradient, by hand or with an optimiser of your own. The given one has a rule and a "
+        "memory (momentum, Adam's averages), which are lost.",
     )
 
     wrong(
@@ -1112,7 +1123,9 @@ with exercise("judges_step"):
     wrong(
         "judge_always_false",
         "return False",
-        "You find every step broken, also the right ones.",
+        "You find every step broken, also the right ones. If you compare with the old "
+        "parameters: are they copies? p.detach() is the same memory, and after the step it "
+        "has moved as well.",
     )
 
     wrong(
@@ -1149,15 +1162,17 @@ with exercise("judges_step"):
                 same = all(torch.allclose(a, b, atol=1e-4) for a, b in pairs)
                 return same and abs(found - loss.item()) < 1e-4
         """,
-        "Your judge uses Adam. Its first step has the same size whatever the size of the gradient, "
-        "so that missing or wrong clipping does not show. Take SGD.",
+        "A step without clipping looks right to you. Either your max_norm is above the norm "
+        "of your gradients, so that nothing is ever clipped; or your optimiser is Adam, whose "
+        "step hardly depends on the size of the gradient. Take SGD and a small max_norm.",
     )
 
     wrong(
         "judge_never_clips",
         {"(0.1, 100.0)": "(100.0,)"},
-        "Your max_norm is above the norm of your gradients: nothing is ever clipped, and a step "
-        "without clipping looks right. Choose it far below.",
+        "A step without clipping looks right to you. Either your max_norm is above the norm "
+        "of your gradients, so that nothing is ever clipped; or your optimiser is Adam, whose "
+        "step hardly depends on the size of the gradient. Take SGD and a small max_norm.",
     )
 
     wrong(
@@ -1300,8 +1315,9 @@ with exercise("judges_step"):
     wrong(
         "judge_compares_with_itself",
         {"[p.detach().clone() for p in model.parameters()]": "[p.detach() for p in model.parameters()]"},
-        "You keep the old parameters without copying them. They are the same memory: after the step "
-        "they have moved as well.",
+        "You find every step broken, also the right ones. If you compare with the old "
+        "parameters: are they copies? p.detach() is the same memory, and after the step it "
+        "has moved as well.",
     )
 
     wrong(
