@@ -127,7 +127,7 @@ def training_step(model, optimizer, tokens, max_norm=1.0):
         for g in gradients:
             g *= max_norm / norm  # noqa: PLW2901
     optimizer.step()
-    return float(loss)
+    return loss.item()
 
 
 @alternative("training_step", "gradients_of_the_optimizer")
