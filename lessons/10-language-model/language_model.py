@@ -263,7 +263,10 @@ checks_passed("next_token_loss")
 # Hidden checks of next_token_loss: leading axes, broadcasting.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
-for lead, lead_tokens in (((), ()), ((1,), (1,)), ((2, 3), (2, 3)), ((3,), ()), ((2, 1), (3,))):
+
+
+def compare(lead, lead_tokens):
+    """The loss with these leading axes, and the mean of the losses of the texts alone."""
     logits = torch.tensor(rng.normal(size=(*lead, 4, 6)))
     tokens = torch.tensor(rng.integers(0, 6, size=(*lead_tokens, 4)))
     shape = torch.broadcast_shapes(lead, lead_tokens)
@@ -281,6 +284,15 @@ for lead, lead_tokens in (((), ()), ((1,), (1,)), ((2, 3), (2, 3)), ((3,), ()), 
     found = next_token_loss(logits, tokens)
     assert_equal(tuple(np.shape(found)), (), message, name="the shape")
     assert_close(float(found), sum(alone) / len(alone), message)
+
+
+with check("any number of leading axes", points=1.5):
+    for lead in ((), (1,), (5,), (2, 3)):
+        compare(lead, lead)
+with check("leading axes that broadcast", points=0.5):
+    compare((3,), ())
+    compare((2, 1), (3,))
+checks_passed("next_token_loss")
 ### END HIDDEN TESTS
 
 
@@ -1568,7 +1580,8 @@ heatmap(
     five,
     row_label="setting",
     column_label="next word",
-    caption="Figure 2. One distribution, three knobs. A temperature above 0 leaves none out; top_k and top_p cut the right-hand side off and share its part among the rest.",
+    caption="Figure 2. One distribution, three knobs. A temperature above 0 leaves none out; top_k "
+    "and top_p cut the right-hand side off and share its part among the rest.",
     alt="Seven rows, one for each setting, five words. With temperature 2 all five have weight; "
     "with top_k 2 the last three are 0; with temperature 0 all lies on sleeping.",
 )
@@ -2059,10 +2072,16 @@ def verdicts(seed, groups):
 
     def freezes(which, how):
         def step(model, optimizer, tokens, max_norm=1.0):
-            parameters = list(model.parameters())
-            chosen = parameters[which(len(parameters))]
-            kept = chosen.detach().clone()
             loss = begin(model, optimizer, tokens, max_norm)
+            sizes = [0.0 if p.grad is None else float(p.grad.norm()) for p in model.parameters()]
+            # One that moves: whoever freezes what stands still anyway makes no mistake.
+            moving = [
+                p
+                for p, size in zip(model.parameters(), sizes, strict=True)
+                if size >= 0.3 * max(sizes)
+            ]
+            chosen = moving[which(len(moving))]
+            kept = chosen.detach().clone()
             if how == "zero":
                 chosen.grad.zero_()
             elif how == "none":
