@@ -662,13 +662,11 @@ assert_close(evaluated, logits, "In evaluation mode the logits should be the sam
 #
 # ### What to check before you train
 #
-# A model that runs is not a model that is right. Four checks take seconds, and each has found bugs
-# that a week of training did not show.
-#
-# **Check 1: the size.** Count the parameters by hand. Attention has four matrices with biases, the
-# feed-forward two, a norm two vectors:
+# A model that runs is not a model that is right. Four checks take seconds, and each finds mistakes
+# that a loss curve does not show. We need the language of lesson 6 for them, word for word: 160
+# sentences of 21 different characters, and texts that are one sentence after the other.
 
-# %%
+# %% tags=["demonstration"]
 adjectives = ["black ", "white ", "old ", "small ", ""]  # lesson 6's language, word for word
 nouns = ["cat", "dog", "bird", "animal"]
 verbs = ["sleeping", "running", "singing", "tired"]
@@ -700,6 +698,16 @@ def new_model(seed):
     return GPT(vocab_size, d_model, num_heads, d_ff, num_layers, max_len=n + 1)
 
 
+print(len(sentences), "sentences,", vocab_size, "characters; the beginning of a text:")
+print(as_text(draw_texts(np.random.default_rng(0), 1)[0].tolist()))
+
+# %% [markdown]
+# **Check 1: the size.** Count the parameters by hand. Attention has four matrices with biases, the
+# feed-forward two, a norm two vectors:
+
+# %% tags=["demonstration"]
+
+
 attention = 4 * (d_model * d_model + d_model)
 feed_forward = (d_model * d_ff + d_ff) + (d_ff * d_model + d_model)
 block_size = attention + feed_forward + 2 * (2 * d_model)
@@ -712,7 +720,7 @@ by_hand = (
 )
 model = new_model(0)
 counted = sum(p.numel() for p in model.parameters())
-print(f"{vocab_size} characters; a block has {block_size} parameters, the model {by_hand}")
+print(f"a block has {block_size} parameters, the model {by_hand}")
 print("the model itself says:", counted)
 assert counted == by_hand
 
@@ -722,7 +730,7 @@ assert counted == by_hand
 # multiply-adds: the scores and weighted sums of attention (lesson 4's $n^2$), or the matrices that
 # work on each token by itself?
 
-# %%
+# %% tags=["demonstration"]
 length = n + 1
 for_each_token = num_layers * (4 * d_model**2 + 2 * d_model * d_ff) + d_model * vocab_size
 between_tokens = num_layers * 2 * length**2 * d_model  # QK^T and weights V, all heads together
@@ -739,7 +747,7 @@ assert counter.get_total_flops() == 2 * work_by_hand
 # in the next cell.) Note what is *not* counted: softmax, norms, ReLU, and the look-up of the
 # embeddings, which is no multiplication at all.
 
-# %%
+# %% tags=["demonstration"]
 with FlopCounterMode(display=False) as training_counter:
     logits = model(torch.zeros(1, length, dtype=torch.long))
     next_token_loss(logits, torch.zeros(1, length, dtype=torch.long)).backward()
@@ -751,7 +759,7 @@ assert 2.8 < ratio <= 3
 # **Check 3: the first loss.** **Predict, then run:** the model is new and knows nothing; there are
 # 21 characters. What is its loss?
 
-# %%
+# %% tags=["demonstration"]
 fresh_texts = draw_texts(np.random.default_rng(999), 200)  # (200, n + 1): kept for testing
 first_losses, sizes_of_logits = [], []
 with torch.no_grad():
@@ -778,7 +786,7 @@ assert all(0 < loss - math.log(vocab_size) < 0.5 for loss in first_losses) and l
 # can be measured without it: move *one* parameter a little up and down, and divide,
 # $\frac{L(w + h) - L(w - h)}{2h}$. In float64, since two nearly equal numbers are subtracted.
 
-# %%
+# %% tags=["demonstration"]
 precise = new_model(0).double()
 texts = fresh_texts[:2]
 next_token_loss(precise(texts), texts).backward()
@@ -805,7 +813,7 @@ assert worst < 1e-8
 # tokens; so we put a module in the place of its embedding that hands out the detector's vectors:
 
 
-# %%
+# %% tags=["demonstration"]
 class Given(nn.Module):
     """An embedding that gives these vectors, whatever the tokens are."""
 
@@ -1174,7 +1182,7 @@ assert slow > 1
 # somebody who knows the true probability of every next character. Beside it a control, the best
 # that can be done with the **last character alone**: a table of pairs, counted in 2,000 texts.
 
-# %%
+# %% tags=["demonstration"]
 beginnings = {}  # how many of the sentences begin so
 for one in sentences:
     line = one + "\n"
@@ -1360,7 +1368,7 @@ def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
     ### END SOLUTION
 
 
-# %% check="sampling_distribution" points=4
+# %% check="sampling_distribution" points=4.5
 # The table above, with the words in another order: blue, running, sleeping, tired, singing.
 logits = torch.tensor([1.0, 4.0, 8.0, 1.0, 2.0]).log()
 with check("temperature", points=1):
@@ -1388,7 +1396,7 @@ with check("top_p", points=1):
     found = sampling_distribution(torch.zeros(4), top_p=0.5)
     message = "Four equal tokens, 0.5: two of them sum to AT LEAST 0.5; the lower indices."
     assert_close(found, torch.tensor([0.5, 0.5, 0, 0]), message)
-with check("one after the other", points=0.5):
+with check("one after the other", points=1):
     message = "top_k 2 leaves 0.667 and 0.333, renormalised. For top_p 0.6 the first is enough."
     found = sampling_distribution(logits, top_k=2, top_p=0.6)
     assert_close(found, torch.tensor([0.0, 0, 1, 0, 0]), message)
@@ -1485,12 +1493,17 @@ with check("temperature, then one of the two", points=0.5):
         found = sampling_distribution(logits, temperature, top_k=3)
         assert_close(found, first(3, warm), f"Temperature {temperature}, then top_k = 3.")
 with check("top_k, then top_p of what is left", points=1):
+    full = torch.softmax(logits, -1)
     for top_k in (2, 3, 4):
-        left = first(top_k, torch.softmax(logits, -1))
-        for top_p in (0.37, 0.61, 0.83, 0.97):
-            message = f"top_k = {top_k}, renormalised, then top_p = {top_p}; renormalised."
+        left = first(top_k, full)
+        sums, full_sums = left[order].cumsum(0), full[order].cumsum(0)
+        for count in range(1, top_k):
+            # Of what is left, renormalised, count tokens are enough; of everything, they are not.
+            least = max(float(full_sums[count - 1]), float(sums[count - 2]) if count > 1 else 0.0)
+            top_p = (least + float(sums[count - 1])) / 2
+            message = f"top_k = {top_k}, renormalised, then top_p = {top_p:.3f}; renormalised."
             found = sampling_distribution(logits, top_k=top_k, top_p=top_p)
-            assert_close(found, smallest_set(left, top_p), message)
+            assert_close(found, first(count, full), message)
 with check("temperature 0", points=0.5):
     for more in ({}, {"top_k": 3}, {"top_p": 0.9}, {"top_k": 2, "top_p": 0.1}):
         found = sampling_distribution(logits, temperature=0, **more)
@@ -1892,7 +1905,7 @@ def judges_step(step):
     ### END SOLUTION
 
 
-# %% check="judges_step" points=4
+# %% check="judges_step" points=4.5
 @probe
 def verdicts_on(names):
     def loss_of(model, tokens, shift=1):
@@ -1990,10 +2003,16 @@ def verdicts_on(names):
     return {name: judges_step(steps[name]) for name in names}
 
 
+def plain(verdict):
+    """True or False, also of another kind: of which kind a verdict is has a check of its own."""
+    array = np.asarray(verdict)
+    return bool(array) if array.dtype == bool and array.ndim == 0 else verdict
+
+
 def compare(broken, message):
     names = ["right_by_torch", "right_by_hand", *broken]
     assert_equal(
-        verdicts_on(names),
+        {name: plain(verdict) for name, verdict in verdicts_on(names).items()},
         {name: name not in broken for name in names},
         f"{message} True means: the step is right, in whatever way it is written.",
         name="your verdicts",
@@ -2022,10 +2041,14 @@ with check("old gradients", points=1):
         "What lies on .grad when a step is called should have no influence. On a new model nothing "
         "lies there.",
     )
+with check("a Python bool", points=0.5, side=True):
+    kinds = {name: type(one).__name__ for name, one in verdicts_on(["right_by_torch"]).items()}
+    message = "Return Python's own True or False, not a tensor or a NumPy bool."
+    assert_equal(kinds, {"right_by_torch": "bool"}, message, name="the kind of your verdict")
 checks_passed("judges_step")
 
 
-# %% check="judges_step_update" points=2
+# %% check="judges_step_update" points=3
 # Hidden checks of judges_step: every kind of missing or partial update; errors.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -2156,8 +2179,14 @@ def verdicts(seed, groups):
 seed = int(check_rng().integers(2**31))
 
 
+def plain(verdict):
+    """True or False, also of another kind: of which kind a verdict is has a check of its own."""
+    array = np.asarray(verdict)
+    return bool(array) if array.dtype == bool and array.ndim == 0 else verdict
+
+
 def compare(kind, message):
-    found = verdicts(seed, ["right", kind])
+    found = {name: plain(one) for name, one in verdicts(seed, ["right", kind]).items()}
     assert_equal(len(found) > 5, True, message, name="'all were judged'")
     expected = {name: name.startswith("right") for name in found}
     assert_equal(found, expected, message, name="your verdicts")
@@ -2165,9 +2194,9 @@ def compare(kind, message):
 
 with check("no update", points=0.5):
     compare("no update", "After a right step the parameters have moved.")
-with check("frozen", points=1):
+with check("frozen", points=1.5):
     compare("frozen", "After a right step EVERY parameter has moved: the first, the last, any.")
-with check("errors", points=0.5):
+with check("errors", points=1):
     compare("errors", "A step that raises an error is broken: False.")
 checks_passed("judges_step")
 ### END HIDDEN TESTS
@@ -2231,7 +2260,13 @@ def verdicts_on_clipping(seed):
     }
 
 
-found = verdicts_on_clipping(0)
+def plain(verdict):
+    """True or False, also of another kind: of which kind a verdict is has a check of its own."""
+    array = np.asarray(verdict)
+    return bool(array) if array.dtype == bool and array.ndim == 0 else verdict
+
+
+found = {name: plain(one) for name, one in verdicts_on_clipping(0).items()}
 message = "All gradients together are clipped, after backward and before the optimiser's step."
 assert_equal(
     found,
@@ -2242,7 +2277,7 @@ assert_equal(
 ### END HIDDEN TESTS
 
 
-# %% check="judges_step_loss" points=2
+# %% check="judges_step_loss" points=2.5
 # Hidden checks of judges_step: losses of other targets, of another moment; old gradients.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -2288,8 +2323,14 @@ def verdicts_on_losses(kind):
 
 
 
+def plain(verdict):
+    """True or False, also of another kind: of which kind a verdict is has a check of its own."""
+    array = np.asarray(verdict)
+    return bool(array) if array.dtype == bool and array.ndim == 0 else verdict
+
+
 def compare(kind, message):
-    found = verdicts_on_losses(kind)
+    found = {name: plain(one) for name, one in verdicts_on_losses(kind).items()}
     assert_equal(len(found) >= 3, True, message, name="'all were judged'")
     expected = {name: name.startswith("right") for name in found}
     assert_equal(found, expected, message, name="your verdicts")
@@ -2299,7 +2340,7 @@ with check("targets", points=0.75):
     compare("targets", "The logits at position t are scored against token t + 1.")
 with check("moment", points=0.75):
     compare("moment", "A right step returns the loss before the update.")
-with check("old", points=0.5):
+with check("old", points=1):
     compare("old", "Gradients that lay on the parameters have no influence on a right step.")
 checks_passed("judges_step")
 ### END HIDDEN TESTS
@@ -2333,6 +2374,7 @@ def strict_and_state():
 
 
 verdict, after, state = strict_and_state()
+verdict = [bool(one) if np.size(one) == 1 else one for one in verdict]
 message = "Give the step a torch module, a torch optimiser and a tensor of integers; twice True."
 assert_equal(verdict, [True, True], message, name="your verdicts")
 assert_equal(after, state, "NumPy's global random state was changed.", name="NumPy's state")
