@@ -2311,6 +2311,5 @@ show(
 #
 # ## What comes next
 #
-# You have the whole transformer. What is left are extras: in lesson 10 the weights of a published
-# model go into your parts and look at real sentences, and lesson 11 shows what has changed since
-# 2017.
+# You have the whole transformer, and no model of your own that speaks. In lesson 10 you assemble one,
+# train it, let it write, and test your own training step.
