@@ -78,7 +78,7 @@ with exercise("wordpiece"):
 
     wrong(
         "skips_the_letter",
-        {'return ["[UNK]"]': "start += 1\n            continue"},
+        {'return ["[UNK]"]': "start += 1\ncontinue"},
         "Where nothing fits you skip a letter and go on, so a word with an unknown letter looks like "
         "another word. The whole word becomes [UNK].",
     )
@@ -112,14 +112,14 @@ with exercise("wordpiece"):
 
     wrong(
         "word_cut_to_a_hundred",
-        {"pieces = []": 'pieces = []\n    if len(word) > 100:\n        return ["[UNK]"]'},
+        {"pieces = []": 'pieces = []\nif len(word) > 100:\n    return ["[UNK]"]'},
         "You give up on long words. In this exercise there is no largest length.",
         seen="BERT's own tokeniser, which makes words of more than 100 letters [UNK]",
     )
 
     wrong(
         "lower_case",
-        {"pieces = []": "pieces = []\n    word = word.lower()"},
+        {"pieces = []": "pieces = []\nword = word.lower()"},
         "You make the word lower case. Here upper and lower case are different letters; who calls "
         "wordpiece has done that already.",
     )
@@ -278,8 +278,8 @@ with exercise("embed"):
         {
             'words = weights["embeddings.word_embeddings.weight"][ids]': 'table = '
             'weights["embeddings.word_embeddings.weight"]\n'
-            '    table += weights["embeddings.token_type_embeddings.weight"][0]\n'
-            "    words = table[ids]",
+            'table += weights["embeddings.token_type_embeddings.weight"][0]\n'
+            "words = table[ids]",
             "words + positions + kind": "words + positions",
         },
         "You add the token type into the table of words itself: weights is changed, and at the next call "
@@ -313,8 +313,8 @@ with exercise("load_block"):
         "square_ones_turned_round",
         {
             "sources[name] = weights[published]": "sources[name] = weights[published]\n"
-            "        if sources[name].ndim == 2 and target.shape[0] == target.shape[1]:\n"
-            "            sources[name] = sources[name].T"
+            "if sources[name].ndim == 2 and target.shape[0] == target.shape[1]:\n"
+            "    sources[name] = sources[name].T"
         },
         "You turn the square matrices of the attention round. All are stored as nn.Linear stores them, "
         "(outputs, inputs).",
@@ -401,8 +401,8 @@ with exercise("load_block"):
         {
             'published = f"encoder.layer.{layer}.{name}"': "found = [one for one in weights if "
             'one.startswith(f"encoder.layer.{layer}") and one.endswith("." + name.split(".", 1)[1])\n'
-            '                 and one.split(".", 3)[3] == name]\n'
-            '        published = found[-1] if found else f"encoder.layer.{layer}.{name}"'
+            '         and one.split(".", 3)[3] == name]\n'
+            'published = found[-1] if found else f"encoder.layer.{layer}.{name}"'
         },
         "You take every name that begins with encoder.layer.1, and so layer 10 and 11 as well. The "
         "number ends at the next point.",
@@ -424,7 +424,7 @@ with exercise("load_block"):
 
     wrong(
         "frozen_afterwards",
-        {"target.copy_(sources[name])": "target.copy_(sources[name])\n            target.requires_grad_(False)"},
+        {"target.copy_(sources[name])": "target.copy_(sources[name])\ntarget.requires_grad_(False)"},
         "After loading the parameters are frozen. They should stay trainable.",
     )
 
@@ -432,21 +432,12 @@ with exercise("load_block"):
         "copies_while_it_looks",
         {
             "sources[name] = weights[published]": "sources[name] = weights[published]\n"
-            "        if sources[name].shape == target.shape:\n"
-            "            with torch.no_grad():\n"
-            "                target.copy_(sources[name])"
+            "if sources[name].shape == target.shape:\n"
+            "    with torch.no_grad():\n"
+            "        target.copy_(sources[name])"
         },
         "You copy while you look, so after an error a part of the block is already overwritten. Look at "
         "all 16 first, then copy.",
-    )
-
-    wrong(
-        "copies_twice_no_look",
-        {
-            "if sources[name].shape != target.shape:": "if sources[name].ndim != target.ndim:",
-        },
-        "You do not compare the whole shapes, so a matrix of one row is copied into every row, or "
-        "PyTorch raises its own error in the middle of the copying. Compare the shapes first.",
     )
 
     wrong(
@@ -490,7 +481,7 @@ with exercise("load_block"):
 
     wrong(
         "eps_set_as_well",
-        {"with torch.no_grad():": "block.norm1.eps = block.norm2.eps = 1e-12\n    with torch.no_grad():"},
+        {"with torch.no_grad():": "block.norm1.eps = block.norm2.eps = 1e-12\nwith torch.no_grad():"},
         "You also set the eps of the norms. load_block copies 16 tensors; eps and activation stay as "
         "they are.",
     )
@@ -585,16 +576,15 @@ with exercise("sentence_embedding"):
     wrong(
         "nan_for_nothing",
         {
-            "return F.normalize(total / count, dim=-1)": "mean = total / count\n    return mean / mean.norm(dim=-1, keepdim=True)",
+            "return F.normalize(total / count, dim=-1)": "mean = total / count\nreturn mean / mean.norm(dim=-1, keepdim=True)",
         },
-        "A text without kept tokens gives NaN: 0 divided by 0. It should give zeros.",
+        "A text without kept tokens gives NaN: somewhere 0 is divided by 0. It should give zeros.",
     )
 
     wrong(
         "nan_from_the_count",
         {".clamp(min=1)": ""},
-        "A text without kept tokens gives NaN: you divide by its number of tokens, 0. It should give "
-        "zeros.",
+        "A text without kept tokens gives NaN: somewhere 0 is divided by 0. It should give zeros.",
     )
 
     wrong(
@@ -661,7 +651,7 @@ with exercise("attention_share"):
 
     wrong(
         "keep_ignored",
-        {"if keep is None:\n        keep = torch.ones_like(columns)": "keep = torch.ones_like(columns)"},
+        {"if keep is None:\n    keep = torch.ones_like(columns)": "keep = torch.ones_like(columns)"},
         "keep is not used: queries that should not count, such as [PAD], are in your mean.",
     )
 
@@ -676,7 +666,7 @@ with exercise("attention_share"):
         "each_text_counts_once",
         {
             "return share.movedim(-2, 0).reshape(n_heads, -1).sum(dim=-1) / keep.sum()": "share = share.sum(-1) "
-            "/ keep.sum(-1, keepdim=True).clamp(min=1)\n    return share.reshape(-1, n_heads).mean(0)"
+            "/ keep.sum(-1, keepdim=True).clamp(min=1)\nreturn share.reshape(-1, n_heads).mean(0)"
         },
         "You take the mean of each text, and then the mean of the texts. All kept queries count the "
         "same, so a long text counts more than a short one.",
@@ -746,7 +736,7 @@ with exercise("attention_share"):
     wrong(
         "share_of_what_is_there",
         {
-            "n_heads = weights.shape[-3]": "n_heads = weights.shape[-3]\n    there = (weights.sum(-1) * "
+            "n_heads = weights.shape[-3]": "n_heads = weights.shape[-3]\nthere = (weights.sum(-1) * "
             "keep[..., None, :]).movedim(-2, 0).reshape(n_heads, -1).sum(-1)",
             "/ keep.sum()": "/ there",
         },

