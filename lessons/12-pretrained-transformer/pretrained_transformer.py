@@ -894,12 +894,12 @@ with check("precision", points=0.5):
     for which, kind in ((into_double, torch.float64), (into_single, torch.float32)):
         values = run(which)[1]
         message = f"Weights of {which[0]}: the block's parameters should stay {kind}, and get the values."
-        for yours, published in (
+        for yours, stored in (
             ("attention.W_k.bias", "attention.self.key.bias"),
             ("feed_forward.linear1.weight", "intermediate.dense.weight"),
             ("norm2.gamma", "output.LayerNorm.weight"),
         ):
-            expected = single[f"encoder.layer.0.{published}"].to(kind)
+            expected = single[f"encoder.layer.0.{stored}"].to(kind)
             assert_equal(str(values[yours].dtype), str(kind), message, name=f"{yours}.dtype")
             assert_equal(values[yours], expected, message, name=yours)
 with check("training goes on", points=0.5, side=True):
