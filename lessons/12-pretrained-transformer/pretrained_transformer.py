@@ -3,8 +3,8 @@
 #
 # - **Open** a published model's file, and **say** what each of its tensors is.
 # - **Cut** words into word pieces, by hand and in code.
-# - **Put** the published weights into your own `TransformerBlock`, and **prove** layer by layer that
-#   it is the same model.
+# - **Put** the published weights into your own `TransformerBlock`, and **prove** layer by layer
+#   that it is the same model.
 # - **Count** what a head does over many sentences, and **catch** a head that only looks right.
 # - **Search** sentences by what they mean, and **knock out** heads to see which the search needs.
 #
@@ -61,9 +61,9 @@ torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numb
 # ## 1. A model is a file of named numbers
 #
 # So far every model of this course was trained in its notebook. Now we take one that others
-# trained: **all-MiniLM-L6-v2**, an encoder that turns an English sentence into a vector. Its
-# makers distilled it from a larger model (Wang and others, 2020), then trained it on a billion pairs of
-# sentences that belong together (its model card, 2021). It is used to search.
+# trained: **all-MiniLM-L6-v2**, an encoder that turns an English sentence into a vector. It comes
+# from a model that was distilled from a larger one (Wang and others, 2020), and was then trained on
+# a billion pairs of sentences that belong together (its model card, 2021). It is used to search.
 #
 # The weights are a file in the format **safetensors**. Nothing in it is code: 8 bytes that say how
 # long the header is, a header in JSON with each tensor's name, type, shape and place, and then the
@@ -143,8 +143,8 @@ else:
 
 # %% [markdown]
 # **If the first line says "small random weights", everything below runs all the same, and all
-# exercises can be solved, but the numbers and figures then mean nothing.** What the text says of the
-# model is asserted with the published weights only. Nothing is fetched while the notebook runs.
+# exercises can be solved, but the numbers and figures then mean nothing.** What the text says of
+# the model is asserted with the published weights only. Nothing is fetched while the notebook runs.
 #
 # **Predict, then run.** The model has six blocks. Where are most of its parameters: in the
 # attention, in the feed-forward parts, or somewhere else?
@@ -183,9 +183,9 @@ assert not published or (total == 22_565_376 and groups["word_embeddings"] / tot
 # Wu and others, 2016): frequent words are one piece, others are cut into **word pieces**.
 # A piece that is not at the beginning of a word is written with `##`.
 #
-# The cutting is **greedy**: take the longest piece of the vocabulary with which the word begins. Then
-# the longest with which the rest begins, now with `##`. And so on. By hand, with the vocabulary
-# `un, unh, happy, ##happi, ##ness, ##s`:
+# The cutting is **greedy**: take the longest piece of the vocabulary with which the word begins.
+# Then the longest with which the rest begins, now with `##`. And so on. By hand, with the
+# vocabulary `un, unh, happy, ##happi, ##ness, ##s`:
 #
 # | word | step 1 | step 2 | step 3 | result |
 # |---|---|---|---|---|
@@ -224,11 +224,11 @@ check_answer("answer_pieces", answer_pieces)
 # - Greedy: at each place the longest piece of the vocabulary that fits. It never goes back.
 # - Pieces after the first stand in the vocabulary **and in the result** with `##` in front.
 # - If some rest of the word has no piece, the result is `["[UNK]"]` and nothing else.
-# - `vocabulary` is anything that answers `piece in vocabulary`: a set, a list, a dictionary. Checked
-#   when graded: also an object that has nothing but `in`; and a word of hundreds of letters (no
-#   largest length).
-# - `word` is a text of at least one character, without `#`. Upper and lower case are different letters
-#   here. No errors are graded.
+# - `vocabulary` is anything that answers `piece in vocabulary`: a set, a list, a dictionary.
+#   Checked when graded: also an object that has nothing but `in`; and a word of hundreds of letters
+#   (no largest length).
+# - `word` is a text of at least one character, without `#`. Upper and lower case are different
+#   letters here. No errors are graded.
 
 
 # %% answer="wordpiece"
@@ -367,8 +367,8 @@ checks_passed("wordpiece")
 #
 # </details>
 #
-# Around the word pieces stands little: lower case, accents off, text cut at spaces and punctuation. In
-# front comes the token `[CLS]`, behind `[SEP]`; both were tokens of BERT's training tasks. Texts
+# Around the word pieces stands little: lower case, accents off, text cut at spaces and punctuation.
+# In front comes the token `[CLS]`, behind `[SEP]`; both were tokens of BERT's training tasks. Texts
 # of a batch are filled up with `[PAD]`, whose number is 0.
 
 
@@ -415,8 +415,8 @@ assert not published or (pieces_a_word["common words"] == 1 and pieces_a_word["r
 # ## 3. From pieces to vectors
 #
 # Three tables and a norm. Each token gets the vector of its piece, the vector of its position (a
-# learned table, lesson 7), and the vector of its **token type**: BERT was trained on pairs of texts, type
-# 0 and type 1. A single text is all type 0, so the same vector is added everywhere.
+# learned table, lesson 7), and the vector of its **token type**: BERT was trained on pairs of
+# texts, type 0 and type 1. A single text is all type 0, so the same vector is added everywhere.
 #
 # $$x_t = \operatorname{LN}(\text{word}[\text{id}_t] + \text{position}[t] + \text{type}[0])$$
 #
@@ -436,8 +436,8 @@ assert not published or (pieces_a_word["common words"] == 1 and pieces_a_word["r
 #   `embeddings.LayerNorm.bias`. It may hold more.
 # - Word plus position plus token type 0, then layer norm over the features with `eps` 1e-12, inside
 #   the root, with the biased variance of lesson 8. Positions count from 0.
-# - Checked when graded: vectors so small that another `eps` shows; the precision of `weights` is kept;
-#   `weights` and `ids` are not changed. No errors are graded.
+# - Checked when graded: vectors so small that another `eps` shows; the precision of `weights` is
+#   kept; `weights` and `ids` are not changed. No errors are graded.
 #
 # `F.layer_norm` is allowed: you built your own in lesson 8.
 
@@ -591,8 +591,8 @@ assert_equal(ids_after, ids, "embed changes ids.", name="ids")
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# A table indexed with a tensor of integers gives one row for each of them, in the tensor's shape plus
-# one axis. Positions and token type have fewer axes; the sum broadcasts them over the texts.
+# A table indexed with a tensor of integers gives one row for each of them, in the tensor's shape
+# plus one axis. Positions and token type have fewer axes; the sum broadcasts them over the texts.
 #
 # </details>
 
@@ -610,28 +610,28 @@ assert_equal(ids_after, ids, "embed changes ids.", name="ids")
 # | `feed_forward.linear2` | `output.dense` | 384 × 1536 |
 # | `norm2` (`gamma`, `beta`) | `output.LayerNorm` (`weight`, `bias`) | 384 |
 #
-# Each linear layer has `weight` and `bias`: 16 tensors a layer. They are stored as `nn.Linear` stores
-# them, (outputs, inputs), so nothing is turned round. (GPT-2's published file stores (inputs,
-# outputs). Where such a matrix is square, nothing would tell you.)
+# Each linear layer has `weight` and `bias`: 16 tensors a layer. They are stored as `nn.Linear`
+# stores them, (outputs, inputs), so nothing is turned round. (GPT-2's published file stores
+# (inputs, outputs). Where such a matrix is square, nothing would tell you.)
 
 # %% [markdown]
 # ### Exercise 3: `load_block`
 #
 # Difficulty: ●●●○○ &nbsp; Importance: ●●●●● &nbsp; You should spend up to 25-30 minutes on it.
 #
-# - `load_block(block, weights, layer)` copies the 16 tensors of layer number `layer` into `block`, a
-#   post-norm `TransformerBlock`, and returns nothing. `layer` counts from 0; there may be more than
-#   ten layers (checked when graded: 1 is not 10).
+# - `load_block(block, weights, layer)` copies the 16 tensors of layer number `layer` into `block`,
+#   a post-norm `TransformerBlock`, and returns nothing. `layer` counts from 0; there may be more
+#   than ten layers (checked when graded: 1 is not 10).
 # - `block.feed_forward` may be another module than the `FeedForward` of lesson 8, as long as it has
-#   `linear1` and `linear2`. The block's `eps` and its activation stay as they are (both checked when
-#   graded).
-# - Checked when graded: the block's parameters keep their precision (a float64 block stays float64) and can
-#   still be trained; no memory is shared with `weights`; `weights` is not changed and may hold more
-#   names.
+#   `linear1` and `linear2`. The block's `eps` and its activation stay as they are (both checked
+#   when graded).
+# - Checked when graded: the block's parameters keep their precision (a float64 block stays float64)
+#   and can still be trained; no memory is shared with `weights`; `weights` is not changed and may
+#   hold more names.
 # - A name that is missing is a `KeyError` that says the whole name. A tensor of another shape than
-#   the block's parameter is a `ValueError` that says its published name and **both shapes**, also where
-#   PyTorch would broadcast it silently. In both cases **nothing at all has been copied**: look
-#   first, then copy. (Visible: one of each. Checked when graded: each of the 16.)
+#   the block's parameter is a `ValueError` that says its published name and **both shapes**, also
+#   where PyTorch would broadcast it silently. In both cases **nothing at all has been copied**:
+#   look first, then copy. (Visible: one of each. Checked when graded: each of the 16.)
 
 
 # %% answer="load_block"
@@ -989,8 +989,8 @@ checks_passed("load_block")
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# First make a list of pairs: published name, parameter of the block. Then one loop that only looks: is
-# the name there, does the shape fit? Only when it has ended, a second loop that copies, under
+# First make a list of pairs: published name, parameter of the block. Then one loop that only looks:
+# is the name there, does the shape fit? Only when it has ended, a second loop that copies, under
 # `torch.no_grad()`, with `parameter.copy_(...)`.
 #
 # </details>
@@ -1042,10 +1042,10 @@ def read(texts, blocks):
 blocks = published_blocks()
 
 # %% [markdown]
-# **Is it the same model?** Two independent witnesses. The first is `nn.TransformerEncoderLayer` with the
-# same weights: other code, run here. The second are numbers that were **recorded**: the library
-# `transformers` (4.57.6) read the same file, and these are the first three features of "cat" in "the black
-# cat is sleeping", after the embedding and after each of its six layers.
+# **Is it the same model?** Two independent witnesses. The first is `nn.TransformerEncoderLayer`
+# with the same weights: other code, run here. The second are numbers that were **recorded**: the
+# library `transformers` (4.57.6) read the same file, and these are the first three features of
+# "cat" in "the black cat is sleeping", after the embedding and after each of its six layers.
 
 
 # %% tags=["demonstration"]
@@ -1106,8 +1106,8 @@ print("all maps as torch's layers to 1e-5:", apart < 1e-5)
 assert apart < 1e-5
 
 # %% [markdown]
-# It is the same model, in parts that you wrote in lessons 3 to 8. Float32 keeps about seven digits, so after
-# six layers a difference of some millionths is rounding.
+# It is the same model, in parts that you wrote in lessons 3 to 8. Float32 keeps about seven digits,
+# so after six layers a difference of some millionths is rounding.
 #
 # ### Short answer 2: `answer_bias`
 #
@@ -1131,23 +1131,24 @@ check_answer("answer_bias", answer_bias)
 # %% [markdown]
 # ## 5. One vector for a sentence
 #
-# The last block gives one vector for each token. The makers of this model trained it so that **the mean of these
-# vectors** says what the sentence means (Reimers and Gurevych, 2019): two sentences that belong together
-# get vectors of nearly the same direction. `[CLS]` and `[SEP]` count in the mean, `[PAD]` does not. The
-# length of the mean says nothing, so it is made 1; then a dot product is the cosine.
+# The last block gives one vector for each token. The makers of this model trained it so that **the
+# mean of these vectors** says what the sentence means (Reimers and Gurevych, 2019): two sentences
+# that belong together get vectors of nearly the same direction. `[CLS]` and `[SEP]` count in the
+# mean, `[PAD]` does not. The length of the mean says nothing, so it is made 1; then a dot product
+# is the cosine.
 
 # %% [markdown]
 # ### Exercise 4: `sentence_embedding`
 #
 # Difficulty: ●●○○○ &nbsp; Importance: ●●●●● &nbsp; You should spend up to 15 minutes on it.
 #
-# - `sentence_embedding(hidden, keep)`: `hidden` is a float tensor `(..., n, d_model)`, `keep` a boolean one
-#   `(..., n)`, `True` = a real token. The result is `(..., d_model)`.
+# - `sentence_embedding(hidden, keep)`: `hidden` is a float tensor `(..., n, d_model)`, `keep` a
+#   boolean one `(..., n)`, `True` = a real token. The result is `(..., d_model)`.
 # - The mean over the kept tokens of each text, then divided by its length, so that it has length 1.
 # - What stands at tokens that are not kept has no influence, not even when it is huge.
 # - A text without any kept token gives zeros, not NaN.
-# - Checked when graded: no, one and two leading axes; float64 stays float64; `hidden` and `keep` are not
-#   changed. No errors are graded.
+# - Checked when graded: no, one and two leading axes; float64 stays float64; `hidden` and `keep`
+#   are not changed. No errors are graded.
 
 
 # %% answer="sentence_embedding"
@@ -1290,17 +1291,17 @@ assert_close(found.float(), same, "In float64 and in float32 the same vectors.",
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# `keep` needs one more axis to meet `hidden`. Put 0 where nothing is kept, sum over the tokens, divide
-# by the number of kept tokens; at least by 1. `F.normalize` divides by the length and leaves zeros as they
-# are.
+# `keep` needs one more axis to meet `hidden`. Put 0 where nothing is kept, sum over the tokens,
+# divide by the number of kept tokens; at least by 1. `F.normalize` divides by the length and leaves
+# zeros as they are.
 #
 # </details>
 #
 # ### Does it know what a sentence means?
 #
-# A test that cannot be passed by counting words: twenty triples. The second sentence says the same as
-# the first **with other words**; the third has **the same words** and says something else. Right is
-# the model if the first is nearer to the second.
+# A test that cannot be passed by counting words: twenty triples. The second sentence says the same
+# as the first **with other words**; the third has **the same words** and says something else. Right
+# is the model if the first is nearer to the second.
 
 # %% tags=["demonstration"]
 triples = [line.split(" | ") for line in """
@@ -1335,8 +1336,8 @@ def right_triples(vectors):
 
 
 # %% [markdown]
-# **Predict, then run.** How many of the twenty are right: for the model, for the mean of its word vectors without
-# any block, for counting common words?
+# **Predict, then run.** How many of the twenty are right: for the model, for the mean of its word
+# vectors without any block, for counting common words?
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 lists, real_tokens, all_hidden, all_maps = read(sentences, blocks)
@@ -1360,14 +1361,15 @@ assert not published or right["the model"] >= 13
 assert not published or max(list(right.values())[1:]) <= 2
 
 # %% [markdown]
-# Fifteen of twenty: far above what words alone give (they are made to mislead, so 0), and no proof of
-# understanding. Look at the misses: "the team won" and "the team bought" share a team, "fired two hundred people" and
-# "fed two hundred people" are neighbours for the model. It knows topics better than who did what.
+# Fifteen of twenty: far above what words alone give (they are made to mislead, so 0), and no proof
+# of understanding. Look at the misses: "the team won" and "the team bought" share a team, "fired
+# two hundred people" and "fed two hundred people" are neighbours for the model. It knows topics
+# better than who did what.
 #
 # ### What it is used for: search
 #
-# The vectors of all documents are computed once. A question costs one pass and one matrix product. Here
-# one sentence about each lesson, and questions in other words.
+# The vectors of all documents are computed once. A question costs one pass and one matrix product.
+# Here one sentence about each lesson, and questions in other words.
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 shelf = {
@@ -1416,14 +1418,15 @@ print(f"first: {found_first} of {len(questions)}, among the first three: {found_
 assert not published or (found_first >= 6 and found_in_three >= 9)
 
 # %% [markdown]
-# Almost no content word of a question stands in its answer, yet the right sentence is nearly always among the
-# first three. That is what such a model is for: to find candidates among millions. What they say is read by
-# somebody else.
+# Almost no content word of a question stands in its answer, yet the right sentence is nearly always
+# among the first three. That is what such a model is for: to find candidates among millions. What
+# they say is read by somebody else.
 #
 # ### What each slip costs
 #
-# Somebody who puts a published model together makes slips, and none of them raises an error. Here are ten, each
-# in all six layers. **Predict, then run.** Which of them cost nothing, which ruin the model?
+# Somebody who puts a published model together makes slips, and none of them raises an error. Here
+# are ten, each in all six layers. **Predict, then run.** Which of them cost nothing, which ruin the
+# model?
 
 
 # %% tags=["demonstration", "nbval-ignore-output"]
@@ -1484,14 +1487,15 @@ assert not published or max(cosine[slip] for slip in ruinous) < 0.75
 assert not published or all(0.85 < cosine[slip] < 0.985 for slip in costs if slip.startswith("[PAD]"))
 
 # %% [markdown]
-# Three slips cost nothing that you could see. The biases of the keys could be left away: they add the same number to a
-# whole row of scores. Five ruin it. **The two with `[PAD]` are the nasty ones**: the vectors look
-# nearly right, and most answers stay. Only a comparison with the reference, layer by layer, finds all.
+# Three slips cost nothing that you could see. The biases of the keys could be left away: they add
+# the same number to a whole row of scores. Five ruin it. **The two with `[PAD]` are the nasty
+# ones**: the vectors look nearly right, and most answers stay. A comparison with the reference,
+# layer by layer, shows them at once.
 #
 # ### Find the silent bug
 #
-# A friend wrote this. It runs, and its search finds sensible sentences. Four lines are marked; one of
-# them makes a sentence's vector **depend on which other sentences are in the batch**.
+# A friend wrote this. It runs, and its search finds sensible sentences. Four lines are marked; one
+# of them makes a sentence's vector **depend on which other sentences are in the batch**.
 
 
 # %% locked="given_friends_vectors" tags=["demonstration"]
@@ -1541,30 +1545,30 @@ assert cosines["you"] > 0.99999
 assert not published or cosines["the friend"] < 0.97
 
 # %% [markdown]
-# Positions are counted from the left edge. With the filling in front, "dogs" stands at
-# position 17 in one batch and at position 1 in another, and gets another position vector. No error, and
-# a mean that is masked correctly. The test that finds it is one line: **the same text alone and in a
-# batch must have the same vector.** (Models that write text are often filled in front, with positions that
-# are counted from the first real token.)
+# Positions are counted from the left edge. Alone, "dogs" stands at position 1. With the filling in
+# front it stands at position 18 of the second batch, and gets another position vector. No error,
+# and a mean that is masked correctly. The test that finds it is one line: **the same text alone and
+# in a batch must have the same vector.** (Models that write text are often filled in front, with
+# positions that are counted from the first real token.)
 #
 # ## 6. Where the attention rests
 #
-# Now the maps. First a number for each head: how much of its attention goes to certain columns, say to
-# `[CLS]`?
+# Now the maps. First a number for each head: how much of its attention goes to certain columns, say
+# to `[CLS]`?
 
 # %% [markdown]
 # ### Exercise 5: `attention_share`
 #
 # Difficulty: ●●●○○ &nbsp; Importance: ●●●●○ &nbsp; You should spend up to 15-20 minutes on it.
 #
-# - `attention_share(weights, columns, keep=None)`: `weights` is a float tensor `(..., num_heads, n, n)`, rows
-#   are queries; `columns` is boolean `(..., n)`: the key positions that are asked for, others in each
-#   text. The result is `(num_heads,)`.
+# - `attention_share(weights, columns, keep=None)`: `weights` is a float tensor `(..., num_heads, n,
+#   n)`, rows are queries; `columns` is boolean `(..., n)`: the key positions that are asked for,
+#   others in each text. The result is `(num_heads,)`.
 # - For each query: the sum of its weights in the marked columns. Then the mean over the queries.
-# - `keep`, boolean `(..., n)`, chooses the **queries** that count (`True`); all when it is `None`. It
-#   says nothing about the columns.
-# - The mean runs over the kept queries of **all texts together**: a text with twice as many kept queries counts
-#   twice.
+# - `keep`, boolean `(..., n)`, chooses the **queries** that count (`True`); all when it is `None`.
+#   It says nothing about the columns.
+# - The mean runs over the kept queries of **all texts together**: a text with twice as many kept
+#   queries counts twice.
 # - Checked when graded: no, one and two leading axes; float64 stays float64; nothing is changed. At
 #   least one query is kept. No errors are graded.
 
@@ -1714,14 +1718,15 @@ assert_close(found.float(), same, "In float64 and in float32 the same.", atol=1e
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# `columns` needs two more axes to meet `weights`, `keep` one more to meet what is left after the sum over
-# the keys. Which axes do they get, and where? At the end one number a head stays; divide by the number of
-# kept queries of all texts.
+# `columns` needs two more axes to meet `weights`, `keep` one more to meet what is left after the
+# sum over the keys. Which axes do they get, and where? At the end one number a head stays; divide
+# by the number of kept queries of all texts.
 #
 # </details>
 #
-# **Predict, then run.** The sixty sentences of section 5. How much of the attention of words goes to `[CLS]` and
-# `[SEP]`, which mean nothing? If it were spread evenly over about ten tokens, it would be a fifth.
+# **Predict, then run.** The sixty sentences of section 5. How much of the attention of words goes
+# to `[CLS]` and `[SEP]`, which mean nothing? If it were spread evenly over about ten tokens, it
+# would be a fifth.
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 is_first = torch.zeros_like(real_tokens)
@@ -1759,20 +1764,22 @@ show(
     figure,
     "Figure 1. Each point is a head. From layer 1 to 4 most heads rest on [CLS] for most of the time; [SEP] "
     "gets little. In other models it is [SEP] that gets it (Clark and others, 2019).",
-    "Points for 12 heads in each of 6 layers: the share on [CLS] lies between 0.3 and 0.9 in layers 1 to 4 and "
-    "lower in layers 0 and 5, the share on [SEP] mostly below 0.15. The table has the mean over the heads.",
+    "Points for 12 heads in each of 6 layers: the share on [CLS] lies mostly between 0.3 and 0.9 in layers 1 to 4, "
+    "and lower in layers 0 and 5, the share on [SEP] mostly below 0.15. The table has the mean over the heads.",
     text_table([[on[n][layer].mean() for n in on] for layer in range(num_layers)], layers, list(on),
                corner="mean over heads"),
 )  # fmt: skip
 
 # %% [markdown]
-# More than half of the attention of layers 1 to 4 goes to a token that means nothing. And the **values** that can be
-# fetched there are short: a tenth of a word's, or less. So a head that looks at `[CLS]` fetches nearly nothing.
-# Softmax must put its weight **somewhere**; this is where a head rests when it has nothing to do (Clark,
-# Khandelwal, Levy and Manning, 2019; Kobayashi and others, 2020, who weigh with the length of the values).
+# More than half of the attention of layers 1 to 4 goes to a token that means nothing. And the
+# **values** that can be fetched there are short: a tenth of a word's, or less. So a head that looks
+# at `[CLS]` fetches nearly nothing. Softmax must put its weight **somewhere**; this is where a head
+# rests when it has nothing to do (Clark, Khandelwal, Levy and Manning, 2019; Kobayashi and others,
+# 2020, who weigh with the length of the values).
 #
-# Fetches nearly nothing: **so nothing changes if we hide `[CLS]`?** Predict, then run. The mask hides it from
-# all words in all layers. As a control we hide as many ordinary words: the last, and two drawn at random, five times.
+# Fetches nearly nothing: **so nothing changes if we hide `[CLS]`?** Predict, then run. The mask
+# hides it from all words in all layers. As a control we hide as many ordinary words: the last, and
+# two drawn at random, five times.
 
 
 # %% tags=["demonstration", "nbval-ignore-output"]
@@ -1808,18 +1815,19 @@ assert not published or (without["[CLS]"][0] < 0.7 and min(by_chance) > 0.8)
 assert not published or (without["[CLS]"][1] < 9 and without["[SEP]"][0] > 0.95)
 
 # %% [markdown]
-# Hiding `[CLS]` harms far more than hiding two real words, although hardly anything is fetched from it. Its weight has to go
-# somewhere else, and there it **fetches something**: every resting head now adds noise. Attention to
-# `[CLS]` is how a head says "nothing". So neither "most attention is on `[CLS]`, so `[CLS]` is important" nor "its values
-# are short, so it is not" would have told you this. (Models that write rest on their first token in the same way:
-# Xiao, Tian, Chen, Han and Lewis, 2024, who call it an attention sink.)
+# Hiding `[CLS]` harms far more than hiding two real words, although hardly anything is fetched from
+# it. Its weight has to go somewhere else, and there it **fetches something**: every resting head
+# now adds noise. Attention to `[CLS]` is how a head says "nothing". So neither "most attention is
+# on `[CLS]`, so `[CLS]` is important" nor "its values are short, so it is not" would have told you
+# this. (Models that write rest on their first token in the same way: Xiao, Tian, Chen, Han and
+# Lewis, 2024, who call it an attention sink.)
 #
 # ## 7. What a head does: count it
 #
-# `L3H1` means layer 3, head 1, both counted from 0. When people show a map of one sentence, you cannot know whether the
-# sentence was chosen because it fits. So we **count**. In the sentences below, words with the same
-# number belong together. A head gets a hit if, among the words (`[CLS]` and `[SEP]` left out), its
-# largest weight is on the right one.
+# `L3H1` means layer 3, head 1, both counted from 0. When people show a map of one sentence, you
+# cannot know whether the sentence was chosen because it fits. So we **count**. In the sentences
+# below, words with the same number belong together. A head gets a hit if, among the words (`[CLS]`
+# and `[SEP]` left out), its largest weight is on the right one.
 
 # %% tags=["demonstration"]
 marked = {
@@ -1893,17 +1901,18 @@ print(f"word after, 60 sentences:  L1H8 {after[1, 8]:.2f}, median head {after.me
 assert not published or (before[0, 2] > 0.95 and after[1, 8] > 0.5 and before.median() < 0.1)
 
 # %% [markdown]
-# One head finds the noun of an article and the object of a verb, with words between them, in nearly every sentence.
-# Its place was known before these sentences were written, so it was not chosen for them. Two
-# heads do something simpler, and always: `L0H2` looks at the token before, like the head that lesson 5 trained.
+# One head finds the noun of an article and the object of a verb, with words between them, in nearly
+# every sentence. Its place was known before these sentences were written, so it was not chosen for
+# them. Two heads do something simpler: `L0H2` puts all its weight on the word before, like the head
+# that lesson 5 trained, and `L1H8` most of it on the word after.
 #
 # ### Pronouns: choose on one half, count on the other
 #
-# Which head links "she" to whom it stands for? Here one has to be careful. In "the mother told the boys that she seemed
-# tired" the right word is the first noun: a head that always looks at the first noun would be right too. So
-# each sentence comes twice, with the pronoun of either noun, and in both orders of the nouns. And since the best of 72 heads
-# always looks good on the sentences it was chosen by, **half of the sentences choose, the other half
-# count**.
+# Which head links "she" to whom it stands for? Here one has to be careful. In "the mother told the
+# boys that she seemed tired" the right word is the first noun: a head that always looks at the
+# first noun would be right too. So each sentence comes twice, with the pronoun of either noun, and
+# in both orders of the nouns. And since the best of 72 heads always looks good on the sentences it
+# was chosen by, **half of the sentences choose, the other half count**.
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 frames = """
@@ -1954,8 +1963,8 @@ assert not published or scores[5, 11][0] + scores[5, 11][1] <= 28
 assert not published or all(14 <= to_first <= 26 for *_, to_first in scores.values())
 
 # %% [markdown]
-# Chance is 10 of 20. The head that was chosen, and `L3H1` too, follow the pronoun, whichever noun stands first. Now
-# look at the map of one sentence, as people show it.
+# Chance is 10 of 20. The head that was chosen, and `L3H1` too, follow the pronoun, whichever noun
+# stands first. Now look at the map of one sentence, as people show it.
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 sentence = "the black cat sat on the mat because it was tired"
@@ -1986,13 +1995,13 @@ assert not published or chosen_heads["L5H11"][it, cat] > chosen_heads["L3H1"][it
 # %% [markdown]
 # ### Short answer 4: `answer_trap`
 #
-# A friend shows you the row "it" of `L5H11`: 0.65 on "cat". "The head has understood the pronoun!" Which answer is
-# supported by what this section measured?
+# A friend shows you the row "it" of `L5H11`: 0.65 on "cat". "The head has understood the pronoun!"
+# Which answer is supported by what this section measured?
 #
 # - a) The friend is right: 0.65 is more than the head `L3H1` gives.
 # - b) The head is right by chance: in other sentences its row "it" has no clear maximum.
-# - c) Most rows of this map have their maximum on "cat", and over the 40 sentences the head prefers the right noun
-#   about as often as a coin.
+# - c) Most rows of this map have their maximum on "cat", and over the 40 sentences the head prefers
+#   the right noun about as often as a coin.
 # - d) A head of the last layer cannot know anything about pronouns.
 
 # %% answer="answer_trap"
@@ -2006,15 +2015,16 @@ check_answer("answer_trap", answer_trap)
 # %% [markdown]
 # ## 8. Knock a head out
 #
-# We have named heads. Does the model **need** them? Take a head away and measure. What should stand in its place? Zeros
-# would be something that the next layers have never seen. So its result is replaced by **its mean** over all
-# tokens: the head is there, but says the same to everybody (mean ablation; lesson 13 compares it with others).
+# We have named heads. Does the model **need** them? Take a head away and measure. What should stand
+# in its place? Zeros would be something that the next layers have never seen. So its result is
+# replaced by **its mean** over all tokens: the head is there, but says the same to everybody (mean
+# ablation; lesson 13 compares it with others).
 #
-# By the retrieval question at the opening: what `W_o` reads are the heads side by side, so a small hook before `W_o` is
-# enough. The task is that of section 5, twenty triples.
+# By the retrieval question at the opening: what `W_o` reads are the heads side by side, so a small
+# hook before `W_o` is enough. The task is that of section 5, twenty triples.
 #
-# **Predict, then run.** Each of the 72 heads is knocked out by itself. How many of the triples are lost at worst? And
-# when all heads that this lesson named go at once?
+# **Predict, then run.** Each of the 72 heads is knocked out by itself. How many of the triples are
+# lost at worst? And when all heads that this lesson named go at once?
 
 
 # %% tags=["demonstration", "nbval-ignore-output"]
@@ -2083,40 +2093,45 @@ assert not published or (cosine_left["all of layer 5"] < 0.9 and left["all of la
 assert not published or left["all heads of all layers"] <= 9
 
 # %% [markdown]
-# No single head matters much to this task. The heads with the clearest maps can all go, and most triples stay right. Even a
-# whole layer can go, if it is not the last one. Only when the attention of the last layer or of all layers says the same to everybody, the
-# task is lost. This was found for translation (Michel, Levy and Neubig, 2019; Voita and others, 2019) and for
-# vectors of sentences it holds here.
+# No single head matters much to this task. The heads with the clearest maps can all go, and most
+# triples stay right. Even a whole layer can go, if it is not the last one. Only when the attention
+# of the last layer or of all layers says the same to everybody, the task is lost. This was found
+# for translation (Michel, Levy and Neubig, 2019; Voita and others, 2019) and for vectors of
+# sentences it holds here.
 #
-# It does **not** follow that `L3H1` is useless: this task hardly needs to know who "she" is. A clear map says what a
-# head looks at. Whether the model needs it depends on the task, and only an experiment tells.
+# It does **not** follow that `L3H1` is useless: this task hardly needs to know who "she" is. A
+# clear map says what a head looks at. Whether the model needs it depends on the task, and only an
+# experiment tells.
 #
 # ### Written answer: `written_maps`
 #
 # In 6 to 9 sentences, for somebody who wants to publish "We found the grammar head" (4 points):
 #
-# 1. Which three checks should they make before they show a map? Say for each what went wrong, or would have gone
-#    wrong, in this lesson without it.
-# 2. Most attention is on `[CLS]`, and its values are short. Why is hiding it so harmful all the same?
+# 1. Which three checks should they make before they show a map? Say for each what went wrong, or
+#    would have gone wrong, in this lesson without it.
+# 2. Most attention is on `[CLS]`, and its values are short. Why is hiding it so harmful all the
+#    same?
 # 3. All named heads can go, and the search still works. What follows, and what does not?
 
 # %% [markdown] written="maps" points=4
 # ### BEGIN SOLUTION
-# First, count over many sentences: one map shows nothing, since `L5H11` sends "it" to "cat" with 0.65 and over 40
-# sentences prefers the right noun about as often as a coin. Second, look at the other rows and use a control: in the
-# map of `L5H11` nearly every row has its maximum on "cat"; and pronouns must come with either noun and in both
-# orders, or a head that always looks at the first noun is taken for a pronoun head. Third, choose on one half and count on
-# the other, since the best of 72 heads looks good by chance on the sentences it was chosen by. On `[CLS]`: softmax must
-# put its weight somewhere; a head that has nothing to do puts it on `[CLS]`, whose values are short, so it
-# adds nearly nothing. If `[CLS]` is hidden, that weight goes to words with long values, and every resting head adds
-# something that nobody asked for. On the knock-out: it follows that this task, twenty triples, does not
-# need these heads, or that others do the same work. It does not follow that the heads are useless: another task may need them, and
-# they were replaced by their mean, not by the work of a model that was trained without them.
+# First, count over many sentences: one map shows nothing, since `L5H11` sends "it" to "cat" with
+# 0.65 and over 40 sentences prefers the right noun about as often as a coin. Second, look at the
+# other rows and use a control: in the map of `L5H11` nearly every row has its maximum on "cat"; and
+# pronouns must come with either noun and in both orders, or a head that always looks at the first
+# noun is taken for a pronoun head. Third, choose on one half and count on the other, since the best
+# of 72 heads looks good by chance on the sentences it was chosen by. On `[CLS]`: softmax must put
+# its weight somewhere; a head that has nothing to do puts it on `[CLS]`, whose values are short, so
+# it adds nearly nothing. If `[CLS]` is hidden, that weight goes to words with long values, and
+# every resting head adds something that nobody asked for. On the knock-out: it follows that this
+# task, twenty triples, does not need these heads, or that others do the same work. It does not
+# follow that the heads are useless: another task may need them, and they were replaced by their
+# mean, not by the work of a model that was trained without them.
 #
-# **Marking scheme** (4 points). 1 point: counting over many sentences, with L5H11. 1 point: a control (other
-# rows, both orders of the nouns, other heads, or choosing and counting on different sentences). 1 point: the
-# weight has to go somewhere, and there something is fetched. 1 point: not needed **for this task**; no point for
-# "these heads do nothing".
+# **Marking scheme** (4 points). 1 point: counting over many sentences, with L5H11. 1 point: a
+# control (other rows, both orders of the nouns, other heads, or choosing and counting on different
+# sentences). 1 point: the weight has to go somewhere, and there something is fetched. 1 point: not
+# needed **for this task**; no point for "these heads do nothing".
 # ### END SOLUTION
 
 # %% [markdown]
@@ -2149,57 +2164,60 @@ assert not published or left["all heads of all layers"] <= 9
 # <details><summary>1. A friend loads weights with <code>parameter.copy_(tensor)</code> and never looks at shapes. A
 # bias of shape (1,) is in the file by mistake. What happens?</summary>
 #
-# It is broadcast: one number fills the whole bias, without an error. So look at the shape before you copy.
+# It is broadcast: one number fills the whole bias, without an error. So look at the shape before
+# you copy.
 #
 # </details>
 #
 # <details><summary>2. You load layer 1 by taking all names that begin with <code>encoder.layer.1</code>. What
 # is wrong with that?</summary>
 #
-# In a model of twelve layers `encoder.layer.10` and `encoder.layer.11` begin so, too. With the point behind the number
-# they do not.
+# In a model of twelve layers `encoder.layer.10` and `encoder.layer.11` begin so, too. With the
+# point behind the number they do not.
 #
 # </details>
 #
 # <details><summary>3. Two sentences have the cosine 0.6. Is that much?</summary>
 #
-# It cannot be said from the number alone. Compare with the cosines of sentences that have nothing to do with each other, in the same
-# model.
+# It cannot be said from the number alone. Compare with the cosines of sentences that have nothing
+# to do with each other, in the same model.
 #
 # </details>
 #
 # <details><summary>4. A head puts 0.8 of its weight on <code>[CLS]</code> in a sentence. What do you look at
 # next?</summary>
 #
-# At how long the values at `[CLS]` are, at the same number over many sentences, and at what happens when it is hidden.
+# At how long the values at `[CLS]` are, at the same number over many sentences, and at what happens
+# when it is hidden.
 #
 # </details>
 #
 # <details><summary>5. Why must the vector of a text not depend on its batch, and how do you test that?</summary>
 #
-# A search index is computed in batches, a question alone. Compute the vector of one text alone and in a batch with a longer one,
-# and compare.
+# A search index is computed in batches, a question alone. Compute the vector of one text alone and
+# in a batch with a longer one, and compare.
 #
 # </details>
 #
 # ## References
 #
 # - Vaswani and others (2017), *Attention Is All You Need*.
-# - Devlin, Chang, Lee, Toutanova (2019), *BERT: Pre-training of Deep Bidirectional Transformers for Language
-#   Understanding*.
-# - Schuster, Nakajima (2012), *Japanese and Korean Voice Search*; Wu and others (2016), *Google's Neural Machine
-#   Translation System*: word pieces.
+# - Devlin, Chang, Lee, Toutanova (2019), *BERT: Pre-training of Deep Bidirectional Transformers for
+#   Language Understanding*.
+# - Schuster, Nakajima (2012), *Japanese and Korean Voice Search*; Wu and others (2016), *Google's
+#   Neural Machine Translation System*: word pieces.
 # - Hendrycks, Gimpel (2016), *Gaussian Error Linear Units (GELUs)*.
 # - Wang, Wei, Dong, Bao, Yang, Zhou (2020), *MiniLM: Deep Self-Attention Distillation*.
-# - Reimers, Gurevych (2019), *Sentence-BERT*. The model is `sentence-transformers/all-MiniLM-L6-v2` (model card, 2021),
-#   licence Apache-2.0.
+# - Reimers, Gurevych (2019), *Sentence-BERT*. The model is `sentence-transformers/all-MiniLM-L6-v2`
+#   (model card, 2021), licence Apache-2.0.
 # - Clark, Khandelwal, Levy, Manning (2019), *What Does BERT Look At?*: heads, and rest on `[SEP]`.
 # - Kobayashi, Kuribayashi, Yokoi, Inui (2020), *Attention is Not Only a Weight*.
-# - Michel, Levy, Neubig (2019), *Are Sixteen Heads Really Better than One?*; Voita, Talbot, Moiseev, Sennrich, Titov
-#   (2019), *Analyzing Multi-Head Self-Attention*.
+# - Michel, Levy, Neubig (2019), *Are Sixteen Heads Really Better than One?*; Voita, Talbot,
+#   Moiseev, Sennrich, Titov (2019), *Analyzing Multi-Head Self-Attention*.
 # - Xiao, Tian, Chen, Han, Lewis (2024), *Efficient Streaming Language Models with Attention Sinks*.
 #
 # ## What comes next
 #
-# Here we looked from outside and knocked out. Lesson 13 goes inside: it builds a small circuit of two heads by hand, without
-# training, and learns to say which part of a model adds what to its answer.
+# Here we looked from outside and knocked out. Lesson 13 goes inside: it builds a small circuit of
+# two heads by hand, without training, and learns to say which part of a model adds what to its
+# answer.
