@@ -853,7 +853,7 @@ def after_loading(weights, double):
     block = TransformerBlock(12, 3, 20)
     if double:
         block = block.double()
-    returned = load_block(block, weights, 0)
+    returned = load_block(block, weights, 1)
     values = {name: p.detach().clone() for name, p in block.named_parameters()}
     learns = {name: p.requires_grad and p.is_leaf for name, p in block.named_parameters()}
     kept = {name: tensor.clone() for name, tensor in weights.items()}
@@ -873,8 +873,8 @@ shapes |= {name.replace("weight", "bias"): shape[:1] for name, shape in shapes.i
 for norm in ("attention.output.LayerNorm", "output.LayerNorm"):
     shapes |= {f"{norm}.weight": (12,), f"{norm}.bias": (12,)}
 rng = check_rng()
-single = {f"encoder.layer.0.{name}": torch.tensor(rng.normal(size=shape)).float() for name, shape in
-          shapes.items()}  # fmt: skip
+single = {f"encoder.layer.{layer}.{name}": torch.tensor(rng.normal(size=shape)).float()
+          for layer in range(3) for name, shape in shapes.items()}  # fmt: skip
 double = {name: tensor.double() for name, tensor in single.items()}
 runs = {}
 
@@ -893,14 +893,11 @@ with check("precision", points=0.5):
     for which, kind in ((into_double, torch.float64), (into_single, torch.float32)):
         values = run(which)[1]
         message = f"Weights of {which[0]}: the block's parameters should stay {kind}, and get the values."
-        for yours, stored in (
-            ("attention.W_k.bias", "attention.self.key.bias"),
-            ("feed_forward.linear1.weight", "intermediate.dense.weight"),
-            ("norm2.gamma", "output.LayerNorm.weight"),
-        ):
-            expected = single[f"encoder.layer.0.{stored}"].to(kind)
-            assert_equal(str(values[yours].dtype), str(kind), message, name=f"{yours}.dtype")
-            assert_equal(values[yours], expected, message, name=yours)
+        for name in ("attention.W_k.bias", "feed_forward.linear1.weight", "norm2.gamma"):
+            assert_equal(str(values[name].dtype), str(kind), message, name=f"{name}.dtype")
+            spread = float(values[name].max() - values[name].min())
+            assert_equal(spread > 0.1, True, message, name="'the numbers differ'")
+            assert_equal(values[name], run(same)[1][name].to(kind), message, name=name)
 with check("training goes on", points=0.5, side=True):
     message = "After loading, all 16 parameters should still be trainable, and get a gradient."
     learns, gradients = run(same)[2], run(same)[5]
@@ -1662,14 +1659,34 @@ for lead, heads, n in (((), 3, 5), ((4,), 2, 3), ((1,), 5, 5), ((3,), 3, 3), ((2
     keep = torch.tensor(rng.random((*lead, n)) < 0.6)
     keep[..., -1] = True
     cases.append((weights, columns, keep))
-with check("all queries", points=1):
-    for weights, columns, keep in cases:
+with check("all queries: as each text alone", points=1):
+    for weights, columns, _ in cases:
+        heads, n = weights.shape[-3:-1]
+        found = attention_share(weights, columns)
         message = f"weights of shape {tuple(weights.shape)}, without keep: one number a head."
-        expected = one_by_one(weights, columns, torch.ones_like(keep))
-        assert_close(attention_share(weights, columns), expected, message)
-with check("some queries", points=2):
+        assert_equal(list(np.shape(found)), [heads], message, name="the shape")
+        other = attention_share(weights.square(), columns)
+        assert_equal(bool((found - other).abs().max() > 1e-4), True, "Other weights, other shares.")
+        pairs = zip(weights.reshape(-1, heads, n, n), columns.reshape(-1, n), strict=True)
+        alone = torch.stack([attention_share(one, marked) for one, marked in pairs])
+        message = "All texts have equally many queries: the share is the mean of the texts' shares."
+        assert_close(found, alone.mean(0), message)
+with check("some queries: as each text alone", points=1):
     for weights, columns, keep in cases:
-        message = f"weights of shape {tuple(weights.shape)}, with keep: queries only, all texts together."
+        heads, n = weights.shape[-3:-1]
+        found = attention_share(weights, columns, keep)
+        message = f"weights of shape {tuple(weights.shape)}, with keep: one number a head."
+        assert_equal(list(np.shape(found)), [heads], message, name="the shape")
+        other = attention_share(weights.square(), columns, keep)
+        assert_equal(bool((found - other).abs().max() > 1e-4), True, "Other weights, other shares.")
+        flat = weights.reshape(-1, heads, n, n), columns.reshape(-1, n), keep.reshape(-1, n)
+        alone = torch.stack([attention_share(*one) for one in zip(*flat, strict=True)])
+        counts = flat[2].sum(-1, keepdim=True)
+        message = "A text counts as often as it has kept queries: not each text once."
+        assert_close(found, (alone * counts).sum(0) / counts.sum(), message)
+with check("the values", points=1):
+    for weights, columns, keep in cases:
+        message = f"weights of shape {tuple(weights.shape)}, with keep: queries only, all texts."
         assert_close(attention_share(weights, columns, keep), one_by_one(weights, columns, keep), message)
 checks_passed("attention_share")
 ### END HIDDEN TESTS
