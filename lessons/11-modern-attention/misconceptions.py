@@ -464,13 +464,6 @@ with exercise("apply_rotary", base=SHORT_ROTARY):
     )
 
     wrong(
-        "rotary_exponent_half_width",
-        {"-2 * i / d_k": "-2 * i / (d_k // 2)"},
-        "You divide the exponent by the number of pairs, d_k / 2. It is divided by d_k: base ** (-2i / "
-        "d_k).",
-    )
-
-    wrong(
         "rotary_one_speed",
         {"base ** (-2 * i / d_k)": "torch.ones_like(i)"},
         "All pairs turn at the same speed, 1 radian a word. Pair i turns by base ** (-2i / d_k).",
@@ -714,18 +707,6 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
     )
 
     wrong(
-        "gqa_full_projections",
-        {
-            "self.W_k, self.W_v = nn.Linear(d_model, width), nn.Linear(d_model, width)":
-                "self.W_k, self.W_v = nn.Linear(d_model, d_model), nn.Linear(d_model, d_model)",
-            "split_heads(self.W_k(key), self.num_kv_heads)": "split_heads(self.W_k(key)[..., : self.num_kv_heads * query.shape[-1] // self.num_heads], self.num_kv_heads)",
-            "split_heads(self.W_v(value), self.num_kv_heads)": "split_heads(self.W_v(value)[..., : self.num_kv_heads * query.shape[-1] // self.num_heads], self.num_kv_heads)",
-        },
-        "W_k and W_v have the full width d_model. They give num_kv_heads * d_head features: that is "
-        "what makes the cache smaller.",
-    )
-
-    wrong(
         "gqa_multi_head",
         {
             "width = num_kv_heads * d_model // num_heads": "width = d_model",
@@ -734,8 +715,8 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
             "K = K.repeat_interleave(group, dim=-3)": "",
             "V = V.repeat_interleave(group, dim=-3)": "",
         },
-        "This is the layer of lesson 5: num_kv_heads changes nothing. W_k and W_v should be narrower, "
-        "and their heads shared.",
+        "W_k and W_v have the full width d_model, as in lesson 5. They give num_kv_heads * d_head "
+        "features: that is what makes the cache smaller.",
     )
 
     wrong(
@@ -1298,13 +1279,6 @@ with exercise("blockwise_attention", base=SHORT_BLOCKWISE):
             "torch.maximum(m, S.amax((-2, -1), keepdim=True))"},
         "One maximum for all queries. In exact numbers that is right; but a query whose scores all lie "
         "far below it gets only zeros, and 0 / 0. Each query has a maximum of its own.",
-    )
-
-    wrong(
-        "blockwise_maximum_of_all",
-        {"torch.maximum(m, S.amax(-1, keepdim=True))": "torch.full_like(m, S.max().item())"},
-        "You take one maximum for the whole tensor, and only that of the block. Each query keeps the "
-        "largest of its own scores so far.",
     )
 
     wrong(
