@@ -1264,6 +1264,7 @@ with check("a batch of two texts", points=0.75):
     expected = torch.stack([torch_scaled_dot_product_attention(*one)[0] for one in texts])
     differ = bool((expected[0] - expected[1]).abs().max() > 1e-3)
     assert_equal(differ, True, "Two texts, two outputs.")
+    assert_equal(tuple(expected.shape), (2, 3, 2), "An output is as wide as a value.")
     message = "With a batch axis in front, each text should be attended by itself."
     output, _ = torch_scaled_dot_product_attention(Q2, K2, V2)
     assert_close(output, expected, message, name="output")
@@ -1273,6 +1274,7 @@ with check("leading axes that broadcast", points=0.5):
     expected = torch.stack([torch.stack(row) for row in rows])
     differ = bool((expected[0] - expected[1]).abs().max() > 1e-3)
     assert_equal(differ, True, "Other queries, other outputs.")
+    assert_equal(tuple(expected.shape), (2, 3, 3, 2), "An output is as wide as a value.")
     message = "Leading axes (2, 1) of Q, (3,) of K and none of V should give (2, 3)."
     output, _ = torch_scaled_dot_product_attention(queries, keys, V)
     assert_close(output, expected, message, name="output")
