@@ -775,7 +775,7 @@ mask = rng.random((4, 5)) < 0.7
 mask[:, 2] = True
 output, weights = scaled_dot_product_attention(Q, K, V)
 message = "Float64 should stay float64, also on the way: is something computed in float32?"
-precise = {"rtol": 1e-10, "atol": 1e-13}
+precise = {"rtol": 1e-10, "atol": 1e-13, "precise": True}
 assert_close(weights, by_torch(Q, K, np.eye(5)), message, name="weights", **precise)
 assert_close(output, by_torch(Q, K, V), message, name="output", **precise)
 
@@ -1418,7 +1418,7 @@ for given in (None, mask):
     message = "Float64 should stay float64, also on the way: is something computed in float32?"
     for name, got, values in (("output", output, V), ("weights", weights, eye)):
         expected = F.scaled_dot_product_attention(Q, K, values, attn_mask=given)
-        assert_close(got, expected, message, name=name, rtol=1e-10, atol=1e-13)
+        assert_close(got, expected, message, name=name, rtol=1e-10, atol=1e-13, precise=True)
     output, weights = torch_scaled_dot_product_attention(Q.float(), K.float(), V.float(), given)
     message = "Float32 tensors should give results of at least that precision."
     for name, got, values in (("output", output, V), ("weights", weights, eye)):
