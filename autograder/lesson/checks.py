@@ -132,12 +132,17 @@ def _to_numpy(value: Any) -> np.ndarray:
     return np.asarray(value)
 
 
-def _default_tolerance(expected: np.ndarray) -> tuple[float, float]:
-    if expected.dtype == np.float16:
-        return 2e-2, 2e-3
-    if expected.dtype in (np.float32, np.complex64):
-        return 1e-4, 1e-5
-    return 1e-7, 1e-9
+#: Relative and absolute. Of doubles that may have been single precision on their way the
+#: absolute one is relative to the largest value where that is below 1.
+_HALF, _SINGLE, _DOUBLE, _ON_THE_WAY = (2e-2, 2e-3), (1e-4, 1e-5), (1e-7, 1e-9), (1e-5, 1e-6)
+
+
+def _tolerance(got: np.ndarray, want: np.ndarray, *, precise: bool) -> tuple[float, float]:
+    if want.dtype != np.float64 or precise:
+        return {np.float16: _HALF, np.float32: _SINGLE}.get(want.dtype.type, _DOUBLE)
+    relative, absolute = _SINGLE if got.dtype == np.float32 else _ON_THE_WAY
+    largest = np.max(np.abs(want), initial=0.0, where=np.isfinite(want))
+    return relative, max(_DOUBLE[1], absolute * min(1.0, float(largest)))
 
 
 def assert_close(
@@ -147,20 +152,23 @@ def assert_close(
     *,
     rtol: float | None = None,
     atol: float | None = None,
+    precise: bool = False,
     name: str = "the result",
 ) -> None:
     """Fail with ``message`` unless ``actual`` equals ``expected`` up to rounding.
 
-    Unlike ``np.allclose`` it never broadcasts: the kind (NumPy or torch), the shape and
-    the precision are compared first, each with a sentence of its own. ``actual`` must be
-    floating when ``expected`` is, and at least as precise.
+    Unlike ``np.allclose`` it never broadcasts: the kind (NumPy or torch) and the shape are
+    compared first, each with a sentence of its own. ``actual`` must be floating when
+    ``expected`` is. Where the formula is right and something is computed in single precision in
+    place of double, only the checks that ask for precision fail.
 
     Args:
         actual: what the student's code returned.
         expected: a NumPy array, a torch tensor or a number.
         message: what to tell the student; names the likely mistake.
         rtol, atol: as in ``np.testing.assert_allclose``; by default they follow the
-            precision of ``expected`` (float64: 1e-7 and 1e-9; float32: 1e-4 and 1e-5).
+            precision of ``expected`` (float32: 1e-4, 1e-5; float64: 1e-5, 1e-6).
+        precise: ask for the precision of ``expected`` too (float64: 1e-7, 1e-9).
         name: what the value is called in the message.
 
     Raises:
@@ -173,15 +181,16 @@ def assert_close(
         evidence = Evidence.of("close", message, actual, allowed)
         raise CheckFailed(message, detail, evidence=evidence, arrays=arrays)
 
-    unfit = _unfit(actual, expected)
+    unfit = _unfit(actual, expected, precise=precise)
     if unfit:
         fail(f"{name} {unfit}")
     got, want = _to_numpy(actual), _to_numpy(expected)
     if got.size == 0:
         return
-    default_rtol, default_atol = _default_tolerance(want)
-    rtol = default_rtol if rtol is None else rtol
-    atol = default_atol if atol is None else atol
+    default = _tolerance(got, want, precise=precise)
+    single = got.dtype == np.float32 and want.dtype == np.float64 and not precise
+    rtol = default[0] if rtol is None else max(rtol, default[0] if single else 0.0)
+    atol = default[1] if atol is None else max(atol, default[1] if single else 0.0)
     if want.dtype == bool:
         same = got == want
     else:
@@ -202,7 +211,7 @@ def assert_close(
     fail(detail, arrays=_small(got, want, first))
 
 
-def _unfit(actual: Any, expected: Any) -> str:
+def _unfit(actual: Any, expected: Any, *, precise: bool) -> str:
     """Why a result cannot be compared number by number, or ""."""
     if actual is None:
         graph = " If it is a gradient: does every step stay in torch, without detach?"
@@ -228,7 +237,9 @@ def _unfit(actual: Any, expected: Any) -> str:
     if want.dtype.kind == "f":
         if got.dtype.kind != "f":
             return f"should be floating and has dtype {got.dtype}."
-        if want.ndim and got.dtype.itemsize < want.dtype.itemsize:
+        # Half precision in place of more is another result, not the same with fewer digits.
+        least = want.dtype.itemsize if precise else min(want.dtype.itemsize, 4)
+        if want.ndim and got.dtype.itemsize < least:
             return f"has dtype {got.dtype}, less precise than the {want.dtype} it is computed from."
     return ""
 

@@ -278,6 +278,7 @@ assert_close(
     rnn_hidden_states(X, W_x, W_h),
     expected,
     "X in float32 and matrices in float64 give states in float64: the widest input decides.",
+    precise=True,
 )
 narrow = [X, W_x.astype(np.float32), W_h.astype(np.float32), np.zeros(d_h, dtype=np.float32)]
 for position, name in enumerate(["X", "W_x", "W_h", "h0"]):
@@ -287,6 +288,7 @@ for position, name in enumerate(["X", "W_x", "W_h", "h0"]):
         rnn_hidden_states(*mixed),
         expected,
         f"With {name} in float64 and all else in float32 the states are float64.",
+        precise=True,
         rtol=1e-3,
         atol=1e-4,
     )
@@ -700,7 +702,7 @@ for X, message in [
     positive = "One number above 0 for each word."
     assert_equal(np.shape(floating), (n,), positive, name="the shape")
     assert_equal(bool((expected > 0).all()), True, positive, name="above 0")
-    assert_close(position_influence(X, W_x, W_h), expected, message)
+    assert_close(position_influence(X, W_x, W_h), expected, message, precise=True)
 narrow = [X, W_x.astype(np.float32), W_h.astype(np.float32)]  # X is float32 here
 for position, name in enumerate(["X", "W_x", "W_h"]):
     mixed = list(narrow)
@@ -709,6 +711,7 @@ for position, name in enumerate(["X", "W_x", "W_h"]):
         position_influence(*mixed),
         expected,
         f"With {name} in float64 and all else in float32 the influence is float64.",
+        precise=True,
         rtol=1e-3,
         atol=1e-4,
     )
@@ -1056,6 +1059,7 @@ assert_close(
     weighted_average(weights.astype(np.float32), values.astype(float)),
     expected,
     "weights in float32 and values in float64 give a float64 result: the widest input decides.",
+    precise=True,
     rtol=1e-5,
     atol=1e-5,
 )
@@ -1063,6 +1067,7 @@ assert_close(
     weighted_average(weights.astype(float), values.astype(np.float32)),
     expected,
     "weights in float64 and values in float32 give a float64 result, with float64's precision.",
+    precise=True,
 )
 values = rng.normal(size=(2, 4, 3))
 expected = np.asarray(weighted_average(weights + 0.0, values + 0.0), dtype=float)
@@ -1073,6 +1078,7 @@ assert_close(
     weighted_average(weights, values),
     expected,
     "Whole weights and floating values give float64 averages.",
+    precise=True,
 )
 ### END HIDDEN TESTS
 

@@ -244,10 +244,12 @@ assert_close(whole, expected, "Integer input is valid.")
 
 keys = rng.normal(size=(4, 5))
 expected = np.asarray(similarity_scores(query + 0.0, keys), dtype=float)
-assert_close(similarity_scores(query, keys), expected, "Integer query and float64 keys: float64.")
+message = "Integer query and float64 keys: float64."
+assert_close(similarity_scores(query, keys), expected, message, precise=True)
 single = rng.normal(size=5).astype(np.float32)
 expected = np.asarray(similarity_scores(single.astype(float), keys), dtype=float)
-assert_close(similarity_scores(single, keys), expected, "float32 and float64 give float64.")
+message = "float32 and float64 give float64."
+assert_close(similarity_scores(single, keys), expected, message, precise=True)
 ### END HIDDEN TESTS
 
 
@@ -546,6 +548,11 @@ assert_close(
     np.asarray(softmax(x.astype(float)), dtype=np.float32),
     "float32 scores are allowed as well."
 )
+weights = np.asarray(softmax(rng.normal(size=(3, 3))))
+message = "float64 scores: all your weights have the seven digits of float32, and no more."
+assert_equal(bool((weights == weights.astype(np.float32)).all()), False, message, name="'7 digits'")
+message = "The weights sum to 1 in each of their digits. Is a small number added to the sum?"
+assert_close(weights.sum(), 3.0, message, name="the sum of three rows", precise=True)
 ### END HIDDEN TESTS
 
 
@@ -925,6 +932,10 @@ for temperature in (1.0, 2):
     message = "Integer arrays give a floating answer."
     assert_close(value, np.asarray(floating[0]), message, name="the answer")
     assert_close(weights, np.asarray(floating[1]), "Integer arrays give floating weights.")
+for one in soft_lookup(*(rng.normal(size=shape) for shape in ((3, 5), (4, 5), (4, 2)))):
+    message = "float64 arrays: all your numbers have the seven digits of float32, and no more."
+    single = bool((np.asarray(one) == np.asarray(one, dtype=np.float32)).all())
+    assert_equal(single, False, message, name="'7 digits'")
 ### END HIDDEN TESTS
 
 

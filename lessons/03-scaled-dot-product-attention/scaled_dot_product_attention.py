@@ -831,7 +831,7 @@ with check("precision", points=0.5):
     order = [3, 0, 4, 2, 1]
     again, moved = scaled_dot_product_attention(Q, K[order], V[order])
     message = "Float64 should stay float64, also on the way: is something computed in float32?"
-    precise = {"rtol": 1e-10, "atol": 1e-13}
+    precise = {"rtol": 1e-10, "atol": 1e-13, "precise": True}
     expected = np.asarray(weights, dtype=float)[:, order]
     assert_close(moved, expected, message, name="weights", **precise)
     assert_close(again, np.asarray(output, dtype=float), message, name="output", **precise)
@@ -1559,7 +1559,7 @@ for given in (None, mask):
     moved_mask = None if given is None else given[:, order]
     again, moved = torch_scaled_dot_product_attention(Q, K[order], V[order], moved_mask)
     message = "Float64 should stay float64, also on the way: is something computed in float32?"
-    precise = {"rtol": 1e-10, "atol": 1e-13}
+    precise = {"rtol": 1e-10, "atol": 1e-13, "precise": True}
     assert_close(again, output.double(), message, name="output", **precise)
     assert_close(moved, weights.double()[:, order], message, name="weights", **precise)
     narrow = torch_scaled_dot_product_attention(Q.float(), K.float(), V.float(), given)

@@ -486,6 +486,7 @@ message = "A new layer should normalise: not x, and not 0."
 nothing = [bool((expected - one).abs().max() < 1e-3) for one in (x, 0 * x)]
 assert_equal(nothing, [False, False], message)
 assert_close(first, expected, "Three texts at once and each by itself give the same.")
+assert_close(first, expected, "After `layer.double()` the result is float64.", precise=True)
 assert_close(again, expected, "Another text came between: layer norm remembers nothing.")
 assert_close(evaluated, expected, "In evaluation mode the result should be the same.")
 ### END HIDDEN TESTS
@@ -726,7 +727,7 @@ with check("each word by itself", points=1):
 with check("the values", points=0.5):
     for shape, d_ff, _, _, expected, (_, evaluated, _) in cases_run:
         message = f"x of shape {shape}, d_ff = {d_ff}: linear1, ReLU, linear2, in x's precision."
-        assert_close(evaluated, expected, message)
+        assert_close(evaluated, expected, message, precise=True)
 with check("training mode, and x afterwards", points=0.5, side=True):
     for _, _, _, x, _, (trained, evaluated, x_after) in cases_run:
         assert_close(trained, evaluated, "In training mode the result should be the same: no dropout.")
@@ -1173,6 +1174,8 @@ with check("post-norm is the default; training mode; precision", points=0.25, si
         for found, again in zip(trained, after, strict=True):
             assert_close(found, again, message + "in training mode as in evaluation mode.")
             assert_equal(str(found.dtype), "torch.float64", message + "float64 stays float64.")
+        expected, _ = torchs_values(parameters, sizes[1], False, x)
+        assert_close(trained[0], expected, message + "float64 on the way.", precise=True)
 checks_passed("TransformerBlock")
 ### END HIDDEN TESTS
 

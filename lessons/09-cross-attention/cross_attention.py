@@ -592,7 +592,7 @@ cases = [  # leading axes of x and of memory, number of heads, n, m
     ((2,), (2,), 3, 4, 1),
     ((2,), (2,), 3, 5, 5),
 ]
-precise = {"rtol": 1e-10, "atol": 1e-12}
+precise = {"rtol": 1e-10, "atol": 1e-12, "precise": True}
 
 
 def a_case(lead_x, lead_memory, num_heads, n, m):
