@@ -69,7 +69,7 @@ def test_between_an_answer_and_what_follows_stands_one_folded_line(lesson: Lesso
             check, after = page[at + 1], page[at + 2]
             assert grade_id(check) == f"test_{grade_id(cell)}"
             assert folded(check)
-            assert check.source.startswith(f"# The check of {grade_id(cell)}. ")
+            assert check.source.startswith(f"# The check of {grade_id(cell)}: ")
             assert not is_test(after)
 
 
@@ -78,8 +78,9 @@ def test_what_is_checked_later_is_closed_and_stands_at_the_end(lesson: Lesson) -
     page = as_page(lesson).cells
     later = [c for c in page if is_test(c) and not has_code(HIDDEN.sub("", c.source))]
     assert later
-    heading = page[-len(later) - 1]
-    assert page[-len(later) :] == later
+    *_, heading = page[: -len(later) - 1]
+    assert page[-len(later) - 1 : -1] == later
+    assert page[-1].source.startswith("## "), "a cell that is added below is not closed away"
     assert heading.source.startswith("## ") and heading.metadata["jp-MarkdownHeadingCollapsed"]
 
 
@@ -89,9 +90,7 @@ def test_every_card_has_a_frame_its_points_and_what_is_checked_later(lesson: Les
     cards = [cell.source for cell in page if "<div" in cell.source]
     wanted = [cell for cell in page if is_answer(cell) or is_written(cell)]
     assert len(cards) == len(wanted)
-    points = {
-        grade_id(cell): cell.metadata.nbgrader["points"] for cell in page if grade_id(cell)
-    }
+    points = {grade_id(cell): cell.metadata.nbgrader["points"] for cell in page if grade_id(cell)}
     for card, cell in zip(cards, wanted, strict=True):
         name = grade_id(cell)
         tests = [one for one in points if one == f"test_{name}" or one.startswith(f"test_{name}_")]

@@ -39,10 +39,10 @@ __all__ = ["as_page"]
 #: The first lines of a folded check. The import is for a check that runs before the setup cell:
 #: it then says so in a box.
 _FOLDED_CHECK = (
-    "# The check of {name}. Shift+Enter runs it; a click on this line opens it.\n"
+    "# The check of {name}: press Shift+Enter, coming from your answer. A click opens it.\n"
     "import lesson.checks\n\n"
 )
-_FOLDED_FIGURE = "# Draws {what}. Shift+Enter runs it; a click on this line opens it.\n"
+_FOLDED_FIGURE = "# Draws {what}: press Shift+Enter. A click opens it.\n"
 
 #: Of JupyterLab and Notebook 7: nothing below the heading is shown until it is opened.
 _CLOSED = {"jp-MarkdownHeadingCollapsed": True}
@@ -51,6 +51,10 @@ _AT_THE_END = """\
 
 There is nothing to do here. Each card lists what these cells check; they are filled in when your
 work is graded."""
+_OWN_CELLS = """\
+## Room for your own cells
+
+Cells that you add here, or anywhere else, are yours: a new release of the course keeps them."""
 
 #: A quiet frame on light and on dark pages, of the shape of the box below a check.
 _FRAME = (
@@ -89,8 +93,9 @@ def as_page(lesson: Lesson) -> NotebookNode:
     for name, one in exercises.items():
         page = list(_with_card(page, one, figures_opened(page, name), lesson.folder))
     if later:
-        place = _id(lesson.folder, "checks that run when graded")
-        page += [nbformat.v4.new_markdown_cell(_AT_THE_END, metadata=_CLOSED, id=place), *later]
+        begins, ends = (_id(lesson.folder, what) for what in ("checks when graded", "own cells"))
+        page += [nbformat.v4.new_markdown_cell(_AT_THE_END, metadata=_CLOSED, id=begins), *later]
+        page.append(nbformat.v4.new_markdown_cell(_OWN_CELLS, id=ends))  # closes what is closed
     notebook.cells = page
     return notebook
 
