@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from types import ModuleType
 
 from autograder.lesson import (
+    accidents,
     advice,
     cells,
     checks,
@@ -29,6 +30,8 @@ from autograder.lesson import (
     repair,
     setting,
     short_answers,
+    shown,
+    slices,
     small_changes,
 )
 
@@ -39,6 +42,7 @@ LESSON = "lesson"
 MODULES: dict[str, ModuleType] = {
     f"{LESSON}.{module.__name__.rpartition('.')[2]}": module
     for module in (
+        accidents,
         advice,
         cells,
         checks,
@@ -54,6 +58,8 @@ MODULES: dict[str, ModuleType] = {
         repair,
         setting,
         short_answers,
+        shown,
+        slices,
         small_changes,
     )
 }

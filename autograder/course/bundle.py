@@ -6,6 +6,7 @@ Points, tests and their order never come from a submission.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -136,7 +137,7 @@ class Bundle:
             notebook_name=notebooks[0].stem,
             notebook=notebook,
             setup="\n".join(cell.source for cell in code if SETUP in tags(cell)),
-            tests=tuple(
+            tests=_by_exercise(
                 TestCell(
                     grade_id(cell),
                     exercise_of(grade_id(cell), list(exercises)),
@@ -190,6 +191,13 @@ class Bundle:
     def builds_on(self, exercise: str) -> set[str]:
         """The exercises that the course's own solution of ``exercise`` uses."""
         return builds_on(self.exercises, exercise)
+
+
+def _by_exercise(tests: Iterable[TestCell]) -> tuple[TestCell, ...]:
+    """On the page, what runs only when graded stands at the end; here, with its exercise."""
+    found = list(tests)
+    exercises = list(dict.fromkeys(test.exercise for test in found))
+    return tuple(sorted(found, key=lambda test: exercises.index(test.exercise)))
 
 
 def _read(path: Path) -> bytes:

@@ -33,6 +33,8 @@ from .failures import (
 )
 from .raised import show_exceptions_in_boxes
 from .short_answers import check_answer
+from .shown import show_pass
+from .slices import Shown, where_they_differ
 
 __all__ = [
     "CheckFailed",
@@ -103,7 +105,7 @@ def checks_passed(exercise: str) -> None:
     stale = not_run(exercise)
     if stale:
         raise CheckFailed(stale, "Mend it, run it, and then run this check again.")
-    print(f"{exercise}: these checks pass. More of them run when your work is graded.")
+    show_pass(f"{exercise}: these checks pass. More of them run when your work is graded.")
 
 
 def _kind(value: Any) -> str:
@@ -177,9 +179,9 @@ def assert_close(
     """
     allowed = rtol or 0.0
 
-    def fail(detail: str, arrays: tuple[np.ndarray, np.ndarray] | None = None) -> None:
+    def fail(detail: str, shown: Shown = (None, "")) -> None:
         evidence = Evidence.of("close", message, actual, allowed)
-        raise CheckFailed(message, detail, evidence=evidence, arrays=arrays)
+        raise CheckFailed(message, detail, evidence=evidence, arrays=shown[0], place=shown[1])
 
     unfit = _unfit(actual, expected, precise=precise)
     if unfit:
@@ -200,15 +202,15 @@ def assert_close(
         return
     if np.isnan(got).any() and not np.isnan(want).any():
         first = _first(np.isnan(got))
-        detail = f"{name} holds NaN, first at {list(first)}.{_which(first)}"
-        fail(detail, arrays=_small(got, want, first))
+        detail = f"{name} holds NaN, first at {list(first)}."
+        fail(detail, where_they_differ(got, want, first))
     first = _first(~same)
     if got.ndim == 0:
         fail(f"{name} is {got:.6g} and should be {want:.6g}.")
     values = f": {got[first]:.6g}, expected {want[first]:.6g}" if want.dtype != bool else ""
     count = f"{int((~same).sum())} of {same.size} values differ"
-    detail = f"{count}; the first at {list(first)}{values}.{_which(first)}"
-    fail(detail, arrays=_small(got, want, first))
+    detail = f"{count}; the first at {list(first)}{values}."
+    fail(detail, where_they_differ(got, want, first))
 
 
 def _unfit(actual: Any, expected: Any, *, precise: bool) -> str:
@@ -248,20 +250,6 @@ def _first(where: np.ndarray) -> tuple[int, ...]:
     return tuple(int(i) for i in np.argwhere(where)[0])
 
 
-def _small(
-    got: np.ndarray, want: np.ndarray, first: tuple[int, ...]
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """The pair where it is small enough to be shown; of more axes the matrix that holds
-    ``first``, the place of the first difference."""
-    got, want = got[first[:-2]], want[first[:-2]]
-    return None if got.ndim == 0 or got.size > 64 else (got, want)
-
-
-def _which(first: tuple[int, ...]) -> str:
-    """Says which matrix of several :func:`_small` takes."""
-    return f" That is in the matrix {list(first[:-2])}." if len(first) > 2 else ""
-
-
 def assert_equal(actual: Any, expected: Any, message: str, *, name: str = "the result") -> None:
     """Fail with ``message`` unless ``actual`` is exactly ``expected``, also in type.
 
@@ -273,12 +261,12 @@ def assert_equal(actual: Any, expected: Any, message: str, *, name: str = "the r
     """
     difference = _difference(actual, expected, name)
     if difference is not None:
-        detail, arrays = difference
+        detail, (arrays, place) = difference
         evidence = Evidence.of("equal", message, actual)
-        raise CheckFailed(message, detail, evidence=evidence, arrays=arrays)
+        raise CheckFailed(message, detail, evidence=evidence, arrays=arrays, place=place)
 
 
-_Difference = tuple[str, "tuple[np.ndarray, np.ndarray] | None"]
+_Difference = tuple[str, Shown]
 
 
 def _difference(actual: Any, expected: Any, name: str) -> _Difference | None:
@@ -287,33 +275,33 @@ def _difference(actual: Any, expected: Any, name: str) -> _Difference | None:
         kinds = _kind(actual), _kind(expected)
         if kinds[0] == kinds[1]:  # such as Python's bool and NumPy's
             kinds = str(type(actual)), str(type(expected))
-        return f"{name} is {kinds[0]} and should be {kinds[1]}.", None
+        return f"{name} is {kinds[0]} and should be {kinds[1]}.", (None, "")
     if isinstance(expected, (np.ndarray, torch.Tensor)):
         if actual.dtype != expected.dtype:
-            return f"{name} has dtype {actual.dtype} and should have {expected.dtype}.", None
+            return f"{name} has dtype {actual.dtype} and should have {expected.dtype}.", (None, "")
         got, want = _to_numpy(actual), _to_numpy(expected)
         if got.shape != want.shape:
-            return f"{name} has shape {got.shape} and should have shape {want.shape}.", None
+            return f"{name} has shape {got.shape} and should have shape {want.shape}.", (None, "")
         same = got == want
         if want.dtype.kind == "f":
             same |= np.isnan(got) & np.isnan(want)
         if not np.all(same):
             first = _first(~np.asarray(same))
             place = f", first at {list(first)}" if first else ""
-            detail = f"{name} has other values{place}.{_which(first)}"
-            return detail, _small(got, want, first)
+            detail = f"{name} has other values{place}."
+            return detail, where_they_differ(got, want, first)
         return None
     if isinstance(expected, (tuple, list)):
         if len(actual) != len(expected):
-            return f"{name} has {len(actual)} items and should have {len(expected)}.", None
+            return f"{name} has {len(actual)} items and should have {len(expected)}.", (None, "")
         pairs = [(f"item {n} of {name}", *pair) for n, pair in enumerate(zip(actual, expected))]
     elif isinstance(expected, dict):
         if set(actual) != set(expected):
-            return f"{name} has the keys {list(actual)}, not {list(expected)}.", None
+            return f"{name} has the keys {list(actual)}, not {list(expected)}.", (None, "")
         pairs = [(f"{name}[{key!r}]", actual[key], other) for key, other in expected.items()]
     else:
         if actual != expected:
-            return f"{name} is {actual!r} and should be {expected!r}.", None
+            return f"{name} is {actual!r} and should be {expected!r}.", (None, "")
         return None
     for part, one, other in pairs:
         difference = _difference(one, other, part)

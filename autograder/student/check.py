@@ -46,6 +46,9 @@ PASSES, FAILS, NOT_WRITTEN, ERROR, CHANGED, GONE = (
 MOST_MESSAGE = 20_000
 WIDTH = 90
 
+#: What a check raises where the cells above it did not run.
+_NOTHING_RAN = ("NameError", "ImportError", "ModuleNotFoundError")
+
 _BRING_BACK = "take it from the release again, or ask `autograder update` for it"
 
 
@@ -217,7 +220,7 @@ class _Outcomes:
         shown, points = self.ran.boxes.get(number, ([], 0.0))
         if kind in ("CheckFailed", "ChecksFailed"):
             return result(FAILS, "\n".join(shown) or text, points)
-        why = self._why_no_name(exercise) if kind == "NameError" else ""
+        why = self._why_no_name(exercise) if kind in _NOTHING_RAN else ""
         return result(ERROR, why or "\n".join(shown) or f"{kind}: {text}", points)
 
     def _why_not_written(self, exercise: str, text: str) -> str:

@@ -16,7 +16,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
-from autograder.lesson.failures import POINTS, without_frame
+from autograder.lesson.shown import POINTS, without_frame
 from autograder.notebooks import DEMONSTRATION, SETUP, tags
 
 #: Seconds that a lesson's imports may take at least: on a cold disk torch is slow to load.
