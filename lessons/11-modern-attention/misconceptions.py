@@ -1540,7 +1540,7 @@ choice(
     "answer_far",
     "c",
     right=True,
-    reason="Right. The distances are the same as at positions 0 to 11, so every score is the same, up "
+    reason="The distances are the same as at positions 0 to 11, so every score is the same, up "
     "to rounding.",
 )
 choice(
@@ -1558,7 +1558,7 @@ choice(
     "answer_cache",
     "b",
     right=True,
-    reason="Right: 2 (keys and values) x 32 layers x 8 heads x 128 features x 2 bytes = 128 KiB a word, "
+    reason="2 (keys and values) x 32 layers x 8 heads x 128 features x 2 bytes = 128 KiB a word, "
     "times 8,192 words.",
 )
 choice(
@@ -1575,7 +1575,7 @@ choice(
     "answer_silent_bug",
     "a",
     right=True,
-    reason="Right. The prompt's words stand at 0 to n - 1 in any case; the words after it do not. They "
+    reason="The prompt's words stand at 0 to n - 1 in any case; the words after it do not. They "
     "begin where the cache ends.",
 )
 choice(

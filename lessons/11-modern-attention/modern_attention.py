@@ -913,7 +913,7 @@ assert (pairs - halves).abs().max() < 1e-12 and (pairs - mixed).abs().max() > 0.
 
 # %% [markdown]
 # The last line is a bug that people meet: weights made for one layout, loaded into code with the
-# other. Every shape fits, position 0 is even right, and the model is worse the longer the text.
+# other. Every shape fits, no error is raised, and a text of one word is even right.
 #
 # ### Short answer 2: `answer_far`
 #
@@ -1048,8 +1048,8 @@ axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 show(
     figure,
     "Figure 1. Mean of five runs; the shade reaches from the worst run to the best. Rotary carries on "
-    "beyond the trained lengths, but how far depends on the number of pairs in a head: eight pairs "
-    "of 16 features fail at a fifth of the places of 24 words, 32 pairs hardly anywhere.",
+    "beyond the trained lengths, but how far depends on the number of pairs in a head: with eight "
+    "pairs a fifth of the words is wrong at 24 words, with 32 pairs hardly any.",
     "Share of right words over the length of the text. Waves fall from 1 at 12 words to under 0.6 at "
     "24. Rotary with four heads stays at 1 up to 16 words and falls to 0.8 at 24 and 0.55 at 48. "
     "Rotary with one wide head stays at 1 up to 24 words and above 0.95 at 48.",
@@ -2285,17 +2285,22 @@ with check("several blocks", points=1):
         expected = F.scaled_dot_product_attention(Q[None], K[None], V[None])[0]
         message = f"{n_q} queries, {n_k} keys, block_size = {size}, float64: exactly lesson 3's result."
         assert_close(blockwise_attention(Q, K, V, size), expected, message)
-with check("scores of 10,000", points=2):
-    for order in (1, -1):
-        Q = torch.tensor(1 + 0.2 * rng.random(size=(4, 3)))
-        ramp = order * torch.linspace(-6000, 6000, 11).double()[:, None]
-        K = ramp.expand(11, 3) + torch.tensor(rng.normal(size=(11, 3)))
-        K[5:7] = K[10] - torch.tensor([[0.2], [0.5]])  # equals in other blocks
-        V = torch.tensor(rng.normal(size=(11, 2)))
+Q = torch.tensor(1 + 0.2 * rng.random(size=(4, 3)))
+noise, V = torch.tensor(rng.normal(size=(11, 3))), torch.tensor(rng.normal(size=(11, 2)))
+ramp = torch.linspace(-6000, 6000, 11).double()[:, None]
+message = "Scores up to 10,000 in size, the largest in the {} block: no overflow, nothing lost."
+with check("scores of 10,000, the largest last", points=1):
+    for size in (1, 3, 4, 20):
+        expected = F.scaled_dot_product_attention(Q[None], (noise + ramp)[None], V[None])[0]
+        found = blockwise_attention(Q, noise + ramp, V, size)
+        assert_close(found, expected, message.format("last"), rtol=1e-6, atol=1e-8)
+with check("scores of 10,000, the largest first", points=1):
+    K = noise - ramp
+    K[5:7] = K[0] - torch.tensor([[0.2], [0.5]])  # nearly as large, in a later block
+    for size in (1, 3, 4, 20):
         expected = F.scaled_dot_product_attention(Q[None], K[None], V[None])[0]
-        for size in (1, 3, 4, 20):
-            message = f"Scores up to 10,000, block_size = {size}: no overflow, nothing lost."
-            assert_close(blockwise_attention(Q, K, V, size), expected, message, rtol=1e-6, atol=1e-8)
+        found = blockwise_attention(Q, K, V, size)
+        assert_close(found, expected, message.format("first"), rtol=1e-6, atol=1e-8)
 checks_passed("blockwise_attention")
 ### END HIDDEN TESTS
 
@@ -2602,9 +2607,10 @@ for with_norm, results in fast.items():
     scores, right = zip(*results)
     print(f"norm: {with_norm!s:5s}  largest score {min(scores):6.0f} to {max(scores):6.0f}   "
           f"right {min(right):.2f} to {max(right):.2f}")  # fmt: skip
-assert min(score for score, _ in fast[False]) > 300, differs
+assert min(score for score, _ in fast[False]) > 1000, differs
 assert max(score for score, _ in fast[True]) < 100, differs
 assert min(right for _, right in fast[True]) > 0.8, differs
+assert min(right for _, right in fast[False]) > 0.6, differs
 
 # %% [markdown]
 # Without the norm the scores run into the thousands; with it they stay near ten (gamma is
