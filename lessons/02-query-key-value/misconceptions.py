@@ -1453,3 +1453,44 @@ choice(
     "d",
     reason="(batch, n_q, n) @ (batch, n, d_v) is one matrix product per sentence. Nothing mixes.",
 )
+
+with exercise("mended_look_up"):
+    wrong(
+        "look_up_softmax_over_queries",
+        {"softmax(scores / temperature)": "softmax(scores / temperature, axis=1)"},
+        "This is still the bug: axis 1 holds the queries. The weights of a query are its shares among "
+        "the keys, the last axis.",
+    )
+    wrong(
+        "look_up_softmax_over_sentences",
+        {"softmax(scores / temperature)": "softmax(scores / temperature, axis=0)"},
+        "Your weights sum to 1 over the sentences. The weights of a query are its shares among the "
+        "keys, the last axis.",
+    )
+    wrong(
+        "look_up_without_temperature",
+        {"scores / temperature": "scores"},
+        "The temperature is not used. Each score is divided by it before the softmax.",
+    )
+    wrong(
+        "look_up_temperature_multiplied",
+        {"scores / temperature": "scores * temperature"},
+        "You multiply the scores by the temperature. A high temperature makes weights more even: "
+        "divide.",
+    )
+    wrong(
+        "look_up_averages_the_keys",
+        {"weights @ values": "weights @ keys"},
+        "Your answers are averages of the keys. The keys only say where to look; the values are what "
+        "one gets.",
+    )
+    wrong(
+        "look_up_divides_once_more",
+        {
+            "weights = softmax(scores / temperature)":
+                "weights = softmax(scores / temperature, axis=1)\n"
+                "weights = weights / weights.sum(-1, keepdims=True)",
+        },
+        "Your rows sum to 1 now, but the softmax still runs over the queries: dividing afterwards "
+        "does not give the right shares. Choose the axis of the softmax.",
+    )
