@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from . import setting
 from .advice import advice
 from .cells import exercise_of_cell, in_notebook
 from .evidence import Evidence, evidence_of
@@ -242,6 +243,12 @@ class Part:
     error: Exception | None = None
     over: bool = False
     side: bool = False
+
+    def fail(self, error: Exception) -> None:
+        """Keep why it failed, for :func:`settle`; in haste that ends the cell."""
+        self.error = error
+        if setting.now.hasty:
+            raise error
 
     @property
     def passed(self) -> bool:
