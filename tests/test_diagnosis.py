@@ -125,6 +125,16 @@ def test_another_value_has_another_fingerprint(size: int, seed: int) -> None:
     assert not agree(fingerprint(x), fingerprint(other))
 
 
+@pytest.mark.filterwarnings("error")
+def test_numbers_whose_squares_are_no_numbers_leave_a_fingerprint() -> None:
+    x = np.linspace(1e200, 3e200, 12)
+    assert agree(fingerprint(x), fingerprint(x * (1 + 1e-12)))
+    assert not agree(fingerprint(x), fingerprint(1.1 * x))
+    written_once = {**fingerprint(x), "size": float("inf")}
+    assert agree(written_once, written_once)
+    assert not agree(written_once, fingerprint(x))
+
+
 @pytest.mark.parametrize(
     "other",
     [

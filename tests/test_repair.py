@@ -14,6 +14,7 @@ import pytest
 from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
 from autograder.lesson import advice as advice_module
+from autograder.lesson import checks, setting
 from autograder.lesson.failures import begin_cell
 from autograder.lesson.repair import in_this_notebook, nearest_repair
 
@@ -188,3 +189,24 @@ def test_a_change_that_drops_an_argument_is_no_repair() -> None:
 
     assert "line 2" in nearest_repair(wrong, passes_as(expected["with"]), 5)
     assert nearest_repair(wrong, passes_as(expected["without"]), 5) == ""
+
+
+def test_in_haste_a_cell_of_named_checks_ends_at_the_first_that_fails() -> None:
+    ran: list[str] = []
+
+    def cell() -> None:
+        for name in ("one", "two"):
+            with checks.check(name, points=1):
+                ran.append(name)
+                checks.assert_equal(1, 2, "Two.")
+        checks.checks_passed("f")
+
+    with setting.in_haste(), pytest.raises(checks.CheckFailed):
+        cell()
+    assert ran == ["one"]
+    ran.clear()
+    begin_cell()
+    with pytest.raises(checks.CheckFailed):
+        cell()
+    assert ran == ["one", "two"]
+    assert not setting.now.hasty

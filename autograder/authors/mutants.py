@@ -26,6 +26,7 @@ from autograder.diagnose.catalogue import mistake_of, mistakes
 from autograder.diagnose.diagnosis import Mistake, diagnose
 from autograder.diagnose.plain_run import PlainRun
 from autograder.lesson.repair import nearest_repair
+from autograder.lesson.setting import in_haste
 
 #: Seconds that the tests may take on one mutant: a change can make a loop endless.
 MOST_SECONDS = 10
@@ -223,7 +224,7 @@ def _is_located(run: PlainRun, one: Implementation, seed: int) -> bool:
     def passes(tree: ast.Module) -> bool:
         changed = {one.exercise: ast.unparse(tree)}
         try:
-            with _time_limit(TRY_SECONDS):
+            with _time_limit(TRY_SECONDS), in_haste():
                 return all(
                     run.errors(changed, seed, [test], as_graded=True)[test] is None
                     for test in tests

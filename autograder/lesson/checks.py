@@ -35,6 +35,7 @@ from .raised import show_exceptions_in_boxes
 from .short_answers import check_answer
 from .shown import show_pass
 from .slices import Shown, where_they_differ
+from .tolerance import tolerance
 
 __all__ = [
     "CheckFailed",
@@ -72,7 +73,7 @@ def check(name: str, points: float, *, side: bool = False) -> Iterator[None]:
         begin_cell()
         raise
     except Exception as error:
-        part.error = error
+        part.fail(error)
     part.over = True
 
 
@@ -134,19 +135,6 @@ def _to_numpy(value: Any) -> np.ndarray:
     return np.asarray(value)
 
 
-#: Relative and absolute. Of doubles that may have been single precision on their way the
-#: absolute one is relative to the largest value where that is below 1.
-_HALF, _SINGLE, _DOUBLE, _ON_THE_WAY = (2e-2, 2e-3), (1e-4, 1e-5), (1e-7, 1e-9), (1e-5, 1e-6)
-
-
-def _tolerance(got: np.ndarray, want: np.ndarray, *, precise: bool) -> tuple[float, float]:
-    if want.dtype != np.float64 or precise:
-        return {np.float16: _HALF, np.float32: _SINGLE}.get(want.dtype.type, _DOUBLE)
-    relative, absolute = _SINGLE if got.dtype == np.float32 else _ON_THE_WAY
-    largest = np.max(np.abs(want), initial=0.0, where=np.isfinite(want))
-    return relative, max(_DOUBLE[1], absolute * min(1.0, float(largest)))
-
-
 def assert_close(
     actual: Any,
     expected: Any,
@@ -168,9 +156,8 @@ def assert_close(
         actual: what the student's code returned.
         expected: a NumPy array, a torch tensor or a number.
         message: what to tell the student; names the likely mistake.
-        rtol, atol: as in ``np.testing.assert_allclose``; by default they follow the
-            precision of ``expected`` (float32: 1e-4, 1e-5; float64: 1e-5, 1e-6).
-        precise: ask for the precision of ``expected`` too (float64: 1e-7, 1e-9).
+        rtol, atol: as in ``np.testing.assert_allclose``; see :func:`.tolerance.tolerance`.
+        precise: ask for the precision of ``expected`` too, in dtype and in every number.
         name: what the value is called in the message.
 
     Raises:
@@ -189,10 +176,7 @@ def assert_close(
     got, want = _to_numpy(actual), _to_numpy(expected)
     if got.size == 0:
         return
-    default = _tolerance(got, want, precise=precise)
-    single = got.dtype == np.float32 and want.dtype == np.float64 and not precise
-    rtol = default[0] if rtol is None else max(rtol, default[0] if single else 0.0)
-    atol = default[1] if atol is None else max(atol, default[1] if single else 0.0)
+    rtol, atol = tolerance(got, want, (rtol, atol), precise=precise)
     if want.dtype == bool:
         same = got == want
     else:

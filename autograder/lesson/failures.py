@@ -14,6 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
+from . import setting
 from .advice import advice
 from .cells import asked_by_a_page, exercise_of_cell
 from .evidence import Evidence, evidence_of
@@ -138,6 +139,12 @@ class Part:
     error: Exception | None = None
     over: bool = False
     side: bool = False
+
+    def fail(self, error: Exception) -> None:
+        """Keep why it failed, for :func:`settle`; in haste that ends the cell."""
+        self.error = error
+        if setting.now.hasty:
+            raise error
 
     @property
     def passed(self) -> bool:

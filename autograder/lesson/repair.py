@@ -26,6 +26,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+from . import setting
 from .small_changes import LIKELIEST_FIRST, called, names_in
 
 try:
@@ -225,7 +226,7 @@ def _tried(
         begin_cell()
         try:
             code = compile(tree, "<repaired>", "exec")
-            with _until(time.monotonic() + OF_ONE):
+            with _until(time.monotonic() + OF_ONE), setting.in_haste():
                 exec(code, beside)
                 exec(test, beside)
         except (Exception, _TimeIsUp):
