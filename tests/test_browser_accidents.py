@@ -125,6 +125,6 @@ def test_every_accident_is_told_calmly(lesson: Opened) -> None:
 
     # Python started anew.
     lesson.menu("Kernel", "Restart Kernel…")
-    page.locator(".jp-Dialog").get_by_role("button", name="Restart", exact=True).click()
+    page.locator(".jp-Dialog .jp-mod-accept").click()
     wait_for_the_kernel(page)
     lesson.try_out("double", DOUBLE, TOO_EARLY, NO_SETUP)
