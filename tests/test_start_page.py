@@ -15,7 +15,7 @@ from nbgrader.utils import compute_checksum
 
 from autograder.build.build import build
 from autograder.build.own_work import keep_own_work
-from autograder.build.start_page import PROGRESS_FILE, START_FILE
+from autograder.build.start_page import PROGRESS_FILE, SETTINGS_FOLDER, START_FILE
 from autograder.course.course_progress import (
     as_table,
     has_code,
@@ -189,7 +189,8 @@ def test_the_page_runs_with_what_is_in_the_course_folder(course: Path) -> None:
 
 def test_the_make_target_opens_the_page() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert f"jupyter lab course --LabApp.default_url=/lab/tree/{START_FILE}\n" in makefile
+    assert f"jupyter lab course --LabApp.default_url=/lab/tree/{START_FILE} " in makefile
+    assert f'--LabApp.app_settings_dir="$(CURDIR)/course/{SETTINGS_FOLDER}"\n' in makefile
 
 
 def test_the_manifest_is_that_of_the_files_and_stays_under_other_work(course: Path) -> None:
