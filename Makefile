@@ -51,7 +51,8 @@ demo: $(READY) ## build the course and grade the demonstration class
 	  && $(BIN)/autograder grade demo-class --workers $(WORKERS) --sandbox $$tier
 
 lab: $(READY) ## open the course in JupyterLab
-	$(BIN)/jupyter lab course --LabApp.default_url=/lab/tree/start.ipynb
+	$(BIN)/jupyter lab course --LabApp.default_url=/lab/tree/start.ipynb \
+	  --LabApp.app_settings_dir="$(CURDIR)/course/.jupyterlab"
 
 test: $(READY) ## run every check
 	@echo "== 1 of 5: ruff"
@@ -92,7 +93,8 @@ site: $(READY) ## make the documentation in build/site (SOLUTIONS=1: the solved 
 	@echo "Open build/site/index.html"
 
 screenshots: $(READY) ## take the documentation's pictures again, with a headless Chromium
-	SCREENSHOTS=docs/images $(BIN)/pytest -r s tests/test_browser_student.py tests/test_browser_instructor.py
+	SCREENSHOTS=docs/images $(BIN)/pytest -r s tests/test_browser_student.py \
+	  tests/test_browser_accidents.py tests/test_browser_start.py tests/test_browser_instructor.py
 
 clean: ## remove what was made, but for course/ and solutions/
 	rm -rf build demo-class .pytest_cache .mypy_cache .ruff_cache *.egg-info

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from autograder.lesson import progress
 from autograder.lesson.checks import assert_close
 from autograder.lesson.failures import CheckFailed
 from autograder.lesson.slices import LONGEST, MOST, where_they_differ
@@ -101,3 +102,21 @@ def test_a_check_that_was_stopped_by_hand_accuses_nobody(
     *_, last = student(RIGHT, stopped, builds_on, check)
     assert "mend that first" not in last
     assert "Four times." in last
+
+
+def test_the_line_of_a_loop_says_what_was_noted_and_leaves_it_when_it_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown: list[str] = []
+
+    class Handle:
+        def update(self, line: object) -> None:
+            shown.append(repr(line))
+
+    monkeypatch.setattr(progress, "display", lambda line, display_id: Handle())
+    monkeypatch.setattr(progress, "PAUSE", 0.0)
+    for step in progress.progress(2, "a copier"):
+        progress.note(f"loss {step}.5")
+    assert len(shown) == 3
+    assert "1/2, loss 0.5, " in shown[0] and "2/2, loss 1.5, " in shown[1]
+    assert shown[2] == "a copier: 2 steps done"

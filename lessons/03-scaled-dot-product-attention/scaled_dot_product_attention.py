@@ -17,6 +17,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from lesson.earlier import softmax
+from lesson.progress import note, progress
 from torch import nn
 
 from lesson.checks import (
@@ -1877,10 +1878,11 @@ settings = {
     "no scale, start 0.58": (UNDO, 3**-0.5),
     "no scale, start 0.21": (UNDO, D_K**-0.25),
 }
-runs = {
-    name: [train(factor, start, seed) for seed in range(3)]
-    for name, (factor, start) in settings.items()
-}
+runs = {name: [] for name in settings}
+for run in progress(12, "four settings, three seeds each"):
+    name = list(settings)[run // 3]
+    runs[name].append(train(*settings[name], seed=run % 3))
+    note(f"loss {runs[name][-1][1][-1]:.3f}")
 for name, trained in runs.items():
     accuracies = [accuracy for _, _, accuracy in trained]
     print(f"{name:22s} accuracy", *(f"{a:.2f}" for a in accuracies))
@@ -1993,8 +1995,10 @@ def log_loss_with_safety(tables, keys, digits, factor):
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Printed accuracies come from training: they may differ in the last digit on another machine.
 by_loss = {"squared_error": [accuracy for _, _, accuracy in runs["no scale, start 1"]]}
-for loss_of in (log_loss, log_loss_with_safety):
-    by_loss[loss_of.__name__] = [train(UNDO, 1.0, s, loss_of=loss_of)[2] for s in range(3)]
+by_loss |= {loss_of.__name__: [] for loss_of in (log_loss, log_loss_with_safety)}
+for run in progress(6, "two losses, three seeds each"):
+    loss_of = (log_loss, log_loss_with_safety)[run // 3]
+    by_loss[loss_of.__name__].append(train(UNDO, 1.0, run % 3, loss_of=loss_of)[2])
 for name, accuracies in by_loss.items():
     print(f"no scale, start 1, {name:21s} accuracy", *(f"{a:.2f}" for a in accuracies))
 assert min(by_loss["log_loss"]) > 0.95
