@@ -1304,12 +1304,21 @@ heatmap(
     row_label="symbol to be written",
     column_label="position looked at",
     title="trained copier, mean of 500 sequences",
-    caption="COPIER_CAPTION",
-    alt="Attention map of the trained copier, eight symbols by eight positions.",
+    caption="The copier's map, mean of 500 random sequences: for symbol 1 it looks at position 1, "
+    "then 2, then 3.",
+    alt="Attention map of the trained copier, eight symbols by eight positions: the largest weight "
+    "of each row lies on the diagonal.",
 )
+assert (looks_at.argmax(-1) == torch.arange(8)).float().mean() > 0.9
+assert (mean_map.argmax(-1) == np.arange(8)).all()
+assert (sevens.argmax(-1) == np.arange(8)).mean() > 0.4  # guessing: 0.125
 
 # %% [markdown]
-# COPIER_TEXT
+# It looks at its own position, always with random digits. And with eight sevens? When this was
+# written, six of the eight looks were still right, where guessing gives one. What stands there cannot
+# have told it: all eight digits are the same. What differs is how many sevens were read before. So
+# the two GRUs keep something like a count in their states, and the look finds the state with the
+# right count. (In lesson 7 attention gets position numbers and need not count.)
 #
 # ### What did the last state have to carry?
 #

@@ -33,6 +33,57 @@ from lesson.figures import draw_heatmap, heatmap, show, text_table
 torch.set_num_threads(1)  # small models: one thread is faster than two
 
 # %% [markdown]
+# ## Before you begin: three questions on earlier lessons
+#
+# Answer from memory, then look it up if you must: what you fetch yourself stays longer than what
+# you read again.
+#
+# The source sentence becomes twice as long. What does the fixed-vector decoder of lesson 1 get?
+#
+# * `"a"`: Twice as many numbers.
+# * `"b"`: As many numbers as before.
+# * `"c"`: As many numbers as before, and they can hold no more than before: the rest is lost.
+
+# %% answer="answer_again_room"
+### BEGIN SOLUTION
+answer_again_room = "b"
+### END SOLUTION
+
+# %% check="answer_again_room" points=0.5
+check_answer("answer_again_room", answer_again_room)
+
+# %% [markdown]
+# `weighted_average` gets the weights (2, 0, 6) and the values 4, 100 and 8. What comes out?
+#
+# * `"a"`: 56
+# * `"b"`: 7
+# * `"c"`: 37.3
+
+# %% answer="answer_again_average"
+### BEGIN SOLUTION
+answer_again_average = "b"
+### END SOLUTION
+
+# %% check="answer_again_average" points=0.5
+check_answer("answer_again_average", answer_again_average)
+
+# %% [markdown]
+# An untrained translator draws an attention map with darker and lighter cells. What does it say
+# about the language?
+#
+# * `"a"`: Nothing: how random numbers fell.
+# * `"b"`: Which words resemble each other.
+# * `"c"`: It is a weak form of the trained map.
+
+# %% answer="answer_again_map"
+### BEGIN SOLUTION
+answer_again_map = "a"
+### END SOLUTION
+
+# %% check="answer_again_map" points=0.5
+check_answer("answer_again_map", answer_again_map)
+
+# %% [markdown]
 # ## 1. A dictionary that knows "cat" and is asked for "kitten"
 #
 # A Python dictionary is a look-up. You hand over a **query**. The dictionary compares it with its
@@ -439,7 +490,8 @@ with check("every axis", points=0.75):
         turned = np.moveaxis(np.asarray(softmax(np.ascontiguousarray(np.moveaxis(box, axis, -1)))), -1, axis)
         message = f"axis={axis} of an array (2, 3, 4). Do max and sum both use axis, and keep it?"
         assert_close(softmax(box, axis=axis), turned, message)
-        assert_equal(bool(np.ptp(turned) > 1e-3), True, "The weights are no constant.")
+        above = bool(np.ptp(turned) > 1e-3 and turned.min() > 0)
+        assert_equal(above, True, "Weights are above 0, and no constant.")
 with check("scores of 1e4", points=0.75):
     assert_close(
         softmax(np.array([[1e4, 1e4, -1e4], [-1e4, -2e4, -1e4], [400.0, 400.0, -400.0]])),
@@ -1624,7 +1676,7 @@ with check("each query's weights sum to 1", points=0.5):
 with check("three sentences of three words", points=1):
     message = "Each query should get what torch gives it: its own sentence, softmax over the keys."
     assert_close(answers, by_torch, message, name="the answers")
-with check("sizes that differ", points=0.5):
+with check("sizes that differ", points=0.5, side=True):
     one, its_weights = mended_look_up(queries[:2, :1], keys[:2], values[:2], 0.7)
     message = "One query in each of two sentences: it gets what it got before."
     assert_close(its_weights, np.asarray(weights)[:2, :1], message, name="the weights")

@@ -1714,3 +1714,52 @@ with exercise("mended_encode"):
         "A float mask is added to the scores: your words get a score higher by 1, and nothing is "
         "hidden.",
     )
+
+choice(
+    "answer_again_masked",
+    "a",
+    reason="A score of minus infinity has the power 0: it gets no weight.",
+)
+choice(
+    "answer_again_masked",
+    "b",
+    right=True,
+    reason="Equal scores share, and the power of minus infinity is 0.",
+)
+choice(
+    "answer_again_masked",
+    "c",
+    reason="Only inf minus inf is NaN. The largest score, 5, is finite here.",
+)
+choice(
+    "answer_again_value",
+    "a",
+    right=True,
+    reason="From width 4 on it did, after 600 steps. Separate values are room, not a necessity.",
+)
+choice(
+    "answer_again_value",
+    "b",
+    reason="It did from width 4 on. At widths 2 and 3 it did not.",
+)
+choice(
+    "answer_again_value",
+    "c",
+    reason="After 200 steps separate values solved every width, the tied ones did not at 2 to 4.",
+)
+choice(
+    "answer_again_copy",
+    "a",
+    reason="At 0.8 of the symbols right, less than one number in ten was right as a whole.",
+)
+choice(
+    "answer_again_copy",
+    "b",
+    right=True,
+    reason="One wrong digit and you call somebody else.",
+)
+choice(
+    "answer_again_copy",
+    "c",
+    reason="It depends on the length that this batch happened to have.",
+)

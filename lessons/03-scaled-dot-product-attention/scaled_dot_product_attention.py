@@ -35,6 +35,56 @@ from lesson.figures import draw_heatmap, show, text_table
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
 # %% [markdown]
+# ## Before you begin: three questions on earlier lessons
+#
+# Answer from memory, then look it up if you must: what you fetch yourself stays longer than what
+# you read again.
+#
+# (Lesson 2.) What does `softmax` give for the scores 5, 5 and minus infinity?
+#
+# * `"a"`: 1/3 each
+# * `"b"`: 1/2, 1/2 and 0
+# * `"c"`: NaN
+
+# %% answer="answer_again_masked"
+### BEGIN SOLUTION
+answer_again_masked = "b"
+### END SOLUTION
+
+# %% check="answer_again_masked" points=0.5
+check_answer("answer_again_masked", answer_again_masked)
+
+# %% [markdown]
+# (Lesson 2.) The values are tied to the keys, and the model is wide. What happens?
+#
+# * `"a"`: It can learn the colours too, in more steps.
+# * `"b"`: It can never learn them.
+# * `"c"`: Nothing changes at all.
+
+# %% answer="answer_again_value"
+### BEGIN SOLUTION
+answer_again_value = "a"
+### END SOLUTION
+
+# %% check="answer_again_value" points=0.5
+check_answer("answer_again_value", answer_again_value)
+
+# %% [markdown]
+# (Lesson 1.) Which measure is the honest one for copying a phone number?
+#
+# * `"a"`: Token accuracy
+# * `"b"`: Whole-sequence accuracy
+# * `"c"`: The loss of the last batch
+
+# %% answer="answer_again_copy"
+### BEGIN SOLUTION
+answer_again_copy = "b"
+### END SOLUTION
+
+# %% check="answer_again_copy" points=0.5
+check_answer("answer_again_copy", answer_again_copy)
+
+# %% [markdown]
 # ## 1. Why does the formula have a square root in it?
 #
 # Lesson 2 built a soft look-up: compare a query with every key, turn the scores into weights,

@@ -1880,3 +1880,53 @@ with exercise("mended_encoder"):
         {"len(one) for one in sentences": "len(sentences[0]) for one in sentences"},
         "You take the length of the first sentence for all of them.",
     )
+
+choice(
+    "answer_again_scale",
+    "a",
+    reason="That is what the scale makes of it.",
+)
+choice(
+    "answer_again_scale",
+    "b",
+    right=True,
+    reason="64 products of variance 1 add up to the variance 64; its root is 8, which is why the"
+    " scale is the root of d_k.",
+)
+choice(
+    "answer_again_scale",
+    "c",
+    reason="64 is the variance. The standard deviation is its root.",
+)
+choice(
+    "answer_again_longer_query",
+    "a",
+    reason="All its scores double, and softmax reacts to differences of scores.",
+)
+choice(
+    "answer_again_longer_query",
+    "b",
+    right=True,
+    reason="It is as if the temperature were halved: the leading key gets more.",
+)
+choice(
+    "answer_again_longer_query",
+    "c",
+    reason="They still sum to 1.",
+)
+choice(
+    "answer_again_look_back",
+    "a",
+    reason="Positions 20 to 40 moved the state too, and three of four were copied wrong.",
+)
+choice(
+    "answer_again_look_back",
+    "b",
+    right=True,
+    reason="Lesson 1 measured both, and they came apart.",
+)
+choice(
+    "answer_again_look_back",
+    "c",
+    reason="A state that moves has not forgotten it.",
+)

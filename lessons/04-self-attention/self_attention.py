@@ -36,6 +36,58 @@ from lesson.figures import draw_heatmap, heatmap, show, text_table
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
 # %% [markdown]
+# ## Before you begin: three questions on earlier lessons
+#
+# Answer from memory, then look it up if you must: what you fetch yourself stays longer than what
+# you read again.
+#
+# (Lesson 3.) Queries and keys have independent entries of variance 1 and length 64. What is the
+# standard deviation of a score, before the scale?
+#
+# * `"a"`: 1
+# * `"b"`: 8
+# * `"c"`: 64
+
+# %% answer="answer_again_scale"
+### BEGIN SOLUTION
+answer_again_scale = "b"
+### END SOLUTION
+
+# %% check="answer_again_scale" points=0.5
+check_answer("answer_again_scale", answer_again_scale)
+
+# %% [markdown]
+# (Lesson 2.) A query becomes twice as long. What happens to its weights?
+#
+# * `"a"`: Nothing.
+# * `"b"`: They get sharper.
+# * `"c"`: They double.
+
+# %% answer="answer_again_longer_query"
+### BEGIN SOLUTION
+answer_again_longer_query = "b"
+### END SOLUTION
+
+# %% check="answer_again_longer_query" points=0.5
+check_answer("answer_again_longer_query", answer_again_longer_query)
+
+# %% [markdown]
+# (Lesson 1.) The network changes one early symbol, and the last state of the trained fixed-vector
+# encoder moves. What follows?
+#
+# * `"a"`: It can read that symbol out again.
+# * `"b"`: The state depends on the symbol; whether it can be read out is another question.
+# * `"c"`: The symbol is forgotten.
+
+# %% answer="answer_again_look_back"
+### BEGIN SOLUTION
+answer_again_look_back = "b"
+### END SOLUTION
+
+# %% check="answer_again_look_back" points=0.5
+check_answer("answer_again_look_back", answer_again_look_back)
+
+# %% [markdown]
 # `earlier_lessons` holds functions that you wrote in earlier lessons, as the course solves them. If
 # you like your own better, paste them into a new cell here, below the setup cell.
 #

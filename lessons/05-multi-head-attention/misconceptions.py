@@ -1807,3 +1807,52 @@ with exercise("mixes_rows"):
         "You compare the weights. They can be right while the output is mixed afterwards, as in the "
         "colleague's layer: compare outputs.",
     )
+
+choice(
+    "answer_again_order",
+    "a",
+    reason="That would be invariant. The rows move with their words.",
+)
+choice(
+    "answer_again_order",
+    "b",
+    right=True,
+    reason="It is equivariant: each word sees the same set of words as before.",
+)
+choice(
+    "answer_again_order",
+    "c",
+    reason="Each word sees the same set of words: no row changes.",
+)
+choice(
+    "answer_again_padding",
+    "a",
+    right=True,
+    reason="A forbidden score becomes minus infinity, and the other weights still sum to 1.",
+)
+choice(
+    "answer_again_padding",
+    "b",
+    reason="Then the rest of the row sums to less than 1, and padding has taken part in the sum.",
+)
+choice(
+    "answer_again_padding",
+    "c",
+    reason="A value of zeros is averaged like any other: it takes its share of the weight.",
+)
+choice(
+    "answer_again_circle",
+    "a",
+    reason="A long key can be looked at and look elsewhere: each row is divided by its own sum.",
+)
+choice(
+    "answer_again_circle",
+    "b",
+    right=True,
+    reason="Scores are symmetric, so the largest one between two different words is mutual.",
+)
+choice(
+    "answer_again_circle",
+    "c",
+    reason="The proof does not depend on the width.",
+)

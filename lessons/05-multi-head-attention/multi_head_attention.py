@@ -39,6 +39,56 @@ from lesson.figures import draw_heatmap, show, text_table
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
 # %% [markdown]
+# ## Before you begin: three questions on earlier lessons
+#
+# Answer from memory, then look it up if you must: what you fetch yourself stays longer than what
+# you read again.
+#
+# (Lesson 4.) You permute the words of a text. What does self-attention without positions give?
+#
+# * `"a"`: The same output
+# * `"b"`: The same rows in the new order
+# * `"c"`: Other rows
+
+# %% answer="answer_again_order"
+### BEGIN SOLUTION
+answer_again_order = "b"
+### END SOLUTION
+
+# %% check="answer_again_order" points=0.5
+check_answer("answer_again_order", answer_again_order)
+
+# %% [markdown]
+# (Lesson 3.) Padding must not be attended to. Where does the mask act?
+#
+# * `"a"`: On the scores, before the softmax
+# * `"b"`: On the weights, after the softmax
+# * `"c"`: On the values
+
+# %% answer="answer_again_padding"
+### BEGIN SOLUTION
+answer_again_padding = "a"
+### END SOLUTION
+
+# %% check="answer_again_padding" points=0.5
+check_answer("answer_again_padding", answer_again_padding)
+
+# %% [markdown]
+# (Lesson 2.) Queries and keys share one matrix. What is lost?
+#
+# * `"a"`: Every look in one direction
+# * `"b"`: Circles, such as each day looking at the next
+# * `"c"`: Nothing, at a large width
+
+# %% answer="answer_again_circle"
+### BEGIN SOLUTION
+answer_again_circle = "b"
+### END SOLUTION
+
+# %% check="answer_again_circle" points=0.5
+check_answer("answer_again_circle", answer_again_circle)
+
+# %% [markdown]
 # `earlier_lessons` brings your tools of lessons 3 and 4, as the course solves them. To use your
 # own, paste them into a cell below this one.
 #
