@@ -543,7 +543,7 @@ for d_model, num_heads, d_ff in ((12, 3, 20), (8, 8, 4), (6, 1, 6)):
 ### BEGIN HIDDEN TESTS
 @probe
 def decode(parameters, num_heads, d_ff, x, memory):
-    block = DecoderBlock(x.shape[-1], num_heads, d_ff).double()
+    block = DecoderBlock(x.shape[-1], num_heads, d_ff).double().eval()
     with torch.no_grad():
         for name, value in parameters.items():
             block.get_parameter(name).copy_(value)
@@ -646,7 +646,7 @@ checks_passed("DecoderBlock")
 ### BEGIN HIDDEN TESTS
 @probe
 def decode(parameters, x, memory, self_mask, memory_mask):
-    block = DecoderBlock(12, 3, 7).double()
+    block = DecoderBlock(12, 3, 7).double().eval()
     with torch.no_grad():
         for name, value in parameters.items():
             block.get_parameter(name).copy_(value)
@@ -772,7 +772,7 @@ checks_passed("DecoderBlock")
 ### BEGIN HIDDEN TESTS
 @probe
 def decode(parameters, x, memory, self_mask, memory_mask):
-    block = DecoderBlock(12, 3, 7).double()
+    block = DecoderBlock(12, 3, 7).double().eval()
     with torch.no_grad():
         for name, value in parameters.items():
             block.get_parameter(name).copy_(value)
@@ -846,7 +846,7 @@ for what in ("memory", "self"):
 ### BEGIN HIDDEN TESTS
 @probe
 def gradients(parameters, x, memory, to_output, to_weights):
-    block = DecoderBlock(12, 3, 7).double()
+    block = DecoderBlock(12, 3, 7).double().eval()
     with torch.no_grad():
         for name, value in parameters.items():
             block.get_parameter(name).copy_(value)
