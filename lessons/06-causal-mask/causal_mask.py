@@ -2017,6 +2017,8 @@ with check("each target but the last", points=1):
     )
 with check("the last target", points=0.5):
     inputs, targets = mended_tasks(texts)
+    message = "As many targets as inputs: one fewer than the text has characters."
+    assert_equal(tuple(targets.shape), (4, 8), message, name="the shape of the targets")
     assert_equal(
         targets[:, -1],
         texts[:, -1],

@@ -543,7 +543,7 @@ for d_model, num_heads, d_ff in ((12, 3, 20), (8, 8, 4), (6, 1, 6)):
 ### BEGIN HIDDEN TESTS
 @probe
 def decode(parameters, num_heads, d_ff, x, memory):
-    block = DecoderBlock(x.shape[-1], num_heads, d_ff).double()
+    block = DecoderBlock(x.shape[-1], num_heads, d_ff).double().eval()
     with torch.no_grad():
         for name, value in parameters.items():
             block.get_parameter(name).copy_(value)
@@ -646,7 +646,7 @@ checks_passed("DecoderBlock")
 ### BEGIN HIDDEN TESTS
 @probe
 def decode(parameters, x, memory, self_mask, memory_mask):
-    block = DecoderBlock(12, 3, 7).double()
+    block = DecoderBlock(12, 3, 7).double().eval()
     with torch.no_grad():
         for name, value in parameters.items():
             block.get_parameter(name).copy_(value)
@@ -772,7 +772,7 @@ checks_passed("DecoderBlock")
 ### BEGIN HIDDEN TESTS
 @probe
 def decode(parameters, x, memory, self_mask, memory_mask):
-    block = DecoderBlock(12, 3, 7).double()
+    block = DecoderBlock(12, 3, 7).double().eval()
     with torch.no_grad():
         for name, value in parameters.items():
             block.get_parameter(name).copy_(value)
@@ -846,7 +846,7 @@ for what in ("memory", "self"):
 ### BEGIN HIDDEN TESTS
 @probe
 def gradients(parameters, x, memory, to_output, to_weights):
-    block = DecoderBlock(12, 3, 7).double()
+    block = DecoderBlock(12, 3, 7).double().eval()
     with torch.no_grad():
         for name, value in parameters.items():
             block.get_parameter(name).copy_(value)
@@ -1753,7 +1753,7 @@ def translated(sentences):
 
 
 four = [["a", "very", "old", "cat", "sleeps"], ["cats", "sleep"], ["the", "old", "cat", "sleeps"], ["dogs"]]
-with check("each text at its sentence", points=1):
+with check("each text at its sentence", points=0.75):
     assert_equal(
         translated(four)[0],
         ["A VERY OLD CAT SLEEPS", "CATS SLEEP", "THE OLD CAT SLEEPS", "DOGS"],
@@ -1761,14 +1761,14 @@ with check("each text at its sentence", points=1):
         "place p belongs to the sentence that was put there.",
         name="the texts",
     )
-with check("equal lengths, equal sentences", points=0.5):
+with check("equal lengths, equal sentences", points=0.25):
     assert_equal(
         translated([["a", "cat"], ["dogs"], ["a", "cow"], ["a", "cat"], ["cats"]])[0],
         ["A CAT", "DOGS", "A COW", "A CAT", "CATS"],
         "Sentences of one length, and one that stands there twice: each has its text.",
         name="the texts",
     )
-with check("one call, the shortest first; the list stays as it is", points=0.5, side=True):
+with check("one call, the shortest first; the list stays as it is", points=1, side=True):
     _, calls, after = translated(four)
     lengths = [[len(words) for words in batch] for batch in calls]
     message = "run should be called once, with the sentences sorted by length."
@@ -1778,7 +1778,7 @@ checks_passed("mended_batch")
 
 
 # %% check="mended_batch_orders" points=1
-# Hidden checks of mended_batch: many orders of lengths, one sentence.
+# Hidden checks of mended_batch: many orders of lengths, also equal ones, and one sentence.
 ### BEGIN HIDDEN TESTS
 @probe
 def translated(sentences):
@@ -1790,7 +1790,7 @@ rng = check_rng()
 for count in (1, 2, 3, 7, 20):
     sentences = [
         [str(word) for word in rng.integers(0, 1000, size=length)]
-        for length in rng.permutation(np.arange(1, count + 1))
+        for length in rng.permutation(1 + np.arange(count) // 2)  # two of each length
     ]
     expected = ["+".join(words) for words in sentences]
     message = f"{count} sentences of {[len(words) for words in sentences]} words."
