@@ -125,6 +125,26 @@ def test_a_change_that_never_ends_or_takes_all_memory_ends_with_its_copy() -> No
     assert names == {"kept": 1}
 
 
+def test_what_is_asked_otherwise_and_does_not_end_costs_no_repair() -> None:
+    def otherwise(_: object) -> str:
+        while True:
+            pass
+
+    answer = "def f(x):\n    return x - 2\n"
+    said = in_this_notebook(
+        answer, "assert f(1) == 3", {}, begin_cell, seconds=20, otherwise=otherwise
+    )
+    assert "Look at line 2 of your cell" in said
+
+
+def test_a_search_that_does_not_end_costs_only_itself() -> None:
+    answer = "def f(x):\n    import time\n    time.sleep(0 * x)\n    return 7\n"
+    said = in_this_notebook(
+        answer, "assert f(10**6) == 3", {}, begin_cell, seconds=3, otherwise=lambda _: "Seen."
+    )
+    assert said == "Seen."
+
+
 def test_a_notebook_names_the_line(student: Callable[..., list[str]]) -> None:
     wrong = "def double(x):\n    y = x + x\n    return x\n"
     check = 'assert_equal(double(2), 4, "Two.")\nchecks_passed("double")\n'
