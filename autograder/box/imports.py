@@ -16,6 +16,7 @@ from types import ModuleType
 from autograder.lesson import (
     advice,
     cells,
+    changed_names,
     checks,
     evidence,
     exceptions,
@@ -30,6 +31,8 @@ from autograder.lesson import (
     setting,
     short_answers,
     small_changes,
+    tolerance,
+    unused,
 )
 
 #: The package beside a notebook.
@@ -41,6 +44,7 @@ MODULES: dict[str, ModuleType] = {
     for module in (
         advice,
         cells,
+        changed_names,
         checks,
         evidence,
         exceptions,
@@ -55,6 +59,8 @@ MODULES: dict[str, ModuleType] = {
         setting,
         short_answers,
         small_changes,
+        tolerance,
+        unused,
     )
 }
 

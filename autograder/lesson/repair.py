@@ -27,7 +27,8 @@ from types import CodeType, FrameType
 from typing import Any
 
 from . import setting
-from .small_changes import LIKELIEST_FIRST, called, names_in
+from .changed_names import names_in
+from .small_changes import LIKELIEST_FIRST, called
 
 try:
     import resource
@@ -55,7 +56,13 @@ MOST_CHARACTERS = 6000
 _TOUCHES = re.compile(r"\b(open|input|exec|eval|os|sys|subprocess|shutil|plt|requests|pathlib)\b")
 
 
-def nearest_repair(source: str, passes: Callable[[ast.Module], bool], seconds: float) -> str:
+def nearest_repair(
+    source: str,
+    passes: Callable[[ast.Module], bool],
+    seconds: float,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+) -> str:
     """Where one small change of an answer makes every check pass, in a sentence; or "".
 
     Said only where all repairs that were found stand in one line.
@@ -64,6 +71,7 @@ def nearest_repair(source: str, passes: Callable[[ast.Module], bool], seconds: f
         source: of the answer.
         passes: whether the checks pass with an answer like this.
         seconds: that it may take.
+        clock: of these.
     """
     if len(source) > MOST_CHARACTERS or _TOUCHES.search(source):
         return ""
@@ -71,11 +79,11 @@ def nearest_repair(source: str, passes: Callable[[ast.Module], bool], seconds: f
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
         return ""
-    end = time.monotonic() + seconds
+    end = clock() + seconds
     used = _arguments_used(tree)
     found: dict[int, str] = {}
     for line, kind, changed in _candidates(tree):
-        now = time.monotonic()
+        now = clock()
         if now > end:
             break
         if line in found:
