@@ -50,6 +50,9 @@ def softly(x: Any) -> Any:
         ("n = x.shape[1]\n    return x.sum(-1) / n", lambda x: x.mean(-1), 2, "axis"),
         ("return x @ x.T", lambda x: x @ x.swapaxes(-1, -2), 2, "transposed"),
         ("return x @ x", lambda x: x @ x.swapaxes(-1, -2), 2, "transposed"),
+        ("return x.min(-1)", lambda x: x.max(-1), 2, "function"),
+        ("return np.cos(x)", np.sin, 2, "function"),
+        ("return np.max(x - 90)", lambda x: np.abs(x - 90).max(), 2, "sign"),
         ("return x / x.shape[-1]", lambda x: x / x.shape[-1] ** 0.5, 2, "root"),
         ("i = np.arange(5)\n    return x + i / 5", lambda x: x + 2 * np.arange(5) / 5, 3, "number"),
         ("y = x * x\n    return x + 1", lambda x: x * x + 1, 3, "variable"),
@@ -123,6 +126,26 @@ def test_a_change_that_never_ends_or_takes_all_memory_ends_with_its_copy() -> No
     in_this_notebook(answer, "assert f(10**9) == 3", names, begin_cell, seconds=1.2)
     assert time.monotonic() - started < 30  # hangs otherwise
     assert names == {"kept": 1}
+
+
+def test_what_is_asked_otherwise_and_does_not_end_costs_no_repair() -> None:
+    def otherwise(_: object) -> str:
+        while True:
+            pass
+
+    answer = "def f(x):\n    return x - 2\n"
+    said = in_this_notebook(
+        answer, "assert f(1) == 3", {}, begin_cell, seconds=20, otherwise=otherwise
+    )
+    assert "Look at line 2 of your cell" in said
+
+
+def test_a_search_that_does_not_end_costs_only_itself() -> None:
+    answer = "def f(x):\n    import time\n    time.sleep(0 * x)\n    return 7\n"
+    said = in_this_notebook(
+        answer, "assert f(10**6) == 3", {}, begin_cell, seconds=3, otherwise=lambda _: "Seen."
+    )
+    assert said == "Seen."
 
 
 def test_a_notebook_names_the_line(student: Callable[..., list[str]]) -> None:

@@ -17,6 +17,7 @@ from autograder.lesson import (
     accidents,
     advice,
     cells,
+    changed_names,
     checks,
     evidence,
     exceptions,
@@ -33,6 +34,8 @@ from autograder.lesson import (
     shown,
     slices,
     small_changes,
+    tolerance,
+    unused,
 )
 
 #: The package beside a notebook.
@@ -45,6 +48,7 @@ MODULES: dict[str, ModuleType] = {
         accidents,
         advice,
         cells,
+        changed_names,
         checks,
         evidence,
         exceptions,
@@ -61,6 +65,8 @@ MODULES: dict[str, ModuleType] = {
         shown,
         slices,
         small_changes,
+        tolerance,
+        unused,
     )
 }
 
