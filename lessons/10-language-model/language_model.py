@@ -987,8 +987,11 @@ with check("clipping", points=1):
         )
 with check("old gradients", points=1):
     fresh = one_step(parameters, tokens, None, 0.5 * norm)[1]
-    moved = bool((fresh - start).abs().max() > 1e-6)
-    assert_equal(moved, True, "The parameters should move.", name="'they moved'")
+    message = "As many numbers as the model has."
+    assert_equal(list(np.shape(fresh)), list(start.shape), message, name="the shape")
+    other = one_step(parameters, (tokens + 1) % 7, None, 0.5 * norm)[1]
+    moved = bool((fresh - other).abs().max() > 1e-6)
+    assert_equal(moved, True, "Another text is another step.", name="'they differ'")
     assert_close(
         one_step(parameters, tokens, old, 0.5 * norm)[1],
         fresh,
