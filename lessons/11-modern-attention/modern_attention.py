@@ -2385,7 +2385,7 @@ with check("each score once", points=1):
         f"Matrix products with {seen['multiply-adds']:,} multiply-adds; one pass needs {once:,}. Do "
         "you go through the keys twice?"
     )
-    assert_equal(seen["multiply-adds"] < 1.3 * once, True, message, name="one pass")
+    assert_equal(seen["multiply-adds"] < 1.5 * once, True, message, name="one pass")
 checks_passed("blockwise_attention")
 ### END HIDDEN TESTS
 
