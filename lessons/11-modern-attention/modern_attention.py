@@ -796,16 +796,18 @@ for shape in ((1, 4), (2, 3, 6), (3, 3, 6), (2, 4, 3, 8), (2, 1, 5, 3, 4), (4, 4
 @probe
 def value_and_gradient(x, positions, direction):
     x = x.clone().requires_grad_()
-    value = (apply_rotary(x, positions) * direction).sum()
+    turned = apply_rotary(x, positions)
+    value = (turned * direction).sum()
     if value.requires_grad:
         value.backward()
-    return value.item(), x.grad
+    return value.item(), x.grad, turned.detach()
 
 
 rng = check_rng()
 x, direction, way = (torch.tensor(rng.normal(size=(2, 4, 6))) for _ in range(3))
 positions = torch.tensor([4, 5, 6, 11])
-gradient = value_and_gradient(x, positions, direction)[1]
+_, gradient, turned = value_and_gradient(x, positions, direction)
+assert_equal(bool((turned - x).abs().max() > 1e-3), True, "The result is not x itself.")
 ends = [value_and_gradient(x + step * way, positions, direction)[0] for step in (1e-3, -1e-3)]
 slope = (ends[0] - ends[1]) / 2e-3
 assert_equal(abs(slope) > 1e-6, True, "The result depends on x.")
@@ -1786,7 +1788,7 @@ pieces = [
     tuple(torch.tensor(rng.normal(size=(2, 3, n, d))).float() for d in (5, 6)) for n in (4, 1, 2)
 ]
 with check("four words at once, then one, then two", points=0.5):
-    for number, (K, V) in enumerate(appended(pieces)):
+    for number, (K, V), _ in zip(range(3), appended(pieces), pieces, strict=True):
         for found, which, what in ((K, 0, "K"), (V, 1, "V")):
             expected = torch.cat([piece[which] for piece in pieces[: number + 1]], dim=-2)
             message = (
@@ -1821,7 +1823,7 @@ rng = check_rng()
 with check("each text as if it were alone", points=1):
     for lead, lengths in (((3,), (2, 1)), ((1, 4), (1, 1, 3)), ((2, 3), (3, 3)), ((2, 1, 3), (2, 5))):
         pieces = random_pieces(rng, lead, lengths)
-        for number, found in enumerate(appended(pieces)):
+        for number, found in zip((0, 1), appended(pieces), strict=True):
             message = f"Leading axes {lead}, pieces of {lengths} words: each text has its own rows."
             texts = [
                 [(k.reshape(-1, *k.shape[-2:])[i], v.reshape(-1, *v.shape[-2:])[i]) for k, v in pieces]
@@ -1837,7 +1839,7 @@ with check("in pieces as one by one", points=1):
         whole = [torch.cat([piece[i] for piece in pieces], dim=-2) for i in (0, 1)]
         message = f"Pieces of {lengths} words: the same as these words one by one, none missing."
         one_by_one = list(zip(whole[0].split(1, -2), whole[1].split(1, -2), strict=True))
-        for number, found in enumerate(appended(pieces)):
+        for number, found in zip((0, 1), appended(pieces), strict=True):
             expected = torch.as_tensor(appended(one_by_one)[number]).double()
             assert_equal(bool(expected.std() > 1e-3), True, "What is returned is no constant.")
             assert_equal(expected.numel(), whole[number].numel(), message, name="how many numbers")
@@ -2385,7 +2387,7 @@ with check("each score once", points=1):
         f"Matrix products with {seen['multiply-adds']:,} multiply-adds; one pass needs {once:,}. Do "
         "you go through the keys twice?"
     )
-    assert_equal(seen["multiply-adds"] < 1.3 * once, True, message, name="one pass")
+    assert_equal(seen["multiply-adds"] < 1.5 * once, True, message, name="one pass")
 checks_passed("blockwise_attention")
 ### END HIDDEN TESTS
 
