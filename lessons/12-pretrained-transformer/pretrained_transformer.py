@@ -479,7 +479,10 @@ def result(ids, tables, gamma=None, beta=None):
 rng = check_rng()
 ids = torch.tensor([[4, 0, 2], [1, 1, 3]])
 nothing = [torch.zeros(5, 4), torch.zeros(7, 4), torch.zeros(2, 4)]
-word, position, kind = (torch.tensor(rng.normal(size=table.shape)).float() for table in nothing)
+noise = (torch.tensor(0.4 * rng.normal(size=table.shape)).float() for table in nothing)
+word, position, kind = noise
+# No row is nearly even: this check is not about eps.
+word += torch.tensor(rng.permuted(np.tile([-3.0, -1, 1, 3], (5, 1)), axis=1)).float()
 with check("words alone, by hand", points=1):
     rows = torch.tensor([[0.0, 2, 2, 4], [3, 1, 1, 3], [9, 5, 7, 7], [8, 8, 4, 4], [-6, 4, 2, 0]])
     root = 2**0.5
@@ -495,19 +498,19 @@ with check("words alone, by hand", points=1):
 with check("with positions", points=1):
     assert_close(
         result(ids, [word, position, nothing[2]]),
-        F.layer_norm(word[ids] + position[:3], (4,)),
+        F.layer_norm(word[ids] + position[:3], (4,), eps=1e-12),
         "Row 0 of the table of positions is added to the first token of each text, row 1 to the "
         "second, before the norm. Which token it is plays no part.",
     )
 with check("with token type 0", points=1):
     assert_close(
         result(ids, [word, nothing[1], kind]),
-        F.layer_norm(word[ids] + kind[0], (4,)),
+        F.layer_norm(word[ids] + kind[0], (4,), eps=1e-12),
         "Row 0 of the token types is added to every token, before the norm.",
     )
 with check("with gamma and beta", points=1):
     gamma, beta = (torch.tensor(rng.normal(size=4)).float() for _ in range(2))
-    plain = F.layer_norm(word[ids], (4,))
+    plain = F.layer_norm(word[ids], (4,), eps=1e-12)
     assert_close(
         result(ids, [word, *nothing[1:]], gamma, beta),
         plain * gamma + beta,
@@ -1992,6 +1995,7 @@ figure, panels = plt.subplots(1, 2, figsize=(12.5, 5.2))
 chosen_heads = {"L5H11": cat_maps[5, 0, 11], "L3H1": cat_maps[3, 0, 1]}
 for axes, (name, one) in zip(panels, chosen_heads.items()):
     draw_heatmap(axes, one, tokens, tokens)
+    axes.tick_params(axis="x", rotation=90)
     axes.set_title(name)
 figure.tight_layout()
 cat = tokens.index("cat")
