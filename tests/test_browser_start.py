@@ -42,5 +42,5 @@ def test_it_says_where_to_go_on_and_leads_to_what_is_left(tmp_path: Path) -> Non
         take_picture(page, "student-start")
         page.set_viewport_size({"width": 1200, "height": 340})  # the check would not be in sight
         progress.get_by_role("link", name="double", exact=True).click()
-        expect(page.get_by_text("# The check of double")).to_be_in_viewport()
+        expect(page.get_by_text("# Check of double")).to_be_in_viewport()
         assert not browser.asked_outside
