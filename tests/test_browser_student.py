@@ -51,7 +51,7 @@ def test_a_student_is_told_the_mistake_mends_it_and_validates(tmp_path: Path) ->
         expect(box).to_contain_text(MISTAKE.sentence)
         # One view: below the answer one line, and the box, which alone says it.
         line = check.locator(".jp-InputPlaceholder")
-        expect(line).to_contain_text(f"The check of {EXERCISE}")
+        expect(line).to_contain_text(f"Check of {EXERCISE}")
         places = [one.bounding_box() for one in (stub, line, box)]
         tops, ends = zip(*((one["y"], one["y"] + one["height"]) for one in places if one))
         assert len(tops) == 3
@@ -71,7 +71,7 @@ def test_a_student_is_told_the_mistake_mends_it_and_validates(tmp_path: Path) ->
         headings.get_by_text("Checks that run when").click()
         later = sum(grade_id(one).startswith("test_") for one in cells[place["later"] :])
         expect(page.get_by_role("button", name=f"{later} cells hidden")).to_be_visible()
-        expect(page.get_by_text("# Hidden checks of")).to_have_count(0)
+        expect(page.get_by_text("# Hidden checks of").filter(visible=True)).to_have_count(0)
 
         page.get_by_role("button", name="Validate").click()
         dialog = page.locator(".jp-Dialog")

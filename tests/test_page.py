@@ -69,7 +69,7 @@ def test_between_an_answer_and_what_follows_stands_one_folded_line(lesson: Lesso
             check, after = page[at + 1], page[at + 2]
             assert grade_id(check) == f"test_{grade_id(cell)}"
             assert folded(check)
-            assert check.source.startswith(f"# The check of {grade_id(cell)}: ")
+            assert check.source.startswith(f"# Check of {grade_id(cell)}: ")
             assert not is_test(after)
 
 

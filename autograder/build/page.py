@@ -39,10 +39,9 @@ __all__ = ["as_page"]
 #: The first lines of a folded check. The import is for a check that runs before the setup cell:
 #: it then says so in a box.
 _FOLDED_CHECK = (
-    "# The check of {name}: press Shift+Enter, coming from your answer. A click opens it.\n"
-    "import lesson.checks\n\n"
+    "# Check of {name}: Shift+Enter runs it, a click opens it.\nimport lesson.checks\n\n"
 )
-_FOLDED_FIGURE = "# Draws {what}: press Shift+Enter. A click opens it.\n"
+_FOLDED_FIGURE = "# Draws {what}: Shift+Enter runs it, a click opens it.\n"
 
 #: Of JupyterLab and Notebook 7: nothing below the heading is shown until it is opened.
 _CLOSED = {"jp-MarkdownHeadingCollapsed": True}

@@ -41,7 +41,7 @@ _WELCOME = """\
 Open a lesson with its link. An exercise is a card that says what to write, a cell to write it
 in, and a check right below, folded to one line: **Shift+Enter** runs your answer, and once more its
 check. The table shows your own progress as saved in the notebooks. To bring it up to date, save
-them, click on the line above the table and press **Shift+Enter**.
+them, click into the table and press **Shift+Enter**.
 """
 
 _MORE = """\
