@@ -10,14 +10,16 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
+from autograder.classroom.extensions import Extensions
 from autograder.classroom.late import LatePolicy, due_dates
 from autograder.classroom.roster import Roster
 from autograder.course.bundle import Bundle
+from autograder.course.former import read_former
 from autograder.errors import WrongUse
 from autograder.grade.limits import Limits
 from autograder.text import plain_line
@@ -32,6 +34,7 @@ _SETTINGS = (
     "limits",
     "due",
     "late",
+    "extensions",
     "collect",
     "export",
 )
@@ -116,7 +119,7 @@ class ClassFolder:
         for assignment in self.assignments:
             self.limits(assignment)
         _ = self.seed, self.short_answers, self.hold_back, self.due, self.late_policy, self.roster
-        _ = self.collect_pattern, self.export_columns
+        _ = self.extensions, self.collect_pattern, self.export_columns
 
     def _refuse_others(self, where: str, table: object, known: Iterable[str]) -> None:
         for name in table if isinstance(table, dict) else ():
@@ -211,6 +214,22 @@ class ClassFolder:
         return LatePolicy.from_table(self._settings.get("late", {}), self.root / "class.toml")
 
     @cached_property
+    def extensions(self) -> Extensions:
+        """Who has more time.
+
+        Raises:
+            LateError, SpreadsheetError: [extensions] or extensions.csv cannot be used.
+        """
+        table = self._settings.get("extensions", {})
+        return Extensions.read(table, self.root / "class.toml", self.assignments, self.roster.by_id)
+
+    def due_for(self, student: str, assignment: str) -> datetime | None:
+        """When an assignment is due for one student, their extension counted."""
+        due = self.due.get(assignment)
+        longer = self.extensions.of(student, assignment, due)
+        return due + longer if due is not None and longer is not None else due
+
+    @cached_property
     def roster(self) -> Roster:
         """Who is in the class; empty where there is no list of them.
 
@@ -272,7 +291,9 @@ class ClassFolder:
                 f"{assignment!r} is not an assignment of {self.root}; there are "
                 f"{', '.join(self.assignments)}"
             )
-        return Bundle.load(self.root / "source" / assignment)
+        bundle = Bundle.load(self.root / "source" / assignment)
+        kept = sorted((self.set_aside / "lessons").glob(f"{assignment}-*/source"))
+        return replace(bundle, earlier=read_former(kept)) if kept else bundle
 
     def handins(self) -> tuple[list[Handin], list[str]]:
         """What was handed in, and the folders that are no student's or no assignment.

@@ -19,8 +19,8 @@ from autograder.classroom.late import Standing
 from autograder.errors import WrongUse
 from autograder.files import write_whole
 from autograder.grade.flags import Flag, flag_of
-from autograder.grade.result import ExerciseResult, Result, TestResult
-from autograder.tables import as_cell, as_csv
+from autograder.grade.result import GRADED, ExerciseResult, Result, TestResult
+from autograder.tables import as_cell, as_csv, as_points
 from autograder.text import aligned, plain_line
 
 #: Said of a student on the roster who handed in nothing.
@@ -119,6 +119,16 @@ class Entry:
     def score(self) -> float:
         """Points of all its tests."""
         return sum(test.points for test in self.tests)
+
+    @property
+    def handed_in(self) -> bool:
+        """Whether there is a submission; who is on the roster and has none is told of too."""
+        return self.reason != NOTHING_HANDED_IN
+
+    @property
+    def untouched(self) -> bool:
+        """Whether nothing was attempted."""
+        return not any(result.attempted for result in self.exercises.values())
 
 
 class GradesError(WrongUse):
@@ -236,24 +246,26 @@ def write_grades(
 
 
 _COLUMNS = ("student", "assignment", "status", "score", "max_score", "needs_manual_grade", "reason")
-#: Only where a due date or a roster gives them a meaning.
-_STANDING = ("late_minutes", "penalty", "total")
+#: An entry that was written by an earlier version has not all of them.
+_STANDING = ("late_minutes", "penalty", "total", "out_of", "to_mark")
 
 
 def _as_csv(entries: list[dict[str, Any]]) -> str:
-    standing = _STANDING if any("total" in entry for entry in entries) else ()
     rows = (
-        [as_cell(entry[name]) for name in _COLUMNS] + [entry.get(name, "") for name in standing]
+        [as_cell(entry[name]) for name in _COLUMNS] + [entry.get(name, "") for name in _STANDING]
         for entry in entries
     )
-    return as_csv([*_COLUMNS, *standing], rows)
+    return as_csv([*_COLUMNS, *_STANDING], rows)
 
 
 def table(verdicts: list[Verdict]) -> str:
-    """Students and points, for a terminal. A star: something is left to grade by hand."""
+    """Students and points of all that there are, for a terminal.
+
+    A star: a person still has to mark something. Lateness is taken off.
+    """
     assignments = sorted({verdict.result.assignment for verdict in verdicts})
     students = sorted({verdict.student for verdict in verdicts})
-    cells = {verdict.key: _cell(verdict.result) for verdict in verdicts}
+    cells = {verdict.key: _cell(verdict) for verdict in verdicts}
     rows = [["student", *(name.split("-")[0] for name in assignments)]]
     rows += [
         [plain_line(who), *(cells.get((who, name), "") for name in assignments)] for who in students
@@ -263,7 +275,9 @@ def table(verdicts: list[Verdict]) -> str:
     return "\n".join(lines)
 
 
-def _cell(result: Result) -> str:
-    if result.status != "graded":
+def _cell(verdict: Verdict) -> str:
+    result, stands = verdict.result, verdict.standing
+    if result.status != GRADED or stands is None:
         return result.status
-    return f"{result.score:g}/{result.max_score:g}{'*' if result.needs_manual_grade else ''}"
+    star = "*" if stands.needs_manual_grade else ""
+    return f"{as_points(stands.total)}/{as_points(stands.out_of)}{star}"

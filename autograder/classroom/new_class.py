@@ -114,6 +114,12 @@ hold_back = true
 {late}
 # latest_days = 7
 
+# More time for single students: days, or a due date of their own. "all" is every assignment.
+# extensions.csv with the columns id, assignment, and days or until says the same; 0 days take
+# back what was given.
+[extensions]
+# "ada" = {{ "{first}" = 3, "all" = 1 }}
+
 # `autograder collect` knows the paths in the zips of Moodle, Canvas and Gradescope. For others,
 # a regular expression in single quotes says where student and file stand in the path.
 [collect]

@@ -204,7 +204,9 @@ def _say(folder: ClassFolder, result: ClassResult, changed: list[Change], *, aga
     print(result.summary)
     print()
     print(table(result.verdicts))
-    print("* something is left to grade by hand")
+    said = "points so far of all points, what being late costs taken off"
+    waits = sum(one.standing.needs_manual_grade for one in result.verdicts if one.standing)
+    print(f"{said}; * {waits} of them a person still has to mark" if waits else said)
     if changed:
         print()
         print("points that are not what they were")

@@ -136,7 +136,7 @@ def _decide(
 
 
 def _decision(folder: ClassFolder, one: Candidate) -> Decision:
-    due = folder.due.get(one.assignment)
+    due = folder.due_for(one.student, one.assignment)
     late = "late, says the LMS" if one.named.late else ""
     if due is not None and one.came is not None:
         minutes = (one.came - due).total_seconds() / 60

@@ -26,6 +26,7 @@ PLAIN_COLUMNS = (
     "total",
     "max_points",
     "late_minutes",
+    "extension_minutes",
     "to_mark",
     "status",
 )
@@ -58,6 +59,7 @@ def plain(found: list[Mark]) -> Export:
             as_points(one.total),
             as_points(one.max_points),
             "" if one.late_minutes is None else one.late_minutes,
+            one.extension_minutes or "",
             "yes" if one.to_mark else "",
             "missing" if one.missing else "graded",
         ]

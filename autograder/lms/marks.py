@@ -14,6 +14,7 @@ from nbgrader.api import MissingEntry
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.gradebook import open_gradebook
 from autograder.classroom.grades_file import NOTHING_HANDED_IN, handed_in_nothing, read_entries
+from autograder.classroom.late import duration, in_minutes
 from autograder.classroom.roster import Member
 from autograder.classroom.standing import settle
 from autograder.errors import WrongUse
@@ -36,6 +37,7 @@ class Mark:
     late_minutes: int | None = None
     to_mark: bool = False
     missing: bool = False
+    extension_minutes: int = 0
 
     @property
     def words(self) -> str:
@@ -45,6 +47,8 @@ class Mark:
         says = f"{as_points(self.total)} of {as_points(self.max_points)} points"
         if self.penalty:
             says += f", after {as_points(self.penalty)} for handing in late"
+        if self.extension_minutes:
+            says += f", with {duration(self.extension_minutes)} more time"
         return says + (", written answers are not marked yet" if self.to_mark else "")
 
 
@@ -65,7 +69,7 @@ def marks(folder: ClassFolder, assignments: Sequence[str] | None = None) -> list
             if name not in wanted or member.withdrawn:
                 continue
             bundle = bundles[name]
-            most = bundle.max_score + sum(one.points for one in bundle.written)
+            most = bundle.out_of
             if handed_in_nothing(entries[student, name]):
                 found.append(Mark(member, name, 0.0, most, missing=True))
                 continue
@@ -85,6 +89,7 @@ def marks(folder: ClassFolder, assignments: Sequence[str] | None = None) -> list
                     stands.penalty,
                     stands.late_minutes,
                     stands.needs_manual_grade,
+                    extension_minutes=in_minutes(stands.extension),
                 )
             )
     if not found:
