@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from autograder.classroom.folder import ClassFolder
     from autograder.classroom.roster import Roster
     from autograder.lms.collect import Plan
+    from autograder.report.numbers import Report
 
 
 @command(example="spring-class --roster students.csv", statuses={0: "made"})
@@ -331,12 +332,18 @@ def report(*, folder: Path, names: bool, as_json: bool) -> int:
         return 0
     print(
         f"{_count(found.submissions, 'submission')}, {_count(found.students, 'student')}, "
+        f"{_nothing(found)}"
         f"{len(found.need_an_eye)} need an eye, "
         f"{_count(len(found.misconceptions), 'misconception')} recognised."
     )
     print(f"page     {its_class.root}/report.html{' (holds names)' if names else ''}")
     print(f"numbers  {its_class.root}/report.csv")
     return 0
+
+
+def _nothing(found: Report) -> str:
+    missing = sum(one.nothing for one in found.assignments)
+    return f"{missing} handed in nothing, " if missing else ""
 
 
 def _count(number: int, what: str) -> str:

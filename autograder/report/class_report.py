@@ -23,7 +23,8 @@ def write_report(folder: ClassFolder, *, names: bool = False) -> Report:
         ClassError: the class's settings cannot be read.
     """
     about, entries = read_grades(folder)
-    report = make_report(about, entries, seed=folder.seed, names=names)
+    people = {one.id: one.full_name for one in folder.roster.members}
+    report = make_report(about, entries, seed=folder.seed, names=names, people=people)
     write_whole(folder.root / "report.html", report_page(report))
     write_whole(folder.root / "report.csv", report_csv(report))
     return report

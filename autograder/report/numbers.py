@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -38,7 +38,12 @@ class Report:
 
 
 def make_report(
-    about: dict[str, str], entries: Sequence[Entry], *, seed: int = 0, names: bool = False
+    about: dict[str, str],
+    entries: Sequence[Entry],
+    *,
+    seed: int = 0,
+    names: bool = False,
+    people: Mapping[str, str] | None = None,
 ) -> Report:
     """All numbers of a class.
 
@@ -47,8 +52,9 @@ def make_report(
         entries: the submissions.
         seed: of the class; see :func:`labels`.
         names: whether to say who is who.
+        people: the names that the roster has, by id.
     """
-    called = labels((entry.student for entry in entries), seed, names)
+    called = labels((entry.student for entry in entries), seed, names, people or {})
     place = {student: number for number, student in enumerate(called)}
     entries = sorted(entries, key=lambda entry: (place[entry.student], entry.assignment))
     eyes = need_an_eye(entries, called, names)
@@ -65,7 +71,7 @@ def make_report(
         sandbox=about["sandbox"],
         names=names,
         students=len(called),
-        submissions=len(entries),
+        submissions=sum(entry.handed_in for entry in entries),
         assignments=tuple(
             assignment_numbers(
                 name,
