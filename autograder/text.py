@@ -23,6 +23,13 @@ def plain_line(text: str, most: int = 200) -> str:
     return re.sub("[\t\n]", "\ufffd", plain(text, most))
 
 
+def listed(names: Sequence[str], most: int) -> str:
+    """Names for one line of a terminal: at most so many, and how many more there are."""
+    shown = ", ".join(plain_line(name) for name in names[:most])
+    more = len(names) - most
+    return f"{shown} and {more} more (--details)" if more > 0 else shown
+
+
 def first_sentence(text: str, most: int = 160) -> str:
     """The first sentence of the first line, formulas and code in it whole; "" of nothing.
 

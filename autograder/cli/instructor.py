@@ -1,6 +1,6 @@
-"""The commands of an instructor's day around grading: new-class, collect, feedback, export, report.
+"""The commands of an instructor's day around grading: new-class, feedback, export, report.
 
-Grading itself is in :mod:`autograder.cli.grading`.
+Collecting is in :mod:`autograder.cli.collecting`, grading itself in :mod:`autograder.cli.grading`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from autograder.cli.options import (
 if TYPE_CHECKING:
     from autograder.classroom.folder import ClassFolder
     from autograder.classroom.roster import Roster
-    from autograder.lms.collect import Plan
     from autograder.report.numbers import Report
 
 
@@ -123,82 +122,6 @@ def _roster(file: Path | None, columns: tuple[str, ...]) -> Roster | None:
     roster, says = import_roster(file, {to: name for to, _, name in pairs})
     print(f"roster: {len(roster.members)} students; {', '.join(says)}")
     return roster
-
-
-@command(
-    example="spring-class submissions.zip --dry-run",
-    statuses={
-        0: "every notebook was taken or is there already",
-        1: "some were left out (each is named)",
-    },
-)
-@class_argument
-@click.argument(
-    "archive",
-    type=PATH,
-    nargs=-1,
-    required=True,
-    metavar="ARCHIVE...",
-    help="a zip or a folder",
-)
-@click.option("--assignment", metavar="NAME", help="only this one; takes notebooks of any name")
-@click.option(
-    "--layout",
-    type=click.Choice(["auto", "moodle", "canvas", "gradescope", "plain"]),
-    default="auto",
-    help="how paths in the archive are made",
-)
-@click.option("--dry-run", is_flag=True, help="say what would be done, do nothing")
-@json_option("print what becomes of each file, as JSON")
-def collect(
-    *,
-    folder: Path,
-    archive: tuple[Path, ...],
-    assignment: str | None,
-    layout: str,
-    dry_run: bool,
-    as_json: bool,
-) -> int:
-    """Put submissions from an LMS's zip into a class.
-
-    Puts notebooks from zips of Moodle, Canvas or Gradescope, or from folders, into
-    DIR/submitted/STUDENT/ASSIGNMENT/. The student follows from the path and DIR/roster.csv, the
-    assignment from the notebook's name. Only a newer submission replaces one that is there; the
-    older is kept below DIR/set_aside/.
-    """
-    from autograder.lms.collect import LEFT_OUT, as_tree, carry_out, plan
-
-    its_class = class_at(folder)
-    made = plan(its_class, archive, assignment=assignment, layout=layout)
-    aside = [] if dry_run else carry_out(its_class, made)
-    if not dry_run:
-        say_released(its_class, to=sys.stderr if as_json else sys.stdout)
-    lost = [one for one in made.decisions if one.action == LEFT_OUT]
-    notebooks = [one for one in lost if one.path.casefold().endswith((".ipynb", ".zip"))]
-    if as_json:
-        print_json({**as_tree(made), "set_aside": aside})
-    else:
-        _say(made, aside, dry_run=dry_run)
-    return 1 if notebooks else 0
-
-
-def _say(made: Plan, aside: list[str], *, dry_run: bool) -> None:
-    from autograder.lms import collect as actions
-
-    for name, layout in made.layouts.items():
-        print(f"{name}: layout {layout.name}, by the pattern\n  {layout.pattern.pattern}")
-    for one in made.decisions:
-        if one.action == actions.LEFT_OUT:
-            print(f"{one.path}\n  left out: {one.note}")
-        elif dry_run or one.action == actions.OLDER or one.note:
-            about = ", ".join(text for text in (one.late, one.note) if text)
-            print(f"{one.path}\n  {one.action}: {one.to}{' (' + about + ')' if about else ''}")
-    for path in aside:
-        print(f"kept aside: {path}")
-    said = [f"{made.count(actions.TAKE)} new", f"{made.count(actions.REPLACE)} newer"]
-    said += [f"{made.count(actions.UNCHANGED)} unchanged", f"{made.count(actions.OLDER)} older"]
-    said += [f"{made.count(actions.LEFT_OUT)} left out"]
-    print(f"{', '.join(said)}.{' Nothing was written.' * dry_run}")
 
 
 @command(

@@ -15,7 +15,7 @@ import click
 
 import autograder
 from autograder.box.sandbox import NoSandbox
-from autograder.cli import grading, instructor, maintainer, student
+from autograder.cli import collecting, grading, instructor, maintainer, student
 from autograder.cli.options import NO_SANDBOX, WRONG_USE
 from autograder.errors import WrongUse
 from autograder.text import plain_line
@@ -51,7 +51,7 @@ class _Group(click.Group):
         student.update,
         instructor.new_class,
         instructor.release,
-        instructor.collect,
+        collecting.collect,
         grading.grade,
         grading.regrade,
         instructor.feedback,

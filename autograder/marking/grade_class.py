@@ -196,6 +196,7 @@ def _judged(
         try:
             graded = future.result()
             results.keep(task.key, graded)
+            results.note(task.key, _name(handin))
         except Exception as error:
             return _our_fault(handin, error)
         return graded
@@ -217,7 +218,9 @@ def _judged(
                     yield handin, _our_fault(handin, error), False
                     continue
                 if not again and (kept := results.find(task.key)) is not None:
-                    yield handin, kept, True
+                    before = results.is_of(task.key, _name(handin))
+                    results.note(task.key, _name(handin))
+                    yield handin, kept, before
                 else:
                     running[executor.submit(judge, task)] = handin, task
             for future in wait(running, return_when=FIRST_COMPLETED).done if running else ():
@@ -232,6 +235,10 @@ def _judged(
             with local(1) as alone:
                 yield handin, outcome(handin, task, alone.submit(judge, task)), False
         yield from _judged(tasks, where, workers, results, again)
+
+
+def _name(handin: Handin) -> str:
+    return f"{handin.student}/{handin.assignment}"
 
 
 def _our_fault(handin: Handin, error: Exception) -> Result:
