@@ -128,6 +128,7 @@ class Standing:
         out_of: all points that there are, also those that only a person gives.
         to_mark: how many of those a person still has to decide about.
         needs_manual_grade: whether a person has something left to mark.
+        written: points that people gave for written answers.
         extension: how much more time than others the student has.
     """
 
@@ -138,6 +139,7 @@ class Standing:
     out_of: float
     to_mark: float = 0.0
     needs_manual_grade: bool = False
+    written: float = 0.0
     extension: timedelta = timedelta()
 
     def entry(self) -> dict[str, Any]:

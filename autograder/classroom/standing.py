@@ -52,14 +52,18 @@ def settle(gradebook: Gradebook, folder: ClassFolder, student: str, assignment: 
         left -= notebook.late_submission_penalty
     grades = (
         gradebook.db.query(
-            Grade.auto_score, Grade.manual_score, Grade.needs_manual_grade, GradeCell.max_score
+            GradeCell.name,
+            Grade.auto_score,
+            Grade.manual_score,
+            Grade.needs_manual_grade,
+            GradeCell.max_score,
         )
         .join(SubmittedNotebook, Grade.notebook_id == SubmittedNotebook.id)
         .join(GradeCell, Grade.cell_id == GradeCell.id)
         .filter(SubmittedNotebook.assignment_id == submission.id)
         .all()
     )
-    machine = sum(auto or 0.0 for auto, given, _, _ in grades if given is None)
+    machine = sum(auto or 0.0 for _, auto, given, _, _ in grades if given is None)
     gradebook.db.commit()
     return Standing(
         late_minutes=math.ceil(minutes) if dated else None,
@@ -69,6 +73,7 @@ def settle(gradebook: Gradebook, folder: ClassFolder, student: str, assignment: 
         out_of=sum(most for *_, most in grades),
         to_mark=sum(most for *_, waits, most in grades if waits),
         needs_manual_grade=any(waits for *_, waits, _ in grades),
+        written=sum(given or 0.0 for name, _, given, _, _ in grades if name.startswith("written_")),
         extension=submission.extension or timedelta(),
     )
 

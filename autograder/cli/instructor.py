@@ -180,7 +180,10 @@ def feedback(
 )
 @class_argument
 @click.option(
-    "--to", type=click.Choice(["canvas", "moodle", "csv"]), required=True, help="whose columns"
+    "--to",
+    type=click.Choice(["canvas", "moodle", "csv", "final"]),
+    required=True,
+    help="whose columns",
 )
 @assignments_option
 @click.option(
@@ -205,34 +208,73 @@ def export(
     """Write grades as an LMS imports them.
 
     Writes the gradebook's points, those given by hand included and late penalties taken off,
-    with the columns of an LMS.
+    with the columns of an LMS. [grade] in DIR/class.toml says another maximum, and for --to final
+    weights, the best n and what written parts need; the table shows each step.
     """
     from autograder.files import write_whole
     from autograder.lms.canvas import canvas
     from autograder.lms.export import ExportError, plain
+    from autograder.lms.final import final
     from autograder.lms.marks import marks
     from autograder.lms.moodle import moodle
 
     its_class = class_at(folder)
     if output is not None and output.exists():
         raise ExportError(f"{output} exists already; name another file")
+    if to in ("csv", "final") and template is not None:
+        raise ExportError(f"--to {to} fills no template; leave --template out")
     found = marks(its_class, assignment)
-    if to == "csv":
-        if template is not None:
-            raise ExportError("--to csv fills no template; leave --template out")
-        made = plain(found)
+    if to == "final":
+        made = final(its_class, found)
     else:
-        fill = canvas if to == "canvas" else moodle
-        made = fill(its_class, found, template)
+        maximum = its_class.final_grade.maximum
+        found = [one.scaled_to(maximum) for one in found]
+        if to == "csv":
+            made = plain(found)
+        else:
+            made = (canvas if to == "canvas" else moodle)(its_class, found, template)
+        if maximum is not None:
+            made.rule = f"Points are their share of all points, times {maximum:g}."
     target = output or its_class.root / f"export-{to}.csv"
     write_whole(target, made.text)
     if as_json:
         print_json({"file": str(target), **{k: v for k, v in asdict(made).items() if k != "text"}})
     else:
         print(f"{made.rows} rows with points in {target}")
+        if made.rule:
+            print(made.rule)
         for note in made.notes:
             print(note, file=sys.stderr)
     return 1 if made.notes else 0
+
+
+@command(
+    example="spring-class",
+    statuses={0: "listed", 1: "some are about nobody or nothing here (each is named)"},
+)
+@class_argument
+@json_option("print the requests as JSON")
+def requests(*, folder: Path, as_json: bool) -> int:
+    """List who asked for another look, and what changed since.
+
+    Reads DIR/requests.csv and the tables in DIR/requests/, as a form of an LMS gives them, with the
+    columns id (or an e-mail address or a name), assignment, exercise and text. The points of when a
+    request was first listed are kept, so that a regrade shows what became of it.
+    """
+    from autograder.classroom.requests import look_at, table
+
+    its_class = class_at(folder)
+    found, problems = look_at(its_class)
+    if as_json:
+        print_json({"requests": [asdict(one) for one in found], "problems": problems})
+    else:
+        changed = sum(one.changed for one in found)
+        print(f"{_count(len(found), 'request')}, {changed} with other points since")
+        if found:
+            print(table(found))
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 1 if problems else 0
 
 
 @command(example="spring-class --names", statuses={0: "written"})

@@ -38,11 +38,12 @@ class ExportError(WrongUse):
 
 @dataclass
 class Export:
-    """The text of a file, and what is to be said about it."""
+    """The text of a file, what is to be looked at, and the rule that points follow."""
 
     text: str
     rows: int
     notes: list[str] = field(default_factory=list)
+    rule: str = ""
 
 
 def plain(found: list[Mark]) -> Export:

@@ -7,7 +7,7 @@ out; who is on the roster and handed in nothing has 0 where others were graded.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nbgrader.api import MissingEntry
 
@@ -38,6 +38,22 @@ class Mark:
     to_mark: bool = False
     missing: bool = False
     extension_minutes: int = 0
+    written: float = 0.0
+    max_written: float = 0.0
+
+    def scaled_to(self, maximum: float | None) -> Mark:
+        """The same with other points: each is the same share of another maximum."""
+        if maximum is None or not self.max_points:
+            return self
+        times = maximum / self.max_points
+        return replace(
+            self,
+            total=self.total * times,
+            penalty=self.penalty * times,
+            max_points=maximum,
+            written=self.written * times,
+            max_written=self.max_written * times,
+        )
 
     @property
     def words(self) -> str:
@@ -69,9 +85,9 @@ def marks(folder: ClassFolder, assignments: Sequence[str] | None = None) -> list
             if name not in wanted or member.withdrawn:
                 continue
             bundle = bundles[name]
-            most = bundle.out_of
+            most, written = bundle.out_of, bundle.out_of - bundle.max_score
             if handed_in_nothing(entries[student, name]):
-                found.append(Mark(member, name, 0.0, most, missing=True))
+                found.append(Mark(member, name, 0.0, most, missing=True, max_written=written))
                 continue
             try:
                 stands = settle(gradebook, folder, student, name)
@@ -90,6 +106,8 @@ def marks(folder: ClassFolder, assignments: Sequence[str] | None = None) -> list
                     stands.late_minutes,
                     stands.needs_manual_grade,
                     extension_minutes=in_minutes(stands.extension),
+                    written=stands.written,
+                    max_written=written,
                 )
             )
     if not found:

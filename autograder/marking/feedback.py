@@ -118,6 +118,7 @@ def settled_page(
         bundle,
         manual,
         name=member.full_name if member else "",
+        requests=folder.requests,
     )
 
 

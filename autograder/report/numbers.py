@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from autograder.classroom.grades_file import Entry
+from autograder.classroom.marking_log import Agreement
 from autograder.grade.result import GRADED
 from autograder.report.diagnoses import Misconception, misconceptions
 from autograder.report.labels import labels
@@ -31,6 +32,7 @@ class Report:
     misconceptions: tuple[Misconception, ...]
     stopped: tuple[Stopped, ...]
     need_an_eye: tuple[NeedsAnEye, ...]
+    agreements: tuple[Agreement, ...] = ()
 
     def tree(self) -> dict[str, Any]:
         """The numbers as plain data, for JSON."""
@@ -44,6 +46,7 @@ def make_report(
     seed: int = 0,
     names: bool = False,
     people: Mapping[str, str] | None = None,
+    agreements: Sequence[Agreement] = (),
 ) -> Report:
     """All numbers of a class.
 
@@ -53,6 +56,7 @@ def make_report(
         seed: of the class; see :func:`labels`.
         names: whether to say who is who.
         people: the names that the roster has, by id.
+        agreements: of two people who marked the same answers.
     """
     called = labels((entry.student for entry in entries), seed, names, people or {})
     place = {student: number for number, student in enumerate(called)}
@@ -85,4 +89,5 @@ def make_report(
         misconceptions=tuple(misconceptions(entries, called, names)),
         stopped=tuple(stopped(entries, called)),
         need_an_eye=tuple(eyes),
+        agreements=tuple(agreements),
     )
