@@ -15,7 +15,7 @@ import click
 
 import autograder
 from autograder.box.sandbox import NoSandbox
-from autograder.cli import collecting, grading, instructor, maintainer, student
+from autograder.cli import collecting, grading, instructor, maintainer, marking, student
 from autograder.cli.options import NO_SANDBOX, WRONG_USE
 from autograder.errors import WrongUse
 from autograder.text import plain_line
@@ -54,7 +54,9 @@ class _Group(click.Group):
         collecting.collect,
         grading.grade,
         grading.regrade,
+        marking.mark,
         instructor.feedback,
+        instructor.requests,
         instructor.export,
         instructor.report,
         grading.doctor,

@@ -1,0 +1,76 @@
+"""The command for written answers: mark."""
+
+from __future__ import annotations
+
+import getpass
+import threading
+import webbrowser
+from pathlib import Path
+
+import click
+
+from autograder.cli.options import COUNT, class_argument, class_at, command
+
+
+@command(
+    example="spring-class --assignment 02-query-key-value --share 2/10",
+    statuses={0: "ended with Ctrl-C; what was saved is in the gradebook"},
+)
+@class_argument
+@click.option("--assignment", required=True, metavar="NAME", help="whose written answers")
+@click.option(
+    "--share",
+    metavar="PART",
+    help="only a part of the answers: 2/10, or a name out of [marking] in class.toml",
+)
+@click.option("--marker", metavar="NAME", help="who marks; the name of your account otherwise")
+@click.option(
+    "--second",
+    type=COUNT,
+    metavar="N",
+    help="mark N answers a second time without seeing the points; they are compared in the report",
+)
+@click.option("--names", is_flag=True, help="say whose an answer is")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="of the page; 0: any free")
+@click.option("--no-browser", is_flag=True, help="print the address only")
+def mark(
+    *,
+    folder: Path,
+    assignment: str,
+    share: str | None,
+    marker: str | None,
+    second: int | None,
+    names: bool,
+    port: int,
+    no_browser: bool,
+) -> int:
+    """Mark written answers, one question across all students.
+
+    Opens a page on this machine with the marking scheme beside the answer and keys for points.
+    Writes nbgrader's gradebook; nobody is named unless you ask. Several people may mark at once.
+    """
+    from autograder.classroom.gradebook import open_gradebook
+    from autograder.marking.by_question import Marking
+    from autograder.marking.mark_server import serve
+    from autograder.marking.questions import Share
+
+    its_class = class_at(folder)
+    part = Share.parse(share, its_class.assistants)
+    who = marker or (share if share in its_class.assistants else None) or getpass.getuser()
+
+    def say(address: str) -> None:
+        print(
+            f"Marking at {address}\nCtrl-C ends it; then: autograder feedback {folder}", flush=True
+        )
+        if not no_browser:
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+    with open_gradebook(its_class.db_url) as gradebook:
+        marking = Marking(
+            its_class, gradebook, assignment, marker=who, share=part, second=second or 0
+        )
+        try:
+            serve(marking, names=names, port=port, say=say)
+        except KeyboardInterrupt:
+            return 0
+    return 0
