@@ -59,6 +59,7 @@ class _Group(click.Group):
         instructor.requests,
         instructor.export,
         instructor.report,
+        marking.similar,
         grading.doctor,
         maintainer.build,
         maintainer.lint,

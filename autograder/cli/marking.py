@@ -1,15 +1,23 @@
-"""The command for written answers: mark."""
+"""The commands for what a person has to read: mark and similar."""
 
 from __future__ import annotations
 
 import getpass
 import threading
 import webbrowser
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from autograder.cli.options import COUNT, class_argument, class_at, command
+from autograder.cli.options import (
+    COUNT,
+    class_argument,
+    class_at,
+    command,
+    json_option,
+    print_json,
+)
 
 
 @command(
@@ -73,4 +81,43 @@ def mark(
             serve(marking, names=names, port=port, say=say)
         except KeyboardInterrupt:
             return 0
+    return 0
+
+
+@command(
+    example="spring-class --assignment 02-query-key-value",
+    statuses={0: "compared; whether there are pairs or not"},
+)
+@class_argument
+@click.option("--assignment", required=True, metavar="NAME", help="whose submissions")
+@click.option(
+    "--least",
+    type=click.IntRange(1, 100),
+    default=50,
+    metavar="PERCENT",
+    help="of one's own code that another one has",
+)
+@json_option("print the pairs as JSON")
+def similar(*, folder: Path, assignment: str, least: int, as_json: bool) -> int:
+    """List submissions with code in common that was not handed out.
+
+    For a person to look at: it is no grade, and students may work together. What was handed out,
+    the course's own answers and what a tenth of the class has is taken out. Writes
+    DIR/similar-ASSIGNMENT.csv, which holds names. Needs the extra "similar".
+    """
+    from autograder.files import write_whole
+    from autograder.report.similar import as_table, in_lines
+    from autograder.report.similar import similar as compare
+
+    its_class = class_at(folder)
+    found = compare(its_class, assignment, least / 100)
+    path = its_class.root / f"similar-{assignment}.csv"
+    write_whole(path, as_table(found))
+    if as_json:
+        print_json([asdict(one) for one in found])
+        return 0
+    print(f"{len(found)} pairs with {least} % or more of one's own code in common")
+    if found:
+        print(in_lines(found))
+    print(f"pieces in {path}; look at both before you say anything")
     return 0
