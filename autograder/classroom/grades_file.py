@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +23,10 @@ from autograder.grade.flags import Flag, flag_of
 from autograder.grade.result import GRADED, ExerciseResult, Result, TestResult
 from autograder.tables import as_cell, as_csv, as_points
 from autograder.text import aligned, plain_line
+
+#: Where the submissions begin in ``grades.json``.
+_LIST = re.compile(r'"submissions":\s*\[')
+_BETWEEN = re.compile(r"[,\s]*")
 
 #: Said of a student on the roster who handed in nothing.
 NOTHING_HANDED_IN = "Nothing was handed in."
@@ -200,6 +205,47 @@ def read_entries(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
         raise GradesError(
             f"{path} is not a grades file of this engine; move it away and grade again"
         ) from None
+
+
+def stream_entries(path: Path, most: int = 2**20) -> Iterator[dict[str, Any]]:
+    """The submissions in a ``grades.json``, one after the other: the file is never in memory.
+
+    Args:
+        path: of the file.
+        most: characters that are read at a time.
+
+    Raises:
+        GradesError: it is not there, or not what this engine writes.
+    """
+    decoder, text = json.JSONDecoder(), ""
+    not_ours = GradesError(f"{path} is not a grades file of this engine; grade the class again")
+    try:
+        with path.open(encoding="utf-8") as file:
+            while (start := _LIST.search(text)) is None:
+                more = file.read(most)
+                if not more:
+                    raise not_ours
+                text += more
+            at = start.end()
+            while True:
+                at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr]
+                if text.startswith("]", at):
+                    return
+                try:
+                    entry, at = decoder.raw_decode(text, at)
+                except json.JSONDecodeError:
+                    more = file.read(most)
+                    if not more:
+                        raise not_ours from None
+                    text, at = text[at:] + more, 0
+                    continue
+                if not isinstance(entry, dict):
+                    raise not_ours
+                yield entry
+    except FileNotFoundError:
+        raise GradesError(f"{path} does not exist; run `autograder grade` first") from None
+    except UnicodeDecodeError:
+        raise not_ours from None
 
 
 def handed_in_nothing(entry: dict[str, Any]) -> bool:

@@ -15,7 +15,7 @@ import click
 
 import autograder
 from autograder.box.sandbox import NoSandbox
-from autograder.cli import collecting, grading, instructor, maintainer, marking, student
+from autograder.cli import collecting, grading, instructor, maintainer, marking, student, terms
 from autograder.cli.options import NO_SANDBOX, WRONG_USE
 from autograder.errors import WrongUse
 from autograder.text import plain_line
@@ -60,6 +60,8 @@ class _Group(click.Group):
         instructor.export,
         instructor.report,
         marking.similar,
+        terms.keep,
+        terms.trends,
         grading.doctor,
         maintainer.build,
         maintainer.lint,
