@@ -26,6 +26,7 @@ from nbgrader.api import (
     SubmittedNotebook,
 )
 from sqlalchemy import update
+from sqlalchemy.exc import OperationalError
 
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.marking_log import Given, given_so_far, note
@@ -107,7 +108,12 @@ class Marking:
             )
         student = listed[token][0]
         path = self.folder.root / "autograded" / student / self.assignment
-        text = (path / f"{self.bundle.notebook_name}.ipynb").read_text(encoding="utf-8")
+        try:
+            text = (path / f"{self.bundle.notebook_name}.ipynb").read_text(encoding="utf-8")
+        except OSError:
+            raise MarkingError(
+                f"{path} cannot be read; run `autograder grade {self.folder.root}` again"
+            ) from None
         grade, comment = self._rows(question, student)
         answer = Answer(
             token,
@@ -162,7 +168,10 @@ class Marking:
             return self.answer(question, token)
         self._write(question, before, given, seen)
         note(self.folder, given)
-        settle(self.gradebook, self.folder, before.student, self.assignment)
+        try:
+            settle(self.gradebook, self.folder, before.student, self.assignment)
+        except OperationalError:  # busy: the points are saved, and feedback and export settle too
+            self.gradebook.db.rollback()
         return self.answer(question, token)
 
     def comments(self, question: str) -> list[str]:

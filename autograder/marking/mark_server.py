@@ -74,6 +74,11 @@ class _Handler(RequestHandler):
         else:
             self.finish({"says": self._reason})
 
+    def log_exception(self, typ: Any, value: Any, tb: Any) -> None:
+        """What the page is told need not stand on the terminal too."""
+        if not isinstance(value, (MarkingError, OperationalError)):
+            super().log_exception(typ, value, tb)
+
     def shown(self, answer: Answer, question: str) -> dict[str, Any]:
         """An answer as the page needs it."""
         member = self.marking.folder.roster.by_id.get(answer.student)

@@ -179,37 +179,57 @@ def trends(store: Path) -> tuple[list[Item], list[Mistake]]:
         TermsError: it holds no terms, or the extra is not installed.
     """
     polars = _polars()
-    terms_of(store)
-    by_submission = (
-        polars.scan_parquet(store / "term=*" / "*.parquet", hive_partitioning=True)
-        .with_columns(polars.col("term").cast(polars.String))
-        .group_by("term", "assignment", "exercise", "student")
+    parts = [
+        (term, path)
+        for term in terms_of(store)
+        for path in sorted((store / f"term={term}").glob("*.parquet"))
+    ]
+    # File by file: a submission is in one of them, and memory does not grow with their number.
+    of_items, of_mistakes = zip(*(_summed_up(polars, term, path) for term, path in parts))
+    by = ["term", "assignment", "exercise"]
+    items = (
+        polars.concat(of_items)
+        .group_by(by)
+        .agg(many=polars.col("many").sum(), share=polars.col("shares").sum())
+        .with_columns(share=polars.col("share") / polars.col("many"))
+        .sort("assignment", "exercise", "term")
+    )
+    by_sentence = (
+        polars.concat(of_mistakes)
+        .group_by([*by, "diagnosis", "sentence"])
+        .agg(who=polars.col("who").sum())
+        .sort("who", "sentence")
+    )
+    mistakes = (
+        by_sentence.group_by([*by, "diagnosis"], maintain_order=True)
+        .agg(who=polars.col("who").sum(), told=polars.col("sentence").last())
+        .sort("assignment", "exercise", "diagnosis", "term")
+    )
+    found = _items(items.iter_rows(named=True))
+    return found, _mistakes(mistakes.iter_rows(named=True), found)
+
+
+def _summed_up(polars: Any, term: str, path: Path) -> tuple[Any, Any]:
+    """Of one file: submissions and shares by exercise, and who made which mistake."""
+    rows = polars.read_parquet(path).with_columns(term=polars.lit(term))
+    by = ["term", "assignment", "exercise"]
+    of_items = (
+        rows.group_by([*by, "student"])
         .agg(
-            points=polars.col("points").sum(),
-            most=polars.col("max_points").sum(),
+            share=(polars.col("points").sum() / polars.col("max_points").sum()).fill_nan(0.0),
             tried=(polars.col("outcome") != "not_attempted").any(),
         )
         .filter("tried")
-    )
-    of_items = (
-        by_submission.group_by("term", "assignment", "exercise")
-        .agg(many=polars.len(), share=(polars.col("points") / polars.col("most")).mean())
-        .sort("assignment", "exercise", "term")
-        .collect(engine="streaming")
+        .group_by(by)
+        .agg(many=polars.len(), shares=polars.col("share").cast(polars.Float64).sum())
     )
     of_mistakes = (
-        polars.scan_parquet(store / "term=*" / "*.parquet", hive_partitioning=True)
-        .with_columns(polars.col("term").cast(polars.String))
-        .filter(polars.col("diagnosis") != "")
-        .group_by("term", "assignment", "exercise", "diagnosis")
-        .agg(
-            who=polars.col("student").n_unique(), told=polars.col("sentence").mode().sort().first()
-        )
-        .sort("assignment", "exercise", "diagnosis", "term")
-        .collect(engine="streaming")
+        rows.filter(polars.col("diagnosis") != "")
+        .unique(["student", *by, "diagnosis"], keep="first", maintain_order=True)
+        .group_by([*by, "diagnosis", "sentence"])
+        .agg(who=polars.len())
     )
-    items = _items(of_items.iter_rows(named=True))
-    return items, _mistakes(of_mistakes.iter_rows(named=True), items)
+    return of_items, of_mistakes
 
 
 def _items(rows: Iterable[dict[str, Any]]) -> list[Item]:
