@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from nbgrader.api import Gradebook
+from sqlalchemy.exc import OperationalError
 from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
 
@@ -92,6 +93,19 @@ def test_points_are_in_the_gradebook_at_once(folder: ClassFolder) -> None:
         with pytest.raises(MarkingError, match="not there any more"):
             one.give(QUESTION, "0" * 16, 1, "")
     assert scores_in_gradebook(folder)[given.student] == 10.5
+
+
+def test_points_stay_saved_where_the_gradebook_is_busy_afterwards(
+    folder: ClassFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(*_: Any) -> None:
+        raise OperationalError("UPDATE", {}, Exception("database is locked"))
+
+    monkeypatch.setattr("autograder.marking.by_question.settle", busy)
+    with marking(folder) as one:
+        token = next(iter(one.tokens(QUESTION)))
+        student = one.give(QUESTION, token, 2, "Saved.").student
+    assert scores_in_gradebook(folder)[student] == 10.0
 
 
 def test_shares_hold_each_answer_once(folder: ClassFolder) -> None:
