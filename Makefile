@@ -82,6 +82,7 @@ test-long: $(READY) ## run the tests that take too long for every change
 bench: $(READY) ## measure what grading costs, against nbgrader autograde
 	$(BIN)/python -m bench.against_nbgrader
 	$(BIN)/python -m bench.scale
+	$(BIN)/python -m bench.terms
 
 mutants: $(READY) ## measure the tests and the diagnoses: rejected, named, accepted
 	$(BIN)/autograder mutants
