@@ -2292,7 +2292,7 @@ checks_passed("attention_cost")
 #   any word to any other.
 # * **The waiting comes from tanh**, not from recurrence. Lesson 1's network needs the old state
 #   before it can bend the new one. A *linear* recurrence, $h_t = a_t h_{t-1} + x_t$, can be added up
-#   in about $\log_2 n$ rounds that do all words at once. Newer models use that (extra lesson 14).
+#   in about $\log_2 n$ rounds that do all words at once. Newer models use that.
 #
 # Both, run:
 

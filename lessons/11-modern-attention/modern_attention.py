@@ -2690,7 +2690,7 @@ print("numbers kept for a word and layer:", *(f"{name} {count}," for name, count
 # | `past_key_values.update(...)` | `KVCache.append`, one for each layer (`layer_idx`); keys are turned first |
 # | `scaling`, `eager_attention_forward` | $1/\sqrt{d_k}$ and lesson 3's function. The mask is **added**: 0 or a huge negative number, not True and False |
 # | `ALL_ATTENTION_FUNCTIONS` | a choice of kernels: torch's own function, FlashAttention: section 7, exact |
-# | `sliding_window` | only the last words are seen, in some layers: lesson 14 |
+# | `sliding_window` | only the last words are seen, in some layers |
 # | `Qwen3DecoderLayer`: `input_layernorm`, `self_attn`, `post_attention_layernorm`, `mlp` | lesson 8's pre-norm block. Despite their names both norms are RMS norms, and both stand **before** a part |
 #
 # One thing in it is in no lesson so far: `head_dim` is a number of its own, so that the heads
@@ -2828,6 +2828,6 @@ print("numbers kept for a word and layer:", *(f"{name} {count}," for name, count
 #
 # ## What comes next
 #
-# You can read a model of today. The next lessons look into models that are already trained: a
-# published one in your own parts (lesson 12), and the mechanisms inside (lesson 13). Lesson 14 takes
-# up what this one left alone: attention that is not exact, and cheaper for that.
+# You can read a model of today. The next lesson looks into one that is already trained and
+# published, in your own parts. What this lesson left alone is attention that is not exact, and
+# cheaper for that.

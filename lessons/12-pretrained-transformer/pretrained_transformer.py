@@ -2039,7 +2039,7 @@ check_answer("answer_trap", answer_trap)
 # We have named heads. Does the model **need** them? Take a head away and measure. What should stand
 # in its place? Zeros would be something that the next layers have never seen. So its result is
 # replaced by **its mean** over all tokens: the head is there, but says the same to everybody (mean
-# ablation; lesson 13 compares it with others).
+# ablation).
 #
 # By the retrieval question at the opening: what `W_o` reads are the heads side by side, so a small
 # hook before `W_o` is enough. The task is that of section 5, twenty triples.
