@@ -198,7 +198,7 @@ def split_heads(x, num_heads):
     ### END SOLUTION
 
 
-# %% check="split_heads" points=3.25
+# %% check="split_heads" points=3.5
 # Two positions, six features, three heads: worked out by hand.
 x = np.array([[0, 1, 2, 3, 4, 5], [10, 11, 12, 13, 14, 15]])
 expected = np.array([[[0, 1], [10, 11]], [[2, 3], [12, 13]], [[4, 5], [14, 15]]])
@@ -226,7 +226,7 @@ texts = np.stack([x + 100 * text for text in range(4)]) + 0.5
 with check("a batch", points=0.5):
     message = "With a batch axis (4, 2, 6) gives (4, 3, 2, 2), text by text."
     assert_equal(split_heads(texts, 3), each_alone(texts), message)
-with check("torch", points=0.5):
+with check("torch", points=0.75):
     message = "A torch tensor gives a torch tensor with the numbers that the array gives."
     assert_equal(split_heads(torch.tensor(texts[1]), 3), torch.tensor(each_alone(texts)[1]), message)
 with check("whole numbers", points=0.25):
@@ -308,7 +308,7 @@ checks_passed("split_heads")
 ### END HIDDEN TESTS
 
 
-# %% check="split_heads_dtypes" points=0.5
+# %% check="split_heads_dtypes" points=0.25
 # Hidden checks of split_heads: every dtype is kept, and the kind of array.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -416,7 +416,7 @@ def combine_heads(x):
     ### END SOLUTION
 
 
-# %% check="combine_heads" points=2.75
+# %% check="combine_heads" points=3
 # Three heads, two positions, two features a head: worked out by hand.
 heads = np.array([[[0, 1], [10, 11]], [[2, 3], [12, 13]], [[4, 5], [14, 15]]])
 expected = np.array([[0, 1, 2, 3, 4, 5], [10, 11, 12, 13, 14, 15]])
@@ -443,7 +443,7 @@ texts = np.stack([heads + 100 * text for text in range(4)]) + 0.5
 with check("a batch", points=0.5):
     message = "With a batch axis (4, 3, 2, 2) gives (4, 2, 6), text by text."
     assert_equal(combine_heads(texts), each_alone(texts), message)
-with check("torch", points=0.25):
+with check("torch", points=0.5):
     message = "A torch tensor gives a torch tensor with the numbers that the array gives."
     assert_equal(combine_heads(torch.tensor(texts[1])), torch.tensor(each_alone(texts)[1]), message)
 with check("whole numbers", points=0.25):
@@ -520,7 +520,7 @@ checks_passed("combine_heads")
 ### END HIDDEN TESTS
 
 
-# %% check="combine_heads_dtypes" points=0.5
+# %% check="combine_heads_dtypes" points=0.25
 # Hidden checks of combine_heads: every dtype is kept, and the kind of array.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
