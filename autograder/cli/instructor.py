@@ -232,7 +232,7 @@ def export(
         if to == "csv":
             made = plain(found)
         else:
-            made = (canvas if to == "canvas" else moodle)(its_class, found, template)
+            made = {"canvas": canvas, "moodle": moodle}[to](its_class, found, template)
         if maximum is not None:
             made.rule = f"Points are their share of all points, times {maximum:g}."
     target = output or its_class.root / f"export-{to}.csv"

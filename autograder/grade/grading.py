@@ -315,17 +315,14 @@ def _without_lone_side_conditions(results: list[TestResult], bundle: Bundle) -> 
     """Side conditions count once another test of their exercise got points."""
     side = {test.grade_id for test in bundle.tests if test.side_condition}
     works = {result.exercise for result in results if result.points and result.grade_id not in side}
-    return [
-        replace(
-            result,
-            points=0.0,
-            outcome=FAILED,
-            message=NOT_YET_COUNTED.format(f"`{result.exercise}`"),
-        )
-        if result.points and result.grade_id in side and result.exercise not in works
-        else result
-        for result in results
-    ]
+
+    def as_counted(result: TestResult) -> TestResult:
+        if not result.points or result.grade_id not in side or result.exercise in works:
+            return result
+        message = NOT_YET_COUNTED.format(f"`{result.exercise}`")
+        return replace(result, points=0.0, outcome=FAILED, message=message)
+
+    return [as_counted(result) for result in results]
 
 
 def _with_reasons(results: list[TestResult], notebook: NotebookInBox) -> list[TestResult]:

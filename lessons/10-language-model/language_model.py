@@ -1869,7 +1869,7 @@ for name, row in symptoms.items():
 # - Graded on right steps, and on broken ones of these eight kinds: old gradients are kept; no
 #   update; the update comes before `backward`; targets are not shifted; no clipping; each parameter
 #   is clipped by itself; one layer is frozen, whichever; the loss is that after the step.
-# - The check below tries one of each kind. When graded there are several of each, and steps that
+# - The check below tries one of each kind. The hidden ones try several of each, and steps that
 #   raise an error; and the global random state (NumPy's; torch's only by building layers) should be
 #   left as it was.
 
