@@ -76,8 +76,14 @@ class MemoryGroup:
 
     def joining(self, command: list[str]) -> list[str]:
         """The command that runs ``command`` in this group."""
-        join = 'echo $$ > "$0" && exec "$@"'
+        join = 'echo $$ > "$0"; exec "$@"'  # whether it did is looked at afterwards
         return ["/bin/sh", "-c", join, str(self.folder / "cgroup.procs"), *command]
+
+    def has(self, pid: int) -> bool:
+        """Whether a process is in it."""
+        with contextlib.suppress(OSError):
+            return str(pid) in (self.folder / "cgroup.procs").read_text().split()
+        return False
 
     def held(self) -> int:
         """Bytes that its processes hold and that the kernel cannot take back."""

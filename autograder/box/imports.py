@@ -14,10 +14,8 @@ from contextlib import contextmanager
 from types import ModuleType
 
 from autograder.lesson import (
-    accidents,
     advice,
     cells,
-    changed_names,
     checks,
     evidence,
     exceptions,
@@ -31,11 +29,7 @@ from autograder.lesson import (
     repair,
     setting,
     short_answers,
-    shown,
-    slices,
     small_changes,
-    tolerance,
-    unused,
 )
 
 #: The package beside a notebook.
@@ -45,10 +39,8 @@ LESSON = "lesson"
 MODULES: dict[str, ModuleType] = {
     f"{LESSON}.{module.__name__.rpartition('.')[2]}": module
     for module in (
-        accidents,
         advice,
         cells,
-        changed_names,
         checks,
         evidence,
         exceptions,
@@ -62,11 +54,7 @@ MODULES: dict[str, ModuleType] = {
         repair,
         setting,
         short_answers,
-        shown,
-        slices,
         small_changes,
-        tolerance,
-        unused,
     )
 }
 

@@ -241,6 +241,9 @@ class Zygote:
             self._leave_group()
             raise NoSandbox(f"the sandbox did not start: {late}{said.strip()[-500:]}")
         self._asleep = memory_below(self.process.pid)
+        if self._group is not None and not self._group.has(self.process.pid):
+            self._leave_group()  # the machine let us make it and not use it: memory is watched
+            self._group = None
         self._held_asleep = self._group.held() if self._group else 0
 
     def fork(self, descriptor: int, most_memory: int) -> None:

@@ -13,7 +13,6 @@ NOT_OPENED = "The notebook could not be opened"
 A_LINK = f"{NOT_OPENED}: it is a link"
 FOLDER_A_LINK = "The submission's folder is a link"
 NOT_HANDED_IN = "No notebook was handed in"
-OTHER_FILES = "No notebook was handed in, but a file of another kind"
 
 _QUOTE_NOTHING = (
     EMPTY,
@@ -22,7 +21,6 @@ _QUOTE_NOTHING = (
     NOT_REGULAR,
     A_LINK,
     FOLDER_A_LINK,
-    OTHER_FILES,  # before what it begins with
     NOT_HANDED_IN,
 )
 
