@@ -41,7 +41,11 @@ def test_make_setup_installs_the_extra_alone() -> None:
     assert f"{name}=={version}" in pins
 
 
-@pytest.mark.skipif(find_spec(PACKAGE) is None, reason=f"{EXTRA} is not installed: `make setup`")
+#: Why a test is skipped: one sentence.
+why_not = f"{EXTRA} is not installed; `make setup` does it."
+
+
+@pytest.mark.skipif(find_spec(PACKAGE) is None, reason=why_not)
 def test_the_weights_are_those_that_the_lesson_was_written_with() -> None:
     places = find_spec(PACKAGE).submodule_search_locations  # type: ignore[union-attr]
     weights = Path(next(iter(places or ()))) / "model" / "model.safetensors"

@@ -851,7 +851,7 @@ assert not leaks
 # 1. forget the gradients of the last step (torch **adds** new ones to what lies on `.grad`);
 # 2. compute the loss, then its gradients;
 # 3. **clip**: if the total norm of all gradients, $\|g\| = \sqrt{\sum_i g_i^2}$ over every number of
-#    every parameter, is above `max_norm`, scale *all* of them by $\text{max\_norm} / \|g\|$. The
+#    every parameter, is above `max_norm`, scale *all* of them by `max_norm` $/\ \|g\|$. The
 #    direction stays; one strange batch cannot throw the model far away;
 # 4. let the optimiser move the parameters.
 #
