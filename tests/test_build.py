@@ -136,7 +136,7 @@ TRAINING = {
 
 
 def shown_code(lesson: Lesson) -> set[str]:
-    """The lines of the cells that are neither answer nor test: also of code that is to be mended."""
+    """The lines of cells that are neither answer nor test: also of code that is to be mended."""
     found: set[str] = set()
     for cell in lesson.notebook.cells:
         if cell.cell_type == "code" and not is_answer(cell) and not is_test(cell):
