@@ -63,41 +63,43 @@ def lesson_notebooks(folder: Path) -> list[Path]:
 def progress_of(notebook: Path) -> Progress:
     """The progress in one notebook; one that cannot be read says so."""
     number, _, name = notebook.parent.name.partition("-")
-    found = Progress(
+    progress = Progress(
         f"{notebook.parent.name}/{notebook.name}", f"{number} {name.replace('-', ' ')}"
     )
     try:
         tree = json.loads(notebook.read_text(encoding="utf-8"))
-        _describe(tree.get("metadata"), found, number)
+        _describe(tree.get("metadata"), progress, number)
         for cell in tree["cells"]:
-            _count(cell, found)
+            _count(cell, progress)
     except FileNotFoundError:
-        found.problem = "the notebook is not there"
+        progress.problem = "the notebook is not there"
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        found.problem = "the file is damaged"
-    return found
+        progress.problem = "the file is damaged"
+    return progress
 
 
-def _describe(metadata: Any, found: Progress, number: str) -> None:
+def _describe(metadata: Any, progress: Progress, number: str) -> None:
     """What the notebook says of its lesson; one of another making keeps its folder's name."""
     lesson = metadata.get(LESSON) if isinstance(metadata, dict) else None
     if isinstance(lesson, dict):
-        found.title = f"{number} {lesson.get('title', '')}"
-        found.minutes, found.needs, found.about = (
+        progress.title = f"{number} {lesson.get('title', '')}"
+        progress.minutes, progress.needs, progress.about = (
             str(lesson.get(name, "")) for name in ("minutes", "needs", "about")
         )
 
 
-def _count(cell: dict[str, Any], found: Progress) -> None:
+def _count(cell: dict[str, Any], progress: Progress) -> None:
     source, metadata = text_of(cell), cell.get("metadata", {})
     ours = metadata.get("nbgrader", {})
     if ours.get("solution"):
-        found.exercises += 1
-        found.begun += is_begun(cell)
+        progress.exercises += 1
+        progress.begun += is_begun(cell)
     elif ours.get("grade") and has_code(source):
-        found.checks += 1
-        errors = [one for one in cell.get("outputs", []) if one.get("output_type") == "error"]
-        found.passing += bool(cell.get("execution_count")) and not errors
+        progress.checks += 1
+        errors = [
+            output for output in cell.get("outputs", []) if output.get("output_type") == "error"
+        ]
+        progress.passing += bool(cell.get("execution_count")) and not errors
 
 
 def text_of(cell: dict[str, Any]) -> str:
@@ -129,25 +131,26 @@ def is_begun(cell: dict[str, Any]) -> bool:
     return digest.hexdigest() != ours.get("checksum")
 
 
-def as_table(found: list[Progress]) -> str:
+def as_table(lessons: list[Progress]) -> str:
     """The progress as a table in Markdown, with links, and where to go on."""
     lines = [
         "| lesson | minutes | needs | what it is about | exercises begun | checks passing |",
         "| :-- | --: | :-- | :-- | --: | --: |",
     ]
-    for one in found:
-        counts = f"{one.begun} of {one.exercises} | {one.passing} of {one.checks}"
+    for lesson in lessons:
+        counts = f"{lesson.begun} of {lesson.exercises} | {lesson.passing} of {lesson.checks}"
         lines.append(
-            f"| [{_cell(one.title)}]({one.link}) | {one.minutes} | {_cell(one.needs)} | "
-            f"{_cell(one.about)} | {one.problem + ' |' if one.problem else counts} |"
+            f"| [{_cell(lesson.title)}]({lesson.link}) | {lesson.minutes} | "
+            f"{_cell(lesson.needs)} | {_cell(lesson.about)} | "
+            f"{lesson.problem + ' |' if lesson.problem else counts} |"
         )
-    left = [one for one in found if not one.done and not one.problem]
-    begun = [one for one in left if one.begun]
+    left = [lesson for lesson in lessons if not lesson.done and not lesson.problem]
+    begun = [lesson for lesson in left if lesson.begun]
     if left:
         goal = begun[-1] if begun else left[0]
-        words = "Go on with" if len(left) < len(found) or begun else "Begin with"
+        words = "Go on with" if len(left) < len(lessons) or begun else "Begin with"
         lines += ["", f"{words} [{_cell(goal.title)}]({goal.link})."]
-    elif found:
+    elif lessons:
         lines += ["", "All visible checks pass. More checks run when your work is graded."]
     return "\n".join(lines)
 
