@@ -87,11 +87,8 @@ class MemoryGroup:
 
     def held(self) -> int:
         """Bytes that its processes hold and that the kernel cannot take back."""
-        total = 0
-        for line in (self.folder / "memory.stat").read_text().splitlines():
-            name, number = line.split()
-            total += int(number) if name in self._version.held else 0
-        return total
+        numbers = self._numbers("memory.stat")
+        return sum(numbers.get(name, 0) for name in self._version.held)
 
     def allow(self, memory: int) -> None:
         """From now on its processes hold at most ``memory`` bytes together, without swap.
@@ -109,11 +106,12 @@ class MemoryGroup:
 
     def ended_some(self) -> int:
         """How many of its processes the kernel ended since they wanted more."""
-        for line in (self.folder / self._version.ended).read_text().splitlines():
-            name, number = line.split()
-            if name == "oom_kill":
-                return int(number)
-        return 0
+        return self._numbers(self._version.ended).get("oom_kill", 0)
+
+    def _numbers(self, name: str) -> dict[str, int]:
+        """A file of the kernel's with a name and a number in each line."""
+        lines = (self.folder / name).read_text().splitlines()
+        return {key: int(number) for key, number in (line.split() for line in lines)}
 
     def remove(self) -> None:
         """Take it away once its processes have ended; what does not go is swept later."""

@@ -243,7 +243,6 @@ class Zygote:
         self._asleep = memory_below(self.process.pid)
         if self._group is not None and not self._group.has(self.process.pid):
             self._leave_group()  # the machine let us make it and not use it: memory is watched
-            self._group = None
         self._held_asleep = self._group.held() if self._group else 0
 
     def fork(self, descriptor: int, most_memory: int) -> None:
@@ -313,3 +312,4 @@ class Zygote:
     def _leave_group(self) -> None:
         if self._group is not None:
             self._group.remove()
+            self._group = None
