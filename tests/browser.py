@@ -97,11 +97,21 @@ class JupyterLab:
 
 
 @contextmanager
-def jupyter_lab(folder: Path, scratch: Path) -> Iterator[JupyterLab]:
-    """JupyterLab in ``folder``, with settings, kernels' files and log in ``scratch``."""
-    settings = scratch / "config" / "lab" / "user-settings" / "@jupyterlab" / "apputils-extension"
-    settings.mkdir(parents=True)
-    (settings / "notification.jupyterlab-settings").write_text('{"fetchNews": "false"}')
+def jupyter_lab(folder: Path, scratch: Path, settings: Path | None = None) -> Iterator[JupyterLab]:
+    """JupyterLab in ``folder``, with settings, kernels' files and log in ``scratch``.
+
+    Args:
+        folder: that it shows.
+        scratch: an empty one.
+        settings: the folder with settings that came with a course; else nothing asks about news.
+    """
+    more = []
+    if settings is None:
+        own = scratch / "config" / "lab" / "user-settings" / "@jupyterlab" / "apputils-extension"
+        own.mkdir(parents=True)
+        (own / "notification.jupyterlab-settings").write_text('{"fetchNews": "false"}')
+    else:
+        more = [f"--LabApp.app_settings_dir={settings}"]
     runtime = scratch / "runtime"
     environment = os.environ | {
         "HOME": str(scratch),
@@ -116,6 +126,7 @@ def jupyter_lab(folder: Path, scratch: Path) -> Iterator[JupyterLab]:
             [
                 *(sys.executable, "-m", "jupyterlab", "--no-browser", "--ip=127.0.0.1"),
                 *(f"--port={_free_port()}", "--allow-root", f"--ServerApp.root_dir={folder}"),
+                *more,
             ],
             cwd=folder,
             env=environment,

@@ -20,15 +20,10 @@ from autograder.diagnose.catalogue import _kept, as_released, released_mistakes
 from autograder.lesson.fingerprints import agree
 
 from .conftest import COURSE, ROOT
+from .other_processors import settings
 
 #: Kernels for processors without AVX.
-OLD = {
-    "ATEN_CPU_CAPABILITY": "default",
-    "MKL_CBWR": "COMPATIBLE",
-    "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR",
-    "ONEDNN_MAX_CPU_ISA": "SSE41",
-    "OPENBLAS_CORETYPE": "Nehalem",
-}
+OLD = settings()[0].environment
 
 #: Digits that the kernels of two processors give in another way.
 DIGITS = """

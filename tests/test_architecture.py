@@ -8,6 +8,8 @@ from pathlib import Path
 
 from importlinter.cli import lint_imports
 
+from autograder.box import imports
+
 from .conftest import ROOT
 
 PACKAGE = ROOT / "autograder"
@@ -83,3 +85,8 @@ def test_no_test_imports_from_another() -> None:
     tests = (ROOT / "tests").glob("test_*.py")
     from_another = re.compile(r"^from (\.|tests\.)test_\w+ import", re.M)
     assert not [path.name for path in tests if from_another.search(path.read_text("utf-8"))]
+
+
+def test_a_box_answers_for_every_module_beside_a_notebook() -> None:
+    there = {path.stem for path in (ROOT / "autograder" / "lesson").glob("*.py")} - {"__init__"}
+    assert {name.removeprefix(f"{imports.LESSON}.") for name in imports.MODULES} == there

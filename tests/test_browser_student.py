@@ -6,13 +6,14 @@ import shutil
 from pathlib import Path
 
 import nbformat
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import expect
 
 from autograder.course.implementations import misconceptions
 from autograder.notebooks import SETUP, grade_id, tags
 
 from .browser import SECONDS, jupyter_lab, needs_chromium, take_picture, window
 from .conftest import COURSE, ROOT
+from .notebook_page import PINK, answer_and_check, cell, run, said_below, wait_for_the_kernel
 
 expect.set_options(timeout=SECONDS * 1000)
 
@@ -24,35 +25,19 @@ MISTAKE = next(
 )
 
 
-def cell(page: Page, number: int) -> Locator:
-    """A cell by its place: the page holds only what can be seen, and what is near."""
-    return page.locator(f".jp-Notebook .jp-Cell[data-windowed-list-index='{number}']")
-
-
-def run(page: Page, one: Locator) -> None:
-    """Click into a cell and run it."""
-    one.locator(".cm-content").click()
-    page.keyboard.press("Control+Enter")
-
-
-def answer(page: Page, stub: Locator, source: str) -> None:
-    """Type an answer in place of what stands in the cell, and run it."""
-    stub.locator(".cm-content").click()
-    page.keyboard.press("Control+A")
-    page.keyboard.insert_text(source.strip())
-    page.keyboard.press("Control+Enter")
-
-
 @needs_chromium
 def test_a_student_is_told_the_mistake_mends_it_and_validates(tmp_path: Path) -> None:
     course = tmp_path / "course"
     shutil.copytree(ROOT / "course" / LESSON.folder, course / LESSON.folder)
     cells = nbformat.read(course / NOTEBOOK, as_version=4).cells
     place = {"setup" if SETUP in tags(one) else grade_id(one): n for n, one in enumerate(cells)}
+    place["later"] = next(
+        number for number, one in enumerate(cells) if one.source.startswith("## Checks that run")
+    )
     with jupyter_lab(course, tmp_path) as lab, window() as browser:
         page = browser.open(lab.address(f"lab/tree/{NOTEBOOK}"))
         expect(page.locator(".jp-Notebook mjx-container").first).to_be_visible()
-        expect(page.get_by_text("Python 3 (ipykernel) | Idle")).to_be_visible()
+        wait_for_the_kernel(page)
         setup = cell(page, place["setup"])
         run(page, setup)
         expect(setup.locator(".jp-InputPrompt")).to_have_text("[1]:")
@@ -61,18 +46,32 @@ def test_a_student_is_told_the_mistake_mends_it_and_validates(tmp_path: Path) ->
         headings = page.locator(".jp-TableOfContents-content")
         headings.get_by_text(f"Exercise 2: {EXERCISE}").click()
         stub, check = cell(page, place[EXERCISE]), cell(page, place[f"test_{EXERCISE}"])
-        answer(page, stub, MISTAKE.source)
-        run(page, check)
-        expect(check.locator(".jp-OutputArea")).to_contain_text(MISTAKE.sentence)
-        check.locator(".jp-OutputArea").scroll_into_view_if_needed()
+        answer_and_check(page, stub, MISTAKE.source)
+        box = said_below(check).get_by_role("alert")
+        expect(box).to_contain_text(MISTAKE.sentence)
+        # One view: below the answer one line, and the box, which alone says it.
+        line = check.locator(".jp-InputPlaceholder")
+        expect(line).to_contain_text(f"Check of {EXERCISE}")
+        places = [one.bounding_box() for one in (stub, line, box)]
+        tops, ends = zip(*((one["y"], one["y"] + one["height"]) for one in places if one))
+        assert len(tops) == 3
+        assert tops[1] - ends[0] < 40 and ends[1] - tops[1] < 40 and tops[2] - ends[1] < 40
+        assert not "".join(check.locator(PINK).all_inner_texts()).strip()
+        box.scroll_into_view_if_needed()
         take_picture(page, "student-diagnosis")
 
-        answer(page, stub, LESSON.exercises[EXERCISE])
-        run(page, check)
-        expect(check.locator(".jp-OutputArea")).not_to_contain_text(MISTAKE.sentence)
-        expect(check.locator(".jp-OutputArea")).to_contain_text("these checks pass")
-        check.locator(".jp-OutputArea").scroll_into_view_if_needed()
+        answer_and_check(page, stub, LESSON.exercises[EXERCISE])
+        passed = said_below(check).get_by_role("status")
+        expect(passed).to_contain_text(f"✓ {EXERCISE}: these checks pass")
+        expect(box).to_have_count(0)
+        passed.scroll_into_view_if_needed()
         take_picture(page, "student-passes")
+
+        # What runs only when graded is closed away, each cell by itself.
+        headings.get_by_text("Checks that run when").click()
+        later = sum(grade_id(one).startswith("test_") for one in cells[place["later"] :])
+        expect(page.get_by_role("button", name=f"{later} cells hidden")).to_be_visible()
+        expect(page.get_by_text("# Hidden checks of").filter(visible=True)).to_have_count(0)
 
         page.get_by_role("button", name="Validate").click()
         dialog = page.locator(".jp-Dialog")

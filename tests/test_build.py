@@ -22,7 +22,7 @@ from autograder.diagnose.diagnosis import DIAGNOSIS_SEED
 from autograder.diagnose.plain_run import PlainRun, seen
 from autograder.lesson.known_mistakes import MISTAKES_FILE
 from autograder.lesson.short_answers import ANSWERS_FILE
-from autograder.notebooks import HIDDEN, is_answer, is_written
+from autograder.notebooks import HIDDEN, grade_id, is_answer, is_test, is_written
 
 from .conftest import COURSE, ROOT
 from .telling import BOILERPLATE, hidden_regions, solution_regions, telling_lines
@@ -123,6 +123,32 @@ def visible_lines(lesson: Lesson) -> set[str]:
     return found
 
 
+#: What every training loop in torch says, in whatever lesson.
+TRAINING = {
+    "adam.step()",
+    "loss.backward()",
+    "losses=[]",
+    "optimizer.step()",
+    "optimizer.zero_grad()",
+    "torch.manual_seed(1)",
+    "torch.manual_seed(3)",
+}
+
+
+def shown_code(lesson: Lesson) -> set[str]:
+    """The lines of cells that are neither answer nor test: also of code that is to be mended."""
+    found: set[str] = set()
+    for cell in lesson.notebook.cells:
+        if cell.cell_type == "code" and not is_answer(cell) and not is_test(cell):
+            found |= telling_lines(cell.source)
+    return found
+
+
+def given_to(exercise: str, lesson: Lesson) -> set[str]:
+    """What stands in the lesson for an exercise to begin from: the code that it mends."""
+    return shown_code(lesson) if exercise.startswith("mended_") else set()
+
+
 def secrets_of(released: Lesson) -> dict[str, str]:
     """What may stand in no released file of a lesson.
 
@@ -133,7 +159,8 @@ def secrets_of(released: Lesson) -> dict[str, str]:
     for one in COURSE.lessons:
         for cell in one.notebook.cells:
             if is_answer(cell):
-                for line in telling_lines(solution_regions(cell.source)):
+                lines = telling_lines(solution_regions(cell.source))
+                for line in lines - given_to(grade_id(cell) or "", one):
                     secrets[line] = f"the solution of {one.folder}"
             elif is_written(cell):
                 for text in solution_regions(cell.source).splitlines():
@@ -145,12 +172,12 @@ def secrets_of(released: Lesson) -> dict[str, str]:
                         secrets[line] = f"hidden tests of {one.folder}"
         if one.number >= released.number:
             for other in (*misconceptions(one), *alternatives(one)):
-                for line in telling_lines(other.source):
+                for line in telling_lines(other.source) - given_to(other.exercise, one):
                     secrets.setdefault(line, f"{other.name} of {one.folder}")
     return {
         line: where
         for line, where in secrets.items()
-        if line not in BOILERPLATE and not re.fullmatch(r"self\.(\w+)=\1", line)
+        if line not in BOILERPLATE | TRAINING and not re.fullmatch(r"self\.(\w+)=\1", line)
     }
 
 

@@ -19,10 +19,12 @@ from autograder.student.check import (
     GONE,
     NOT_WRITTEN,
     PASSES,
+    Check,
     Checked,
     CheckError,
     as_lines,
     check_notebook,
+    lines_of_check,
     notebooks,
     summary,
 )
@@ -262,3 +264,22 @@ def test_exit_status_and_json(
     assert "01-tiny/tiny.ipynb" in out and "\x1b" not in out
     assert main(["check", "nowhere.ipynb"]) == 2
     assert "autograder: " in capsys.readouterr().err
+
+
+def test_each_check_is_told_once_and_as_it_comes(course: Path) -> None:
+    type_in(course / TINY, double="def double(x):\n    return 2 * x\n", answer_size="answer_size =")
+    told: list[tuple[str, int, int]] = []
+    found = check_notebook(
+        course / TINY, 60, lambda check, known, most: told.append((check.grade_id, known, most))
+    )
+    assert told == [("test_double", 1, 3), ("test_quadruple", 2, 3), ("test_answer_size", 3, 3)]
+    assert [check.grade_id for check in found.checks] == [name for name, _, _ in told]
+
+
+def test_a_long_message_is_wrapped_for_the_terminals_width() -> None:
+    words = "A sentence of some length that a narrow terminal cannot hold on one line. " * 3
+    check = Check("test_x", "x", 0.0, 1.0, FAILS, f"{words}\n  1.0  2.0  3.0")
+    first, *more = lines_of_check(check, 50)
+    assert first.startswith("  ✗ x  0/1")
+    assert len(more) > 5 and max(map(len, more)) <= 50
+    assert more[-1].endswith("  1.0  2.0  3.0")

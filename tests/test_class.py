@@ -52,6 +52,11 @@ SCHEMA = {
     "tests": list,
     "flags": list,
     "seconds": float,
+    "late_minutes": type(None),
+    "penalty": float,
+    "total": float,
+    "out_of": float,
+    "to_mark": float,
 }
 TEST_SCHEMA = {
     "grade_id": str,
@@ -95,6 +100,10 @@ def test_everybody_gets_a_verdict(graded: tuple[ClassFolder, ClassResult]) -> No
         "gus": ("unreadable", 0.0),
     }
     assert result.strangers == ["ada/99-unknown"]
+    said = {one.student: one.result.reason for one in result.verdicts}
+    assert said["eve"] == (
+        "No notebook was handed in, but a file of another kind: notes.txt. Hand in tiny.ipynb."
+    )
     assert scores_in_gradebook(folder) == {name: score for name, (_, score) in status.items()}
 
 

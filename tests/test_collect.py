@@ -437,6 +437,27 @@ def test_a_submitted_folder_that_is_a_link_is_not_written_through(
     assert "is no folder" in found.decisions[0].note
 
 
+def test_many_exceptions_are_totals_and_names_come_on_request(
+    folder: ClassFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Sixty files, half of them of people whom the roster does not have, and one who is missing."""
+    ids = [f"s{number:02}" for number in range(60)]
+    rows = "".join(f"{one},First,Last{one},,\n" for one in [*ids[:30], "absent"])
+    rows += "gone,First,Gone,,withdrawn\n"
+    (folder.root / "roster.csv").write_text(f"id,first_name,last_name,email,status\n{rows}")
+    files = {f"{one}/{LESSON}/tiny.ipynb": b"1" for one in [*ids, "gone"]}
+    path = pack(tmp_path / "a.zip", {**files, f"s01/{LESSON}/notes.txt": b"x"})
+    assert main(["collect", str(folder.root), str(path), "--layout", "plain"]) == 0
+    out = capsys.readouterr().out
+    assert "and 10 more (--details)" in out and "and 12 more files like these" in out
+    assert "not on the roster: 30: s30, s31" in out
+    assert f"handed in nothing for {LESSON}: 1: absent" in out and "withdrawn: 1: gone" in out
+    assert "61 new" in out
+    assert out.count("  new: ") == 19  # and what was left out
+    assert main(["collect", str(folder.root), str(path), "--layout", "plain", "--details"]) == 0
+    assert capsys.readouterr().out.count("  unchanged: ") == 61
+
+
 def test_the_command(
     folder: ClassFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -445,6 +466,9 @@ def test_the_command(
     dated = settings.read_text().replace("[due]", f'[due]\n"{LESSON}" = 2026-02-27T12:00:00+00:00')
     settings.write_text(dated)
     assert main(["collect", str(folder.root), str(path), "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert "late: 1: ada-l" in out and to("ada-l") not in out
+    assert main(["collect", str(folder.root), str(path), "--dry-run", "--details"]) == 0
     out = capsys.readouterr().out
     assert "layout moodle" in out and "_assignsubmission_" in out
     assert to("ada-l") in out and "late" in out and "Nothing was written" in out

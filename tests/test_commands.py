@@ -320,7 +320,7 @@ def test_nobody_reads_what_is_said(unbuffered: str) -> None:
         ("grade class --sandbox TIER", "submissions sandbox changes not_judged not_graded"),
         ("regrade class --assignment 01-tiny --course course --sandbox TIER", "submissions"),
         ("feedback class", "pages not_graded problems zip"),
-        ("export class --to csv", "file rows notes"),
+        ("export class --to csv", "file rows notes rule"),
         ("collect class odd.zip --layout moodle", "files layouts set_aside"),
         ("doctor", "tier protections"),
         ("lint --course course", "lessons found"),

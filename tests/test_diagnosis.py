@@ -22,7 +22,7 @@ from autograder.course.bundle import Bundle
 from autograder.course.lessons import Course
 from autograder.diagnose.diagnosis import Mistake, diagnose, from_json, to_json
 from autograder.lesson.failures import Evidence
-from autograder.lesson.fingerprints import agree, fingerprint
+from autograder.lesson.fingerprints import agree, fingerprint, rounded
 from autograder.notebooks import grade_id
 
 from .submissions import graded, notebook_with
@@ -123,6 +123,16 @@ def test_another_value_has_another_fingerprint(size: int, seed: int) -> None:
     other = x.copy()
     other[rng.integers(size)] += 1e-3
     assert not agree(fingerprint(x), fingerprint(other))
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_whose_squares_are_no_numbers_leave_a_fingerprint() -> None:
+    x = np.linspace(1e200, 3e200, 12)
+    assert agree(fingerprint(x), fingerprint(x * (1 + 1e-12)))
+    assert not agree(fingerprint(x), fingerprint(1.1 * x))
+    written_once = {**fingerprint(x), "size": float("inf")}
+    assert agree(written_once, written_once)
+    assert not agree(written_once, fingerprint(x))
 
 
 @pytest.mark.parametrize(
@@ -416,3 +426,11 @@ def test_a_damaged_file_of_mistakes_costs_the_sentence_only(tmp_path: Path) -> N
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "Is it two? ''"
+
+
+def test_what_is_rounded_once_more_stays_as_it_is() -> None:
+    """Also where the size is just below a power of ten, and above it once it is rounded."""
+    for size in (0.9999999, 0.99, 1.0, 9.9999996, 123.4):
+        found = fingerprint(np.linspace(-1, 1, 120).astype(np.float32))
+        found = {**found, "size": size, "sums": [0.2074094, -0.0767093, 1.2345678, 3e-9]}
+        assert rounded(rounded(found)) == rounded(found)

@@ -187,6 +187,22 @@ def test_an_answer_that_never_ends_loses_its_own_points_only(bundle: Bundle) -> 
     assert outcome(verdict, "test_quadruple") == "timeout"
 
 
+def test_after_one_time_out_the_other_tests_of_an_exercise_wait_less(bundle: Bundle) -> None:
+    """The second test is caught in the same loop and says for how long; a third that is not
+    caught keeps its points."""
+    endless = "def double(x):\n    while True:\n        pass\n"
+    verdict = graded(bundle, notebook_with(bundle, {"double": endless}), limits=QUICK)
+    assert "within 5 seconds" in message(verdict, "test_double")
+    assert "within 2 seconds" in message(verdict, "test_double_errors")
+    only_sometimes = (
+        "def double(x):\n    if np.any(np.asarray(x) < 0):\n        raise ValueError\n"
+        "    while True:\n        pass\n"
+    )
+    verdict = graded(bundle, notebook_with(bundle, {"double": only_sometimes}), limits=QUICK)
+    assert outcome(verdict, "test_double") == "timeout"
+    assert outcome(verdict, "test_double_errors") == "passed"
+
+
 def test_the_notebook_as_a_whole_has_a_limit(bundle: Bundle) -> None:
     notebook = with_cell(bundle, "import time; time.sleep(600)")
     verdict = graded(bundle, notebook, limits=Limits(cell=60, test=5, notebook=6))

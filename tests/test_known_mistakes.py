@@ -6,6 +6,7 @@ import numpy as np
 
 from autograder.diagnose.diagnosis import Mistake, diagnose
 from autograder.lesson.evidence import Evidence, Seen
+from autograder.lesson.fingerprints import BY_HAND
 from autograder.lesson.known_mistakes import certain, explanations
 
 NUMBERS = np.array([[0.123456, 7.654321], [1.23, 4.56]])
@@ -68,3 +69,13 @@ def test_many_verdicts_tell_and_few_do_not() -> None:
     assert names([mistake("last", verdicts(3))], verdicts(3)) == []
     two = [mistake("last", verdicts(12)), mistake("first", verdicts(12))]
     assert names(two, verdicts(12)) == []
+
+
+def test_what_an_answer_refuses_throughout_a_test_says_one_thing() -> None:
+    one, other = (
+        Evidence("error", {"is": "ValueError", "value": BY_HAND, "at": at}) for at in ("a", "b")
+    )
+    assert names([mistake("refuses too much", one, other)], one, other) == []
+    elsewhere = close("whole numbers", None)
+    both = mistake("refuses too much", one, elsewhere)
+    assert names([both], one, elsewhere) == ["refuses too much"]

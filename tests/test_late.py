@@ -132,7 +132,7 @@ def test_the_page_says_it_in_a_line(graded: ClassFolder) -> None:
         who: (graded.root / "feedback" / who / LESSON / "tiny.html").read_text()
         for who in ("ada", "bob", "cleo")
     }
-    assert "Handed in 1 d 5 min late, which costs 1.6 points." in pages["cleo"]
+    assert "Handed in 1 d 5 min late, which costs 1.6 points: 6.4 are left." in pages["cleo"]
     assert "Handed in 10 min late, which costs nothing." in pages["bob"]
     assert "Handed in" not in pages["ada"]
 
@@ -157,12 +157,12 @@ def test_points_by_hand_count_and_an_extension_too(graded: ClassFolder) -> None:
         assert (stands.late_minutes, stands.penalty, stands.total) == (5, 0.0, 10.0)
 
 
-def test_without_due_dates_all_is_as_before(tmp_path: Path) -> None:
+def test_without_due_dates_nobody_is_late(tmp_path: Path) -> None:
     folder = new(tmp_path)
     hand_in(folder, "ada", b"")
     grade_class(folder, sandbox=boxes().tier, quiet=True)
-    assert "total" not in entries(folder)["ada"]
-    assert "penalty" not in (folder.root / "grades.csv").read_text()
+    (found,) = entries(folder).values()
+    assert (found["late_minutes"], found["penalty"], found["total"]) == (None, 0.0, 0.0)
 
 
 def test_nbgraders_own_button_takes_the_same_off(tmp_path: Path) -> None:

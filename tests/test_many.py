@@ -235,9 +235,23 @@ def test_progress_elsewhere_is_a_line_each() -> None:
         progress.tell(Verdict("student1", graded), kept=True)
         progress.tell(Verdict("student2", Result("01-tiny", "tiny", "unreadable")), kept=False)
     assert told(stream.getvalue()) == ["student0", "student1", "student2"]
-    assert "[1/3, " in stream.getvalue() and "as graded before" in stream.getvalue()
+    assert "[1/3] " in stream.getvalue() and "as graded before" in stream.getvalue()
     for part in ("3 verdicts", "1 kept", "1 unreadable", "slowest student0 01-tiny, 2.0 s"):
         assert part in progress.summary()
+
+
+def test_the_time_left_is_of_the_pace_of_the_last_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ninety seconds until the first verdict, then one each second."""
+    clock = iter([0.0, *(90.0 + second for second in range(40))])
+    monkeypatch.setattr("autograder.marking.progress.time.monotonic", lambda: next(clock))
+    stream = io.StringIO()
+    with Progress(208, stream) as progress:
+        for number in range(12):
+            graded = Result("01-tiny", "tiny", "graded", max_score=8.0)
+            progress.tell(Verdict(f"student{number}", graded), kept=False)
+    said = [line.partition("]")[0] for line in stream.getvalue().splitlines()]
+    assert said[8] == "[9/208"
+    assert said[9:] == ["[10/208, 198 s left", "[11/208, 197 s left", "[12/208, 196 s left"]
 
 
 class Terminal(io.StringIO):

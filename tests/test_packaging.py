@@ -33,7 +33,8 @@ CONDA_NAMES = {"pytorch-cpu": "torch", "playwright-python": "playwright"}
 
 def environment_requirements() -> set[str]:
     text = (ROOT / "environment.yml").read_text(encoding="utf-8")
-    lines = re.findall(r"^  - (\S+)$", text.split("dependencies:")[1], re.M)
+    # What conda-forge does not have stands below "pip:", further in.
+    lines = re.findall(r"^(?:  )+- (\S*[^\s:])$", text.split("dependencies:")[1], re.M)
     found = set()
     for line in lines:
         name, bound = re.fullmatch(r"([\w-]+)(.*)", line).groups()  # type: ignore[union-attr]

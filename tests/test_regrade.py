@@ -8,14 +8,18 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder.classroom.folder import ClassError
+from autograder.classroom.grades_file import read_grades
 from autograder.classroom.new_class import new_class
 from autograder.cli.main import main
 from autograder.course.lessons import Course
+from autograder.grade.flags import EARLIER_RELEASE
 from autograder.marking.changes import changes
 from autograder.marking.regrade import refresh
+from autograder.report.numbers import make_report
 
 from .classes import (
     LESSON,
+    entries,
     give_by_hand,
     hand_in,
     quiet,
@@ -46,15 +50,21 @@ def test_regrading_after_a_test_was_mended(
 
     # The author takes the hidden test back: a negative x is doubled like any other.
     source.write_text(
-        right.replace("    double(np.array([-3.0]))", "    double('x' if 0 else 1/0)").replace(
-            'ValueError, "A neg', 'ZeroDivisionError, "A neg'
-        )
+        right.replace("    double(np.array([-3.0]))", "    double('x' if 0 else 1/0)")
+        .replace('ValueError, "A neg', 'ZeroDivisionError, "A neg')
+        .replace("Is it twice x?", "Is it x and x?")
+        .replace("a demonstration is not run", "a demonstration never runs")
     )
     again = ["regrade", str(folder.root), "--assignment", LESSON, "--quiet"]
     again += ["--course", str(tmp_path / "course"), "--sandbox", boxes().tier]
     assert main(again) == 0
     out = capsys.readouterr().out
     assert "points that are not what they were" in out
+    # The notebooks have the tests that were handed out to them: nobody edited one.
+    flags = [flag for one in entries(folder).values() for flag in one["flags"]]
+    assert flags == [str(EARLIER_RELEASE.flag())] * 2
+    about, found = read_grades(folder)
+    assert not make_report(about, found).need_an_eye
     line = next(line for line in out.splitlines() if line.startswith("bob ") and "double" in line)
     assert line.split() == ["bob", LESSON, "double", "2", "3"]
     assert scores_in_gradebook(folder) == {"ada": 10.0, "bob": 8.0}

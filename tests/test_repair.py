@@ -14,6 +14,7 @@ import pytest
 from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
 from autograder.lesson import advice as advice_module
+from autograder.lesson import checks, setting
 from autograder.lesson.failures import begin_cell
 from autograder.lesson.repair import in_this_notebook, nearest_repair
 
@@ -49,6 +50,9 @@ def softly(x: Any) -> Any:
         ("n = x.shape[1]\n    return x.sum(-1) / n", lambda x: x.mean(-1), 2, "axis"),
         ("return x @ x.T", lambda x: x @ x.swapaxes(-1, -2), 2, "transposed"),
         ("return x @ x", lambda x: x @ x.swapaxes(-1, -2), 2, "transposed"),
+        ("return x.min(-1)", lambda x: x.max(-1), 2, "function"),
+        ("return np.cos(x)", np.sin, 2, "function"),
+        ("return np.max(x - 90)", lambda x: np.abs(x - 90).max(), 2, "sign"),
         ("return x / x.shape[-1]", lambda x: x / x.shape[-1] ** 0.5, 2, "root"),
         ("i = np.arange(5)\n    return x + i / 5", lambda x: x + 2 * np.arange(5) / 5, 3, "number"),
         ("y = x * x\n    return x + 1", lambda x: x * x + 1, 3, "variable"),
@@ -124,6 +128,26 @@ def test_a_change_that_never_ends_or_takes_all_memory_ends_with_its_copy() -> No
     assert names == {"kept": 1}
 
 
+def test_what_is_asked_otherwise_and_does_not_end_costs_no_repair() -> None:
+    def otherwise(_: object) -> str:
+        while True:
+            pass
+
+    answer = "def f(x):\n    return x - 2\n"
+    said = in_this_notebook(
+        answer, "assert f(1) == 3", {}, begin_cell, seconds=20, otherwise=otherwise
+    )
+    assert "Look at line 2 of your cell" in said
+
+
+def test_a_search_that_does_not_end_costs_only_itself() -> None:
+    answer = "def f(x):\n    import time\n    time.sleep(0 * x)\n    return 7\n"
+    said = in_this_notebook(
+        answer, "assert f(10**6) == 3", {}, begin_cell, seconds=3, otherwise=lambda _: "Seen."
+    )
+    assert said == "Seen."
+
+
 def test_a_notebook_names_the_line(student: Callable[..., list[str]]) -> None:
     wrong = "def double(x):\n    y = x + x\n    return x\n"
     check = 'assert_equal(double(2), 4, "Two.")\nchecks_passed("double")\n'
@@ -188,3 +212,24 @@ def test_a_change_that_drops_an_argument_is_no_repair() -> None:
 
     assert "line 2" in nearest_repair(wrong, passes_as(expected["with"]), 5)
     assert nearest_repair(wrong, passes_as(expected["without"]), 5) == ""
+
+
+def test_in_haste_a_cell_of_named_checks_ends_at_the_first_that_fails() -> None:
+    ran: list[str] = []
+
+    def cell() -> None:
+        for name in ("one", "two"):
+            with checks.check(name, points=1):
+                ran.append(name)
+                checks.assert_equal(1, 2, "Two.")
+        checks.checks_passed("f")
+
+    with setting.in_haste(), pytest.raises(checks.CheckFailed):
+        cell()
+    assert ran == ["one"]
+    ran.clear()
+    begin_cell()
+    with pytest.raises(checks.CheckFailed):
+        cell()
+    assert ran == ["one", "two"]
+    assert not setting.now.hasty

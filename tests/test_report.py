@@ -231,6 +231,48 @@ def test_separation_of_a_class(tmp_path: Path) -> None:
     assert "1.00, strongly" in page and "do not differ clearly" in page
 
 
+def test_who_attempted_nothing_does_not_make_an_exercise_separate(tmp_path: Path) -> None:
+    """Nine of twelve tried, and what they got in one exercise says nothing of the other."""
+    halves = ["passed passed failed", "failed failed passed", "passed passed passed"]
+    entries = [submission(f"s{n:02}", halves[n % 2]) for n in range(12)]
+    entries += [submission(f"u{n:02}", "not_attempted " * 3) for n in range(12)]
+    report = write_report(a_class(tmp_path / "class", entries))
+    assert [one.separation for one in report.assignments[0].exercises] == [pytest.approx(-1.0)] * 2
+    assert report.assignments[0].exercises[0].not_attempted == 12
+
+
+def test_who_handed_in_nothing_is_counted_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nothing = {"status": "missing", "reason": "Nothing was handed in."}
+    entries = [submission("ada"), submission("bob", MISSING, **nothing)]
+    folder = a_class(tmp_path / "class", entries)
+    report = write_report(folder)
+    (numbers,) = report.assignments
+    assert (report.submissions, numbers.submissions, numbers.nothing) == (1, 1, 1)
+    assert (numbers.without_notebook, report.need_an_eye) == (0, ())
+    assert main(["report", str(folder.root)]) == 0
+    assert "1 submission, 2 students, 1 handed in nothing, 0 need" in capsys.readouterr().out
+
+
+def test_a_misconception_goes_by_its_sentence(tmp_path: Path) -> None:
+    entries = [submission(who, "failed:inner_id_of_it passed passed") for who in ("ada", "bob")]
+    for entry in entries:
+        entry["tests"][0]["message"] = "You sum the wrong way. More of it.\nvalues"
+    page = page_of(a_class(tmp_path / "class", entries))
+    assert "inner_id" not in page and "inner_<wbr>id" not in page
+    assert "Most frequent: “You sum the wrong way.” in softmax (in 2 submissions)." in page
+    assert '<th scope="row" class="words">You sum the wrong way. More of it.</th>' in page
+
+
+def test_with_names_the_roster_says_who_it_is(tmp_path: Path) -> None:
+    folder = a_class(tmp_path / "class", [submission("ada", flags=["odd"]), submission("bob")])
+    (folder.root / "roster.csv").write_text("id,first_name,last_name\nada,Ada,Lovelace\n")
+    named = page_of(ClassFolder.open(folder.root), names=True)
+    assert "Ada Lovelace, ada (student " in named
+    assert "Lovelace" not in page_of(ClassFolder.open(folder.root))
+
+
 class Page(HTMLParser):
     """What a page is made of."""
 

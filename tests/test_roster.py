@@ -126,8 +126,8 @@ def test_grading_a_class_with_a_roster(tmp_path: Path, capsys: pytest.CaptureFix
         hand_in(folder, student, solved(folder))
     assert main(["grade", str(folder.root), "--quiet", "--sandbox", boxes().tier]) == 0
     out = capsys.readouterr().out
-    assert "graded, but not on the roster: mallory" in out
-    assert "graded, but withdrawn: zoe" in out
+    assert "graded, but not on the roster: 1: mallory" in out
+    assert "graded, but withdrawn: 1: zoe" in out
 
     found = entries(folder)
     assert set(found) == {"ada", "bob", "zoe", "mallory"}

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from nbclient import NotebookClient
 from nbgrader.utils import compute_checksum
 
 from autograder.build.build import build
 from autograder.build.own_work import keep_own_work
-from autograder.build.start_page import PROGRESS_FILE, START_FILE
+from autograder.build.start_page import PROGRESS_FILE, SETTINGS_FOLDER, START_FILE
 from autograder.course.course_progress import (
     as_table,
     has_code,
@@ -99,9 +100,45 @@ def test_progress_is_what_was_saved(course: Path) -> None:
         "5",
         "Python, NumPy and a little torch",
     )
-    assert "Go on with [01 Tiny](01-tiny/tiny.ipynb)." in as_table([one])
+    assert as_table([one]).startswith("**Go on with [01 Tiny](01-tiny/tiny.ipynb).**\n")
+    assert "| 2 of 4 | ●○○○○ 1 of 3 |" in as_table([one])
     one.begun, one.passing = one.exercises, one.checks
     assert "More checks run when your work is graded." in as_table([one])
+
+
+def test_what_is_left_to_do_is_listed_with_a_sentence_and_a_link(
+    course: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What the boxes said when the checks ran last; nothing is run for the page."""
+    wrong = {"double": "def double(x):\n    return 3 * x\n", "answer_size": 'answer_size = "b"'}
+    type_in(course / TINY, **wrong)
+    notebook = read(course / TINY)
+    resources = {"metadata": {"path": str((course / TINY).parent)}}
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    running = nbformat.v4.new_notebook(cells=cells[:3])
+    NotebookClient(running, timeout=120, allow_errors=True, resources=resources).execute()
+    nbformat.write(notebook, course / TINY)
+    check = cell_named(notebook, "test_double")
+    assert "fork" not in capfd.readouterr().err, "a check that was only tried showed its box"
+    said = as_table([progress_of(course / TINY)]).split("left to do:\n\n")[1].splitlines()
+    name, _, why = said[0].partition(": ")
+    assert name == f"- [double](01-tiny/tiny.ipynb#cell-id={check.id})"
+    assert why.endswith((".", "?")) and why in " ".join(check.outputs[0].data["text/plain"].split())
+    assert said[1:] == [
+        "- [answer_size](01-tiny/tiny.ipynb#cell-id="
+        f"{cell_named(notebook, 'test_answer_size').id}): its check has not run yet",
+        "- not begun: quadruple, written_why",
+    ]
+
+
+def test_a_notebook_that_was_renamed_is_found(course: Path) -> None:
+    type_in(course / TINY, double="def double(x):\n    return 2 * x\n")
+    aside = course / "01-tiny" / "a.before-update-2026.ipynb"
+    aside.write_bytes((course / TINY).read_bytes())
+    (course / "01-tiny" / "other.ipynb").write_text("{}")
+    (course / TINY).rename(course / "01-tiny" / "tiny (mine).ipynb")
+    one = progress_of(course / TINY)
+    assert (one.link, one.begun, one.problem) == ("01-tiny/tiny%20(mine).ipynb", 1, "")
 
 
 def test_what_a_lesson_is_comes_from_metadata_and_not_from_its_text(course: Path) -> None:
@@ -152,7 +189,8 @@ def test_the_page_runs_with_what_is_in_the_course_folder(course: Path) -> None:
 
 def test_the_make_target_opens_the_page() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert f"jupyter lab course --LabApp.default_url=/lab/tree/{START_FILE}\n" in makefile
+    assert f"jupyter lab course --LabApp.default_url=/lab/tree/{START_FILE} " in makefile
+    assert f'--LabApp.app_settings_dir="$(CURDIR)/course/{SETTINGS_FOLDER}"\n' in makefile
 
 
 def test_the_manifest_is_that_of_the_files_and_stays_under_other_work(course: Path) -> None:

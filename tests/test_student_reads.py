@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import numpy as np
 import pytest
 import torch
 from nbclient import NotebookClient
@@ -113,6 +114,46 @@ def test_what_a_library_raises_is_not_called_the_students_own_refusal() -> None:
     except ValueError as error:
         text = "\n".join(lines_of(error))
     assert REFUSED in text
+
+
+def lines_of_cells(answer: str, check: str) -> list[str]:
+    """What is said of what a check's cell raises, each cell in a file of its own."""
+    namespace: dict[str, Any] = {"np": np, "probe": checks.probe}
+    for name, source in {"<cell answer>": answer, "<cell check>": check}.items():
+        linecache.cache[name] = (1, None, source.splitlines(keepends=True), name)
+    try:
+        for name, source in {"<cell answer>": answer, "<cell check>": check}.items():
+            exec(compile(source, name, "exec"), namespace)
+    except Exception as error:
+        return lines_of(error)
+    finally:
+        del linecache.cache["<cell answer>"], linecache.cache["<cell check>"]
+    return []
+
+
+def test_what_is_none_in_a_line_is_named_and_no_return_is_called_missing() -> None:
+    answer = "def both(a, b):\n    return a & b\n"
+    first, _, where = lines_of_cells(answer, "both(None, np.ones(3, dtype=bool))\n")
+    assert "an argument that was left out" in first
+    assert "There `a` is None, `b` has shape (3,)." in where
+
+
+def test_a_line_of_the_check_is_not_called_the_students() -> None:
+    answer = "class Layer:\n    bias = None\n"
+    body = "    layer = Layer()\n    layer.bias.copy_(bias)\n    return layer\n"
+    check = "@probe\ndef outputs(bias):\n" + body + "\noutputs(np.ones(3))\n"
+    first, _, where = lines_of_cells(answer, check)
+    assert "a part that was not made" in first
+    assert "in a line of the check, `layer.bias.copy_(bias)`" in where
+    assert "its cell" not in where
+    inside = "class Layer:\n    def __init__(self):\n        self.bias = None + 1\n"
+    assert "line 3 of its cell: `self.bias = None + 1`" in lines_of_cells(inside, check)[-1]
+
+
+def test_numpys_transpose_is_not_said_to_name_an_axis_that_is_not_there() -> None:
+    answer = "def f(x):\n    return x.transpose(-2, -3)\n"
+    first, *_ = lines_of_cells(answer, "f(np.ones((2, 3, 4)))\n")
+    assert "the new order of all axes" in first and "no such axis" not in first
 
 
 # --- one kernel -------------------------------------------------------------------------

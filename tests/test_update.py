@@ -44,6 +44,7 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def new(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = handed_out(tmp_path_factory.mktemp("new"), FRESH)
     (made / "01-tiny" / "lesson/figures.py").write_text("# A companion that changed.\n")
+    (made / MISTAKES).write_text('{"made_from": "0123456789abcdef", "mistakes": {}}\n')
     update.write_manifest(made, release_in(made))
     return made
 
@@ -82,7 +83,9 @@ def test_answers_and_own_cells_are_carried_over(course: Path, new: Path) -> None
     at = mine.cells.index(cell_named(mine, "test_double")) + 1
     mine.cells.insert(at, nbformat.v4.new_code_cell("print(double(3))", id="student"))
     mine.cells.insert(at + 1, nbformat.v4.new_markdown_cell("I see."))
-    mine.cells[-1].source = "# Experiments.\ndouble(5)"  # only the student changed it
+    free = next(cell for cell in mine.cells if cell.source == "# Experiments.")
+    free.source = "# Experiments.\ndouble(5)"  # only the student changed it
+    mine.cells.append(nbformat.v4.new_code_cell("double(7)"))
     nbformat.write(mine, course / TINY)
     before = (course / TINY).read_bytes()
 
@@ -95,10 +98,12 @@ def test_answers_and_own_cells_are_carried_over(course: Path, new: Path) -> None
     texts = [cell.source for cell in merged.cells]
     at = merged.cells.index(cell_named(merged, "test_double"))
     assert texts[at + 1 : at + 3] == ["print(double(3))", "I see."]
-    assert texts[-1] == "# Experiments.\ndouble(5)"
+    assert texts[texts.index("The end.") + 1] == "# Experiments.\ndouble(5)"
+    assert texts[-1] == "double(7)"
     assert "A better explanation." in texts and "An old explanation." not in texts
     # All else is the new release's, in its order.
-    own = {MINE, "![](attachment:a.png)", "print(double(3))", "I see.", texts[-1]}
+    own = {MINE, "![](attachment:a.png)", "print(double(3))", "I see."}
+    own |= {"# Experiments.\ndouble(5)", "double(7)"}
     released = [cell for cell in read(new / TINY).cells]
     kept = [cell for cell in merged.cells if cell.source not in own]
     names = {"double", "written_why"}

@@ -14,8 +14,10 @@ from contextlib import contextmanager
 from types import ModuleType
 
 from autograder.lesson import (
+    accidents,
     advice,
     cells,
+    changed_names,
     checks,
     evidence,
     exceptions,
@@ -29,7 +31,11 @@ from autograder.lesson import (
     repair,
     setting,
     short_answers,
+    shown,
+    slices,
     small_changes,
+    tolerance,
+    unused,
 )
 
 #: The package beside a notebook.
@@ -39,8 +45,10 @@ LESSON = "lesson"
 MODULES: dict[str, ModuleType] = {
     f"{LESSON}.{module.__name__.rpartition('.')[2]}": module
     for module in (
+        accidents,
         advice,
         cells,
+        changed_names,
         checks,
         evidence,
         exceptions,
@@ -54,7 +62,11 @@ MODULES: dict[str, ModuleType] = {
         repair,
         setting,
         short_answers,
+        shown,
+        slices,
         small_changes,
+        tolerance,
+        unused,
     )
 }
 

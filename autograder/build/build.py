@@ -25,6 +25,7 @@ from autograder.build.alembic import put_alembic_on_path
 from autograder.build.beside import write_companions
 from autograder.build.kept_outputs import take_outputs
 from autograder.build.own_work import keep_own_work
+from autograder.build.page import as_page
 from autograder.build.start_page import write_start_page
 from autograder.build.stubs import ClearSolutionsAndAnswers
 from autograder.course.course_progress import LESSON
@@ -54,7 +55,7 @@ class BuildError(WrongUse):
 def write_source(lesson: Lesson, folder: Path) -> None:
     """Write the lesson's source notebook, its companions and the grader's catalogue."""
     folder.mkdir(parents=True, exist_ok=True)
-    nbformat.write(lesson.notebook, folder / f"{lesson.notebook_name}.ipynb")
+    nbformat.write(as_page(lesson), folder / f"{lesson.notebook_name}.ipynb")
     write_companions(lesson, folder)
     evidence = to_json(catalogue(lesson))
     (folder / CATALOGUE_FILE).write_text(evidence, encoding="utf-8")

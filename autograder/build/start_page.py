@@ -1,4 +1,5 @@
-"""``course/start.ipynb``: the page on which JupyterLab opens, and its ``course_progress.py``.
+"""``course/start.ipynb``: the page on which JupyterLab opens, its ``course_progress.py``, and
+JupyterLab's settings for students.
 
 It is a notebook and not a Markdown file because a notebook can be asked again: its one cell
 reads the lesson notebooks beside it and shows how far the student is, with nothing but what
@@ -8,6 +9,7 @@ and their links are there before anything was run, also in a notebook that is no
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import nbformat
@@ -20,12 +22,26 @@ from autograder.files import write_whole
 START_FILE = "start.ipynb"
 PROGRESS_FILE = "course_progress.py"
 
+#: What ``make lab`` tells JupyterLab with ``--LabApp.app_settings_dir``: it asks nobody about news,
+#: and shows a student no panel in which assignments are made.
+SETTINGS_FOLDER = ".jupyterlab"
+_SETTINGS = {
+    "overrides.json": {
+        "@jupyterlab/apputils-extension:notification": {
+            "fetchNews": "false",
+            "checkForUpdates": False,
+        }
+    },
+    "page_config.json": {"disabledExtensions": {"@jupyter/nbgrader:create-assignment": True}},
+}
+
 _WELCOME = """\
 # {title}
 
 Open a lesson with its link. An exercise is a card that says what to write, a cell to write it
-in, and a check to run right below. The table shows your own progress as saved in the notebooks.
-To bring it up to date, save them, click into the table's cell and press **Shift+Enter**.
+in, and a check right below, folded to one line: **Shift+Enter** runs your answer, and once more its
+check. The table shows your own progress as saved in the notebooks. To bring it up to date, save
+them, click into the table and press **Shift+Enter**.
 """
 
 _MORE = """\
@@ -38,11 +54,11 @@ _GENERATED = (
     "Do not edit this copy.\n"
 )
 
-_CODE = "from course_progress import show_progress\n\nshow_progress()"
+_CODE = "# Your progress\nfrom course_progress import show_progress\n\nshow_progress()"
 
 
 def write_start_page(folder: Path, title: str) -> None:
-    """Write the start page of the lessons that lie in a course folder, and its module.
+    """Write the start page of the lessons that lie in a course folder, its module, and settings.
 
     Args:
         folder: with one folder a lesson.
@@ -76,3 +92,7 @@ def write_start_page(folder: Path, title: str) -> None:
     write_whole(folder / START_FILE, nbformat.writes(page) + "\n")
     module = Path(str(course_progress.__file__)).read_text(encoding="utf-8")
     write_whole(folder / PROGRESS_FILE, _GENERATED + module)
+    (folder / SETTINGS_FOLDER).mkdir(exist_ok=True)
+    for name, tree in _SETTINGS.items():
+        text = json.dumps(tree, indent=2)
+        write_whole(folder / SETTINGS_FOLDER / name, text + "\n")

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,9 +20,13 @@ from autograder.classroom.late import Standing
 from autograder.errors import WrongUse
 from autograder.files import write_whole
 from autograder.grade.flags import Flag, flag_of
-from autograder.grade.result import ExerciseResult, Result, TestResult
-from autograder.tables import as_cell, as_csv
+from autograder.grade.result import GRADED, ExerciseResult, Result, TestResult
+from autograder.tables import as_cell, as_csv, as_points
 from autograder.text import aligned, plain_line
+
+#: Where the submissions begin in ``grades.json``.
+_LIST = re.compile(r'"submissions":\s*\[')
+_BETWEEN = re.compile(r"[,\s]*")
 
 #: Said of a student on the roster who handed in nothing.
 NOTHING_HANDED_IN = "Nothing was handed in."
@@ -120,6 +125,16 @@ class Entry:
         """Points of all its tests."""
         return sum(test.points for test in self.tests)
 
+    @property
+    def handed_in(self) -> bool:
+        """Whether there is a submission; who is on the roster and has none is told of too."""
+        return self.reason != NOTHING_HANDED_IN
+
+    @property
+    def untouched(self) -> bool:
+        """Whether nothing was attempted."""
+        return not any(result.attempted for result in self.exercises.values())
+
 
 class GradesError(WrongUse):
     """grades.json cannot be read; the message says what to do."""
@@ -192,6 +207,47 @@ def read_entries(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
         ) from None
 
 
+def stream_entries(path: Path, most: int = 2**20) -> Iterator[dict[str, Any]]:
+    """The submissions in a ``grades.json``, one after the other: the file is never in memory.
+
+    Args:
+        path: of the file.
+        most: characters that are read at a time.
+
+    Raises:
+        GradesError: it is not there, or not what this engine writes.
+    """
+    decoder, text = json.JSONDecoder(), ""
+    not_ours = GradesError(f"{path} is not a grades file of this engine; grade the class again")
+    try:
+        with path.open(encoding="utf-8") as file:
+            while (start := _LIST.search(text)) is None:
+                more = file.read(most)
+                if not more:
+                    raise not_ours
+                text += more
+            at = start.end()
+            while True:
+                at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr]
+                if text.startswith("]", at):
+                    return
+                try:
+                    entry, at = decoder.raw_decode(text, at)
+                except json.JSONDecodeError:
+                    more = file.read(most)
+                    if not more:
+                        raise not_ours from None
+                    text, at = text[at:] + more, 0
+                    continue
+                if not isinstance(entry, dict):
+                    raise not_ours
+                yield entry
+    except FileNotFoundError:
+        raise GradesError(f"{path} does not exist; run `autograder grade` first") from None
+    except UnicodeDecodeError:
+        raise not_ours from None
+
+
 def handed_in_nothing(entry: dict[str, Any]) -> bool:
     """Whether an entry is about somebody on the roster who handed in nothing."""
     return bool(entry.get("reason") == NOTHING_HANDED_IN)
@@ -236,24 +292,26 @@ def write_grades(
 
 
 _COLUMNS = ("student", "assignment", "status", "score", "max_score", "needs_manual_grade", "reason")
-#: Only where a due date or a roster gives them a meaning.
-_STANDING = ("late_minutes", "penalty", "total")
+#: An entry that was written by an earlier version has not all of them.
+_STANDING = ("late_minutes", "penalty", "total", "out_of", "to_mark")
 
 
 def _as_csv(entries: list[dict[str, Any]]) -> str:
-    standing = _STANDING if any("total" in entry for entry in entries) else ()
     rows = (
-        [as_cell(entry[name]) for name in _COLUMNS] + [entry.get(name, "") for name in standing]
+        [as_cell(entry[name]) for name in _COLUMNS] + [entry.get(name, "") for name in _STANDING]
         for entry in entries
     )
-    return as_csv([*_COLUMNS, *standing], rows)
+    return as_csv([*_COLUMNS, *_STANDING], rows)
 
 
 def table(verdicts: list[Verdict]) -> str:
-    """Students and points, for a terminal. A star: something is left to grade by hand."""
+    """Students and points of all that there are, for a terminal.
+
+    A star: a person still has to mark something. Lateness is taken off.
+    """
     assignments = sorted({verdict.result.assignment for verdict in verdicts})
     students = sorted({verdict.student for verdict in verdicts})
-    cells = {verdict.key: _cell(verdict.result) for verdict in verdicts}
+    cells = {verdict.key: _cell(verdict) for verdict in verdicts}
     rows = [["student", *(name.split("-")[0] for name in assignments)]]
     rows += [
         [plain_line(who), *(cells.get((who, name), "") for name in assignments)] for who in students
@@ -263,7 +321,9 @@ def table(verdicts: list[Verdict]) -> str:
     return "\n".join(lines)
 
 
-def _cell(result: Result) -> str:
-    if result.status != "graded":
+def _cell(verdict: Verdict) -> str:
+    result, stands = verdict.result, verdict.standing
+    if result.status != GRADED or stands is None:
         return result.status
-    return f"{result.score:g}/{result.max_score:g}{'*' if result.needs_manual_grade else ''}"
+    star = "*" if stands.needs_manual_grade else ""
+    return f"{as_points(stands.total)}/{as_points(stands.out_of)}{star}"

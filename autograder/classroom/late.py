@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -118,26 +118,58 @@ def as_timestamp(came: datetime) -> str:
 
 @dataclass(frozen=True)
 class Standing:
-    """What one submission counts: machine, person and clock together."""
+    """What one submission counts: machine, person and clock together.
+
+    Attributes:
+        late_minutes: since it was due; None where there is no due date.
+        manual: points that people gave.
+        penalty: what being late costs.
+        total: the points of now, the penalty taken off.
+        out_of: all points that there are, also those that only a person gives.
+        to_mark: how many of those a person still has to decide about.
+        needs_manual_grade: whether a person has something left to mark.
+        written: points that people gave for written answers.
+        extension: how much more time than others the student has.
+    """
 
     late_minutes: int | None
     manual: float
     penalty: float
     total: float
+    out_of: float
+    to_mark: float = 0.0
     needs_manual_grade: bool = False
+    written: float = 0.0
+    extension: timedelta = timedelta()
 
     def entry(self) -> dict[str, Any]:
         """Its part in ``grades.json``."""
-        return {"late_minutes": self.late_minutes, "penalty": self.penalty, "total": self.total}
+        return {
+            "late_minutes": self.late_minutes,
+            "penalty": self.penalty,
+            "total": self.total,
+            "out_of": self.out_of,
+            "to_mark": self.to_mark,
+            "needs_manual_grade": self.needs_manual_grade,
+            **({"extension_minutes": in_minutes(self.extension)} if self.extension else {}),
+        }
 
 
 def how_late(minutes: float) -> str:
     """Minutes in words."""
-    if minutes <= 0:
-        return "in time"
+    return "in time" if minutes <= 0 else f"{duration(minutes)} late"
+
+
+def in_minutes(time: timedelta) -> int:
+    """A time in minutes."""
+    return round(time.total_seconds() / 60)
+
+
+def duration(minutes: float) -> str:
+    """Minutes as days, hours and minutes."""
     days, rest = divmod(math.floor(minutes), MINUTES_A_DAY)
     hours, left = divmod(rest, 60)
     parts = [
         f"{number} {unit}" for number, unit in ((days, "d"), (hours, "h"), (left, "min")) if number
     ]
-    return " ".join(parts or ["less than a minute"]) + " late"
+    return " ".join(parts or ["less than a minute"])

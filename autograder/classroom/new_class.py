@@ -114,6 +114,30 @@ hold_back = true
 {late}
 # latest_days = 7
 
+# More time for single students: days, or a due date of their own. "all" is every assignment.
+# extensions.csv with the columns id, assignment, and days or until says the same; 0 days take
+# back what was given.
+[extensions]
+# "ada" = {{ "{first}" = 3, "all" = 1 }}
+
+# How points become a grade, for `autograder export`. maximum: points that your LMS gives each
+# assignment; a share of our points is the same share of it. --to final writes the weighted mean in
+# percent, of the best assignments if you say how many, and who has enough of the written points.
+[grade]
+# maximum = 100
+# weights = {{ "{first}" = 2 }}
+# best = 8
+# written_at_least = 50
+
+# Who marks written answers: `autograder mark DIR --assignment NAME --share anna`.
+[marking]
+# assistants = ["anna", "ben"]
+
+# What the feedback page says to a student who thinks that points are wrong; `autograder requests`
+# lists what came.
+[requests]
+# how = "Post it in the forum “Another look”: the exercise, and what the checks overlook."
+
 # `autograder collect` knows the paths in the zips of Moodle, Canvas and Gradescope. For others,
 # a regular expression in single quotes says where student and file stand in the path.
 [collect]

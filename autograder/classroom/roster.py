@@ -31,7 +31,7 @@ NAMES: dict[str, tuple[str, ...]] = {
 }
 
 
-_BEFORE_FORMULA = re.compile(r"^'(?=[=+\-@])")  # see spreadsheet.as_cell
+_BEFORE_FORMULA = re.compile(r"^'(?=[=+\-@])")  # see tables.as_cell
 
 
 class RosterError(WrongUse):

@@ -8,12 +8,11 @@ given in the gradebook, counts.
 from __future__ import annotations
 
 import math
-from datetime import UTC
+from datetime import UTC, timedelta
 from pathlib import Path
 
-from nbgrader.api import Grade, Gradebook, SubmittedNotebook
+from nbgrader.api import Grade, Gradebook, GradeCell, SubmittedNotebook
 from nbgrader.plugins import LateSubmissionPlugin
-from sqlalchemy import func
 
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.grades_file import Verdict
@@ -40,6 +39,9 @@ def settle(gradebook: Gradebook, folder: ClassFolder, student: str, assignment: 
         submission.assignment.duedate = naive["due"]
     if came is not None:
         submission.timestamp = naive["came"]
+    longer = folder.extensions.of(student, assignment, due)
+    if longer is not None:
+        submission.extension = longer
     score = float(submission.score)
     dated = submission.assignment.duedate is not None
     minutes = submission.total_seconds_late / 60 if dated else 0.0
@@ -48,33 +50,42 @@ def settle(gradebook: Gradebook, folder: ClassFolder, student: str, assignment: 
     for notebook in submission.notebooks:
         notebook.late_submission_penalty = min(left, float(notebook.score))
         left -= notebook.late_submission_penalty
-    machine = (
-        gradebook.db.query(func.sum(Grade.auto_score))
+    grades = (
+        gradebook.db.query(
+            GradeCell.name,
+            Grade.auto_score,
+            Grade.manual_score,
+            Grade.needs_manual_grade,
+            GradeCell.max_score,
+        )
         .join(SubmittedNotebook, Grade.notebook_id == SubmittedNotebook.id)
-        .filter(SubmittedNotebook.assignment_id == submission.id, Grade.manual_score.is_(None))
-        .scalar()
+        .join(GradeCell, Grade.cell_id == GradeCell.id)
+        .filter(SubmittedNotebook.assignment_id == submission.id)
+        .all()
     )
-    needs_manual_grade = bool(submission.needs_manual_grade)
+    machine = sum(auto or 0.0 for _, auto, given, _, _ in grades if given is None)
     gradebook.db.commit()
     return Standing(
         late_minutes=math.ceil(minutes) if dated else None,
-        manual=score - (machine or 0.0),
+        manual=score - machine,
         penalty=penalty,
         total=round(score - penalty, 4),
-        needs_manual_grade=needs_manual_grade,
+        out_of=float(sum(most for *_, most in grades)),
+        to_mark=float(sum(most for *_, waits, most in grades if waits)),
+        needs_manual_grade=any(waits for *_, waits, _ in grades),
+        written=sum(given or 0.0 for name, _, given, _, _ in grades if name.startswith("written_")),
+        extension=submission.extension or timedelta(),
     )
 
 
 def give_standing(verdict: Verdict, gradebook: Gradebook, folder: ClassFolder) -> None:
-    """Settle a verdict and let it say so, in a class with due dates or a roster.
+    """Settle a verdict and let it say so: this is the number that everything shows.
 
     Raises:
         MissingEntry: the submission was never graded.
         LateError: class.toml cannot be used.
     """
-    settled = settle(gradebook, folder, *verdict.key)
-    if settled.late_minutes is not None or folder.roster:
-        verdict.standing = settled
+    verdict.standing = settle(gradebook, folder, *verdict.key)
     verdict.notes = folder.roster.notes(verdict.student)
 
 

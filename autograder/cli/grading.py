@@ -49,6 +49,7 @@ class How:
     sandbox: str
     quiet: bool
     as_json: bool
+    details: bool
 
 
 def _how_options(run: Run) -> Run:
@@ -62,10 +63,13 @@ def _how_options(run: Run) -> Run:
         help="how student code is confined; none only for code you trust",
     )
     @click.option("--quiet", is_flag=True, help="print the result only")
+    @click.option("--details", is_flag=True, help="list every student, however many there are")
     @json_option("print the result as JSON")
     @functools.wraps(run)
-    def told(workers: int | None, sandbox: str, quiet: bool, as_json: bool, **others: Any) -> int:
-        return run(how=How(workers, sandbox, quiet, as_json), **others)
+    def told(
+        workers: int | None, sandbox: str, quiet: bool, as_json: bool, details: bool, **others: Any
+    ) -> int:
+        return run(how=How(workers, sandbox, quiet, as_json, details), **others)
 
     return told
 
@@ -170,7 +174,7 @@ def _grade(
     if how.as_json:
         print_json(_tree(result, changed))
     else:
-        _say(folder, result, changed, again=again and bool(before))
+        _say(folder, how, result, changed, again=again and bool(before))
     for name in result.strangers:
         print(
             f"not graded: submitted/{name} is no student's assignment; there are "
@@ -195,27 +199,35 @@ def _tree(result: ClassResult, changed: list[Change]) -> dict[str, Any]:
     }
 
 
-def _say(folder: ClassFolder, result: ClassResult, changed: list[Change], *, again: bool) -> None:
+def _say(
+    folder: ClassFolder, how: How, result: ClassResult, changed: list[Change], *, again: bool
+) -> None:
     from autograder.classroom.grades_file import table
     from autograder.marking.changes import table as changes_table
+    from autograder.marking.totals import MOST_IN_TABLE, exceptions, totals
 
     if not result.verdicts:
         print(f"Nothing to grade in {folder.root}/submitted/STUDENT/ASSIGNMENT/.")
         return
     print(result.summary)
     print()
-    print(table(result.verdicts))
-    print("* something is left to grade by hand")
+    students = len({one.student for one in result.verdicts})
+    if how.details or students <= MOST_IN_TABLE:
+        print(table(result.verdicts))
+        said = "points so far of all points, what being late costs taken off"
+        waits = sum(one.standing.needs_manual_grade for one in result.verdicts if one.standing)
+        print(f"{said}; * {waits} of them a person still has to mark" if waits else said)
+    else:
+        print(f"{students} students; --details lists each, as grades.csv does")
+    print()
+    for line in (*totals(result.verdicts), *exceptions(result.verdicts, details=how.details)):
+        print(line)
     if changed:
         print()
         print("points that are not what they were")
         print(changes_table(changed))
     elif again:
         print("no points changed")
-    for verdict in sorted(result.verdicts, key=lambda verdict: verdict.key):
-        if verdict.notes:
-            who = f"{verdict.student} {verdict.result.assignment}"
-            print(f"graded, but {', '.join(verdict.notes)}: {who}")
     print()
     print(f"feedback pages  {folder.root}/feedback/STUDENT/ASSIGNMENT/")
     print(f"grades          {folder.root}/grades.csv and grades.json")

@@ -1,6 +1,6 @@
-"""The commands of an instructor's day around grading: new-class, collect, feedback, export, report.
+"""The commands of an instructor's day around grading: new-class, feedback, export, report.
 
-Grading itself is in :mod:`autograder.cli.grading`.
+Collecting is in :mod:`autograder.cli.collecting`, grading itself in :mod:`autograder.cli.grading`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from autograder.cli.options import (
 if TYPE_CHECKING:
     from autograder.classroom.folder import ClassFolder
     from autograder.classroom.roster import Roster
-    from autograder.lms.collect import Plan
+    from autograder.report.numbers import Report
 
 
 @command(example="spring-class --roster students.csv", statuses={0: "made"})
@@ -125,85 +125,6 @@ def _roster(file: Path | None, columns: tuple[str, ...]) -> Roster | None:
 
 
 @command(
-    example="spring-class submissions.zip --dry-run",
-    statuses={
-        0: "every notebook was taken or is there already",
-        1: "some were left out (each is named)",
-    },
-)
-@class_argument
-@click.argument(
-    "archive",
-    type=PATH,
-    nargs=-1,
-    required=True,
-    metavar="ARCHIVE...",
-    help="a zip or a folder",
-)
-@click.option("--assignment", metavar="NAME", help="only this one; takes notebooks of any name")
-@click.option(
-    "--layout",
-    type=click.Choice(["auto", "moodle", "canvas", "gradescope", "plain"]),
-    default="auto",
-    help="how paths in the archive are made",
-)
-@click.option("--dry-run", is_flag=True, help="say what would be done, do nothing")
-@json_option("print what becomes of each file, as JSON")
-def collect(
-    *,
-    folder: Path,
-    archive: tuple[Path, ...],
-    assignment: str | None,
-    layout: str,
-    dry_run: bool,
-    as_json: bool,
-) -> int:
-    """Put submissions from an LMS's zip into a class.
-
-    Puts notebooks from zips of Moodle, Canvas or Gradescope, or from folders, into
-    DIR/submitted/STUDENT/ASSIGNMENT/. The student follows from the path and DIR/roster.csv, the
-    assignment from the notebook's name. Only a newer submission replaces one that is there; the
-    older is kept below DIR/set_aside/.
-    """
-    from autograder.lms.collect import LEFT_OUT, as_tree, carry_out, plan
-
-    its_class = class_at(folder)
-    made = plan(its_class, archive, assignment=assignment, layout=layout)
-    aside = [] if dry_run else carry_out(its_class, made)
-    if not dry_run:
-        say_released(its_class, to=sys.stderr if as_json else sys.stdout)
-    lost = [decision for decision in made.decisions if decision.action == LEFT_OUT]
-    notebooks = [
-        decision for decision in lost if decision.path.casefold().endswith((".ipynb", ".zip"))
-    ]
-    if as_json:
-        print_json({**as_tree(made), "set_aside": aside})
-    else:
-        _say(made, aside, dry_run=dry_run)
-    return 1 if notebooks else 0
-
-
-def _say(made: Plan, aside: list[str], *, dry_run: bool) -> None:
-    from autograder.lms import collect as actions
-
-    for name, layout in made.layouts.items():
-        print(f"{name}: layout {layout.name}, by the pattern\n  {layout.pattern.pattern}")
-    for decision in made.decisions:
-        if decision.action == actions.LEFT_OUT:
-            print(f"{decision.path}\n  left out: {decision.note}")
-        elif dry_run or decision.action == actions.OLDER or decision.note:
-            about = ", ".join(text for text in (decision.late, decision.note) if text)
-            about = f" ({about})" if about else ""
-            print(f"{decision.path}\n  {decision.action}: {decision.to}{about}")
-    for path in aside:
-        print(f"kept aside: {path}")
-    said = [f"{made.count(actions.TAKE)} new", f"{made.count(actions.REPLACE)} newer"]
-    said += [f"{made.count(actions.UNCHANGED)} unchanged", f"{made.count(actions.OLDER)} older"]
-    said += [f"{made.count(actions.LEFT_OUT)} left out"]
-    print(f"{', '.join(said)}.{' Nothing was written.' * dry_run}")
-
-
-@command(
     example="spring-class --assignment 02-query-key-value --zip pages.zip",
     statuses={
         0: "every submission has its page",
@@ -259,7 +180,10 @@ def feedback(
 )
 @class_argument
 @click.option(
-    "--to", type=click.Choice(["canvas", "moodle", "csv"]), required=True, help="whose columns"
+    "--to",
+    type=click.Choice(["canvas", "moodle", "csv", "final"]),
+    required=True,
+    help="whose columns",
 )
 @assignments_option
 @click.option(
@@ -284,34 +208,73 @@ def export(
     """Write grades as an LMS imports them.
 
     Writes the gradebook's points, those given by hand included and late penalties taken off,
-    with the columns of an LMS.
+    with the columns of an LMS. [grade] in DIR/class.toml says another maximum, and for --to final
+    weights, the best n and what written parts need; the table shows each step.
     """
     from autograder.files import write_whole
     from autograder.lms.canvas import canvas
     from autograder.lms.export import ExportError, plain
+    from autograder.lms.final import final
     from autograder.lms.marks import marks
     from autograder.lms.moodle import moodle
 
     its_class = class_at(folder)
     if output is not None and output.exists():
         raise ExportError(f"{output} exists already; name another file")
+    if to in ("csv", "final") and template is not None:
+        raise ExportError(f"--to {to} fills no template; leave --template out")
     found = marks(its_class, assignment)
-    if to == "csv":
-        if template is not None:
-            raise ExportError("--to csv fills no template; leave --template out")
-        made = plain(found)
+    if to == "final":
+        made = final(its_class, found)
     else:
-        fill = canvas if to == "canvas" else moodle
-        made = fill(its_class, found, template)
+        maximum = its_class.final_grade.maximum
+        found = [one.scaled_to(maximum) for one in found]
+        if to == "csv":
+            made = plain(found)
+        else:
+            made = {"canvas": canvas, "moodle": moodle}[to](its_class, found, template)
+        if maximum is not None:
+            made.rule = f"Points are their share of all points, times {maximum:g}."
     target = output or its_class.root / f"export-{to}.csv"
     write_whole(target, made.text)
     if as_json:
         print_json({"file": str(target), **{k: v for k, v in asdict(made).items() if k != "text"}})
     else:
         print(f"{made.rows} rows with points in {target}")
+        if made.rule:
+            print(made.rule)
         for note in made.notes:
             print(note, file=sys.stderr)
     return 1 if made.notes else 0
+
+
+@command(
+    example="spring-class",
+    statuses={0: "listed", 1: "some are about nobody or nothing here (each is named)"},
+)
+@class_argument
+@json_option("print the requests as JSON")
+def requests(*, folder: Path, as_json: bool) -> int:
+    """List who asked for another look, and what changed since.
+
+    Reads DIR/requests.csv and the tables in DIR/requests/, as a form of an LMS gives them, with the
+    columns id (or an e-mail address or a name), assignment, exercise and text. The points of when a
+    request was first listed are kept, so that a regrade shows what became of it.
+    """
+    from autograder.classroom.requests import look_at, table
+
+    its_class = class_at(folder)
+    found, problems = look_at(its_class)
+    if as_json:
+        print_json({"requests": [asdict(one) for one in found], "problems": problems})
+    else:
+        changed = sum(one.changed for one in found)
+        print(f"{_count(len(found), 'request')}, {changed} with other points since")
+        if found:
+            print(table(found))
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 1 if problems else 0
 
 
 @command(example="spring-class --names", statuses={0: "written"})
@@ -334,12 +297,18 @@ def report(*, folder: Path, names: bool, as_json: bool) -> int:
         return 0
     print(
         f"{_count(found.submissions, 'submission')}, {_count(found.students, 'student')}, "
+        f"{_nothing(found)}"
         f"{len(found.need_an_eye)} need an eye, "
         f"{_count(len(found.misconceptions), 'misconception')} recognised."
     )
     print(f"page     {its_class.root}/report.html{' (holds names)' if names else ''}")
     print(f"numbers  {its_class.root}/report.csv")
     return 0
+
+
+def _nothing(found: Report) -> str:
+    missing = sum(one.nothing for one in found.assignments)
+    return f"{missing} handed in nothing, " if missing else ""
 
 
 def _count(number: int, what: str) -> str:

@@ -15,7 +15,7 @@ import click
 
 import autograder
 from autograder.box.sandbox import NoSandbox
-from autograder.cli import grading, instructor, maintainer, student
+from autograder.cli import collecting, grading, instructor, maintainer, marking, student, terms
 from autograder.cli.options import NO_SANDBOX, WRONG_USE
 from autograder.errors import WrongUse
 from autograder.text import plain_line
@@ -51,12 +51,17 @@ class _Group(click.Group):
         student.update,
         instructor.new_class,
         instructor.release,
-        instructor.collect,
+        collecting.collect,
         grading.grade,
         grading.regrade,
+        marking.mark,
         instructor.feedback,
+        instructor.requests,
         instructor.export,
         instructor.report,
+        marking.similar,
+        terms.keep,
+        terms.trends,
         grading.doctor,
         maintainer.build,
         maintainer.lint,

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from autograder.cli.options import COUNT, PATH, command, json_option, print_json
+
+if TYPE_CHECKING:
+    from autograder.student.check import Check, Checked
 
 
 @command(
@@ -34,19 +39,56 @@ def check(*, notebook: tuple[Path, ...], seconds: int, as_json: bool) -> int:
     Runs notebooks of the course in a fresh kernel, without their demonstrations. It is your own
     code on your own machine: it runs without a sandbox. No notebook is written.
     """
-    from autograder.student.check import as_lines, check_notebook, notebooks, summary
+    from autograder.student.check import check_notebook, notebooks, summary
 
     checked = []
     for path in notebooks(notebook, Path.cwd()):
-        checked.append(check_notebook(path, seconds))
-        if not as_json:
-            print("\n".join(as_lines(checked[-1])), flush=True)
+        if as_json:
+            checked.append(check_notebook(path, seconds))
+        else:
+            checked.append(_told_as_it_comes(path, seconds))
     passes = all(notebook.passes for notebook in checked)
     if as_json:
         print_json({"passes": passes, "notebooks": [notebook.entry() for notebook in checked]})
     else:
         print(f"\n{summary(checked)}")
     return 0 if passes else 1
+
+
+#: Of the mark before a check, on a terminal that has colours.
+_COLOURS = {"✓": "green", "✗": "red", "·": "bright_black"}
+
+
+def _told_as_it_comes(path: Path, seconds: int) -> Checked:
+    """Check a notebook and print each check when its cell ran, in the terminal's width."""
+    from tqdm import tqdm
+
+    from autograder.student.check import (
+        WIDTH,
+        as_lines,
+        check_notebook,
+        heading,
+        lines_of_check,
+        mark_of,
+    )
+
+    click.echo(heading(path))
+    columns = min(shutil.get_terminal_size((WIDTH + 6, 24)).columns, WIDTH + 6)
+    with tqdm(total=1, unit="check", leave=False, disable=None) as line:  # only on a terminal
+
+        def tell(check: Check, known: int, most: int) -> None:
+            mark = mark_of(check)
+            first, *more = lines_of_check(check, columns)
+            first = first.replace(mark, click.style(mark, fg=_COLOURS[mark]), 1)
+            with line.external_write_mode():
+                click.echo("\n".join([first, *more]))
+            line.total = most
+            line.update(known - line.n)
+
+        checked = check_notebook(path, seconds, tell)
+    if not checked.checks:
+        click.echo("\n".join(as_lines(checked)[1:]))
+    return checked
 
 
 @command(

@@ -6,6 +6,7 @@ Points, tests and their order never come from a submission.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +15,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.course.choices_alone import ANSWERS_FILE, choices_alone
+from autograder.course.former import Former
 from autograder.course.lessons import CATALOGUE_FILE, builds_on, is_side_condition
 from autograder.errors import WrongUse
 from autograder.notebooks import (
@@ -99,6 +101,8 @@ class Bundle:
     catalogue: bytes = b"[]"
     #: The fingerprints of the short answers, as JSON; never in a box.
     answers: str = "{}"
+    #: What this class handed out before the lesson was mended.
+    earlier: tuple[Former, ...] = ()
 
     @classmethod
     def load(cls, folder: Path) -> Bundle:
@@ -136,7 +140,7 @@ class Bundle:
             notebook_name=notebooks[0].stem,
             notebook=notebook,
             setup="\n".join(cell.source for cell in code if SETUP in tags(cell)),
-            tests=tuple(
+            tests=_by_exercise(
                 TestCell(
                     grade_id(cell),
                     exercise_of(grade_id(cell), list(exercises)),
@@ -174,11 +178,19 @@ class Bundle:
         """Points that the machine gives."""
         return sum(test.points for test in self.tests)
 
+    @property
+    def out_of(self) -> float:
+        """All points: those that the machine gives and those that only a person gives."""
+        return self.max_score + sum(one.points for one in self.written)
+
     @cached_property
     def digest(self) -> str:
         """Changes with anything that can change a verdict."""
         parts = [self.assignment.encode(), nbformat.writes(self.notebook).encode(), self.catalogue]
         parts.append(self.answers.encode())
+        for former in self.earlier:
+            parts += [text.encode() for pair in sorted(former.tests.items()) for text in pair]
+            parts += sorted(text.encode() for text in former.demonstrations)
         parts += [
             part for pair in sorted(self.companions.items()) for part in (pair[0].encode(), pair[1])
         ]
@@ -190,6 +202,13 @@ class Bundle:
     def builds_on(self, exercise: str) -> set[str]:
         """The exercises that the course's own solution of ``exercise`` uses."""
         return builds_on(self.exercises, exercise)
+
+
+def _by_exercise(tests: Iterable[TestCell]) -> tuple[TestCell, ...]:
+    """On the page, what runs only when graded stands at the end; here, with its exercise."""
+    found = list(tests)
+    exercises = list(dict.fromkeys(test.exercise for test in found))
+    return tuple(sorted(found, key=lambda test: exercises.index(test.exercise)))
 
 
 def _read(path: Path) -> bytes:

@@ -12,11 +12,19 @@ import ast
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 __all__ = ["show_progress"]
+
+#: In the metadata of a box below a check, and the lines of its text above what it says.
+_BOX = "lesson_points"
+_ABOVE = 3
+
+#: Dots that show how far a lesson is.
+_DOTS = 5
 
 #: In the metadata of a notebook: the number, title, minutes, needs and about of its lesson.
 LESSON = "attention_course"
@@ -33,6 +41,8 @@ class Progress:
         exercises, begun: how many there are, and in how many something was written.
         checks, passing: visible checks, and those that passed when they ran last.
         problem: why the notebook could not be read, or "".
+        left: what is begun and does not pass: name, link of its check, and why in a sentence.
+        untouched: names of exercises that are not begun.
     """
 
     link: str
@@ -45,6 +55,8 @@ class Progress:
     checks: int = 0
     passing: int = 0
     problem: str = ""
+    left: list[tuple[str, str, str]] = field(default_factory=list)
+    untouched: list[str] = field(default_factory=list)
 
     @property
     def done(self) -> bool:
@@ -60,10 +72,16 @@ def lesson_notebooks(folder: Path) -> list[Path]:
 
 
 def progress_of(notebook: Path) -> Progress:
-    """The progress in one notebook; one that cannot be read says so."""
+    """The progress in one notebook; one that cannot be read says so.
+
+    A notebook that was renamed is found by what its metadata say of its lesson.
+    """
     number, _, name = notebook.parent.name.partition("-")
+    if not notebook.exists():
+        notebook = next(filter(_is_of_a_lesson, _others(notebook.parent)), notebook)
     progress = Progress(
-        f"{notebook.parent.name}/{notebook.name}", f"{number} {name.replace('-', ' ')}"
+        quote(f"{notebook.parent.name}/{notebook.name}", safe="/()"),
+        f"{number} {name.replace('-', ' ')}",
     )
     try:
         tree = json.loads(notebook.read_text(encoding="utf-8"))
@@ -75,6 +93,20 @@ def progress_of(notebook: Path) -> Progress:
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         progress.problem = "the file is damaged"
     return progress
+
+
+def _others(folder: Path) -> list[Path]:
+    """The notebooks of a folder, without those that an update set aside."""
+    paths = sorted(folder.glob("*.ipynb")) if folder.is_dir() else []
+    return [path for path in paths if not re.search(r"\.(before-update|new-release)-", path.name)]
+
+
+def _is_of_a_lesson(path: Path) -> bool:
+    try:
+        metadata = json.loads(path.read_text(encoding="utf-8"))["metadata"]
+        return isinstance(metadata[LESSON], dict)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def _describe(metadata: Any, progress: Progress, number: str) -> None:
@@ -90,15 +122,38 @@ def _describe(metadata: Any, progress: Progress, number: str) -> None:
 def _count(cell: dict[str, Any], progress: Progress) -> None:
     source, metadata = text_of(cell), cell.get("metadata", {})
     ours = metadata.get("nbgrader", {})
+    name = str(ours.get("grade_id", ""))
     if ours.get("solution"):
         progress.exercises += 1
-        progress.begun += is_begun(cell)
+        if is_begun(cell):
+            progress.begun += 1
+        else:
+            progress.untouched.append(name)
     elif ours.get("grade") and has_code(source):
         progress.checks += 1
-        errors = [
-            output for output in cell.get("outputs", []) if output.get("output_type") == "error"
-        ]
-        progress.passing += bool(cell.get("execution_count")) and not errors
+        name = name.removeprefix("test_")
+        why = _why_not(cell)
+        if not why:
+            progress.passing += 1
+        elif name not in progress.untouched:
+            progress.left.append((name, f"{progress.link}#cell-id={cell.get('id', '')}", why))
+
+
+def _why_not(cell: dict[str, Any]) -> str:
+    """Why a check does not pass, in a sentence; "" where it passed when it ran last."""
+    if not cell.get("execution_count"):
+        return "its check has not run yet"
+    outputs = cell.get("outputs", [])
+    errors = [output for output in outputs if output.get("output_type") == "error"]
+    if not errors:
+        return ""
+    for output in outputs:
+        if _BOX in output.get("metadata", {}):
+            text = output["data"]["text/plain"]
+            lines = (text if isinstance(text, str) else "".join(text)).splitlines()[_ABOVE:]
+            said = " ".join(lines[: lines.index("")] if "" in lines else lines[:-1])
+            return re.match(r".*?[.?!](?=\s|$)|.*", said, re.S)[0]  # type: ignore[index]
+    return str(errors[-1].get("evalue") or errors[-1].get("ename") or "an error")
 
 
 def text_of(cell: dict[str, Any]) -> str:
@@ -131,27 +186,52 @@ def is_begun(cell: dict[str, Any]) -> bool:
 
 
 def as_table(lessons: list[Progress]) -> str:
-    """The progress as a table in Markdown, with links, and where to go on."""
+    """Where to go on, the progress as a table in Markdown, with links, and what is to be mended."""
     lines = [
+        *_goal(lessons),
+        "",
         "| lesson | minutes | needs | what it is about | exercises begun | checks passing |",
         "| :-- | --: | :-- | :-- | --: | --: |",
     ]
     for lesson in lessons:
-        counts = f"{lesson.begun} of {lesson.exercises} | {lesson.passing} of {lesson.checks}"
+        passing = f"{_dots(lesson)}{lesson.passing} of {lesson.checks}"
+        counts = f"{lesson.begun} of {lesson.exercises} | {passing}"
         lines.append(
             f"| [{_cell(lesson.title)}]({lesson.link}) | {lesson.minutes} | "
             f"{_cell(lesson.needs)} | {_cell(lesson.about)} | "
             f"{lesson.problem + ' |' if lesson.problem else counts} |"
         )
+    for lesson in lessons:
+        lines += _to_mend(lesson)
+    return "\n".join(lines).strip()
+
+
+def _goal(lessons: list[Progress]) -> list[str]:
+    """The lesson to go on with, as a line of its own."""
     left = [lesson for lesson in lessons if not lesson.done and not lesson.problem]
     begun = [lesson for lesson in left if lesson.begun]
     if left:
         goal = begun[-1] if begun else left[0]
         words = "Go on with" if len(left) < len(lessons) or begun else "Begin with"
-        lines += ["", f"{words} [{_cell(goal.title)}]({goal.link})."]
-    elif lessons:
-        lines += ["", "All visible checks pass. More checks run when your work is graded."]
-    return "\n".join(lines)
+        return [f"**{words} [{_cell(goal.title)}]({goal.link}).**"]
+    return ["All visible checks pass. More checks run when your work is graded."] if lessons else []
+
+
+def _dots(lesson: Progress) -> str:
+    """How many of the checks pass, to be seen at a glance; nothing before the first does."""
+    full = _DOTS * lesson.passing // max(lesson.checks, 1)
+    return f"{'●' * full}{'○' * (_DOTS - full)} " if lesson.passing else ""
+
+
+def _to_mend(lesson: Progress) -> list[str]:
+    """What is begun in a lesson and does not pass, each with a link to its check."""
+    if not lesson.left:
+        return []
+    lines = ["", f"**{_cell(lesson.title)}**, left to do:", ""]
+    lines += [f"- [{name}]({link}): {_cell(why)}" for name, link, why in lesson.left]
+    if lesson.untouched:
+        lines.append(f"- not begun: {', '.join(lesson.untouched)}")
+    return lines
 
 
 def _cell(text: str) -> str:

@@ -23,52 +23,91 @@ from autograder.box import wire
 from autograder.course.earlier import carried_over
 from autograder.course.implementations import Implementation, misconceptions
 from autograder.course.lessons import Course, Lesson
-from autograder.diagnose import plain_run
+from autograder.diagnose import diagnosis, plain_run
 from autograder.diagnose.diagnosis import DIAGNOSIS_SEED, Mistake, from_json, same, to_json
 from autograder.diagnose.plain_run import PlainRun, seen
 from autograder.files import write_whole
-from autograder.lesson import checks, evidence, fingerprints
+from autograder.lesson import checks, evidence, failures, fingerprints
 from autograder.lesson.fingerprints import agree, rounded
 from autograder.lesson.known_mistakes import MISTAKES_FILE
-from autograder.notebooks import HIDDEN
+from autograder.notebooks import DEMONSTRATION, HIDDEN, exercise_of, grade_id, is_test, tags
 
 #: The modules that evidence comes from; the others beside a notebook only show it.
-_MAKE_EVIDENCE = (checks, evidence, fingerprints, wire, plain_run)
+_MAKE_EVIDENCE = (checks, diagnosis, evidence, failures, fingerprints, wire, plain_run)
 
 
 @cache
 def catalogue(lesson: Lesson) -> tuple[Mistake, ...]:
     """:func:`mistakes` on the inputs of the student's notebook.
 
-    It takes seconds, and is kept in ``build/mistakes/`` until the lesson or this package
-    changes.
+    It takes seconds, and is kept in ``build/mistakes/``, an exercise a file, until what it comes
+    from changes.
     """
     return tuple(_kept(lesson, as_graded=True))
 
 
 def _kept(lesson: Lesson, *, as_graded: bool) -> list[Mistake]:
-    made_from = hashlib.sha256(f"{_digest(lesson)} {np.__version__} {torch.__version__}".encode())
+    entries = _entries(lesson)
     kind = "graded" if as_graded else "notebook"
-    name = f"{lesson.folder}-{made_from.hexdigest()[:16]}-{kind}.json"
-    path = lesson.path.parent.parent / "build" / "mistakes" / name
-    try:
-        return from_json(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, KeyError, TypeError):
-        found = mistakes(lesson, DIAGNOSIS_SEED, as_graded=as_graded)
-        with contextlib.suppress(OSError):  # a course that may only be read
-            write_whole(path, to_json(found))
-        return found
+    folder = lesson.path.parent.parent / "build" / "mistakes"
+    paths = {}
+    for exercise in entries:
+        made_from = f"{_made_from(lesson, exercise)} {np.__version__} {torch.__version__}"
+        name = hashlib.sha256(made_from.encode()).hexdigest()[:16]
+        paths[exercise] = folder / f"{lesson.folder}-{exercise}-{name}-{kind}.json"
+    kept: dict[str, list[Mistake]] = {}
+    for exercise, path in paths.items():
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            kept[exercise] = from_json(path.read_text(encoding="utf-8"))
+    missing = [exercise for exercise in entries if exercise not in kept]
+    if missing:
+        for exercise, made in _made(lesson, missing, as_graded=as_graded):
+            kept[exercise] = made
+            with contextlib.suppress(OSError):  # a course that may only be read
+                write_whole(paths[exercise], to_json(made))
+    return [mistake for exercise in entries for mistake in kept[exercise]]
+
+
+def _entries(lesson: Lesson) -> dict[str, list[Implementation]]:
+    """The lesson's misconceptions by exercise, but for wrong choices: these have their reason."""
+    entries: dict[str, list[Implementation]] = {}
+    for entry in misconceptions(lesson):
+        if not entry.exercise.startswith("answer_"):
+            entries.setdefault(entry.exercise, []).append(entry)
+    return entries
+
+
+def _made_from(lesson: Lesson, exercise: str) -> str:
+    """Changes with all that the evidence of an exercise's mistakes comes from, and nothing else.
+
+    That is: the cells that stand in its namespace, its tests, its entries, and what makes
+    evidence; the libraries' versions are for the caller to add. A changed sentence of the story,
+    or another exercise's test, is not.
+    """
+    cells = [cell for cell in lesson.notebook.cells if cell.cell_type == "code"]
+    names = list(lesson.exercises)
+    kept = [
+        (cell.source, grade_id(cell) or "")
+        for cell in cells
+        if DEMONSTRATION not in tags(cell)
+        and (not is_test(cell) or exercise_of(grade_id(cell) or "", names) == exercise)
+    ]
+    entries = [(one.name, one.sentence, one.source) for one in _entries(lesson)[exercise]]
+    tree = [kept, entries, DIAGNOSIS_SEED]
+    return hashlib.sha256(json.dumps(tree).encode() + _makers(lesson)).hexdigest()[:16]
+
+
+def _makers(lesson: Lesson) -> bytes:
+    whole = hashlib.sha256(carried_over(lesson).encode())
+    for module in _MAKE_EVIDENCE:
+        whole.update(hashlib.sha256(Path(str(module.__file__)).read_bytes()).digest())
+    return whole.digest()
 
 
 def _digest(lesson: Lesson) -> str:
     """Changes with everything in this repository that the evidence of mistakes comes from."""
-    whole = hashlib.sha256()
-    texts = [lesson.source_path, lesson.path / "misconceptions.py"]
-    texts += [Path(str(module.__file__)) for module in _MAKE_EVIDENCE]
-    for path in texts:
-        whole.update(hashlib.sha256(path.read_bytes()).digest())
-    whole.update(carried_over(lesson).encode())
-    return whole.hexdigest()[:16]
+    parts = [f"{exercise} {_made_from(lesson, exercise)}" for exercise in sorted(_entries(lesson))]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
 def mistakes(lesson: Lesson, seed: int, *, as_graded: bool = True) -> list[Mistake]:
@@ -76,12 +115,20 @@ def mistakes(lesson: Lesson, seed: int, *, as_graded: bool = True) -> list[Mista
 
     A wrong choice of a short answer is not among them: it has its reason already.
     """
+    made = _made(lesson, list(_entries(lesson)), seed, as_graded=as_graded)
+    return [mistake for _, found in made for mistake in found]
+
+
+def _made(
+    lesson: Lesson, exercises: Sequence[str], seed: int = DIAGNOSIS_SEED, *, as_graded: bool
+) -> Iterator[tuple[str, list[Mistake]]]:
+    entries = _entries(lesson)
     with PlainRun(lesson) as run:
-        return [
-            mistake_of(run, one, seed, as_graded=as_graded)
-            for one in misconceptions(lesson)
-            if not one.exercise.startswith("answer_")
-        ]
+        for exercise in exercises:
+            yield (
+                exercise,
+                [mistake_of(run, entry, seed, as_graded=as_graded) for entry in entries[exercise]],
+            )
 
 
 def mistake_of(run: PlainRun, one: Implementation, seed: int, *, as_graded: bool = True) -> Mistake:
@@ -176,11 +223,12 @@ def _as_committed(made: list[Any], test: str, known: Sequence[Mapping[str, Any]]
 def keep_all(course: Course) -> Iterator[Lesson]:
     """Have the evidence of every lesson's mistakes in ``build/mistakes/``, made on all cores."""
     with ProcessPoolExecutor(initializer=torch.set_num_threads, initargs=(1,)) as pool:
-        for lesson, _ in zip(course.lessons, pool.map(_keep, course.lessons)):
+        for lesson, _ in zip(course.lessons, pool.map(keep, course.lessons)):
             yield lesson
 
 
-def _keep(lesson: Lesson) -> None:
+def keep(lesson: Lesson) -> None:
+    """Have the evidence of a lesson's mistakes in ``build/mistakes/``, when graded and at home."""
     for as_graded in (True, False):
         _kept(lesson, as_graded=as_graded)
 

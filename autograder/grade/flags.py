@@ -61,6 +61,10 @@ TEST_MISSING = Kind("test_missing", "test cell {cell} is missing; the original w
 TEST_COPIED = Kind(
     "test_copied", "test cell {cell} stands {times} times; the original was used once"
 )
+EARLIER_RELEASE = Kind(
+    "earlier_release",
+    "handed in with an earlier release of the lesson; the tests of now were used",
+)
 TEST_EDITED = Kind("test_edited", "test cell {cell} was edited; the original was used")
 TYPED_INTO_TEST = Kind(
     "typed_into_test",
@@ -93,6 +97,7 @@ KINDS = (
     CELLS_UNREAD,
     TEST_MISSING,
     TEST_COPIED,
+    EARLIER_RELEASE,
     TEST_EDITED,
     TYPED_INTO_TEST,
     ANSWER_MISSING,

@@ -16,6 +16,9 @@ from autograder.grade.submission import Cell, Submission
 #: What an answer raises that is not written yet.
 STUB_ERROR = "NotImplementedError"
 
+#: Seconds for a further test of an exercise of which one has taken too long.
+AFTER_A_TIME_OUT = 2.0
+
 #: Starts a box with these files beside its notebook and this many bytes of memory.
 MakeBox = Callable[[dict[str, bytes], int], Box]
 
@@ -47,6 +50,17 @@ class NotebookInBox:
     unwritten: set[str] = field(default_factory=set)
     runs: dict[int, CellRun] = field(default_factory=dict)
     poisoned: set[int] = field(default_factory=set)
+    #: Exercises of which a test took too long.
+    endless: set[str] = field(default_factory=set)
+
+    def patience(self, exercise: str) -> float:
+        """Seconds that a test of an exercise may take.
+
+        After a time-out of the exercise, or of one that it builds on, a loop is likely to be
+        without end, and a test that is not caught in it is through at once.
+        """
+        caught = self.endless & {exercise, *self.bundle.builds_on(exercise)}
+        return min(self.limits.test, AFTER_A_TIME_OUT) if caught else self.limits.test
 
     def ready(self) -> Box:
         """The box with all cells run; cells that ended a box before are left out.

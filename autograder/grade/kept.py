@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,6 +16,9 @@ from autograder.files import write_whole
 from autograder.grade.flags import Flag
 from autograder.grade.result import CellRun, Result, TestResult
 from autograder.grade.submission import Cell
+
+#: In the same folder: a line for each submission that had a verdict, the key and whose it is.
+_WHOSE = "whose.txt"
 
 
 class Results:
@@ -35,6 +39,31 @@ class Results:
     def keep(self, key: str, result: Result) -> None:
         """Keep a verdict."""
         write_whole(self._path(key), json.dumps(_to_tree(result)))
+
+    def is_of(self, key: str, name: str) -> bool:
+        """Whether this student had this verdict before; equal files share one.
+
+        Args:
+            key: of the task.
+            name: of the submission, ``student/assignment``.
+        """
+        return (key, name) in self._had
+
+    def note(self, key: str, name: str) -> None:
+        """Remember that a student had this verdict."""
+        if (key, name) not in self._had:
+            self._had.add((key, name))
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with (self.folder / _WHOSE).open("a", encoding="utf-8") as file:
+                file.write(f"{key} {name}\n")
+
+    @cached_property
+    def _had(self) -> set[tuple[str, str]]:
+        try:
+            lines = (self.folder / _WHOSE).read_text(encoding="utf-8").splitlines()
+        except (OSError, ValueError):
+            return set()
+        return {(key, name) for key, _, name in (line.partition(" ") for line in lines)}
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}.json"

@@ -13,6 +13,7 @@ NOT_OPENED = "The notebook could not be opened"
 A_LINK = f"{NOT_OPENED}: it is a link"
 FOLDER_A_LINK = "The submission's folder is a link"
 NOT_HANDED_IN = "No notebook was handed in"
+OTHER_FILES = "No notebook was handed in, but a file of another kind"
 
 _QUOTE_NOTHING = (
     EMPTY,
@@ -21,6 +22,7 @@ _QUOTE_NOTHING = (
     NOT_REGULAR,
     A_LINK,
     FOLDER_A_LINK,
+    OTHER_FILES,  # before what it begins with
     NOT_HANDED_IN,
 )
 

@@ -61,6 +61,7 @@ class Submission:
         tests = {test.grade_id for test in bundle.tests}
         known = {test.released.strip() for test in bundle.tests}
         known |= {test.source.strip() for test in bundle.tests} | bundle.demonstrations
+        known |= {text for former in bundle.earlier for text in former.known}
         return [
             cell
             for cell in self.cells
@@ -85,8 +86,8 @@ def find_notebook(folder: Path, bundle: Bundle) -> tuple[Path, list[Flag]]:
     expected = folder / f"{bundle.notebook_name}.ipynb"
     if os.path.lexists(expected):
         return expected, []
-    others = sorted(folder.iterdir()) if folder.is_dir() else []
-    others = [path for path in others if path.name.casefold().endswith(".ipynb")]
+    there = sorted(folder.iterdir()) if folder.is_dir() else []
+    others = [path for path in there if path.name.casefold().endswith(".ipynb")]
     if len(others) == 1:
         called = plain_line(others[0].name)
         return others[0], [kinds.RENAMED.flag(called=called, expected=expected.name)]
@@ -97,7 +98,16 @@ def find_notebook(folder: Path, bundle: Bundle) -> tuple[Path, list[Flag]]:
             f"There are {len(others)} notebooks ({names}) and none is called {expected.name}. "
             "Hand in one, under that name."
         )
+    of_another_kind = [path for path in there if path.is_file() and not _left_by_others(path.name)]
+    if of_another_kind:
+        names = ", ".join(plain_line(path.name) for path in of_another_kind[:MOST_NAMES])
+        raise Missing(f"{reasons.OTHER_FILES}: {names}. Hand in {expected.name}.")
     raise Missing(f"{reasons.NOT_HANDED_IN}. It should be called {expected.name}.")
+
+
+def _left_by_others(name: str) -> bool:
+    """Whether a file beside the notebook is no student's: nbgrader's time, a system's own."""
+    return name == "timestamp.txt" or name.startswith(".")
 
 
 def read_file(path: Path) -> bytes:
@@ -288,6 +298,7 @@ def _names_typed_into(copies: list[Cell], source: str) -> list[str]:
 
 def _oddities(submission: Submission, bundle: Bundle) -> list[Flag]:
     flags = []
+    from_earlier = False
     for test in bundle.tests:
         copies = [cell for cell in submission.cells if cell.grade_id == test.grade_id]
         if not copies:
@@ -295,6 +306,9 @@ def _oddities(submission: Submission, bundle: Bundle) -> list[Flag]:
         elif len(copies) > 1:
             flags.append(kinds.TEST_COPIED.flag(cell=test.grade_id, times=len(copies)))
         elif copies[0].source.strip() not in (test.released.strip(), test.source.strip()):
+            if _handed_out_before(copies[0], bundle):
+                from_earlier = True
+                continue
             flags.append(kinds.TEST_EDITED.flag(cell=test.grade_id))
         names = _names_typed_into(copies, test.source)
         if names:
@@ -305,4 +319,10 @@ def _oddities(submission: Submission, bundle: Bundle) -> list[Flag]:
             flags.append(kinds.ANSWER_MISSING.flag(cell=name))
         elif len(copies) > 1:
             flags.append(kinds.ANSWER_COPIED.flag(cell=name, times=len(copies)))
-    return flags
+    return [kinds.EARLIER_RELEASE.flag(), *flags] if from_earlier else flags
+
+
+def _handed_out_before(cell: Cell, bundle: Bundle) -> bool:
+    """Whether a test cell is as an earlier release had it."""
+    text = cell.source.strip()
+    return any(text in former.handed_out(cell.grade_id) for former in bundle.earlier)

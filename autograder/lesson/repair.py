@@ -26,7 +26,9 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-from .small_changes import LIKELIEST_FIRST, called, names_in
+from . import setting
+from .changed_names import names_in
+from .small_changes import LIKELIEST_FIRST, called
 
 try:
     import resource
@@ -39,18 +41,28 @@ __all__ = ["in_this_notebook", "nearest_repair"]
 LOOK_ON = 0.35
 #: Seconds that one repair in a notebook may take.
 OF_ONE = 0.25
+#: Seconds for what is said where there is no repair: the check runs again for it, and more.
+OF_OTHERWISE = 0.4
 #: The search in the copy of the process ends by itself so long before it is ended.
 GRACE = 0.2
 #: Bytes of memory that a changed program may take more than the notebook, and of a sentence.
 MORE_MEMORY = 1 << 29
 MOST_SAID = 4000
+#: Between the sentences that come from the copy.
+END = b"\0"
 #: Longer answers are not tried.
 MOST_CHARACTERS = 6000
 #: Code that does more than compute is not run again.
 _TOUCHES = re.compile(r"\b(open|input|exec|eval|os|sys|subprocess|shutil|plt|requests|pathlib)\b")
 
 
-def nearest_repair(source: str, passes: Callable[[ast.Module], bool], seconds: float) -> str:
+def nearest_repair(
+    source: str,
+    passes: Callable[[ast.Module], bool],
+    seconds: float,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+) -> str:
     """Where one small change of an answer makes every check pass, in a sentence; or "".
 
     Said only where all repairs that were found stand in one line.
@@ -59,6 +71,7 @@ def nearest_repair(source: str, passes: Callable[[ast.Module], bool], seconds: f
         source: of the answer.
         passes: whether the checks pass with an answer like this.
         seconds: that it may take.
+        clock: of these.
     """
     if len(source) > MOST_CHARACTERS or _TOUCHES.search(source):
         return ""
@@ -66,11 +79,11 @@ def nearest_repair(source: str, passes: Callable[[ast.Module], bool], seconds: f
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
         return ""
-    end = time.monotonic() + seconds
+    end = clock() + seconds
     used = _arguments_used(tree)
     found: dict[int, str] = {}
     for line, kind, changed in _candidates(tree):
-        now = time.monotonic()
+        now = clock()
         if now > end:
             break
         if line in found:
@@ -172,7 +185,8 @@ def in_this_notebook(
         namespace: the notebook's; it stays as it is.
         begin_cell: forgets the named checks of the cell before.
         seconds: after which it answers, whatever a changed program does.
-        otherwise: what to say where there is no repair, asked with the check in the same copy.
+        otherwise: what to say where there is no repair, asked with the check in the same copy, and
+            heard in :data:`OF_OTHERWISE` or not at all.
     """
     end = time.monotonic() + seconds
     if sys.platform != "linux":
@@ -188,22 +202,51 @@ def in_this_notebook(
     if not child:
         try:
             _limit_memory()
-            passes, said = _tried(test, namespace, begin_cell), ""
-            with contextlib.suppress(Exception):
-                said = otherwise(test)
-            left = end - GRACE - time.monotonic()
-            said = nearest_repair(answer, passes, left) or said
-            os.write(write, said.encode()[:MOST_SAID])
+            passes = _tried(test, namespace, begin_cell)
+            with contextlib.suppress(Exception, _TimeIsUp), _alarm(OF_OTHERWISE):
+                _say(write, otherwise(test))
+            _say(write, nearest_repair(answer, passes, end - GRACE - time.monotonic()))
         finally:
             os._exit(0)
     os.close(write)
     try:
-        ready, _, _ = select.select([read], [], [], max(0.0, end - time.monotonic()))
-        return os.read(read, MOST_SAID).decode("utf-8", "replace") if ready else ""
+        return _last_said(read, end)
     finally:
         os.close(read)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
+
+
+def _say(write: int, sentence: str) -> None:
+    if sentence:
+        os.write(write, sentence.encode()[:MOST_SAID] + END)
+
+
+def _last_said(read: int, end: float) -> str:
+    """The last whole sentence that is said until then: a search that does not end costs its own."""
+    heard = b""
+    while (left := end - time.monotonic()) > 0 and select.select([read], [], [], left)[0]:
+        more = os.read(read, MOST_SAID)
+        if not more:
+            break
+        heard += more
+    *sentences, _ = heard.split(END)
+    return sentences[-1].decode("utf-8", "replace") if sentences else ""
+
+
+@contextlib.contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    """Stop what is still running then, the student's own code too. In the copy only."""
+
+    def stop(*_: object) -> None:
+        raise _TimeIsUp
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _limit_memory() -> None:
@@ -225,7 +268,7 @@ def _tried(
         begin_cell()
         try:
             code = compile(tree, "<repaired>", "exec")
-            with _until(time.monotonic() + OF_ONE):
+            with _until(time.monotonic() + OF_ONE), setting.in_haste():
                 exec(code, beside)
                 exec(test, beside)
         except (Exception, _TimeIsUp):

@@ -19,9 +19,12 @@ from autograder.grade.submission import Unreadable
 from autograder.lms.archives import Archive, look_into
 from autograder.lms.layouts import LAYOUTS, METADATA, Layout, choose, too_deep
 from autograder.lms.whose import Candidate, apart, assigned, people
+from autograder.text import listed
 
 #: What becomes of a file.
 TAKE, REPLACE, UNCHANGED, OLDER, LEFT_OUT = "new", "newer", "unchanged", "older", "left out"
+#: Names in one line of a terminal.
+MOST_NAMES = 20
 
 
 @dataclass(frozen=True)
@@ -136,7 +139,7 @@ def _decide(
 
 
 def _decision(folder: ClassFolder, one: Candidate) -> Decision:
-    due = folder.due.get(one.assignment)
+    due = folder.due_for(one.student, one.assignment)
     late = "late, says the LMS" if one.named.late else ""
     if due is not None and one.came is not None:
         minutes = (one.came - due).total_seconds() / 60
@@ -214,6 +217,40 @@ def carry_out(folder: ClassFolder, made: Plan) -> list[str]:
     if made._taken:
         keep_record(folder, known)
     return aside
+
+
+def exceptions(folder: ClassFolder, made: Plan, *, details: bool = False) -> list[str]:
+    """Who is late, unknown, withdrawn or missing among what a plan brings, by name.
+
+    Args:
+        folder: the class.
+        made: the plan.
+        details: name everybody, however many.
+    """
+    brought = [one for one in made.decisions if one.student and one.action != LEFT_OUT]
+    late = [one for one in brought if one.late and one.late != how_late(0)]
+    roster = folder.roster.by_id
+    found = {
+        "late": [one.student for one in late],
+        "not on the roster": [
+            one.student for one in brought if roster and one.student not in roster
+        ],
+        "withdrawn": [
+            one.student
+            for one in brought
+            if one.student in roster and roster[one.student].withdrawn
+        ],
+    }
+    for name in sorted({one.assignment for one in brought}):
+        have = {one.student for one in brought if one.assignment == name}
+        found[f"handed in nothing for {name}"] = [
+            one.id
+            for one in folder.roster.members
+            if not one.withdrawn and one.id not in have and not place(folder, one.id, name).exists()
+        ]
+    most = len(made.decisions) if details else MOST_NAMES
+    lists = {kind: sorted(set(who)) for kind, who in found.items() if who}
+    return [f"{kind}: {len(who)}: {listed(who, most)}" for kind, who in lists.items()]
 
 
 def as_tree(made: Plan) -> dict[str, Any]:

@@ -26,6 +26,7 @@ PLAIN_COLUMNS = (
     "total",
     "max_points",
     "late_minutes",
+    "extension_minutes",
     "to_mark",
     "status",
 )
@@ -37,11 +38,12 @@ class ExportError(WrongUse):
 
 @dataclass
 class Export:
-    """The text of a file, and what is to be said about it."""
+    """The text of a file, what is to be looked at, and the rule that points follow."""
 
     text: str
     rows: int
     notes: list[str] = field(default_factory=list)
+    rule: str = ""
 
 
 def plain(found: list[Mark]) -> Export:
@@ -58,6 +60,7 @@ def plain(found: list[Mark]) -> Export:
             as_points(one.total),
             as_points(one.max_points),
             "" if one.late_minutes is None else one.late_minutes,
+            one.extension_minutes or "",
             "yes" if one.to_mark else "",
             "missing" if one.missing else "graded",
         ]

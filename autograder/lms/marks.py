@@ -7,13 +7,14 @@ out; who is on the roster and handed in nothing has 0 where others were graded.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nbgrader.api import MissingEntry
 
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.gradebook import open_gradebook
 from autograder.classroom.grades_file import NOTHING_HANDED_IN, handed_in_nothing, read_entries
+from autograder.classroom.late import duration, in_minutes
 from autograder.classroom.roster import Member
 from autograder.classroom.standing import settle
 from autograder.errors import WrongUse
@@ -36,6 +37,23 @@ class Mark:
     late_minutes: int | None = None
     to_mark: bool = False
     missing: bool = False
+    extension_minutes: int = 0
+    written: float = 0.0
+    max_written: float = 0.0
+
+    def scaled_to(self, maximum: float | None) -> Mark:
+        """The same with other points: each is the same share of another maximum."""
+        if maximum is None or not self.max_points:
+            return self
+        times = maximum / self.max_points
+        return replace(
+            self,
+            total=self.total * times,
+            penalty=self.penalty * times,
+            max_points=maximum,
+            written=self.written * times,
+            max_written=self.max_written * times,
+        )
 
     @property
     def words(self) -> str:
@@ -45,6 +63,8 @@ class Mark:
         says = f"{as_points(self.total)} of {as_points(self.max_points)} points"
         if self.penalty:
             says += f", after {as_points(self.penalty)} for handing in late"
+        if self.extension_minutes:
+            says += f", with {duration(self.extension_minutes)} more time"
         return says + (", written answers are not marked yet" if self.to_mark else "")
 
 
@@ -65,9 +85,9 @@ def marks(folder: ClassFolder, assignments: Sequence[str] | None = None) -> list
             if name not in wanted or member.withdrawn:
                 continue
             bundle = bundles[name]
-            most = bundle.max_score + sum(one.points for one in bundle.written)
+            most, written = bundle.out_of, bundle.out_of - bundle.max_score
             if handed_in_nothing(entries[student, name]):
-                found.append(Mark(member, name, 0.0, most, missing=True))
+                found.append(Mark(member, name, 0.0, most, missing=True, max_written=written))
                 continue
             try:
                 stands = settle(gradebook, folder, student, name)
@@ -85,6 +105,9 @@ def marks(folder: ClassFolder, assignments: Sequence[str] | None = None) -> list
                     stands.penalty,
                     stands.late_minutes,
                     stands.needs_manual_grade,
+                    extension_minutes=in_minutes(stands.extension),
+                    written=stands.written,
+                    max_written=written,
                 )
             )
     if not found:

@@ -89,7 +89,8 @@ def moodle(folder: ClassFolder, found: list[Mark], template: Path | None) -> Exp
             if most is not None and not same_number(row[most], one.max_points):
                 wrong.add(
                     f"the maximum is {row[most]} in Moodle and {as_points(one.max_points)} "
-                    "here: set it there, or grades mean something else"
+                    "here: set it there, or say maximum in [grade] of class.toml, or grades mean "
+                    "something else"
                 )
         rows.append(cells)
     notes += sorted(wrong) + not_in(template, by_student, placed)

@@ -17,23 +17,15 @@ import autograder
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.gradebook import ManualGrade, manual_grades
 from autograder.classroom.grades_file import Verdict
-from autograder.classroom.late import Standing, how_late
+from autograder.classroom.late import Standing, duration, how_late, in_minutes
 from autograder.classroom.standing import give_standing
-from autograder.course.bundle import Bundle
-from autograder.grade.result import TestResult
+from autograder.course.bundle import Bundle, Written
+from autograder.grade.result import GRADED, PARTIAL, PASSED, Result
 from autograder.marking.formulas import with_formulas
+from autograder.marking.summary import LABELS, exercise_parts, stopped_cells
 from autograder.tables import as_points
 
-_LABELS = {
-    "passed": "passes",
-    "partial": "passes in part",
-    "failed": "does not pass",
-    "not_attempted": "not attempted",
-    "timeout": "took too long",
-    "crashed": "ended the process",
-    "missing": "nothing to check",
-}
-_SYMBOLS = {"passed": "✓", "partial": "◐"}
+_SYMBOLS = {PASSED: "✓", PARTIAL: "◐"}
 
 _environment = jinja2.Environment(
     loader=jinja2.PackageLoader("autograder", "templates"),
@@ -42,68 +34,69 @@ _environment = jinja2.Environment(
     undefined=jinja2.StrictUndefined,
 )
 _environment.filters["formulas"] = with_formulas
+_environment.filters["points"] = as_points
 
 
-def feedback_page(verdict: Verdict, bundle: Bundle, manual: dict[str, ManualGrade]) -> str:
+def feedback_page(
+    verdict: Verdict,
+    bundle: Bundle,
+    manual: dict[str, ManualGrade],
+    *,
+    name: str = "",
+    requests: str = "",
+) -> str:
     """The HTML of one feedback page.
 
     Args:
-        verdict: of the machine.
+        verdict: of the machine; its standing is the number that the page shows.
         bundle: the assignment, for its exercises and what its tests look at.
         manual: what people gave for written answers.
+        name: of the student, where the roster has it.
+        requests: how to ask for another look, as class.toml says; "" where nobody is told.
     """
     result = verdict.result
+    read = result.status == GRADED
     handed_in = {cell.grade_id: cell.source for cell in result.cells if cell.grade_id}
     words = {
         test.grade_id: test.words if test.hidden else "The check in the notebook."
         for test in bundle.tests
     }
-    exercises = []
-    for name in bundle.exercises:
-        tests = [test for test in result.tests if test.exercise == name]
-        if tests:
-            shown = [_shown(test, words[test.grade_id]) for test in tests]
-            exercises.append(
-                {
-                    "name": name,
-                    "diagnoses": list(
-                        dict.fromkeys(test.sentence for test in tests if test.diagnosis)
-                    ),
-                    "points": sum(test.points for test in tests),
-                    "max_points": sum(test.max_points for test in tests),
-                    "source": handed_in.get(name, ""),
-                    "tests": shown,
-                }
-            )
-    written = [
-        {
-            "name": one.grade_id,
-            "max_points": one.points,
-            "text": handed_in.get(one.grade_id, "")
-            if one.grade_id in result.written_to_read
-            else "",
-            "score": manual[one.grade_id].score if one.grade_id in manual else None,
-            "comment": manual[one.grade_id].comment if one.grade_id in manual else "",
-        }
-        for one in bundle.written
-    ]
-    stopped: list[dict[str, Any]] = [
-        {"error": run.error, "source": run.source}
-        for run in result.runs
-        if run.error and not run.unfinished
-    ]
-    standing = verdict.standing
+    parts = exercise_parts(result.tests, words, handed_in) if read else []
+    written = [_written(one, result, handed_in, manual) for one in bundle.written] if read else []
+    standing = verdict.standing or _before_it_is_settled(result, bundle)
     return _environment.get_template("feedback.html.j2").render(
         entry=verdict.entry(),
-        late=late_line(standing) if standing is not None else "",
+        name=name or verdict.student,
+        points=points_line(standing),
+        late=late_line(standing),
         lesson=bundle.title,
-        exercises=exercises,
+        parts=parts,
         written=written,
-        errors=stopped,
-        labels=_LABELS,
-        symbols={name: _SYMBOLS.get(name, "✗") for name in _LABELS},
+        errors=stopped_cells(result.runs, (test.message for test in result.tests)),
+        symbols={outcome: _SYMBOLS.get(outcome, "✗") for outcome in LABELS},
+        requests=requests,
         engine=autograder.__version__,
     )
+
+
+def _written(
+    one: Written, result: Result, handed_in: dict[str, str], manual: dict[str, ManualGrade]
+) -> dict[str, Any]:
+    text = handed_in.get(one.grade_id, "") if one.grade_id in result.written_to_read else ""
+    given = manual.get(one.grade_id)
+    return {
+        "name": one.grade_id,
+        "max_points": one.points,
+        "text": text,
+        "score": given.score if given else None,
+        "comment": given.comment if given else "",
+    }
+
+
+def _before_it_is_settled(result: Result, bundle: Bundle) -> Standing:
+    """What the machine alone says, where no gradebook was asked."""
+    waits = sum(one.points for one in bundle.written if one.grade_id in result.written_to_read)
+    return Standing(None, 0.0, 0.0, result.score, bundle.out_of, waits, bool(waits))
 
 
 def settled_page(
@@ -119,22 +112,38 @@ def settled_page(
     """
     manual = manual_grades(gradebook, *verdict.key)
     give_standing(verdict, gradebook, folder)
-    return feedback_page(verdict, bundle, manual)
+    member = folder.roster.by_id.get(verdict.student)
+    return feedback_page(
+        verdict,
+        bundle,
+        manual,
+        name=member.full_name if member else "",
+        requests=folder.requests,
+    )
+
+
+def points_line(standing: Standing) -> str:
+    """The one number: points of now, of all that there are, and what waits for a person."""
+    says = f"{as_points(standing.total)} of {as_points(standing.out_of)} points"
+    if not standing.needs_manual_grade:
+        return says
+    return f"{says} so far; a person still has to mark {as_points(standing.to_mark)} of them"
 
 
 def late_line(standing: Standing) -> str:
-    """What a late submission cost, in one line; empty for one in time."""
-    if not standing.late_minutes:
-        return ""
-    when = f"Handed in {how_late(standing.late_minutes)}"
+    """What a late submission cost and who had more time, in one line.
+
+    Empty for one in time or with nothing to lose.
+    """
+    longer = in_minutes(standing.extension)
+    more = f"You had {duration(longer)} more than the others. " if longer else ""
+    if not standing.late_minutes or not (standing.total or standing.penalty):
+        return more.strip()
+    when = f"{more}Handed in {how_late(standing.late_minutes)}"
     if not standing.penalty:
         return f"{when}, which costs nothing."
-    return f"{when}, which costs {as_points(standing.penalty)} points."
-
-
-def _shown(test: TestResult, words: str) -> dict[str, Any]:
-    """What the page says of one test; a known mistake stands above all tests of its exercise."""
-    return {**vars(test), "words": words, "message": test.message if test.diagnosis else test.says}
+    cost, left = as_points(standing.penalty), as_points(standing.total)
+    return f"{when}, which costs {cost} points: {left} are left."
 
 
 def feedback_path(root: Path, verdict: Verdict) -> Path:

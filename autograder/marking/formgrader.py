@@ -1,9 +1,12 @@
-"""The Formgrader's grading page, its formulas drawn without the internet.
+"""The Formgrader as it suits this engine: no internet, and the points that count.
 
 nbgrader's page loads MathJax from a server elsewhere. Where that cannot be reached, formulas
 stay as they were typed and the page's own script stops half-way. Here formulas are MathML when
 the page leaves the server, so there is nothing to load. A class's ``nbgrader_config.py`` asks
 for it.
+
+nbgrader keeps what being late costs beside the points and shows it nowhere. Here the lists of
+submissions show the points that are left, the number of all other places.
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ from typing import Any
 import nbgrader
 from mistune.plugins import import_plugin
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+from nbgrader.api import SubmittedAssignment
+from nbgrader.apps.api import NbGraderAPI
 from traitlets.config import Config
 
 import autograder
@@ -29,6 +34,37 @@ def without_internet(config: Config) -> None:
     """Set what makes the Formgrader's pages load nothing from elsewhere."""
     config.HTMLExporter.extra_template_basedirs = [str(path) for path in _TEMPLATES]
     config.HTMLExporter.filters = {"markdown2html": f"{__name__}.markdown_with_formulas"}
+    show_what_counts()
+
+
+def show_what_counts() -> None:
+    """Have the Formgrader's lists take late penalties off; nbgrader has no setting for it."""
+    if getattr(NbGraderAPI, "takes_penalties_off", False):
+        return
+    of_assignment, of_student = NbGraderAPI.get_submissions, NbGraderAPI.get_student_submissions
+
+    def get_submissions(api: Any, assignment_id: str) -> list[dict[str, Any]]:
+        return _less_penalties(api, of_assignment(api, assignment_id))
+
+    def get_student_submissions(api: Any, student_id: str) -> list[dict[str, Any]]:
+        return _less_penalties(api, of_student(api, student_id))
+
+    NbGraderAPI.get_submissions = get_submissions
+    NbGraderAPI.get_student_submissions = get_student_submissions
+    NbGraderAPI.takes_penalties_off = True
+
+
+def _less_penalties(api: Any, listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those submissions with the points that are left of each."""
+    with api.gradebook as gradebook:
+        penalties = {
+            one.id: one.late_submission_penalty or 0.0
+            for one in gradebook.db.query(SubmittedAssignment)
+            if one.late_submission_penalty
+        }
+    for one in listed:
+        one["score"] = max(0.0, one["score"] - penalties.get(one["id"], 0.0))
+    return listed
 
 
 def markdown_with_formulas(text: str) -> str:

@@ -92,7 +92,12 @@ def grade_class(
         if (not assignments or handin.assignment in assignments)
         and (not students or handin.student in students)
     ]
-    _ = folder.due, folder.late_policy, folder.roster  # complains before anything is written
+    _ = (
+        folder.due,
+        folder.late_policy,
+        folder.roster,
+        folder.extensions,
+    )  # complains before anything is written
     tier = choose(sandbox)
     result = ClassResult(strangers=strangers, sandbox=tier)
     absent = [] if students else _absent(folder, handins, assignments)
@@ -144,9 +149,14 @@ def _absent(
     now = datetime.now(UTC)
     found = []
     for name in only or folder.assignments:
-        date = folder.due.get(name)
         begun = any((one.id, name) in there for one in here)
-        if (date > now) if date is not None else not begun:
+        lacking = [
+            one
+            for one in here
+            if (one.id, name) not in there
+            and (begun if (due := folder.due_for(one.id, name)) is None else due <= now)
+        ]
+        if not lacking:
             continue
         bundle = folder.bundle(name)
         lost = tuple(
@@ -161,8 +171,8 @@ def _absent(
             lost,
             max_score=bundle.max_score,
         )
-        nothing = Standing(late_minutes=None, manual=0.0, penalty=0.0, total=0.0)
-        found += [Verdict(one.id, graded, nothing) for one in here if (one.id, name) not in there]
+        nothing = Standing(None, manual=0.0, penalty=0.0, total=0.0, out_of=bundle.out_of)
+        found += [Verdict(one.id, graded, nothing) for one in lacking]
     return found
 
 
@@ -186,6 +196,7 @@ def _judged(
         try:
             graded = future.result()
             results.keep(task.key, graded)
+            results.note(task.key, _name(handin))
         except Exception as error:
             return _our_fault(handin, error)
         return graded
@@ -207,7 +218,9 @@ def _judged(
                     yield handin, _our_fault(handin, error), False
                     continue
                 if not again and (kept := results.find(task.key)) is not None:
-                    yield handin, kept, True
+                    before = results.is_of(task.key, _name(handin))
+                    results.note(task.key, _name(handin))
+                    yield handin, kept, before
                 else:
                     running[executor.submit(judge, task)] = handin, task
             for future in wait(running, return_when=FIRST_COMPLETED).done if running else ():
@@ -222,6 +235,10 @@ def _judged(
             with local(1) as alone:
                 yield handin, outcome(handin, task, alone.submit(judge, task)), False
         yield from _judged(tasks, where, workers, results, again)
+
+
+def _name(handin: Handin) -> str:
+    return f"{handin.student}/{handin.assignment}"
 
 
 def _our_fault(handin: Handin, error: Exception) -> Result:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from typing import TextIO
 
 from tqdm import tqdm
@@ -12,6 +12,9 @@ from tqdm import tqdm
 from autograder.classroom.grades_file import Verdict
 from autograder.grade.result import CRASHED, TIMEOUT
 from autograder.text import plain_line
+
+#: Verdicts before the time left is said, and the last ones that it is reckoned from.
+FEWEST, LAST = 10, 30
 
 
 class Progress:
@@ -35,6 +38,7 @@ class Progress:
         self.outcomes: Counter[str] = Counter()
         self.flagged = 0
         self._bar: tqdm[object] | None = None
+        self._graded_at: deque[float] = deque(maxlen=LAST)
 
     def __enter__(self) -> Progress:
         if not self.quiet and self.stream.isatty():
@@ -62,11 +66,22 @@ class Progress:
             self._bar.set_postfix_str(f"slowest {self.slowest[0]} {self.slowest[1]:.1f} s")
             self._bar.update()
             return
-        left = (time.monotonic() - self.started) / self.done * (self.total - self.done)
-        score = f"{result.score:g} of {result.max_score:g}"
+        stands = verdict.standing
+        score = "not judged" if stands is None else f"{stands.total:g} of {stands.out_of:g}"
         earlier = ", as graded before" if kept else ""
-        counted = f"[{self.done}/{self.total}, {left:.0f} s left]"
+        counted = f"[{self.done}/{self.total}{self._time_left()}]"
         print(f"{counted} {name}: {result.status}, {score}{earlier}", file=self.stream, flush=True)
+
+    def _time_left(self) -> str:
+        """What is left at the pace of the last ones; nothing while that would be a guess.
+
+        The first verdicts wait for workers to start and would promise hours.
+        """
+        self._graded_at.append(time.monotonic())
+        if len(self._graded_at) < FEWEST:
+            return ""
+        each = (self._graded_at[-1] - self._graded_at[0]) / (len(self._graded_at) - 1)
+        return f", {each * (self.total - self.done):.0f} s left"
 
     def summary(self) -> str:
         """What happened, in a few words."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from autograder.classroom.grades_file import Entry
 from autograder.report.labels import MOST_EXAMPLES, without_ids
-from autograder.text import plain_line
+from autograder.text import first_sentence, plain_line
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,11 @@ class Misconception:
     submissions: int
     sentence: str
     examples: tuple[str, ...]
+
+    @property
+    def says(self) -> str:
+        """What it is called for people: its first sentence, or its name where it has none."""
+        return first_sentence(self.sentence) or self.name
 
 
 def misconceptions(

@@ -44,6 +44,8 @@ _STYLE: Any = {
 }
 #: Characters of a label that fit on one line.
 _LINE = 24
+#: And on two lines, of a longer text.
+_MOST_OF_A_LABEL = 72
 
 
 @dataclass(frozen=True)
@@ -107,13 +109,16 @@ def by_frequency(shown: Sequence[Misconception]) -> Drawn | None:
     """The misconceptions, the most frequent first; None where none was seen twice."""
     if not shown or shown[0].submissions < 2:
         return None
-    found = "; ".join(f"{one.name} in {one.exercise}: {one.submissions}" for one in shown)
+    found = "; ".join(f"{one.says} In {one.exercise}: {one.submissions}" for one in shown)
     alt = f"Bars, one a misconception: submissions in which it was recognised. {found}."
     most = shown[0].submissions
-    first = _listed([one.name for one in shown if one.submissions == most], "misconceptions")
+    first = _listed(
+        [f"“{one.says}” in {one.exercise}" for one in shown if one.submissions == most],
+        "misconceptions",
+    )
     caption = f"Most frequent: {first} (in {most} submissions)."
     bars = frequency_bars(
-        [f"{one.name} ({one.assignment.split('-')[0]})" for one in shown],
+        [_shortened(f"{one.assignment.split('-')[0]} {one.exercise}: {one.says}") for one in shown],
         [one.submissions for one in shown],
         alt,
     )
@@ -253,6 +258,13 @@ def _folded(label: str) -> str:
         return label
     middle = min(breaks, key=lambda place: abs(place - len(label) / 2))
     return f"{label[:middle].rstrip()}\n{label[middle:]}"
+
+
+def _shortened(label: str) -> str:
+    """What fits on two lines, cut at a blank."""
+    if len(label) <= _MOST_OF_A_LABEL:
+        return label
+    return label[:_MOST_OF_A_LABEL].rsplit(" ", 1)[0] + " …"
 
 
 def _svg(figure: Figure, alt: str) -> str:

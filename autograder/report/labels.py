@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from autograder.text import plain_line
 
@@ -13,13 +13,15 @@ from autograder.text import plain_line
 MOST_EXAMPLES = 5
 
 
-def labels(students: Iterable[str], seed: int, names: bool) -> dict[str, str]:
+def labels(
+    students: Iterable[str], seed: int, names: bool, people: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """What each student is called in the report, in the order in which they are listed.
 
-    With ``names`` the id and the number, by id. Without, "student 7": numbered in the order
-    of a keyed hash of the id. The key is the class's seed, which students do not know; so
-    the numbers are the same in every report on the same students, and neither the order
-    of the ids nor a list of them tells who has which.
+    With ``names`` the name that ``people`` has, the id and the number, by id. Without,
+    "student 7": numbered in the order of a keyed hash of the id. The key is the class's seed,
+    which students do not know; so the numbers are the same in every report on the same students,
+    and neither the order of the ids nor a list of them tells who has which.
     """
     key = str(seed).encode()
     everybody = set(students)
@@ -31,7 +33,11 @@ def labels(students: Iterable[str], seed: int, names: bool) -> dict[str, str]:
     numbered = {student: f"student {number}" for number, student in enumerate(hashed, 1)}
     if not names:
         return numbered
-    return {one: f"{plain_line(one)} ({numbered[one]})" for one in sorted(everybody)}
+    return {
+        one: ", ".join(filter(None, [(people or {}).get(one, ""), plain_line(one)]))
+        + f" ({numbered[one]})"
+        for one in sorted(everybody)
+    }
 
 
 def without_ids(text: str, students: Iterable[str]) -> str:

@@ -78,7 +78,7 @@ def need_an_eye(entries: Sequence[Entry], called: dict[str, str], names: bool) -
     return [
         NeedsAnEye(called[entry.student], entry.assignment, reasons)
         for entry in sorted(entries, key=_urgency)
-        if (reasons := _reasons(entry, known, names))
+        if entry.handed_in and (reasons := _reasons(entry, known, names))
     ]
 
 
@@ -127,6 +127,8 @@ def _flag_reasons(flags: Iterable[Flag], known: set[str], names: bool) -> list[R
     cells: dict[str, list[str]] = {}
     others: dict[Reason, None] = {}  # a set that keeps the order
     for flag in flags:
+        if flag.kind == kinds.EARLIER_RELEASE.name:
+            continue  # the class mended the lesson: nobody did anything odd
         if flag.kind in _ABOUT_CELLS and flag.cell in known:
             cells.setdefault(_ABOUT_CELLS[flag.kind], []).append(flag.cell)
         else:

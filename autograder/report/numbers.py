@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from autograder.classroom.grades_file import Entry
+from autograder.classroom.marking_log import Agreement
 from autograder.grade.result import GRADED
 from autograder.report.diagnoses import Misconception, misconceptions
 from autograder.report.labels import labels
@@ -31,6 +32,7 @@ class Report:
     misconceptions: tuple[Misconception, ...]
     stopped: tuple[Stopped, ...]
     need_an_eye: tuple[NeedsAnEye, ...]
+    agreements: tuple[Agreement, ...] = ()
 
     def tree(self) -> dict[str, Any]:
         """The numbers as plain data, for JSON."""
@@ -38,7 +40,13 @@ class Report:
 
 
 def make_report(
-    about: dict[str, str], entries: Sequence[Entry], *, seed: int = 0, names: bool = False
+    about: dict[str, str],
+    entries: Sequence[Entry],
+    *,
+    seed: int = 0,
+    names: bool = False,
+    people: Mapping[str, str] | None = None,
+    agreements: Sequence[Agreement] = (),
 ) -> Report:
     """All numbers of a class.
 
@@ -47,8 +55,10 @@ def make_report(
         entries: the submissions.
         seed: of the class; see :func:`labels`.
         names: whether to say who is who.
+        people: the names that the roster has, by id.
+        agreements: of two people who marked the same answers.
     """
-    called = labels((entry.student for entry in entries), seed, names)
+    called = labels((entry.student for entry in entries), seed, names, people or {})
     place = {student: number for number, student in enumerate(called)}
     entries = sorted(entries, key=lambda entry: (place[entry.student], entry.assignment))
     eyes = need_an_eye(entries, called, names)
@@ -65,7 +75,7 @@ def make_report(
         sandbox=about["sandbox"],
         names=names,
         students=len(called),
-        submissions=len(entries),
+        submissions=sum(entry.handed_in for entry in entries),
         assignments=tuple(
             assignment_numbers(
                 name,
@@ -79,4 +89,5 @@ def make_report(
         misconceptions=tuple(misconceptions(entries, called, names)),
         stopped=tuple(stopped(entries, called)),
         need_an_eye=tuple(eyes),
+        agreements=tuple(agreements),
     )

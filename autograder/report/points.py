@@ -61,6 +61,7 @@ class AssignmentNumbers:
 
     name: str
     submissions: int
+    nothing: int
     graded: int
     unreadable: int
     without_notebook: int
@@ -82,7 +83,8 @@ def assignment_numbers(name: str, entries: list[Entry], need_an_eye: int) -> Ass
         entries: its submissions, at least one.
         need_an_eye: how many of them a person should look at.
     """
-    statuses = Counter(entry.status for entry in entries)
+    handed_in = [entry for entry in entries if entry.handed_in]
+    statuses = Counter(entry.status for entry in handed_in)
     graded = [entry for entry in entries if entry.status == GRADED]
     shares = [entry.score / entry.max_score for entry in graded if entry.max_score > 0]
     steps = [0] * STEPS
@@ -91,7 +93,8 @@ def assignment_numbers(name: str, entries: list[Entry], need_an_eye: int) -> Ass
     exercises = dict.fromkeys(exercise for entry in graded for exercise in entry.exercises)
     return AssignmentNumbers(
         name=name,
-        submissions=len(entries),
+        submissions=len(handed_in),
+        nothing=len(entries) - len(handed_in),
         graded=len(graded),
         unreadable=statuses[UNREADABLE],
         without_notebook=statuses[NO_NOTEBOOK],
@@ -112,8 +115,12 @@ def _exercise(name: str, graded: list[Entry]) -> ExerciseNumbers:
     parts = Counter(result.part for result in results)
     attempted = [result.share for result in results if result.attempted]
     shares = [result.share for result in results]
-    rest = [entry.score - entry.exercises[name].points for entry in having]
-    separation, why = separates(shares, rest)
+    # Who attempted nothing at all has 0 here and elsewhere, which would look like a correlation.
+    tried = [entry for entry in having if not entry.untouched]
+    separation, why = separates(
+        [entry.exercises[name].share for entry in tried],
+        [entry.score - entry.exercises[name].points for entry in tried],
+    )
     return ExerciseNumbers(
         name=name,
         max_points=max(result.max_points for result in results),

@@ -7,7 +7,7 @@ runs more checks, and runs them elsewhere.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,10 @@ PASSES, FAILS, NOT_WRITTEN, ERROR, CHANGED, GONE = (
 #: Characters of a message that a terminal shows, and the width of a line.
 MOST_MESSAGE = 20_000
 WIDTH = 90
+_INDENT = 6
+
+#: What a check raises where the cells above it did not run.
+_NOTHING_RAN = ("NameError", "ImportError", "ModuleNotFoundError")
 
 _BRING_BACK = "take it from the release again, or ask `autograder update` for it"
 
@@ -140,19 +144,40 @@ def _may_have_checks(path: Path) -> bool:
         return True
 
 
-def check_notebook(path: Path, seconds: int) -> Checked:
+#: Is told of a check as soon as its cell ran, how many of the notebook's are known, and how many
+#: there are.
+Tell = Callable[["Check", int, int], None]
+
+
+def check_notebook(
+    path: Path, seconds: int, tell: Tell = lambda check, known, most: None
+) -> Checked:
     """Run a notebook and say what its visible checks say. The file is not written.
 
     Args:
         path: a notebook of the course.
         seconds: a cell may take.
+        tell: is told of each check as it comes, once.
     """
     try:
         notebook = read_notebook(path)
     except DamagedNotebook as error:
         return Checked(path, problem=str(error))
-    ran = run(notebook, path.resolve().parent, seconds)
-    return Checked(path, _Outcomes(notebook, ran, _expected(path)).all())
+    expected, told = _expected(path), dict[str, Check]()
+
+    def after(ran: Ran, number: int) -> None:
+        outcomes = _Outcomes(notebook, ran, expected)
+        name = grade_id(notebook.cells[number])
+        if outcomes.places.get(name) == number and name not in told:
+            told[name] = outcomes.of(name)
+            tell(told[name], len(told), len(outcomes.names))
+
+    found = _Outcomes(notebook, run(notebook, path.resolve().parent, seconds, after), expected)
+    for check in found.all():
+        if check.grade_id not in told:
+            told[check.grade_id] = check
+            tell(check, len(told), len(found.names))
+    return Checked(path, found.all())
 
 
 def _expected(path: Path) -> dict[str, float]:
@@ -181,10 +206,13 @@ class _Outcomes:
         # Where it is not known what the notebook came with: every exercise has a check.
         self.expected = expected or {f"test_{name}": 0.0 for name in self.answers}
 
+        more = [name for name in self.places if name not in self.expected]
+        #: Of all checks, in order.
+        self.names = [*self.expected, *more]
+
     def all(self) -> tuple[Check, ...]:
         """The checks in order."""
-        more = [name for name in self.places if name not in self.expected]
-        return tuple(self.of(name) for name in (*self.expected, *more))
+        return tuple(self.of(name) for name in self.names)
 
     def exercise(self, name: str) -> str:
         """The exercise of a check, also where its answer cell is gone."""
@@ -217,7 +245,7 @@ class _Outcomes:
         shown, points = self.ran.boxes.get(number, ([], 0.0))
         if kind in ("CheckFailed", "ChecksFailed"):
             return result(FAILS, "\n".join(shown) or text, points)
-        why = self._why_no_name(exercise) if kind == "NameError" else ""
+        why = self._why_no_name(exercise) if kind in _NOTHING_RAN else ""
         return result(ERROR, why or "\n".join(shown) or f"{kind}: {text}", points)
 
     def _why_not_written(self, exercise: str, text: str) -> str:
@@ -252,24 +280,39 @@ def _is_as_released(cell: NotebookNode) -> bool:
         return False
 
 
+def heading(path: Path) -> str:
+    """The line above the checks of a notebook."""
+    return plain_line(f"{path.parent.name}/{path.name}".removeprefix("/"))
+
+
 def as_lines(checked: Checked) -> list[str]:
     """One notebook for the terminal."""
-    lines = [plain_line(f"{checked.path.parent.name}/{checked.path.name}".removeprefix("/"))]
+    lines = [heading(checked.path)]
     if checked.problem:
         return [*lines, f"  cannot be checked: {plain_line(checked.problem)}"]
     if not checked.checks:
         return [*lines, "  has no checks"]
-    width = max(len(check.grade_id) for check in checked.checks) - len("test_")
-    for check in checked.checks:
-        mark = {PASSES: "✓", NOT_WRITTEN: "·"}.get(check.outcome, "✗")
-        name = plain_line(check.grade_id.removeprefix("test_"))
-        counts = f"{check.points:g}/{check.max_points:g}"
-        lines.append(f"  {mark} {name:{width}}  {counts:>5}  {check.outcome}")
-        for line in plain(check.message, MOST_MESSAGE).splitlines():
-            # What the notebook's box shows is wrapped, and its tables keep their columns.
-            fits = len(line) <= WIDTH or line.startswith("  ")
-            said = [line] if fits else textwrap.wrap(line, WIDTH)
-            lines += [f"      {part}".rstrip() for part in said]
+    return lines + [line for check in checked.checks for line in lines_of_check(check)]
+
+
+def mark_of(check: Check) -> str:
+    """✓, ✗, or · where nothing is written yet."""
+    return {PASSES: "✓", NOT_WRITTEN: "·"}.get(check.outcome, "✗")
+
+
+def lines_of_check(check: Check, columns: int = WIDTH + _INDENT) -> list[str]:
+    """One check for a terminal of some width; its first line begins with :func:`mark_of`."""
+    name = plain_line(check.grade_id.removeprefix("test_"))
+    counts = f"{check.points:g}/{check.max_points:g}"
+    lines = [f"  {mark_of(check)} {name}  {counts}  {check.outcome}"]
+    width = max(columns - _INDENT, 20)
+    for line in plain(check.message, MOST_MESSAGE).splitlines():
+        # Tables keep their columns.
+        fits = len(line) <= width or line.startswith("  ")
+        lines += [
+            f"{' ' * _INDENT}{part}".rstrip()
+            for part in ([line] if fits else textwrap.wrap(line, width))
+        ]
     return lines
 
 

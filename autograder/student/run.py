@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import logging
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
-from autograder.lesson.failures import POINTS, without_frame
+from autograder.lesson.shown import POINTS, without_frame
 from autograder.notebooks import DEMONSTRATION, SETUP, tags
 
 #: Seconds that a lesson's imports may take at least: on a cold disk torch is slow to load.
@@ -43,7 +44,12 @@ class Ran:
     done: set[int] = field(default_factory=set)
 
 
-def run(notebook: NotebookNode, folder: Path, seconds: int) -> Ran:
+def run(
+    notebook: NotebookNode,
+    folder: Path,
+    seconds: int,
+    after: Callable[[Ran, int], None] = lambda ran, number: None,
+) -> Ran:
     """Run a notebook's code cells in order, without its demonstrations.
 
     The kernel is that of the Python that runs this, whatever the notebook's metadata name.
@@ -52,16 +58,24 @@ def run(notebook: NotebookNode, folder: Path, seconds: int) -> Ran:
         notebook: as read; it is not changed.
         folder: where the kernel starts: the notebook's own.
         seconds: a cell may take.
+        after: is called with what is known after each cell, and the cell's number; with cells
+            that ran before a kernel was lost, again.
     """
     ran = Ran()
-    while not _run_to_the_end(copy.deepcopy(notebook), folder, seconds, ran):
+    while not _run_to_the_end(copy.deepcopy(notebook), folder, seconds, ran, after):
         ran.errors.clear()
         ran.boxes.clear()
         ran.done.clear()
     return ran
 
 
-def _run_to_the_end(notebook: NotebookNode, folder: Path, seconds: int, ran: Ran) -> bool:
+def _run_to_the_end(
+    notebook: NotebookNode,
+    folder: Path,
+    seconds: int,
+    ran: Ran,
+    after: Callable[[Ran, int], None],
+) -> bool:
     """Whether the kernel lived to the end; the cell that stopped it is put down otherwise."""
     client = NotebookClient(
         notebook,
@@ -97,4 +111,5 @@ def _run_to_the_end(notebook: NotebookNode, folder: Path, seconds: int, ran: Ran
                 elif output.output_type == "display_data" and POINTS in output.metadata:
                     lines = output.data["text/plain"].splitlines()
                     ran.boxes[number] = without_frame(lines), float(output.metadata[POINTS])
+            after(ran, number)
     return True

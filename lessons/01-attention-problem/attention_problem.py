@@ -46,10 +46,13 @@ torch.set_num_threads(1)
 # The second is harder. You read it once, and everything you need must stay in your memory. You
 # would like to **look back** at the page.
 #
-# Translation programs of 2014 had the same trouble. They had two parts. The **encoder** reads the
+# The first **neural** translators, of 2014, worked like that. They had two parts. The **encoder** reads the
 # source sentence from left to right and keeps a **state**: a vector, that is a row of numbers. The
 # **decoder** writes the target sentence, and all it gets from the encoder is the last state. The
-# state has the same size for a sentence of five words and for one of fifty.
+# state has the same size for a sentence of five words and for one of fifty. (Whether they had the
+# same trouble was disputed: Cho and others saw long sentences fail; Sutskever and others, with larger
+# networks and the source read backwards, wrote that theirs "did not have difficulty on long
+# sentences".)
 #
 # Let us start with real words. A network reads vectors, so each word gets one: four numbers, at
 # random for now.
@@ -88,6 +91,20 @@ print("short:", X_short.shape, "  long:", X_long.shape)
 # $h_3 = \tanh(0.5 \cdot 0.363) = 0.180$. The first word is still there in $h_3$, but it fades.
 
 # %% [markdown]
+# ### Conventions of every exercise
+#
+# They are said here once; later cards only refer to them.
+#
+# * **Whole numbers** (integer arrays) are valid input, and the result is floating. (In torch only
+#   floating tensors are given.)
+# * **Precision**: the result is at least as precise as the most precise input.
+# * **Arguments are not changed.** Make new arrays.
+# * **Errors**: only the errors that a card lists are graded, and of these the kind (`ValueError`),
+#   not the words.
+#
+# Most of this is checked when your work is graded, and earns few points. The cards say what else
+# counts, and the check below an exercise tries it.
+#
 # ### Exercise: `rnn_hidden_states`
 #
 # **Difficulty** ●○○○○  **Importance** ●●●●○  You should spend up to 10-15 minutes.
@@ -98,9 +115,6 @@ print("short:", X_short.shape, "  long:", X_long.shape)
 # * `X (n, d_in)`, `W_x (d_in, d_h)`, `W_h (d_h, d_h)`, `h0 (d_h,)`; the result is `(n, d_h)`.
 # * `h0` is the state before the first word. When it is `None`, it is all zeros. It is not a row of
 #   the result.
-# * Whole numbers (integer arrays) are valid input; the result is floating, at least as precise as
-#   the most precise input.
-# * `X` and `h0` are not changed.
 # * Large numbers are valid too: where the sum inside is 1000, the state is 1, not NaN.
 
 
@@ -122,8 +136,8 @@ def rnn_hidden_states(X, W_x, W_h, h0=None):
     ### END SOLUTION
 
 
-# %% check="rnn_hidden_states" points=2
-with check("one word alone", points=0.5):
+# %% check="rnn_hidden_states" points=3.5
+with check("one word alone", points=0.75):
     assert_close(
         rnn_hidden_states(np.array([[1.0, -2.0]]), np.array([[0.5], [0.25]]), np.array([[7.0]])),
         np.array([[0.0]]),
@@ -136,7 +150,7 @@ with check("one word alone", points=0.5):
         "One word (0.5, 1) with W_x = (2, 0.5): its state is tanh(1.5) = 0.905.",
         atol=1e-7,
     )
-with check("the example by hand", points=0.5):
+with check("the example by hand", points=0.75):
     # The example by hand, but its last word is -2: words 1, 0, -2; W_x = 1; W_h = 0.5.
     words = np.array([[1.0], [0.0], [-2.0]])
     assert_close(
@@ -150,7 +164,7 @@ with check("the example by hand", points=0.5):
 # Two numbers per word and a state of two: square matrices, so a transposed one raises no error.
 words = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])  # (3, 2)
 into, onward = np.array([[1.0, -1.0], [0.0, 0.5]]), np.array([[0.5, 0.0], [1.0, 0.5]])
-with check("square matrices", points=0.25):
+with check("square matrices", points=0.5):
     assert_close(
         rnn_hidden_states(words.copy(), into, onward),
         np.array([[0.76159416, -0.76159416], [-0.36339948, 0.11864151], [0.73381399, -0.41420731]]),
@@ -158,7 +172,7 @@ with check("square matrices", points=0.25):
         "with no matrix transposed?",
         atol=1e-7,
     )
-with check("a start state", points=0.25):
+with check("a start state", points=0.5):
     # The same words from the start state (2, 0). The first new state is tanh(2) and tanh(-1).
     assert_close(
         rnn_hidden_states(words, into, onward, np.array([2.0, 0.0])),
@@ -175,14 +189,14 @@ W_h = rng.normal(size=(4, 4)) / 2
 network = nn.RNN(3, 4, bias=False, dtype=torch.float64)
 network.load_state_dict({"weight_ih_l0": torch.tensor(W_x.T), "weight_hh_l0": torch.tensor(W_h.T)})
 expected = network(torch.tensor(X))[0].detach().numpy()
-with check("as torch's network", points=0.25):
+with check("as torch's network", points=0.5):
     assert_close(
         rnn_hidden_states(X, W_x, W_h),
         expected,
         "The states differ from torch's. Do the vectors stand on the left of the matrices (no "
         "transposing), and is the first state made from zeros?",
     )
-with check("large numbers", points=0.25):
+with check("large numbers", points=0.5):
     assert_close(
         rnn_hidden_states(np.array([[1000.0], [-2000.0]]), np.array([[1.0]]), np.array([[0.5]])),
         np.array([[1.0], [-1.0]]),
@@ -190,7 +204,7 @@ with check("large numbers", points=0.25):
     )
 checks_passed("rnn_hidden_states")
 
-# %% check="rnn_hidden_states_start" points=1
+# %% check="rnn_hidden_states_start" points=1.75
 # Hidden checks of rnn_hidden_states: it starts from h0.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -226,7 +240,7 @@ assert_equal(
 )
 ### END HIDDEN TESTS
 
-# %% check="rnn_hidden_states_integers" points=1
+# %% check="rnn_hidden_states_integers" points=0.25
 # Hidden checks of rnn_hidden_states: whole numbers.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -260,7 +274,7 @@ assert_close(
 )
 ### END HIDDEN TESTS
 
-# %% check="rnn_hidden_states_precision" points=1
+# %% check="rnn_hidden_states_precision" points=0.25
 # Hidden checks of rnn_hidden_states: the precision of the result.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -278,6 +292,7 @@ assert_close(
     rnn_hidden_states(X, W_x, W_h),
     expected,
     "X in float32 and matrices in float64 give states in float64: the widest input decides.",
+    precise=True,
 )
 narrow = [X, W_x.astype(np.float32), W_h.astype(np.float32), np.zeros(d_h, dtype=np.float32)]
 for position, name in enumerate(["X", "W_x", "W_h", "h0"]):
@@ -287,6 +302,7 @@ for position, name in enumerate(["X", "W_x", "W_h", "h0"]):
         rnn_hidden_states(*mixed),
         expected,
         f"With {name} in float64 and all else in float32 the states are float64.",
+        precise=True,
         rtol=1e-3,
         atol=1e-4,
     )
@@ -297,7 +313,7 @@ assert_close(
 )
 ### END HIDDEN TESTS
 
-# %% check="rnn_hidden_states_inputs_unchanged" points=1
+# %% check="rnn_hidden_states_inputs_unchanged" points=0.25
 # Hidden checks of rnn_hidden_states: X and h0 afterwards.
 ### SIDE CONDITION: counts once another check of rnn_hidden_states passes.
 ### BEGIN HIDDEN TESTS
@@ -564,8 +580,6 @@ assert copy_accuracy(short_only, 40)[0] < 0.5
 #
 # * `X (n, d_in)`, `W_x (d_in, d_h)`, `W_h (d_h, d_h)`; the result is `(n,)`, the first position
 #   first.
-# * Whole numbers are valid input; the result is floating, at least as precise as the most precise
-#   input. No input is changed.
 # * Use your `rnn_hidden_states` for the states.
 
 
@@ -589,8 +603,8 @@ def position_influence(X, W_x, W_h):
     ### END SOLUTION
 
 
-# %% check="position_influence" points=2
-with check("by hand, words of zero", points=0.5):
+# %% check="position_influence" points=3
+with check("by hand, words of zero", points=0.75):
     # The example by hand, but W_x = 3: all words zero, so that tanh has slope 1.
     halving = position_influence(np.zeros((4, 1)), np.array([[3.0]]), np.array([[0.5]]))
     assert_close(
@@ -600,7 +614,7 @@ with check("by hand, words of zero", points=0.5):
         "no W_h at all; each step back multiplies by W_h once more.",
     )
 
-with check("one number per word", points=0.5):
+with check("one number per word", points=0.75):
     # One number per word, three words that are not zero (numbers from a pocket calculator).
     assert_close(
         position_influence(np.array([[0.5], [-1.0], [0.8]]), np.array([[0.9]]), np.array([[0.7]])),
@@ -615,7 +629,7 @@ with check("one number per word", points=0.5):
 words = np.array([[1.0, -1, 0], [0, 1, 1], [-1, 0, 1], [1, 1, -1]])  # (4, 3)
 into = np.array([[0.5, 0, -1], [1, 0.5, 0], [0, 0, 0.5]])
 onward = np.array([[0.5, 1, 0], [0, -0.5, 1], [-1, 0, 0.5]])
-with check("matrices and words that are not zero", points=0.5):
+with check("matrices and words that are not zero", points=0.75):
     assert_close(
         position_influence(words, into, onward),
         np.array([0.33824362, 0.84320197, 0.87180841, 1.25851853]),
@@ -629,7 +643,7 @@ with check("matrices and words that are not zero", points=0.5):
 rng = check_rng()
 W_x, W_h = rng.normal(size=(2, 3)), rng.normal(size=(3, 3)) * 0.5
 expected = np.sqrt(np.array([((W_x @ W_h) ** 2).sum(), (W_x**2).sum()]))
-with check("matrices and words of zero", points=0.5):
+with check("matrices and words of zero", points=0.75):
     assert_close(
         position_influence(np.zeros((2, 2)), W_x, W_h),
         expected,
@@ -638,7 +652,7 @@ with check("matrices and words of zero", points=0.5):
     )
 checks_passed("position_influence")
 
-# %% check="position_influence_autograd" points=2
+# %% check="position_influence_autograd" points=2.5
 # Hidden checks of position_influence: the Jacobians that torch.autograd finds.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -653,7 +667,7 @@ with torch.no_grad():
 jacobian = torch.autograd.functional.jacobian(lambda x: rnn(x)[1][0], torch.tensor(X))
 expected = jacobian.square().sum(dim=(0, 2)).sqrt().numpy()  # jacobian: (d_h, n, d_in)
 found = position_influence(X, W_x, W_h)
-with check("the last position", points=0.5):
+with check("the last position", points=0.75):
     message = "The last position passes one tanh and W_x, and no W_h. Is its shape (1,) for one word?"
     assert_close(np.asarray(found)[-1:], expected[-1:], message)
     jacobian = torch.autograd.functional.jacobian(lambda x: rnn(x)[1][0], torch.tensor(X[:1]))
@@ -662,7 +676,7 @@ with check("the last position", points=0.5):
         jacobian.square().sum(dim=(0, 2)).sqrt().numpy(),
         "A sentence of one word has one influence, in an array of shape (1,).",
     )
-with check("the position before it", points=0.5):
+with check("the position before it", points=0.75):
     message = "The position before the last passes W_h once. Which state does each slope belong to?"
     assert_close(np.asarray(found)[-2:], expected[-2:], message)
 with check("every position", points=1):
@@ -676,7 +690,7 @@ with check("every position", points=1):
 checks_passed("position_influence")
 ### END HIDDEN TESTS
 
-# %% check="position_influence_integers" points=1
+# %% check="position_influence_integers" points=0.25
 # Hidden checks of position_influence: whole numbers, and the precision of the result.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -700,7 +714,7 @@ for X, message in [
     positive = "One number above 0 for each word."
     assert_equal(np.shape(floating), (n,), positive, name="the shape")
     assert_equal(bool((expected > 0).all()), True, positive, name="above 0")
-    assert_close(position_influence(X, W_x, W_h), expected, message)
+    assert_close(position_influence(X, W_x, W_h), expected, message, precise=True)
 narrow = [X, W_x.astype(np.float32), W_h.astype(np.float32)]  # X is float32 here
 for position, name in enumerate(["X", "W_x", "W_h"]):
     mixed = list(narrow)
@@ -709,6 +723,7 @@ for position, name in enumerate(["X", "W_x", "W_h"]):
         position_influence(*mixed),
         expected,
         f"With {name} in float64 and all else in float32 the influence is float64.",
+        precise=True,
         rtol=1e-3,
         atol=1e-4,
     )
@@ -720,7 +735,7 @@ assert_close(
 )
 ### END HIDDEN TESTS
 
-# %% check="position_influence_inputs_unchanged" points=1
+# %% check="position_influence_inputs_unchanged" points=0.25
 # Hidden checks of position_influence: its inputs afterwards.
 ### SIDE CONDITION: counts once another check of position_influence passes.
 ### BEGIN HIDDEN TESTS
@@ -859,8 +874,6 @@ show(
 # * The function normalises the weights itself. Only their ratios count, not
 #   their magnitude: weights near 1e-12 or near 1e9 are as good as weights near 1. (You need not
 #   care for numbers so huge that their sum is no longer finite.)
-# * Whole numbers are valid input; the result is floating, at least as precise as the most precise
-#   input. No input is changed.
 # * `ValueError` when a weight is negative; when a row of weights is all zero (there is nothing to
 #   divide by, even if only one row of a batch is); and when `weights` and `values` differ in their
 #   length `n`. **Also when one of the two lengths is 1**: NumPy would stretch it without a word,
@@ -891,9 +904,9 @@ def weighted_average(weights, values):
     ### END SOLUTION
 
 
-# %% check="weighted_average" points=2
+# %% check="weighted_average" points=3.5
 values = np.array([[2.0, 0.0], [9.0, 9.0], [6.0, 4.0]])  # (3, 2)
-with check("two and three values", points=0.25):
+with check("two and three values", points=0.75):
     assert_close(
         weighted_average(np.array([1.0, 3.0]), values[:2]),
         np.array([7.25, 6.75]),
@@ -906,7 +919,7 @@ with check("two and three values", points=0.25):
         np.array([6.5, 5.5]),
         "Three values with weights 1, 2, 1 come out differently, although two come out right.",
     )
-with check("zeros and tiny weights", points=0.25):
+with check("zeros and tiny weights", points=0.5):
     # The example by hand.
     assert_close(
         weighted_average(np.array([1.0, 0.0, 3.0]), values),
@@ -927,7 +940,7 @@ with check("zeros and tiny weights", points=0.25):
 
 # Three rows of weights for the same three values: each row is normalised on its own.
 batch = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 3.0], [0.0, 0.0, 5.0]])  # (3, 3)
-with check("three rows of weights", points=0.25):
+with check("three rows of weights", points=0.5):
     assert_close(
         weighted_average(batch, values),
         np.array([[5.5, 4.5], [6.75, 5.25], [6.0, 4.0]]),
@@ -953,7 +966,19 @@ with check("a batch of two", points=0.25):
         "of the weights belongs to values[i] alone. A plain matrix product, weights @ values, makes "
         "every row meet every element of the batch.",
     )
-with check("three errors", points=0.5, side=True):
+with check("leading axes that broadcast", points=0.5):
+    three = np.stack([values, values + 10.0, -values])  # (3, 3, 2): three sets of values
+    alone = [[weighted_average(one, some) for some in three] for one in batch[:2]]
+    expected = np.array([[np.asarray(average) for average in row] for row in alone])
+    assert_equal(bool(np.ptp(expected) > 1e-3), True, "Other values, another average.")
+    assert_close(
+        weighted_average(batch[:2, None], three),  # (2, 1, 3) and (3, 3, 2)
+        expected,
+        "Leading axes broadcast: weights (2, 1, n) and values (3, n, d_v) give (2, 3, d_v).",
+    )
+with check("four errors", points=0.5, side=True):
+    with assert_raises(ValueError, "Three weights for one value are a ValueError."):
+        weighted_average(np.array([1.0, 2.0, 3.0]), values[:1])
     with assert_raises(ValueError, "A negative weight is a ValueError."):
         weighted_average(np.array([1.0, -0.5, 3.0]), values)
     with assert_raises(ValueError, "A row of the batch that is all zero is a ValueError."):
@@ -974,7 +999,7 @@ with check("the caller's weights", points=0.25, side=True):
     assert_equal(after, weights, "The caller's weights are other ones after the call.", name="weights")
 checks_passed("weighted_average")
 
-# %% check="weighted_average_batches" points=2
+# %% check="weighted_average_batches" points=2.5
 # Hidden checks of weighted_average: leading axes, and how they broadcast.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -1017,7 +1042,7 @@ assert_close(
 )
 ### END HIDDEN TESTS
 
-# %% check="weighted_average_scale" points=1
+# %% check="weighted_average_scale" points=2
 # Hidden checks of weighted_average: the size of the weights does not matter; zeros are weights.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -1037,7 +1062,7 @@ for factor in (1e-12, 1e9):
     )
 ### END HIDDEN TESTS
 
-# %% check="weighted_average_integers" points=1
+# %% check="weighted_average_integers" points=0.25
 # Hidden checks of weighted_average: whole numbers, and the precision of the result.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -1056,6 +1081,7 @@ assert_close(
     weighted_average(weights.astype(np.float32), values.astype(float)),
     expected,
     "weights in float32 and values in float64 give a float64 result: the widest input decides.",
+    precise=True,
     rtol=1e-5,
     atol=1e-5,
 )
@@ -1063,6 +1089,7 @@ assert_close(
     weighted_average(weights.astype(float), values.astype(np.float32)),
     expected,
     "weights in float64 and values in float32 give a float64 result, with float64's precision.",
+    precise=True,
 )
 values = rng.normal(size=(2, 4, 3))
 expected = np.asarray(weighted_average(weights + 0.0, values + 0.0), dtype=float)
@@ -1073,10 +1100,11 @@ assert_close(
     weighted_average(weights, values),
     expected,
     "Whole weights and floating values give float64 averages.",
+    precise=True,
 )
 ### END HIDDEN TESTS
 
-# %% check="weighted_average_inputs_unchanged" points=1
+# %% check="weighted_average_inputs_unchanged" points=0.25
 # Hidden checks of weighted_average: its inputs afterwards.
 ### SIDE CONDITION: counts once another check of weighted_average passes.
 ### BEGIN HIDDEN TESTS
@@ -1097,7 +1125,7 @@ assert_equal(weights_after, weights, message, name="weights")
 assert_equal(values_after, values, message, name="values")
 ### END HIDDEN TESTS
 
-# %% check="weighted_average_errors" points=2
+# %% check="weighted_average_errors" points=0.5
 # Hidden checks of weighted_average: misuse is a ValueError.
 ### SIDE CONDITION: counts once another check of weighted_average passes.
 ### BEGIN HIDDEN TESTS
@@ -1233,6 +1261,65 @@ show(
 # a whole. Which measure is the honest one depends on what you need: for copying a phone number it
 # is the right panel.
 #
+# ### Where does the copier look?
+#
+# It should look at position 1, then 2, then 3. Does it, and how does it find its place? Nobody gave it
+# position numbers. Average the rows of the identity matrix, and you get the weights themselves.
+#
+# **Predict, then run**: the sequence is 7 7 7 7 7 7 7 7, one digit eight times. If the decoder finds
+# its place by *what* stands there, all weights of a row are equal. Will they be?
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# The weights come from training.
+@torch.no_grad()
+def copier_looks(model, source):
+    """Where the copier looks for each symbol that it writes: (b, n, n)."""
+    previous = torch.cat([torch.full((len(source), 1), 10), source[:, :-1]], 1)
+    H, last = model.encoder(model.read_vectors(source))  # (b, n, d_h)
+    S, _ = model.decoder(model.write_vectors(previous), last)  # (b, n, d_h)
+    identity = torch.eye(source.shape[1]).expand(len(source), -1, -1)
+    return F.scaled_dot_product_attention(S, H, identity, scale=1.0)
+
+
+source, _ = copy_batch(8, 500, torch.Generator().manual_seed(11))
+looks_at = copier_looks(looking, source)
+mean_map = looks_at.mean(0).numpy()  # (8, 8)
+sevens = copier_looks(looking, torch.full((1, 8), 7))[0].numpy()
+print("largest weight at its own position:")
+print("  random digits: ", round(float((looks_at.argmax(-1) == torch.arange(8)).float().mean()), 2))
+print("  eight sevens:  ", float((sevens.argmax(-1) == np.arange(8)).mean()))
+print("looks, written symbol 1 to 8, at position:", (mean_map.argmax(-1) + 1).tolist())
+# The average below is your function's: weights (8, 8), values (8, 64).
+H, _ = looking.encoder(looking.read_vectors(source[:1]))
+states = H[0].detach().numpy()  # (8, 64)
+contexts = weighted_average(looks_at[0].numpy(), states)
+by_torch = (looks_at[0] @ H[0]).detach().numpy()
+print("your weighted_average gives the copier's contexts:", np.allclose(contexts, by_torch, atol=1e-5))
+assert np.allclose(contexts, by_torch, atol=1e-5)
+positions = [str(t) for t in range(1, 9)]
+heatmap(
+    mean_map,
+    positions,
+    positions,
+    row_label="symbol to be written",
+    column_label="position looked at",
+    title="trained copier, mean of 500 sequences",
+    caption="The copier's map, mean of 500 random sequences: for symbol 1 it looks at position 1, "
+    "then 2, then 3.",
+    alt="Attention map of the trained copier, eight symbols by eight positions: the largest weight "
+    "of each row lies on the diagonal.",
+)
+assert (looks_at.argmax(-1) == torch.arange(8)).float().mean() > 0.9
+assert (mean_map.argmax(-1) == np.arange(8)).all()
+assert (sevens.argmax(-1) == np.arange(8)).mean() > 0.4  # guessing: 0.125
+
+# %% [markdown]
+# It looks at its own position, always with random digits. And with eight sevens? When this was
+# written, six of the eight looks were still right, where guessing gives one. What stands there cannot
+# have told it: all eight digits are the same. What differs is how many sevens were read before. So
+# the two GRUs keep something like a count in their states, and the look finds the state with the
+# right count. (In lesson 7 attention gets position numbers and need not count.)
+#
 # ### What did the last state have to carry?
 #
 # Now open the two trained models. We change one symbol, at position $t$, and measure how far the
@@ -1354,7 +1441,7 @@ show(
 # %% [markdown]
 # ## 6. A translator you can look into
 #
-# Copying looks at position 1, then 2, then 3. In translation the order can change. In French,
+# In copying the order of reading is the order of writing. In translation it can change. In French,
 # colours stand **after** the noun:
 #
 # | French word | comes from the English word |
@@ -1682,6 +1769,69 @@ answer_bug = "a"
 check_answer("answer_bug", answer_bug)
 
 # %% [markdown]
+# ### Exercise: `mended_last_states`
+#
+# **Difficulty** ●○○○○  **Importance** ●●●○○  You should spend up to 5-10 minutes.
+#
+# Copy `last_states` into this cell and mend it.
+#
+# * `sentences`: a list of arrays `(n, d_in)`, each with an `n` of its own; `W_x (d_in, d_h)`,
+#   `W_h (d_h, d_h)`. The result is `(number of sentences, d_h)`: row $i$ is the last state of sentence
+#   $i$, read from the zero state.
+# * Neither the order of the sentences nor what else stands in the list may change a sentence's state.
+
+
+# %% answer="mended_last_states"
+def mended_last_states(sentences, W_x, W_h):
+    """The last state of each sentence, each read from the zero state.
+
+    sentences: list of (n, d_in) arrays; n may differ. W_x: (d_in, d_h). W_h: (d_h, d_h).
+    Returns: (number of sentences, d_h).
+    """
+    ### BEGIN SOLUTION
+    return np.stack([rnn_hidden_states(X, W_x, W_h)[-1] for X in sentences])
+    ### END SOLUTION
+
+
+# %% check="mended_last_states" points=2
+rng = check_rng()
+sentences = [rng.normal(size=(n, 3)) for n in (4, 2, 5)]
+W_x, W_h = rng.normal(size=(3, 4)) * 0.5, rng.normal(size=(4, 4)) * 0.5
+network = nn.RNN(3, 4, bias=False, dtype=torch.float64)
+network.load_state_dict({"weight_ih_l0": torch.tensor(W_x.T), "weight_hh_l0": torch.tensor(W_h.T)})
+with torch.no_grad():
+    expected = np.stack([network(torch.tensor(X))[1][0].numpy() for X in sentences])
+with check("the first sentence", points=0.5):
+    message = "The state of the first sentence is the last row of its states."
+    assert_close(mended_last_states(sentences, W_x, W_h)[0], expected[0], message)
+with check("all sentences", points=1):
+    message = "Each sentence is read from the zero state, whatever stood before it."
+    assert_close(mended_last_states(sentences, W_x, W_h), expected, message)
+with check("another order, and one twice", points=0.5):
+    found = mended_last_states([sentences[i] for i in (2, 2, 0)], W_x, W_h)
+    alone = [mended_last_states([sentences[i]], W_x, W_h)[0] for i in (2, 2, 0)]
+    message = "A sentence has one state, wherever it stands in the list and however often."
+    assert_close(found, np.stack([np.asarray(one) for one in alone]), message)
+    assert_equal(bool(np.abs(np.asarray(found)[0] - found[2]).max() > 1e-3), True, message)
+checks_passed("mended_last_states")
+
+# %% check="mended_last_states_lists" points=1
+# Hidden checks of mended_last_states: longer lists, one word, one sentence.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+for lengths in ((1,), (3, 1, 1, 6), (2, 2, 2, 2, 2)):
+    sentences = [rng.normal(size=(n, 3)) for n in lengths]
+    W_x, W_h = rng.normal(size=(3, 3)) * 0.5, rng.normal(size=(3, 3)) * 0.5
+    network = nn.RNN(3, 3, bias=False, dtype=torch.float64)
+    weights = {"weight_ih_l0": torch.tensor(W_x.T), "weight_hh_l0": torch.tensor(W_h.T)}
+    network.load_state_dict(weights)
+    with torch.no_grad():
+        expected = np.stack([network(torch.tensor(X))[1][0].numpy() for X in sentences])
+    message = f"Sentences of {lengths} words: each is read from the zero state."
+    assert_close(mended_last_states(sentences, W_x, W_h), expected, message)
+### END HIDDEN TESTS
+
+# %% [markdown]
 # <details><summary>How to catch such a bug</summary>
 #
 # A check on one sentence alone cannot see it. Two other checks do. The same sentence twice must
@@ -1730,6 +1880,8 @@ check_answer("answer_bug", answer_bug)
 # | "With attention the encoder remembers more." | Early symbols move its last state *less* (Figure 3). It need not remember them: the decoder looks. |
 # | "A spectral radius above 1 explodes." | In this example it does not at 1.1: tanh flattens large values (Figure 1). |
 # | "An attention map shows what the model understood." | An untrained network draws one too (Figure 4). A trained one can look elsewhere and be right (section 6). |
+# | "Fixed-vector translators of 2014 failed on long sentences." | Those of Cho and others did; Sutskever, Vinyals and Le (2014) report none for theirs. Nothing here decides it for translation: our task is copying. |
+# | "Attention made the first alignment maps." | Statistical translators aligned words around 1990 (Brown and others). The first maps made of *attention weights* are of 2015. |
 # | "Token accuracy 0.8 is good." | At length 10 it goes with less than one whole sequence in ten (Figure 2). |
 
 # %% [markdown]
@@ -1793,8 +1945,9 @@ check_answer("answer_bug", answer_bug)
 #   networks.
 # * Cho et al. (2014): the GRU and the encoder-decoder; Sutskever, Vinyals and Le (2014):
 #   translation through one fixed vector.
+# * Brown and others (1990): statistical translation, with word alignments.
 # * Bahdanau, Cho and Bengio (2015): the decoder that looks at all encoder states, and the first
-#   alignment maps for English and French.
+#   alignment maps made of attention weights, for English and French.
 # * Luong, Pham and Manning (2015): dot products as scores, as torch's function used them here.
 # * Jain and Wallace (2019), Wiegreffe and Pinter (2019): against and for attention as explanation.
 #

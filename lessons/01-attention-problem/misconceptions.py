@@ -1507,3 +1507,39 @@ choice(
     "d",
     reason="The docstring promises one row for each sentence, and np.stack makes exactly that.",
 )
+
+with exercise("mended_last_states"):
+    wrong(
+        "last_states_left_over",
+        "h = np.zeros(W_h.shape[0])\nlast = []\nfor X in sentences:\n"
+        "    h = rnn_hidden_states(X, W_x, W_h, h0=h)[-1]\n    last.append(h)\nreturn np.stack(last)",
+        "This is still the bug: a sentence begins with what is left of the one before. Each is read "
+        "from zeros.",
+    )
+    wrong(
+        "last_states_mean",
+        {"rnn_hidden_states(X, W_x, W_h)[-1]": "rnn_hidden_states(X, W_x, W_h).mean(axis=0)"},
+        "You return the mean of all states of a sentence. The decoder gets the last one.",
+    )
+    wrong(
+        "last_states_first_row",
+        {"[-1]": "[0]"},
+        "You return the state after the first word. The last state is the last row.",
+    )
+    wrong(
+        "last_states_all_in_one",
+        "states = rnn_hidden_states(np.concatenate(sentences), W_x, W_h)\n"
+        "return states[np.cumsum([len(X) for X in sentences]) - 1]",
+        "This is still the bug: a sentence begins with what is left of the one before. Each is read "
+        "from zeros.",
+    )
+    wrong(
+        "last_states_one_vector",
+        {"np.stack": "np.concatenate"},
+        "Your states are joined into one long vector. Each sentence has a row of its own.",
+    )
+    wrong(
+        "last_states_backwards",
+        {"(X, W_x": "(X[::-1], W_x"},
+        "You read each sentence from its end.",
+    )

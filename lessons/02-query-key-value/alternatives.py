@@ -162,3 +162,18 @@ def soft_lookup(query, keys, values, temperature=1.0):
         weights[place] = softmax(keys[place] @ query[place] / temperature)
         value[place] = sum(w * v for w, v in zip(weights[place], values[place]))
     return value, weights
+
+
+@alternative("mended_look_up", "one_sentence_after_the_other")
+def mended_look_up(queries, keys, values, temperature):
+    pairs = [
+        soft_lookup(query, key, value, temperature)
+        for query, key, value in zip(queries, keys, values)
+    ]
+    return np.stack([answer for answer, _ in pairs]), np.stack([weights for _, weights in pairs])
+
+
+@alternative("mended_look_up", "with_einsum")
+def mended_look_up(queries, keys, values, temperature):
+    weights = softmax(np.einsum("bqd,bkd->bqk", queries, keys) / temperature, axis=2)
+    return np.einsum("bqk,bkv->bqv", weights, values), weights

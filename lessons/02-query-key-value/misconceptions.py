@@ -1453,3 +1453,99 @@ choice(
     "d",
     reason="(batch, n_q, n) @ (batch, n, d_v) is one matrix product per sentence. Nothing mixes.",
 )
+
+with exercise("mended_look_up"):
+    wrong(
+        "look_up_softmax_over_queries",
+        {"softmax(scores / temperature)": "softmax(scores / temperature, axis=1)"},
+        "This is still the bug: axis 1 holds the queries. The weights of a query are its shares among "
+        "the keys, the last axis.",
+    )
+    wrong(
+        "look_up_softmax_over_sentences",
+        {"softmax(scores / temperature)": "softmax(scores / temperature, axis=0)"},
+        "Your weights sum to 1 over the sentences. The weights of a query are its shares among the "
+        "keys, the last axis.",
+    )
+    wrong(
+        "look_up_without_temperature",
+        {"scores / temperature": "scores"},
+        "The temperature is not used. Each score is divided by it before the softmax.",
+    )
+    wrong(
+        "look_up_temperature_multiplied",
+        {"scores / temperature": "scores * temperature"},
+        "You multiply the scores by the temperature. A high temperature makes weights more even: "
+        "divide.",
+    )
+    wrong(
+        "look_up_averages_the_keys",
+        {"weights @ values": "weights @ keys"},
+        "Your answers are averages of the keys. The keys only say where to look; the values are what "
+        "one gets.",
+    )
+    wrong(
+        "look_up_divides_once_more",
+        {
+            "weights = softmax(scores / temperature)":
+                "weights = softmax(scores / temperature, axis=1)\n"
+                "weights = weights / weights.sum(-1, keepdims=True)",
+        },
+        "Your rows sum to 1 now, but the softmax still runs over the queries: dividing afterwards "
+        "does not give the right shares. Choose the axis of the softmax.",
+    )
+
+choice(
+    "answer_again_room",
+    "a",
+    reason="The encoder makes twice as many states, but this decoder gets only the last one, and"
+    " its size is that of every state.",
+)
+choice(
+    "answer_again_room",
+    "b",
+    right=True,
+    reason="One state of `d_h` numbers, whatever the length. The other states exist and are "
+    "thrown away.",
+)
+choice(
+    "answer_again_room",
+    "c",
+    reason="The size is the same, but no hard limit was near in lesson 1: 40 digits need 133 "
+    "bits of 2048. What we found was a price, not a wall.",
+)
+choice(
+    "answer_again_average",
+    "a",
+    reason="That is the sum of weight times value. The weights are divided by their sum, 8, "
+    "first.",
+)
+choice(
+    "answer_again_average",
+    "b",
+    right=True,
+    reason="The normalised weights are 0.25, 0 and 0.75: 1 + 0 + 6.",
+)
+choice(
+    "answer_again_average",
+    "c",
+    reason="That is the plain mean of the values. A weight of 0 means that its value is not "
+    "looked at.",
+)
+choice(
+    "answer_again_map",
+    "a",
+    right=True,
+    reason="Any softmax of any scores makes such a map. Lesson 1 showed one before training.",
+)
+choice(
+    "answer_again_map",
+    "b",
+    reason="The word vectors were random too. Nothing in the map is learned.",
+)
+choice(
+    "answer_again_map",
+    "c",
+    reason="Training moved the large weights to other cells. The first map was no weak form of "
+    "the second.",
+)

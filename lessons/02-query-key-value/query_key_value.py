@@ -33,6 +33,57 @@ from lesson.figures import draw_heatmap, heatmap, show, text_table
 torch.set_num_threads(1)  # small models: one thread is faster than two
 
 # %% [markdown]
+# ## Before you begin: three questions on earlier lessons
+#
+# Answer from memory, then look it up if you must: what you fetch yourself stays longer than what
+# you read again.
+#
+# The source sentence becomes twice as long. What does the fixed-vector decoder of lesson 1 get?
+#
+# * `"a"`: Twice as many numbers.
+# * `"b"`: As many numbers as before.
+# * `"c"`: As many numbers as before, and they can hold no more than before: the rest is lost.
+
+# %% answer="answer_again_room"
+### BEGIN SOLUTION
+answer_again_room = "b"
+### END SOLUTION
+
+# %% check="answer_again_room" points=0.5
+check_answer("answer_again_room", answer_again_room)
+
+# %% [markdown]
+# `weighted_average` gets the weights (2, 0, 6) and the values 4, 100 and 8. What comes out?
+#
+# * `"a"`: 56
+# * `"b"`: 7
+# * `"c"`: 37.3
+
+# %% answer="answer_again_average"
+### BEGIN SOLUTION
+answer_again_average = "b"
+### END SOLUTION
+
+# %% check="answer_again_average" points=0.5
+check_answer("answer_again_average", answer_again_average)
+
+# %% [markdown]
+# An untrained translator draws an attention map with darker and lighter cells. What does it say
+# about the language?
+#
+# * `"a"`: Nothing: how random numbers fell.
+# * `"b"`: Which words resemble each other.
+# * `"c"`: It is a weak form of the trained map.
+
+# %% answer="answer_again_map"
+### BEGIN SOLUTION
+answer_again_map = "a"
+### END SOLUTION
+
+# %% check="answer_again_map" points=0.5
+check_answer("answer_again_map", answer_again_map)
+
+# %% [markdown]
 # ## 1. A dictionary that knows "cat" and is asked for "kitten"
 #
 # A Python dictionary is a look-up. You hand over a **query**. The dictionary compares it with its
@@ -131,9 +182,7 @@ queries = {
 # | `(d,)` | `(4, n, d)` | `(4, n)` |
 # | `(3, 1, d)` | `(4, n, d)` | `(3, 4, n)` |
 #
-# * Integer arrays are allowed, and of integers the scores may stay integers. Otherwise the result is
-#   floating, at least as precise as the widest input (float64 with float32 gives float64). The
-#   inputs are not changed.
+# * The conventions of lesson 1 hold (checked when graded); of integers the scores may stay integers.
 # * No scale and no normalisation: the plain dot product.
 
 
@@ -151,7 +200,7 @@ def similarity_scores(query, keys):
     ### END SOLUTION
 
 
-# %% check="similarity_scores" points=2
+# %% check="similarity_scores" points=3.25
 rng = check_rng()
 query, keys = rng.normal(size=5), rng.normal(size=(4, 5))
 four_scores = similarity_scores(query, keys)
@@ -166,14 +215,14 @@ with check("loud queries and keys", points=0.25, side=True):
     )
 
 two_keys = np.array([[3.0, 0.0, 1.0], [1.0, 2.0, 4.0]])
-with check("by hand", points=0.25):
+with check("by hand", points=0.5):
     assert_close(
         similarity_scores(np.array([2.0, 0.5, -1.0]), two_keys),
         np.array([5.0, -1.0]),
         "By hand: 2*3 + 0.5*0 - 1*1 = 5 and 2*1 + 0.5*2 - 1*4 = -1. Multiply, then sum over d.",
     )
 expected = F.linear(torch.tensor(query), torch.tensor(keys)).numpy()
-with check("as torch", points=0.25):
+with check("as torch", points=0.5):
     assert_close(four_scores, expected, "One query, four keys: one plain dot product for each key.")
 
 three_queries = np.array([[2.0, 0.5, -1.0], [1.0, 0.0, 0.0], [0.0, 0.0, 2.0]])
@@ -183,7 +232,17 @@ with check("three queries", points=0.25):
         np.array([[5.0, -1.0], [3.0, 1.0], [2.0, 8.0]]),
         "Three queries at once: (3, d) and (n, d) give (3, n), one row of scores for each query.",
     )
-with check("a batch of two", points=0.25):
+with check("batch axes that broadcast", points=0.5):
+    # Three queries (3, 1, d) against four texts of two keys (4, n, d), and one query for all four.
+    texts = np.stack([two_keys, -two_keys, two_keys[::-1] - 1, two_keys + 1])
+    alone = [[similarity_scores(one, text) for text in texts] for one in three_queries]
+    expected = np.array([[np.asarray(scores) for scores in row] for row in alone])
+    assert_equal(bool(np.ptp(expected) > 1e-3), True, "Other keys, other scores.")
+    message = "Batch axes broadcast: (3, 1, d) and (4, n, d) give (3, 4, n)."
+    assert_close(similarity_scores(three_queries[:, None], texts), expected, message)
+    message = "One query (d,) against keys (4, n, d) gives (4, n)."
+    assert_close(similarity_scores(three_queries[0], texts), expected[0], message)
+with check("a batch of two", points=0.5):
     assert_close(
         similarity_scores(three_queries[:2], np.stack([two_keys, two_keys[::-1] - 1])),
         np.array([[5.0, -1.0], [0.0, 2.0]]),
@@ -231,27 +290,30 @@ for (query_batch, keys_batch), message in messages.items():
     assert_close(similarity_scores(query, keys), expected, message)
 ### END HIDDEN TESTS
 
-# %% check="similarity_scores_kinds" points=1
+# %% check="similarity_scores_kinds" points=0.5
 # Hidden checks of similarity_scores: integers, precision.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
-query, keys = rng.integers(-5, 6, size=(3, 5)), rng.integers(-5, 6, size=(4, 5))
+query, keys = rng.integers(1, 6, size=5), rng.integers(-5, 6, size=(4, 5))
+keys[0, 0] = 7
 expected = np.asarray(similarity_scores(query + 0.0, keys + 0.0), dtype=float)
-assert_equal(expected.shape, (3, 4), "Three queries, four keys.", name="the shape")
+assert_equal(expected.shape, (4,), "One query, four keys.", name="the shape")
 assert_equal(bool(np.abs(expected).max() > 0), True, "Not every score is 0.")
 whole = np.asarray(similarity_scores(query, keys)) * 1.0  # integers may stay integers
 assert_close(whole, expected, "Integer input is valid.")
 
 keys = rng.normal(size=(4, 5))
 expected = np.asarray(similarity_scores(query + 0.0, keys), dtype=float)
-assert_close(similarity_scores(query, keys), expected, "Integer query and float64 keys: float64.")
+message = "Integer query and float64 keys: float64."
+assert_close(similarity_scores(query, keys), expected, message, precise=True)
 single = rng.normal(size=5).astype(np.float32)
 expected = np.asarray(similarity_scores(single.astype(float), keys), dtype=float)
-assert_close(similarity_scores(single, keys), expected, "float32 and float64 give float64.")
+message = "float32 and float64 give float64."
+assert_close(similarity_scores(single, keys), expected, message, precise=True)
 ### END HIDDEN TESTS
 
 
-# %% check="similarity_scores_inputs_unchanged" points=1
+# %% check="similarity_scores_inputs_unchanged" points=0.25
 # Hidden checks of similarity_scores: the inputs stay as they were.
 ### SIDE CONDITION: counts once another check of similarity_scores passes.
 ### BEGIN HIDDEN TESTS
@@ -261,7 +323,7 @@ def scores_and_inputs(query, keys):
 
 
 rng = check_rng()
-query, keys = rng.normal(size=(2, 5)), rng.normal(size=(2, 4, 5))
+query, keys = rng.normal(size=5), rng.normal(size=(4, 5))
 _, query_after, keys_after = scores_and_inputs(query.copy(), keys.copy())
 assert_equal(query_after, query, "similarity_scores changes its query in place.")
 assert_equal(keys_after, keys, "similarity_scores changes its keys in place.")
@@ -317,8 +379,10 @@ print("your guess:", my_guess)
 # * A long **query** multiplies all its scores by one number. The order of the keys stays. What it
 #   does to the weights is a question of section 3.
 #
-# The cosine ignores both. Attention uses the dot product: it is cheaper, and a model can *learn*
-# which keys should be loud.
+# The cosine ignores both. Attention as in this course uses the dot product: it is cheaper, and a
+# model can *learn* which keys should be loud. (Not every model wants that. Some newer ones bring
+# queries and keys to one length first, which is called QK-norm, and learn only how sharp the choice
+# is.)
 #
 # With dot products a vector need not even be the best match of itself:
 
@@ -373,8 +437,7 @@ with np.errstate(over="ignore"):  # silence the warning: the result itself tells
 #   negative, any. The result has the shape of `x`, and along `axis` it sums to 1.
 # * Accurate also for scores as large as 1e4 or -1e4, in the same array: no inf, no NaN.
 # * `-inf` is allowed: its weight is 0. A row (along `axis`) that is all `-inf` gives zeros.
-# * Integer arrays are allowed. The result is floating and at least as precise as `x`. `x` is not
-#   changed.
+# * The conventions of lesson 1 hold (checked when graded).
 
 
 # %% answer="softmax"
@@ -395,7 +458,7 @@ def softmax(x, axis=-1):
     ### END SOLUTION
 
 
-# %% check="softmax" points=2
+# %% check="softmax" points=3.5
 rng = check_rng()
 square = rng.normal(size=(4, 4))
 weights = softmax(square)
@@ -410,7 +473,7 @@ with check("each row sums to 1", points=0.5):
     )
 x = rng.normal(size=(3, 4))
 by_torch = torch.softmax(torch.tensor(x), dim=-1).numpy()
-with check("as torch, and by hand", points=0.5):
+with check("as torch, and by hand", points=0.75):
     assert_close(
         softmax(x),
         by_torch,
@@ -421,14 +484,22 @@ with check("as torch, and by hand", points=0.5):
         np.array([0.25, 0.75]),
         "By hand: the powers of e are 1 and 3, so the weights are 1/4 and 3/4.",
     )
-with check("scores of 1e4", points=0.5):
+with check("every axis", points=0.75):
+    box = rng.normal(size=(2, 3, 4))
+    for axis in (0, 1, -2):  # as if that axis were the last one, by your own function
+        turned = np.moveaxis(np.asarray(softmax(np.ascontiguousarray(np.moveaxis(box, axis, -1)))), -1, axis)
+        message = f"axis={axis} of an array (2, 3, 4). Do max and sum both use axis, and keep it?"
+        assert_close(softmax(box, axis=axis), turned, message)
+        above = bool(np.ptp(turned) > 1e-3 and turned.min() > 0)
+        assert_equal(above, True, "Weights are above 0, and no constant.")
+with check("scores of 1e4", points=0.75):
     assert_close(
         softmax(np.array([[1e4, 1e4, -1e4], [-1e4, -2e4, -1e4], [400.0, 400.0, -400.0]])),
         np.array([[0.5, 0.5, 0.0], [0.5, 0.0, 0.5], [0.5, 0.5, 0.0]]),
         "Scores of 1e4, -1e4 and 400: in each row the two largest share the weight. Does exp overflow in "
         "the first row, or vanish in another?",
     )
-with check("scores of -inf", points=0.5):
+with check("scores of -inf", points=0.75):
     assert_close(
         softmax(np.array([[1.0, -np.inf, 1.0], [-np.inf, -np.inf, -np.inf]])),
         np.array([[0.5, 0.0, 0.5], [0.0, 0.0, 0.0]]),
@@ -527,7 +598,7 @@ assert_close(
 assert_close(softmax(x[:, :1], 1), np.ones((2, 1, 4, 5)), "An axis of length 1: the weight is 1.")
 ### END HIDDEN TESTS
 
-# %% check="softmax_kinds" points=1
+# %% check="softmax_kinds" points=0.25
 # Hidden checks of softmax: integers, precision.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -546,10 +617,15 @@ assert_close(
     np.asarray(softmax(x.astype(float)), dtype=np.float32),
     "float32 scores are allowed as well."
 )
+weights = np.asarray(softmax(rng.normal(size=(3, 3))))
+message = "float64 scores: all your weights have the seven digits of float32, and no more."
+assert_equal(bool((weights == weights.astype(np.float32)).all()), False, message, name="'7 digits'")
+message = "The weights sum to 1 in each of their digits. Is a small number added to the sum?"
+assert_close(weights.sum(), 3.0, message, name="the sum of three rows", precise=True)
 ### END HIDDEN TESTS
 
 
-# %% check="softmax_inputs_unchanged" points=1
+# %% check="softmax_inputs_unchanged" points=0.25
 # Hidden checks of softmax: the input stays as it was.
 ### SIDE CONDITION: counts once another check of softmax passes.
 ### BEGIN HIDDEN TESTS
@@ -731,8 +807,7 @@ check_answer("answer_query_length", answer_query_length)
 # * Scores are plain dot products, divided by `temperature`. Temperatures from 1e-9 to 1e9 work: no
 #   inf, no NaN.
 # * `temperature <= 0` is a `ValueError`.
-# * Integer arrays are allowed. Both results are floating, and at least as precise as the widest
-#   input. The inputs are not changed.
+# * The conventions of lesson 1 hold, for both results (checked when graded).
 
 
 # %% answer="soft_lookup"
@@ -753,7 +828,7 @@ def soft_lookup(query, keys, values, temperature=1.0):
     ### END SOLUTION
 
 
-# %% check="soft_lookup" points=2
+# %% check="soft_lookup" points=3.5
 rng = check_rng()
 query, keys = rng.normal(size=(3, 5)), rng.normal(size=(4, 5))  # d = 5, n = 4
 values = rng.normal(size=(4, 2))  # d_v = 2
@@ -781,7 +856,7 @@ messages = {
     0.5: "Temperature 0.5. Is every score divided by the temperature, before the softmax?",
     4.0: "Temperature 4. Is every score divided by the temperature, before the softmax?",
 }
-with check("three temperatures", points=0.5):
+with check("three temperatures", points=1):
     for T, message in messages.items():
         value, weights = soft_lookup(query, keys, values, temperature=T)
         by_torch = F.scaled_dot_product_attention(q, k, one_hot, scale=1 / T)
@@ -793,7 +868,7 @@ query = rng.normal(size=(2, 5))
 keys, values = rng.normal(size=(2, 4, 5)), rng.normal(size=(2, 4, 3))
 value, _ = soft_lookup(query, keys, values)
 q, k, v = (torch.tensor(array) for array in (query[:, None], keys, values))
-with check("a batch of two", points=0.25):
+with check("a batch of two", points=0.5):
     assert_close(
         value,
         F.scaled_dot_product_attention(q, k, v, scale=1.0)[:, 0].numpy(),
@@ -809,7 +884,22 @@ with check("one query alone", points=0.25):
         "One query alone: query (d,), keys (n, d), values (n, d_v).",
         name="the answer",
     )
-with check("no such temperature", points=0.5, side=True):
+with check("very hot and very cold", points=0.5):
+    _, weights = soft_lookup(query[0], keys[0], values[0], temperature=1e9)
+    message = "Very hot: every key has the same weight."
+    assert_close(weights, np.full(4, 0.25), message, rtol=1e-6, name="the weights")
+    _, weights = soft_lookup(query[0], keys[0], values[0], temperature=1e-9)
+    largest = np.arange(4) == (keys[0] @ query[0]).argmax()
+    assert_close(weights, largest * 1.0, "Very cold: one key has all.", name="the weights")
+with check("values with batch axes of their own", points=0.5):
+    three = np.stack([values[0], -values[0], values[1]])
+    alone = [soft_lookup(query[0], keys[0], one)[0] for one in three]
+    message = "One query and one set of keys serve values (3, n, d_v): the answer is (3, d_v)."
+    assert_equal(bool(np.abs(np.asarray(alone[0]) - alone[2]).max() > 1e-3), True, message)
+    expected = np.stack([np.asarray(one) for one in alone])
+    answer, _ = soft_lookup(query[0], keys[0], three)
+    assert_close(answer, expected, message, name="the answer")
+with check("no such temperature", points=0.25, side=True):
     with assert_raises(ValueError, "A temperature of 0 is a ValueError."):
         soft_lookup(query, keys, values, temperature=0)
     with assert_raises(ValueError, "A temperature of -1 is a ValueError."):
@@ -895,7 +985,7 @@ for query_batch, keys_batch, values_batch in cases:
         )
 ### END HIDDEN TESTS
 
-# %% check="soft_lookup_errors" points=1
+# %% check="soft_lookup_errors" points=0.5
 # Hidden checks of soft_lookup: temperatures that make no sense, and small ones that do.
 ### SIDE CONDITION: counts once another check of soft_lookup passes.
 ### BEGIN HIDDEN TESTS
@@ -909,7 +999,7 @@ for temperature in (1e-9, 1, 1e9):
     assert_close(weights.sum(), 1.0, f"temperature={temperature} is allowed.")
 ### END HIDDEN TESTS
 
-# %% check="soft_lookup_kinds" points=1
+# %% check="soft_lookup_kinds" points=0.5
 # Hidden checks of soft_lookup: integers, precision.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -925,10 +1015,14 @@ for temperature in (1.0, 2):
     message = "Integer arrays give a floating answer."
     assert_close(value, np.asarray(floating[0]), message, name="the answer")
     assert_close(weights, np.asarray(floating[1]), "Integer arrays give floating weights.")
+for one in soft_lookup(*(rng.normal(size=shape) for shape in ((3, 5), (4, 5), (4, 2)))):
+    message = "float64 arrays: all your numbers have the seven digits of float32, and no more."
+    single = bool((np.asarray(one) == np.asarray(one, dtype=np.float32)).all())
+    assert_equal(single, False, message, name="'7 digits'")
 ### END HIDDEN TESTS
 
 
-# %% check="soft_lookup_inputs_unchanged" points=1
+# %% check="soft_lookup_inputs_unchanged" points=0.5
 # Hidden checks of soft_lookup: the inputs stay as they were.
 ### SIDE CONDITION: counts once another check of soft_lookup passes.
 ### BEGIN HIDDEN TESTS
@@ -1001,6 +1095,16 @@ for name, row in zip(queries, part):
 assert part.argmax(axis=1).tolist() == [0, 0, 1, 2], "noun, noun, adjective, verb"
 
 # %% [markdown]
+# <details><summary>Three pictures of query, key and value, and where each breaks</summary>
+#
+# | picture | query | key | value | where it breaks |
+# | --- | --- | --- | --- | --- |
+# | a library | what you ask the librarian | the words on the catalogue card | the book | you get one book; attention gives a mixture of all of them |
+# | a restaurant | what you feel like | the line on the menu | the dish | guests do not write the menu; in attention all three are learned together |
+# | a database | the search condition | the indexed column | the row | a row fits or does not; attention has no "no match", the weights always sum to 1 |
+#
+# </details>
+#
 # ## 5. Why soft? Because one can learn through it
 #
 # A hard look-up also gives an answer for "kitten", if it takes the largest score. So why average?
@@ -1358,10 +1462,11 @@ show(
 #
 # $$\text{score}_{ij} = k_i \cdot k_j = k_j \cdot k_i = \text{score}_{ji}$$
 #
-# The score matrix is **symmetric**. But most relations are not: in "the black cat", *black* should
-# look at *cat* in order to know what is black; *cat* need not look back in the same way.
+# The score matrix is **symmetric**. Does that forbid relations in one direction? In "the black cat",
+# *black* looks at *cat*, and *cat* looks at itself: that much is possible with a long key for *cat*,
+# since each row is divided by its own sum. What is lost is smaller, and exact: **circles**.
 #
-# Take the cleanest case, a circle: every day of the week looks at the **next** day. With shared
+# Take the cleanest one: every day of the week looks at the **next** day. With shared
 # vectors this is impossible, and the proof is short. Look at the largest score between two
 # different days, say A and B. Since score(A, B) = score(B, A), it is the largest for A *and* for
 # B, among the other days. So A and B look at each other (or at themselves). But in a circle of
@@ -1529,6 +1634,72 @@ answer_silent_bug = "c"
 check_answer("answer_silent_bug", answer_silent_bug)
 
 # %% [markdown]
+# ### Exercise: `mended_look_up`
+#
+# > Difficulty: ●●○○○ · Importance: ●●●●○
+# >
+# > You should spend 5-10 minutes on this exercise.
+#
+# Copy `look_up_sentences` into this cell and mend it.
+#
+# * `queries` `(batch, n_q, d)`, `keys` `(batch, n, d)`, `values` `(batch, n, d_v)`: sizes of which no
+#   two need be equal.
+# * Returns the answers `(batch, n_q, d_v)` and the weights `(batch, n_q, n)`. Each query looks up in
+#   the keys and values of its own sentence, with the scores divided by `temperature`.
+# * No errors are graded here.
+
+
+# %% answer="mended_look_up"
+def mended_look_up(queries, keys, values, temperature):
+    """Soft look-up of many queries in each of several sentences.
+
+    queries: (batch, n_q, d), keys: (batch, n, d), values: (batch, n, d_v).
+    Returns answers (batch, n_q, d_v) and weights (batch, n_q, n).
+    """
+    ### BEGIN SOLUTION
+    scores = similarity_scores(queries, keys[:, None])
+    weights = softmax(scores / temperature)
+    return weights @ values, weights
+    ### END SOLUTION
+
+
+# %% check="mended_look_up" points=2
+rng = check_rng()
+queries, keys = rng.normal(size=(3, 3, 4)), rng.normal(size=(3, 3, 4))
+values = rng.normal(size=(3, 3, 2))
+tensors = [torch.tensor(array) for array in (queries, keys, values)]
+by_torch = F.scaled_dot_product_attention(*tensors, scale=1 / 0.7).numpy()
+answers, weights = mended_look_up(queries, keys, values, 0.7)
+with check("each query's weights sum to 1", points=0.5):
+    message = "The weights of a query, over the keys of its sentence, sum to 1."
+    assert_close(np.sum(weights, axis=-1), np.ones((3, 3)), message, name="the sums")
+with check("three sentences of three words", points=1):
+    message = "Each query should get what torch gives it: its own sentence, softmax over the keys."
+    assert_close(answers, by_torch, message, name="the answers")
+with check("sizes that differ", points=0.5, side=True):
+    one, its_weights = mended_look_up(queries[:2, :1], keys[:2], values[:2], 0.7)
+    message = "One query in each of two sentences: it gets what it got before."
+    assert_close(its_weights, np.asarray(weights)[:2, :1], message, name="the weights")
+    assert_close(one, np.asarray(answers)[:2, :1], message, name="the answers")
+    assert_equal(bool(np.ptp(np.asarray(weights)) > 1e-3), True, "The weights are no constant.")
+checks_passed("mended_look_up")
+
+# %% check="mended_look_up_sizes" points=1
+# Hidden checks of mended_look_up: sizes that all differ.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+for batch, n_q, n, d, d_v in ((2, 3, 4, 5, 6), (5, 2, 3, 4, 1), (1, 4, 2, 3, 5), (3, 1, 1, 2, 2)):
+    queries, keys = rng.normal(size=(batch, n_q, d)), rng.normal(size=(batch, n, d))
+    values = rng.normal(size=(batch, n, d_v))
+    tensors = [torch.tensor(array) for array in (queries, keys, values)]
+    expected = F.scaled_dot_product_attention(*tensors, scale=0.5).numpy()
+    answers, weights = mended_look_up(queries, keys, values, 2.0)
+    message = f"queries {queries.shape}, keys {keys.shape}, values {values.shape}, temperature 2."
+    assert_equal(np.shape(weights), (batch, n_q, n), message, name="the shape of the weights")
+    assert_close(answers, expected, message, name="the answers")
+### END HIDDEN TESTS
+
+# %% [markdown]
 # Keep the lesson of this bug: **square shapes hide mistakes.** Test with sizes that all differ
 # (`n_q`, `n`, `d`, `d_v`, batch), and check the sum over the axis you mean, not the sum of
 # everything.
@@ -1587,7 +1758,7 @@ check_answer("answer_silent_bug", answer_silent_bug)
 # | softmax | $e^{x_i} / \sum_j e^{x_j}$ | `softmax(x, axis)` | weights that sum to 1 |
 # | temperature | $x_i / T$ | `temperature=T` | cold: one key; hot: average of all |
 # | soft look-up | $\sum_i w_i v_i$ | `soft_lookup(query, keys, values)` | answers any query |
-# | query | what is sought | `make_query(question)` | lets *black* look at *cat*, not back |
+# | query | what is sought | `make_query(question)` | with keys of its own: circles become possible |
 # | key | what it is found by | `make_key(items)` | compared with the query |
 # | value | what it gives | `make_value(items)` | averaged, never compared |
 #

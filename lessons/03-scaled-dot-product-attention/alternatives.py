@@ -176,3 +176,21 @@ def torch_scaled_dot_product_attention(Q, K, V, mask=None):
         mask = mask.expand(*lead, Q.shape[-2], K.shape[-2])
     both = F.scaled_dot_product_attention(Q, K, torch.cat([V, eye], dim=-1), attn_mask=mask)
     return both[..., : V.shape[-1]], both[..., V.shape[-1] :]
+
+
+@alternative("mended_encode", "words_at_both_ends")
+def mended_encode(texts, attention_mask):
+    is_word = attention_mask > 0
+    keep = is_word.unsqueeze(1) & is_word.unsqueeze(2)
+    output = F.scaled_dot_product_attention(texts, texts, texts, attn_mask=keep)
+    return output.masked_fill(~is_word.unsqueeze(-1), 0.0)
+
+
+@alternative("mended_encode", "one_text_after_the_other")
+def mended_encode(texts, attention_mask):
+    encoded = torch.zeros_like(texts)
+    for number, words in enumerate(attention_mask.bool()):
+        alone = texts[number][words]
+        weights = torch.softmax(alone @ alone.T / math.sqrt(texts.shape[-1]), dim=-1)
+        encoded[number, words] = weights @ alone
+    return encoded

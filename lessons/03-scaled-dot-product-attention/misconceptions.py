@@ -1672,3 +1672,94 @@ choice(
     reason="In F.scaled_dot_product_attention True means: may attend. That is what is_word says. "
     "It is nn.MultiheadAttention that hides where a mask is True.",
 )
+
+with exercise("mended_encode"):
+    wrong(
+        "encode_mask_of_another_text",
+        {"is_word[:, None, :]": "is_word"},
+        "This is still the colleague's mask: (batch, n) broadcasts as (n_q, n_k), so query i of every "
+        "text gets the row of text i. Each text needs its own row, for all its queries.",
+    )
+    wrong(
+        "encode_mask_on_the_queries",
+        {"is_word[:, None, :]": "is_word[:, :, None]"},
+        "Words attend to the padding of their text. What must be hidden are keys: the last axis of "
+        "the weights, for every query of the text.",
+    )
+    wrong(
+        "encode_without_a_mask",
+        {", attn_mask=keep": ""},
+        "Words attend to the padding of their text. What must be hidden are keys: the last axis of "
+        "the weights, for every query of the text.",
+    )
+    wrong(
+        "encode_mask_inverted",
+        {"is_word[:, None, :]": "~is_word[:, None, :]"},
+        "Words attend to padding and to nothing else. In this function True means: may attend.",
+    )
+    wrong(
+        "encode_padding_not_zero",
+        {"torch.where(is_word[:, :, None], output, 0.0)": "output"},
+        "The rows of padding hold what padding has found in its text. They should be 0.",
+    )
+    wrong(
+        "encode_padding_zeroed_before",
+        {"output = F": "texts = texts * is_word[:, :, None]\noutput = F", ", attn_mask=keep": ""},
+        "You set the padding to 0 and let words attend to it. A key of zeros has the score 0, and "
+        "takes its share of the weights.",
+    )
+    wrong(
+        "encode_float_mask",
+        {"is_word[:, None, :]": "is_word[:, None, :].to(texts.dtype)"},
+        "A float mask is added to the scores: your words get a score higher by 1, and nothing is "
+        "hidden.",
+    )
+
+choice(
+    "answer_again_masked",
+    "a",
+    reason="A score of minus infinity has the power 0: it gets no weight.",
+)
+choice(
+    "answer_again_masked",
+    "b",
+    right=True,
+    reason="Equal scores share, and the power of minus infinity is 0.",
+)
+choice(
+    "answer_again_masked",
+    "c",
+    reason="Only inf minus inf is NaN. The largest score, 5, is finite here.",
+)
+choice(
+    "answer_again_value",
+    "a",
+    right=True,
+    reason="From width 4 on it did, after 600 steps. Separate values are room, not a necessity.",
+)
+choice(
+    "answer_again_value",
+    "b",
+    reason="It did from width 4 on. At widths 2 and 3 it did not.",
+)
+choice(
+    "answer_again_value",
+    "c",
+    reason="After 200 steps separate values solved every width, the tied ones did not at 2 to 4.",
+)
+choice(
+    "answer_again_copy",
+    "a",
+    reason="At 0.8 of the symbols right, less than one number in ten was right as a whole.",
+)
+choice(
+    "answer_again_copy",
+    "b",
+    right=True,
+    reason="One wrong digit and you call somebody else.",
+)
+choice(
+    "answer_again_copy",
+    "c",
+    reason="It depends on the length that this batch happened to have.",
+)

@@ -232,3 +232,20 @@ def attention_cost(n, d_k, d_v):
 def attention_cost(n, d_k, d_v):
     for_one_word = n * d_k + n * d_v
     return {"multiply_adds": int(n) * int(for_one_word), "score_entries": pow(n, 2)}
+
+
+@alternative("mended_encoder", "one_sentence_after_the_other")
+def mended_encoder(layer, sentences):
+    return [layer(sentence)[0] for sentence in sentences]
+
+
+@alternative("mended_encoder", "padded_by_hand")
+def mended_encoder(layer, sentences):
+    longest = max(len(sentence) for sentence in sentences)
+    batch = torch.zeros(len(sentences), longest, sentences[0].shape[-1])
+    keep = torch.zeros(len(sentences), longest, longest, dtype=torch.bool)
+    for number, sentence in enumerate(sentences):
+        batch[number, : len(sentence)] = sentence
+        keep[number, : len(sentence), : len(sentence)] = True
+    output = layer(batch, keep)[0]
+    return [output[number][: len(sentence)] for number, sentence in enumerate(sentences)]

@@ -1727,34 +1727,29 @@ with exercise("attention_cost"):
 choice(
     "answer_shared",
     "a",
-    reason="Fewer numbers are not the trouble. The scores are symmetric, and the ring asks "
-    "for scores that get smaller at every step and end where they began. No training "
-    "can find such numbers.",
+    reason="The scores are symmetric, the weights are not. Word 2 may have a larger score with word "
+    "1 than with word 3, and word 1 a larger one with word 0 than with word 2: the scores of "
+    "neighbours get smaller from place to place, and nothing contradicts that in a row.",
 )
-
 choice(
     "answer_shared",
     "b",
     right=True,
-    reason="Word i must prefer the word before it to the word after it. With symmetric "
-    "scores that makes each score smaller than the one before, all the way around the "
-    "ring: impossible. The layer then spreads its weight.",
+    reason="Word i needs a larger score with the word before it than with the word after it. Along a "
+    "row the score of neighbours can fall from place to place. Only a ring comes back to where it "
+    "began, and there the score would have to be smaller than itself.",
 )
-
 choice(
     "answer_shared",
     "c",
-    reason="Only the word with the longest query must do so. Another word can prefer a "
-    "longer one to itself: when all should look at word 0, a shared projection learns "
-    "it. The ring is impossible for another reason.",
+    reason="A word's score with itself is the squared length of its query. Another word's key can be "
+    "longer and win: in section 1 'is' prefers 'sleeping'.",
 )
-
 choice(
     "answer_shared",
     "d",
-    reason="The position vectors do differ, and the layer can see who is a neighbour. But "
-    "the score of i with j is the score of j with i: it cannot say which of the two "
-    "comes before.",
+    reason="Naming itself is easy for word 0. But the others are no harder than in the left half of "
+    "a ring: what made the ring impossible was the step from word 0 back to the last word.",
 )
 
 choice(
@@ -1845,4 +1840,93 @@ choice(
     "d",
     reason="Change 'dog' in sentence 1: the output of 'cat' in sentence 0 moves. So "
     "something is mixed, and it should not be.",
+)
+
+with exercise("mended_encoder"):
+    wrong(
+        "encoder_sentences_on_the_word_axis",
+        "batch = nn.utils.rnn.pad_sequence(sentences)\noutput, _ = layer(batch)\n"
+        "return [output[: len(one), number] for number, one in enumerate(sentences)]",
+        "This is still the colleague's batch: pad_sequence puts the words first, (n, batch, d_model), "
+        "so word 2 of one sentence attends to word 2 of the others. The layer wants the words on "
+        "axis -2.",
+    )
+    wrong(
+        "encoder_axes_mended_on_one_side",
+        "batch = nn.utils.rnn.pad_sequence(sentences, batch_first=True)\noutput, _ = layer(batch)\n"
+        "return [output[: len(one), number] for number, one in enumerate(sentences[: len(output[0])])]",
+        "The batch is right now, but you still take the outputs from its word axis: sentence i gets "
+        "word i of every sentence.",
+    )
+    wrong(
+        "encoder_without_a_mask",
+        {"layer(batch, keep)": "layer(batch)"},
+        "Sentences of different lengths are filled up with zeros, and words attend to these. Padding "
+        "has to be hidden, as in lesson 3.",
+    )
+    wrong(
+        "encoder_padding_not_cut_off",
+        {"one[:length]": "one"},
+        "Every output has as many rows as the longest sentence. Each sentence should get its own "
+        "number of rows back.",
+    )
+    wrong(
+        "encoder_mask_inverted",
+        {"< lengths": ">= lengths"},
+        "Words attend to the padding and not to words. True = may attend.",
+    )
+    wrong(
+        "encoder_one_length_for_all",
+        {"len(one) for one in sentences": "len(sentences[0]) for one in sentences"},
+        "You take the length of the first sentence for all of them.",
+    )
+
+choice(
+    "answer_again_scale",
+    "a",
+    reason="That is what the scale makes of it.",
+)
+choice(
+    "answer_again_scale",
+    "b",
+    right=True,
+    reason="64 products of variance 1 add up to the variance 64; its root is 8, which is why the"
+    " scale is the root of d_k.",
+)
+choice(
+    "answer_again_scale",
+    "c",
+    reason="64 is the variance. The standard deviation is its root.",
+)
+choice(
+    "answer_again_longer_query",
+    "a",
+    reason="All its scores double, and softmax reacts to differences of scores.",
+)
+choice(
+    "answer_again_longer_query",
+    "b",
+    right=True,
+    reason="It is as if the temperature were halved: the leading key gets more.",
+)
+choice(
+    "answer_again_longer_query",
+    "c",
+    reason="They still sum to 1.",
+)
+choice(
+    "answer_again_look_back",
+    "a",
+    reason="Positions 20 to 40 moved the state too, and three of four were copied wrong.",
+)
+choice(
+    "answer_again_look_back",
+    "b",
+    right=True,
+    reason="Lesson 1 measured both, and they came apart.",
+)
+choice(
+    "answer_again_look_back",
+    "c",
+    reason="A state that moves has not forgotten it.",
 )

@@ -10,6 +10,11 @@ from torch import nn
 from autograder.course.implementations import alternative
 
 
+def permutation_error(attention, X, permutation):
+    """Stand in, for the linter, for the function of lesson 4."""
+    raise NotImplementedError
+
+
 def torch_scaled_dot_product_attention(Q, K, V, mask=None):
     """Stand in, for the linter, for the function of lesson 3."""
     raise NotImplementedError
@@ -305,3 +310,31 @@ def load_builtin_weights(attention, builtin):
         attention.W_k.bias.data += builtin.in_proj_bias.data[E : 2 * E]
         attention.W_v.bias.data += builtin.in_proj_bias.data[2 * E :]
         attention.W_o.bias.data += builtin.out_proj.bias.data
+
+
+@alternative("mixes_rows", "words_backwards_and_another_neighbour")
+def mixes_rows(layer, d_model):
+    torch.manual_seed(3)
+    x = torch.randn(4, 7, d_model)
+    with torch.no_grad():
+        output = layer(x)[0]
+        backwards = layer(x.flip(1))[0].flip(1)
+        turned = layer(x.roll(2, 1))[0].roll(-2, 1)
+        others = x.clone()
+        others[1:] = torch.randn(3, 7, d_model)
+        first = layer(others)[0][0]
+    differences = [backwards - output, turned - output, first - output[0]]
+    return any(bool(one.abs().max() > 1e-4) for one in differences)
+
+
+@alternative("mixes_rows", "with_permutation_error")
+def mixes_rows(layer, d_model):
+    x = torch.linspace(-1, 1, 5 * 6 * d_model).cos().mul(40).sin().reshape(5, 6, d_model)
+    with torch.no_grad():
+        if permutation_error(layer, x, [3, 5, 0, 1, 2, 4]) > 3e-4:
+            return True
+        together, _ = layer(x)
+        for number in range(5):
+            if not torch.allclose(layer(x[number : number + 1])[0][0], together[number], atol=1e-4):
+                return True
+    return False

@@ -1755,3 +1755,104 @@ choice(
     reason="Head 1 comes after all of head 0. Head 0 has four positions, which fill rows 0 and 1; "
     "head 1 begins in row 2.",
 )
+
+with exercise("mixes_rows"):
+    wrong(
+        "mixes_one_text_only",
+        {"randn(3, 5": "randn(1, 5"},
+        "You never ask what a text says when it is alone, without the other texts of its batch. A "
+        "layer whose texts attend to each other passes.",
+    )
+    wrong(
+        "mixes_order_only",
+        {"max(by_place, by_texts)": "by_place"},
+        "You never ask what a text says when it is alone, without the other texts of its batch. A "
+        "layer whose texts attend to each other passes.",
+    )
+    wrong(
+        "mixes_texts_only",
+        {"max(by_place, by_texts)": "by_texts"},
+        "Your words never change their places: no layer that knows places, or that mixes the rows of "
+        "a text in the same way every time, is found.",
+    )
+    wrong(
+        "mixes_order_not_given_back",
+        {"output[:, order]": "output"},
+        "You put the words into another order and compare row by row with the old output. The rows of "
+        "a right layer move with their words: every layer seems broken to you.",
+    )
+    wrong(
+        "mixes_order_that_stays",
+        {"[2, 0, 4, 1, 3]": "[0, 1, 2, 3, 4]"},
+        "Your words never change their places: no layer that knows places, or that mixes the rows of "
+        "a text in the same way every time, is found.",
+    )
+    wrong(
+        "mixes_the_other_way_round",
+        {"> 1e-4": "<= 1e-4"},
+        "Your answer is the other way round: True means that the layer mixes rows.",
+    )
+    wrong(
+        "mixes_returns_the_error",
+        {"bool(max(by_place, by_texts) > 1e-4)": "float(max(by_place, by_texts))"},
+        "You return how far the outputs differ. The exercise asks for a verdict, True or False.",
+    )
+    wrong(
+        "mixes_weights_compared",
+        {
+            "output = layer(x)[0]": "output = layer(x)[1].mean(1)",
+            "moved = layer(x[:, order])[0]": "moved = layer(x[:, order])[1].mean(1)[..., order.argsort()]",
+            "layer(text[None])[0]": "layer(text[None])[1].mean(1)",
+        },
+        "You compare the weights. They can be right while the output is mixed afterwards, as in the "
+        "colleague's layer: compare outputs.",
+    )
+
+choice(
+    "answer_again_order",
+    "a",
+    reason="That would be invariant. The rows move with their words.",
+)
+choice(
+    "answer_again_order",
+    "b",
+    right=True,
+    reason="It is equivariant: each word sees the same set of words as before.",
+)
+choice(
+    "answer_again_order",
+    "c",
+    reason="Each word sees the same set of words: no row changes.",
+)
+choice(
+    "answer_again_padding",
+    "a",
+    right=True,
+    reason="A forbidden score becomes minus infinity, and the other weights still sum to 1.",
+)
+choice(
+    "answer_again_padding",
+    "b",
+    reason="Then the rest of the row sums to less than 1, and padding has taken part in the sum.",
+)
+choice(
+    "answer_again_padding",
+    "c",
+    reason="A value of zeros is averaged like any other: it takes its share of the weight.",
+)
+choice(
+    "answer_again_circle",
+    "a",
+    reason="A long key can be looked at and look elsewhere: each row is divided by its own sum.",
+)
+choice(
+    "answer_again_circle",
+    "b",
+    right=True,
+    reason="Scores are symmetric, so the largest one between two different words is mutual.",
+)
+choice(
+    "answer_again_circle",
+    "c",
+    reason="The proof does not depend on the width.",
+)

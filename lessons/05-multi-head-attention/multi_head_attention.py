@@ -39,6 +39,56 @@ from lesson.figures import draw_heatmap, show, text_table
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
 # %% [markdown]
+# ## Before you begin: three questions on earlier lessons
+#
+# Answer from memory, then look it up if you must: what you fetch yourself stays longer than what
+# you read again.
+#
+# (Lesson 4.) You permute the words of a text. What does self-attention without positions give?
+#
+# * `"a"`: The same output
+# * `"b"`: The same rows in the new order
+# * `"c"`: Other rows
+
+# %% answer="answer_again_order"
+### BEGIN SOLUTION
+answer_again_order = "b"
+### END SOLUTION
+
+# %% check="answer_again_order" points=0.5
+check_answer("answer_again_order", answer_again_order)
+
+# %% [markdown]
+# (Lesson 3.) Padding must not be attended to. Where does the mask act?
+#
+# * `"a"`: On the scores, before the softmax
+# * `"b"`: On the weights, after the softmax
+# * `"c"`: On the values
+
+# %% answer="answer_again_padding"
+### BEGIN SOLUTION
+answer_again_padding = "a"
+### END SOLUTION
+
+# %% check="answer_again_padding" points=0.5
+check_answer("answer_again_padding", answer_again_padding)
+
+# %% [markdown]
+# (Lesson 2.) Queries and keys share one matrix. What is lost?
+#
+# * `"a"`: Every look in one direction
+# * `"b"`: Circles, such as each day looking at the next
+# * `"c"`: Nothing, at a large width
+
+# %% answer="answer_again_circle"
+### BEGIN SOLUTION
+answer_again_circle = "b"
+### END SOLUTION
+
+# %% check="answer_again_circle" points=0.5
+check_answer("answer_again_circle", answer_again_circle)
+
+# %% [markdown]
 # `earlier_lessons` brings your tools of lessons 3 and 4, as the course solves them. To use your
 # own, paste them into a cell below this one.
 #
@@ -120,10 +170,10 @@ print(table.reshape(2, 5, 3)[0])
 #   none). `num_heads`: an integer.
 # - Returns `(..., num_heads, n, d_model / num_heads)`, of the same kind and dtype as `x`. Head `h`
 #   holds features `h * d_head` to `(h + 1) * d_head - 1`.
-# - Graded: any number of leading axes, both kinds, integers stay integers, `x` is not changed,
-#   gradients flow (torch).
-# - Graded error: `d_model` is not a multiple of `num_heads`: a `ValueError` that names both. For
-#   NumPy arrays and for torch tensors.
+# - Gradients flow (torch). `x` is not changed, and need not lie in memory in the usual order (checked
+#   when graded).
+# - `d_model` is not a multiple of `num_heads`: a `ValueError` that names both. For NumPy arrays and
+#   for torch tensors.
 
 
 # %% answer="split_heads"
@@ -148,26 +198,56 @@ def split_heads(x, num_heads):
     ### END SOLUTION
 
 
-# %% check="split_heads" points=2
+# %% check="split_heads" points=3.5
 # Two positions, six features, three heads: worked out by hand.
 x = np.array([[0, 1, 2, 3, 4, 5], [10, 11, 12, 13, 14, 15]])
 expected = np.array([[[0, 1], [10, 11]], [[2, 3], [12, 13]], [[4, 5], [14, 15]]])
-with check("by hand, NumPy", points=1):
+with check("by hand, NumPy", points=1.25):
     assert_equal(
-        split_heads(x, 3),
-        expected,
+        split_heads(x, 3) * 1.0,
+        expected * 1.0,
         "The result is (num_heads, n, d_head) = (3, 2, 2). Head 0 should hold features 0 and 1 of BOTH "
         "positions: 0, 1 and 10, 11. If your head 0 holds 0, 1 and 2, 3: a reshape reads numbers in "
         "storage order and takes the next ones of the same position. If it holds 0 and 3: your heads "
         "take every third feature instead of neighbours.",
     )
-with check("a batch, torch", points=0.5):
-    assert_equal(
-        split_heads(torch.tensor(np.stack([x + 100 * text for text in range(4)])), 3),
-        torch.tensor(np.stack([expected + 100 * text for text in range(4)])),
-        "The same with a batch axis and torch: (4, 2, 6) gives (4, 3, 2, 2), text by text.",
-    )
-with check("four heads for six features", points=0.5, side=True):
+
+
+def each_alone(texts):
+    """Each text by itself, by your own function."""
+    alone = np.stack([np.asarray(split_heads(text, 3)) for text in texts])
+    assert_equal(alone.shape, (4, 3, 2, 2), "Three heads, two positions, two features.")
+    message = "Every number of a text stands in its heads once."
+    assert_equal(np.sort(alone, axis=None), np.sort(texts, axis=None), message)
+    return alone
+
+
+texts = np.stack([x + 100 * text for text in range(4)]) + 0.5
+with check("a batch", points=0.5):
+    message = "With a batch axis (4, 2, 6) gives (4, 3, 2, 2), text by text."
+    assert_equal(split_heads(texts, 3), each_alone(texts), message)
+with check("torch", points=0.75):
+    message = "A torch tensor gives a torch tensor with the numbers that the array gives."
+    assert_equal(split_heads(torch.tensor(texts[1]), 3), torch.tensor(each_alone(texts)[1]), message)
+with check("whole numbers", points=0.25):
+    message = "Whole numbers stay whole numbers."
+    assert_equal(split_heads(x, 3), each_alone(texts - 0.5)[0].astype(x.dtype), message)
+
+
+@probe
+def gradient_of_squares(x):
+    x = x.clone().requires_grad_()
+    total = (split_heads(x, 3) ** 2).sum()
+    if total.requires_grad:
+        total.backward()
+    return x.grad
+
+
+with check("gradients flow", points=0.5, side=True):
+    message = "The sum of all squares has the gradient 2 x, wherever the numbers stand."
+    given = torch.tensor(texts)
+    assert_close(gradient_of_squares(given), 2 * given, message, name="the gradient")
+with check("four heads for six features", points=0.25, side=True):
     for kind in (np.zeros, torch.zeros):
         with assert_raises(ValueError, f"Six features do not fill four heads ({kind.__module__})."):
             split_heads(kind((2, 6)), 4)
@@ -178,12 +258,18 @@ checks_passed("split_heads")
 # Hidden checks of split_heads: no, one, two and three leading axes, both kinds.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
+cases = []
 for lead in ((), (7,), (1,), (2, 3), (2, 1, 3)):
     for num_heads in (2, 3, 4):
         x = rng.normal(size=(*lead, 5, 12))
+        cases.append((lead, num_heads, x))
+
+
+def compare(kind):
+    for lead, num_heads, x in cases:
         expected = np.empty((*lead, num_heads, 5, 12 // num_heads))
         for place in np.ndindex(*lead):  # each text by itself, by your own function
-            expected[place] = split_heads(x[place], num_heads)
+            expected[place] = np.asarray(split_heads(kind(x[place]), num_heads))
         message = "Every number of a text stands in its heads once."
         numbers = np.sort(expected.reshape(*lead, 60)), np.sort(x.reshape(*lead, 60))
         assert_equal(*numbers, message, name="the sorted numbers")
@@ -191,25 +277,38 @@ for lead in ((), (7,), (1,), (2, 3), (2, 1, 3)):
             f"With leading axes {lead} and {num_heads} heads: the head axis belongs directly "
             "before the position axis, whatever stands in front. Are axes counted from the end?"
         )
-        assert_equal(split_heads(x, num_heads), expected, message)
-        assert_equal(split_heads(torch.tensor(x), num_heads), torch.tensor(expected), message)
+        assert_equal(split_heads(kind(x), num_heads), kind(expected), message)
+
+
+with check("NumPy", points=0.5):
+    compare(np.array)
+with check("torch", points=0.5):
+    compare(torch.tensor)
+checks_passed("split_heads")
 ### END HIDDEN TESTS
 
 
-# %% check="split_heads_edges" points=1
+# %% check="split_heads_edges" points=1.25
 # Hidden checks of split_heads: one head, one feature a head, one position.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
+cases = []
 for n, d_model, num_heads in ((5, 6, 1), (5, 6, 6), (1, 6, 2), (1, 1, 1), (6, 6, 3), (3, 8, 2)):
     x = rng.normal(size=(2, n, d_model))
     expected = np.stack(np.split(x, num_heads, axis=-1), axis=-3)
     message = f"{n} positions, d_model = {d_model}, {num_heads} heads: this is a valid split."
-    assert_equal(split_heads(x, num_heads), expected, message)
-    assert_equal(split_heads(torch.tensor(x), num_heads), torch.tensor(expected), message)
+    cases.append((num_heads, x, expected, message))
+with check("NumPy", points=0.75):
+    for num_heads, x, expected, message in cases:
+        assert_equal(split_heads(x, num_heads), expected, message)
+with check("torch", points=0.5):
+    for num_heads, x, expected, message in cases:
+        assert_equal(split_heads(torch.tensor(x), num_heads), torch.tensor(expected), message)
+checks_passed("split_heads")
 ### END HIDDEN TESTS
 
 
-# %% check="split_heads_dtypes" points=1
+# %% check="split_heads_dtypes" points=0.25
 # Hidden checks of split_heads: every dtype is kept, and the kind of array.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -225,7 +324,7 @@ for dtype in (np.int64, np.int32, np.float32, np.float64):
 ### END HIDDEN TESTS
 
 
-# %% check="split_heads_inputs" points=1
+# %% check="split_heads_inputs" points=0.5
 # Hidden checks of split_heads: the argument keeps values and shape; gradients flow; any layout.
 ### SIDE CONDITION: counts once another check of split_heads passes.
 ### BEGIN HIDDEN TESTS
@@ -267,7 +366,7 @@ assert_close(gradient(torch.tensor(x), direction), expected, message, name="the 
 ### END HIDDEN TESTS
 
 
-# %% check="split_heads_errors" points=1
+# %% check="split_heads_errors" points=0.5
 # Hidden checks of split_heads: d_model that does not divide, NumPy and torch.
 ### SIDE CONDITION: counts once another check of split_heads passes.
 ### BEGIN HIDDEN TESTS
@@ -298,7 +397,7 @@ for shape, num_heads in (((3, 7), 2), ((2, 4, 6), 4), ((4, 8), 3), ((2, 3, 4), 8
 #
 # - `x`: `(..., num_heads, n, d_head)`, NumPy array or torch tensor, any number of leading axes.
 # - Returns `(..., n, num_heads * d_head)`, same kind and dtype: head 0's features first.
-# - Graded: as in exercise 1. It is the exact inverse of `split_heads`. No errors are graded here.
+# - It is the exact inverse of `split_heads`; the rest is as in exercise 1. No errors are graded here.
 
 
 # %% answer="combine_heads"
@@ -317,24 +416,54 @@ def combine_heads(x):
     ### END SOLUTION
 
 
-# %% check="combine_heads" points=2
+# %% check="combine_heads" points=3
 # Three heads, two positions, two features a head: worked out by hand.
 heads = np.array([[[0, 1], [10, 11]], [[2, 3], [12, 13]], [[4, 5], [14, 15]]])
 expected = np.array([[0, 1, 2, 3, 4, 5], [10, 11, 12, 13, 14, 15]])
-with check("by hand, NumPy", points=1):
+with check("by hand, NumPy", points=1.25):
     assert_equal(
-        combine_heads(heads),
-        expected,
+        combine_heads(heads) * 1.0,
+        expected * 1.0,
         "Three heads of (2, 2) give (n, d_model) = (2, 6). Row 0 should hold what the three heads found "
         "for position 0: 0, 1, 2, 3, 4, 5. If your row 0 begins 0, 1, 10, 11: it mixes positions. A "
         "reshape alone reads the numbers in storage order.",
     )
-with check("a batch, torch", points=1):
-    assert_equal(
-        combine_heads(torch.tensor(np.stack([heads + 100 * text for text in range(4)]))),
-        torch.tensor(np.stack([expected + 100 * text for text in range(4)])),
-        "The same with a batch axis and torch: (4, 3, 2, 2) gives (4, 2, 6), text by text.",
-    )
+
+
+def each_alone(texts):
+    """Each text by itself, by your own function."""
+    alone = np.stack([np.asarray(combine_heads(text)) for text in texts])
+    assert_equal(alone.shape, (4, 2, 6), "Two positions, six features.")
+    message = "Every number of the heads stands in the result once."
+    assert_equal(np.sort(alone, axis=None), np.sort(texts, axis=None), message)
+    return alone
+
+
+texts = np.stack([heads + 100 * text for text in range(4)]) + 0.5
+with check("a batch", points=0.5):
+    message = "With a batch axis (4, 3, 2, 2) gives (4, 2, 6), text by text."
+    assert_equal(combine_heads(texts), each_alone(texts), message)
+with check("torch", points=0.5):
+    message = "A torch tensor gives a torch tensor with the numbers that the array gives."
+    assert_equal(combine_heads(torch.tensor(texts[1])), torch.tensor(each_alone(texts)[1]), message)
+with check("whole numbers", points=0.25):
+    message = "Whole numbers stay whole numbers."
+    assert_equal(combine_heads(heads), each_alone(texts - 0.5)[0].astype(heads.dtype), message)
+
+
+@probe
+def gradient_of_squares(x):
+    x = x.clone().requires_grad_()
+    total = (combine_heads(x) ** 2).sum()
+    if total.requires_grad:
+        total.backward()
+    return x.grad
+
+
+with check("gradients flow", points=0.5, side=True):
+    message = "The sum of all squares has the gradient 2 x, wherever the numbers stand."
+    given = torch.tensor(texts)
+    assert_close(gradient_of_squares(given), 2 * given, message, name="the gradient")
 checks_passed("combine_heads")
 
 
@@ -342,12 +471,17 @@ checks_passed("combine_heads")
 # Hidden checks of combine_heads: no, one, two and three leading axes, both kinds.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
+cases = []
 for lead in ((), (7,), (1,), (2, 3), (2, 1, 3)):
     for num_heads in (2, 3, 4):
-        x = rng.normal(size=(*lead, num_heads, 5, 6))
+        cases.append((lead, num_heads, rng.normal(size=(*lead, num_heads, 5, 6))))
+
+
+def compare(kind):
+    for lead, num_heads, x in cases:
         expected = np.empty((*lead, 5, 6 * num_heads))
         for place in np.ndindex(*lead):  # each text by itself, by your own function
-            expected[place] = combine_heads(x[place])
+            expected[place] = np.asarray(combine_heads(kind(x[place])))
         message = "Every number of the heads stands in the result once."
         numbers = np.sort(expected.reshape(*lead, -1)), np.sort(x.reshape(*lead, -1))
         assert_equal(*numbers, message, name="the sorted numbers")
@@ -355,25 +489,38 @@ for lead in ((), (7,), (1,), (2, 3), (2, 1, 3)):
             f"With leading axes {lead} and {num_heads} heads: only the heads and the features are "
             "merged. Are axes counted from the end?"
         )
-        assert_equal(combine_heads(x), expected, message)
-        assert_equal(combine_heads(torch.tensor(x)), torch.tensor(expected), message)
+        assert_equal(combine_heads(kind(x)), kind(expected), message)
+
+
+with check("NumPy", points=0.5):
+    compare(np.array)
+with check("torch", points=0.5):
+    compare(torch.tensor)
+checks_passed("combine_heads")
 ### END HIDDEN TESTS
 
 
-# %% check="combine_heads_edges" points=1
+# %% check="combine_heads_edges" points=1.25
 # Hidden checks of combine_heads: one head, one feature a head, one position, equal sizes.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
+cases = []
 for num_heads, n, d_head in ((1, 5, 6), (6, 5, 1), (2, 1, 3), (1, 1, 1), (3, 3, 2), (4, 4, 4)):
     x = rng.normal(size=(2, num_heads, n, d_head))
     expected = np.concatenate([x[:, h] for h in range(num_heads)], axis=-1)
     message = f"{num_heads} heads, {n} positions, {d_head} features a head: a valid shape."
-    assert_equal(combine_heads(x), expected, message)
-    assert_equal(combine_heads(torch.tensor(x)), torch.tensor(expected), message)
+    cases.append((x, expected, message))
+with check("NumPy", points=0.75):
+    for x, expected, message in cases:
+        assert_equal(combine_heads(x), expected, message)
+with check("torch", points=0.5):
+    for x, expected, message in cases:
+        assert_equal(combine_heads(torch.tensor(x)), torch.tensor(expected), message)
+checks_passed("combine_heads")
 ### END HIDDEN TESTS
 
 
-# %% check="combine_heads_dtypes" points=1
+# %% check="combine_heads_dtypes" points=0.25
 # Hidden checks of combine_heads: every dtype is kept, and the kind of array.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -389,7 +536,7 @@ for dtype in (np.int64, np.int32, np.float32, np.float64):
 ### END HIDDEN TESTS
 
 
-# %% check="combine_heads_inputs" points=1
+# %% check="combine_heads_inputs" points=0.5
 # Hidden checks of combine_heads: the argument keeps values and shape; gradients flow; any layout.
 ### SIDE CONDITION: counts once another check of combine_heads passes.
 ### BEGIN HIDDEN TESTS
@@ -501,9 +648,9 @@ print("round trip gives the table back:", np.array_equal(round_trip, table))
 # | `(batch, n_q, d_model)` | `(batch, n_q, n_k)` or `(batch, 1, n_k)` | a mask for each text |
 # | `(batch, n_q, d_model)` | `(batch, 8, n_q, n_k)` | a mask for each text and head |
 #
-# Also graded: a query that may attend to nothing has weights 0, the bias of `W_o` as output, and
-# finite gradients. Gradients flow through both results, to inputs and parameters. Float64 stays
-# float64 (after `layer.double()`). The arguments are not changed.
+# A query that may attend to nothing has weights 0, the bias of `W_o` as output, and finite gradients.
+# Gradients flow through both results, to inputs and parameters. The conventions of lesson 1 hold
+# (checked when graded).
 
 
 # %% answer="MultiHeadAttention"
@@ -554,7 +701,7 @@ class MultiHeadAttention(nn.Module):
         ### END SOLUTION
 
 
-# %% check="MultiHeadAttention" points=3
+# %% check="MultiHeadAttention" points=6.75
 # Twelve features, three heads, four queries, five keys; compared with torch's own function.
 @probe
 def attend(parts, num_heads, seed, query, key, value, mask):
@@ -574,9 +721,7 @@ def make(d_model, num_heads):
     MultiHeadAttention(d_model, num_heads)
 
 
-def by_torch(parts, query, key, value, mask):
-    if mask is not None:  # torch wants True = hidden, and one mask for each text and head
-        mask = ~mask.expand(len(query), 4, 5).repeat_interleave(3, dim=0)
+def by_torch(parts, query, key, value):
     output, weights = F.multi_head_attention_forward(
         *(x.transpose(0, 1) for x in (query, key, value)),  # this function wants (n, batch, d)
         12,
@@ -588,7 +733,6 @@ def by_torch(parts, query, key, value, mask):
         False,
         0.0,
         *parts["W_o"],
-        attn_mask=mask,
         use_separate_proj_weight=True,
         q_proj_weight=parts["W_q"][0],
         k_proj_weight=parts["W_k"][0],
@@ -598,23 +742,26 @@ def by_torch(parts, query, key, value, mask):
     return output.transpose(0, 1), weights
 
 
+@probe
+def kinds_of_parts(d_model, num_heads):
+    layer = MultiHeadAttention(d_model, num_heads)
+    parts = [getattr(layer, name, None) for name in ("W_q", "W_k", "W_v", "W_o")]
+    linear = [part for part in parts if isinstance(part, nn.Linear) and part.bias is not None]
+    return [tuple(part.weight.shape) for part in linear]
+
+
 rng = check_rng()
 seed = int(rng.integers(2**31))
 parts = {
     name: tuple(torch.tensor(0.4 * rng.normal(size=s)).float() for s in ((12, 12), (12,)))
     for name in ("W_q", "W_k", "W_v", "W_o")
 }
-texts = [torch.tensor(rng.normal(size=(2, n, 12))).float() for n in (4, 5, 5)]
+texts = [torch.tensor(rng.normal(size=(3, n, 12))).float() for n in (4, 5, 5)]
 T, N = True, False
-mask = torch.tensor([[T, N, N, T, N], [N, T, T, N, T], [T, T, T, T, T], [N, N, N, N, T]])
 
-output_message = (
-    "The weights are right and the output is not. Do the values come from `value`? Are the heads "
-    "combined position by position? Is W_o applied last?"
-)
 both = attend(parts, 3, seed, *texts, None)
-expected, expected_weights = by_torch(parts, *texts, None)
-with check("without a mask", points=1):
+expected, expected_weights = by_torch(parts, *texts)
+with check("the weights without a mask", points=1.25):
     if not isinstance(both, (tuple, list)) or len(both) != 2:
         assert_equal(both, (expected, expected_weights), "forward returns (output, weights).")
     output, weights = both
@@ -622,7 +769,7 @@ with check("without a mask", points=1):
         "The weights of the heads differ from torch's. Is each head scaled by the square root of "
         "its own width, d_model / num_heads? Do the keys come from `key`?"
     )
-    if np.shape(weights) != (2, 3, 4, 5):
+    if np.shape(weights) != (3, 3, 4, 5):
         message = (
             "The second result should be the weights of every head, (batch, num_heads, n_q, n_k): "
             "not averaged over the heads."
@@ -630,37 +777,138 @@ with check("without a mask", points=1):
     elif abs(np.sum(np.asarray(weights), axis=-1) - 1).max() > 1e-3:
         message = "In every head each row of the weights sums to 1. Is the softmax over the keys?"
     assert_close(weights, expected_weights, message, name="weights")
-    assert_close(output, expected, output_message, name="output")
+with check("the output without a mask", points=1):
+    message = (
+        "The output differs from torch's. If the weights are right: do the values come from `value`? "
+        "Are the heads combined position by position? Is W_o applied last?"
+    )
+    assert_close(both[0], expected, message, name="output")
+with check("four parts", points=0.5):
+    message = "W_q, W_k, W_v and W_o should be four nn.Linear(12, 12) with bias."
+    assert_equal(kinds_of_parts(12, 3), [(12, 12)] * 4, message, name="the shapes of the weights")
 
-both = attend(parts, 3, seed, *texts, mask)
-expected, expected_weights = by_torch(parts, *texts, mask)
+
+def compare(found, wanted, message):
+    for place, name in ((1, "weights"), (0, "output")):
+        assert_close(found[place], wanted[place], message, name=name)
+    assert_equal(bool(np.ptp(np.asarray(wanted[0])) > 1e-3), True, "The output is no constant.")
+
+
+with check("leading axes", points=0.5):
+    alone = [attend(parts, 3, seed, *(x[i] for x in texts), None) for i in range(2)]
+    message = "Texts in a batch, or in two batch axes, come out as each of them alone."
+    wanted = [torch.stack([one[place] for one in alone]) for place in (0, 1)]
+    compare(attend(parts, 3, seed, *(x[:2] for x in texts), None), wanted, message)
+    found = attend(parts, 3, seed, *(x[:2, None] for x in texts), None)
+    compare(found, [one[:, None] for one in wanted], message)
+with check("what key and value are when they are left out", points=0.5):
+    query, key, _ = texts
+    message = "Without `key` the layer attends to `query`."
+    wanted = attend(parts, 3, seed, query, query, query, None)
+    compare(attend(parts, 3, seed, query, None, None, None), wanted, message)
+    message = "Without `value` the values are made from `key`."
+    wanted = attend(parts, 3, seed, query, key, key, None)
+    compare(attend(parts, 3, seed, query, key, None, None), wanted, message)
 with check("one mask for all texts and heads", points=0.5):
-    output, weights = both
-    message = "With a mask the weights differ from torch's. True means: may attend."
-    assert_close(weights, expected_weights, message, name="weights")
-    assert_close(output, expected, output_message, name="output")
+    message = "Keys 1 and 3 are hidden from all (True = may attend): as if they were not there."
+    hides = torch.tensor([T, N, T, N, T])
+    output, weights = attend(parts, 3, seed, *texts, hides.expand(4, 5))
+    left = attend(parts, 3, seed, texts[0], texts[1][:, hides], texts[2][:, hides], None)
+    compare((output, weights[..., hides]), left, message)
+    assert_equal(bool((weights[..., ~hides] == 0).all()), True, "A hidden key has the weight 0.")
+with check("a mask for each text", points=0.75):
+    # Three texts and three heads: an axis at the wrong place is silent.
+    mask = torch.tensor([[[T, N, T, T, N]], [[N, T, T, N, T]], [[T, T, N, N, T]]])
+    alone = []
+    for number, row in enumerate(mask[:, 0]):
+        own = [x[number : number + 1] for x in texts]
+        alone.append(attend(parts, 3, seed, own[0], own[1][:, row], own[2][:, row], None))
+    output, weights = attend(parts, 3, seed, *texts, mask)
+    message = "A mask (batch, 1, n_k) is one for each text, and serves all its heads."
+    left = torch.stack([weights[number][..., row] for number, row in enumerate(mask[:, 0])])
+    compare((output, left), [torch.cat([one[place] for one in alone]) for place in (0, 1)], message)
+with check("a mask for each head", points=0.5):
+    by_head = torch.tensor([[[T, N, T, T, N]], [[N, T, T, N, T]], [[T, T, N, N, T]]])[None]
+    _, weights = attend(parts, 3, seed, *(x[:2] for x in texts), by_head)
+    message = "A mask with four axes has a head axis: head h gets the mask of head h."
+    for head in range(3):
+        one = by_head[0, head].expand(4, 5)
+        _, wanted = attend(parts, 3, seed, *(x[:2] for x in texts), one)
+        assert_close(weights[:, head], wanted[:, head], message, name=f"weights of head {head}")
+        assert_equal(bool(wanted[:, head].max() > 0), True, message)
+with check("a query that may attend to nothing", points=0.5):
+    nothing = torch.ones(4, 5, dtype=torch.bool)
+    nothing[2] = False
+    output, weights = attend(parts, 3, seed, *texts, nothing)
+    message = "Query 2 may attend to nothing: its weights are 0, and its output is the bias of W_o."
+    some = (weights.abs() > 0).any(dim=-1)[0].tolist()
+    assert_equal(some, [[T, T, N, T]] * 3, message, name="a weight above 0, head by head")
+    bias = parts["W_o"][1].expand(3, 12)
+    assert_close(output[:, 2], bias, message, name="the output of query 2")
 
-message = "MultiHeadAttention(12, 5) should raise a ValueError."
+
+@probe
+def gradients_and_slopes(parts, seed, inputs, mask, of_output, of_weights, directions, step):
+    torch.manual_seed(seed)
+    layer = MultiHeadAttention(6, 2).double()
+    leaves = [x.clone().requires_grad_() for x in inputs]
+    with torch.no_grad():
+        for name, pair in parts.items():
+            for what, value in zip(("weight", "bias"), pair, strict=True):
+                getattr(getattr(layer, name), what).copy_(value)
+    for name in parts:
+        leaves += [getattr(layer, name).weight, getattr(layer, name).bias]
+
+    def total():
+        output, weights = layer(*leaves[:3], mask)
+        return (output * of_output).sum() + (weights * of_weights).sum()
+
+    result = total()
+    if result.requires_grad:
+        result.backward()
+    found, slopes = [], []
+    with torch.no_grad():  # a little along a direction and back, by your own layer
+        for leaf, direction in zip(leaves, directions, strict=True):
+            leaf.add_(step * direction)
+            above = total()
+            leaf.sub_(2 * step * direction)
+            slopes.append(((above - total()) / (2 * step)).item())
+            leaf.add_(step * direction)
+            found.append(None if leaf.grad is None else (leaf.grad * direction).sum().item())
+    return found, slopes
+
+
+with check("gradients, also where a query may attend to nothing", points=0.5):
+    small = {
+        name: tuple(torch.tensor(0.5 * rng.normal(size=s)) for s in ((6, 6), (6,)))
+        for name in ("W_q", "W_k", "W_v", "W_o")
+    }
+    inputs = [torch.tensor(rng.normal(size=(n, 6))) for n in (4, 5, 5)]
+    shapes = [x.shape for x in inputs] + [x.shape for pair in small.values() for x in pair]
+    directions = [torch.tensor(rng.normal(size=tuple(shape))) for shape in shapes]
+    A, B = torch.tensor(rng.normal(size=(4, 6))), torch.tensor(rng.normal(size=(2, 4, 5)))
+    names = ["query", "key", "value"]
+    names += [f"{part}.{what}" for part in small for what in ("weight", "bias")]
+    for mask in (None, nothing):
+        given = small, seed, inputs, mask, A, B, directions, 1e-5
+        for name, one, slope in zip(names, *gradients_and_slopes(*given), strict=True):
+            message = (
+                f"The gradient of {name} should be the slope of your own results. Is something "
+                "detached? Where a query may attend to nothing, every gradient stays finite."
+            )
+            what = f"the gradient of {name}, along a direction,"
+            assert_close(one, slope, message, rtol=1e-5, atol=1e-6, name=what)
+            moves = name == "W_k.bias" or abs(slope) > 1e-6  # a bias of all keys changes no weight
+            assert_equal(bool(moves), True, f"{name} should move the results.")
 with (
-    check("12 features do not fill 5 heads", points=0.5, side=True),
-    assert_raises(ValueError, message),
+    check("12 features do not fill 5 heads", points=0.25, side=True),
+    assert_raises(ValueError, "MultiHeadAttention(12, 5) should raise a ValueError."),
 ):
     make(12, 5)
-
-compared = []
-for batch in (2, 3):  # three texts and three heads: an axis at the wrong place is silent
-    texts = [torch.tensor(rng.normal(size=(batch, n, 12))).float() for n in (4, 5, 5)]
-    mask = torch.tensor([[[T, N, T, T, N]], [[N, T, T, N, T]], [[T, T, N, N, T]]])[:batch]
-    compared.append((attend(parts, 3, seed, *texts, mask), by_torch(parts, *texts, mask)))
-with check("a mask for each text", points=1):
-    for (output, weights), (expected, expected_weights) in compared:
-        message = "A mask (batch, 1, n_k) is one for each text, and serves all its heads."
-        assert_close(weights, expected_weights, message, name="weights")
-        assert_close(output, expected, output_message, name="output")
 checks_passed("MultiHeadAttention")
 
 
-# %% check="MultiHeadAttention_parts" points=1
+# %% check="MultiHeadAttention_parts" points=0.5
 # Hidden checks of MultiHeadAttention: the four nn.Linear and their shapes.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -688,7 +936,7 @@ for d_model, num_heads in ((12, 3), (8, 8), (6, 1)):
 ### END HIDDEN TESTS
 
 
-# %% check="MultiHeadAttention_batches" points=2
+# %% check="MultiHeadAttention_batches" points=1.5
 # Hidden checks of MultiHeadAttention: any number of leading axes; several numbers of heads.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -724,6 +972,7 @@ cases = [
     ((5,), (5,), (5,), 1),
     ((5,), (5,), (5,), 12),
 ]
+drawn = []
 for lead_q, lead_k, lead_v, num_heads in cases:
     parts = {
         name: (torch.tensor(0.4 * rng.normal(size=(12, 12))), torch.tensor(rng.normal(size=12)))
@@ -732,18 +981,33 @@ for lead_q, lead_k, lead_v, num_heads in cases:
     query = torch.tensor(rng.normal(size=(*lead_q, 4, 12)))
     key = torch.tensor(rng.normal(size=(*lead_k, 5, 12)))
     value = torch.tensor(rng.normal(size=(*lead_v, 5, 12)))
-    output, weights = attend(seed, parts, num_heads, query, key, value)
-    expected, expected_weights = by_torch(parts, num_heads, query, key, value)
-    message = (
-        f"Leading axes {lead_q} of query, key and value, {num_heads} heads: any number of leading "
-        "axes is allowed."
-    )
-    assert_close(weights, expected_weights, message, name="weights")
-    assert_close(output, expected, message, name="output")
+    drawn.append((lead_q, num_heads, parts, (query, key, value)))
+said = "any number of leading axes is allowed."
+with check("each text by itself", points=0.75):
+    for lead, num_heads, parts, texts in drawn:
+        alone = {}
+        for place in np.ndindex(*lead):  # by your own layer
+            alone[place] = attend(seed, parts, num_heads, *(x[place] for x in texts))
+        output, weights = attend(seed, parts, num_heads, *texts)
+        message = f"Leading axes {lead} of query, key and value, {num_heads} heads: {said}"
+        found = [one[0].flatten() for one in alone.values()]
+        assert_equal(bool(torch.cat(found).std() > 1e-3), True, "The output is no constant.")
+        for place, (one, its_weights) in alone.items():
+            assert_close(weights[place], its_weights, message, name="weights")
+            assert_close(output[place], one, message, name="output")
+        assert_equal(tuple(output.shape), (*lead, 4, 12), message, name="the shape of the output")
+with check("as torch", points=0.75):
+    for lead, num_heads, parts, texts in drawn:
+        output, weights = attend(seed, parts, num_heads, *texts)
+        expected, expected_weights = by_torch(parts, num_heads, *texts)
+        message = f"Leading axes {lead} of query, key and value, {num_heads} heads: {said}"
+        assert_close(weights, expected_weights, message, name="weights")
+        assert_close(output, expected, message, name="output")
+checks_passed("MultiHeadAttention")
 ### END HIDDEN TESTS
 
 
-# %% check="MultiHeadAttention_defaults" points=1
+# %% check="MultiHeadAttention_defaults" points=0.5
 # Hidden checks of MultiHeadAttention: what key and value are when they are left out.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -756,13 +1020,6 @@ def attend(seed, parts, given):
             getattr(layer, name).bias.copy_(bias)
         torch.manual_seed(seed)
         return layer(**given)
-
-
-def by_torch(parts, query, key, value):
-    given = (("W_q", query), ("W_k", key), ("W_v", value))
-    Q, K, V = (torch.stack(F.linear(x, *parts[p]).chunk(3, -1), -3) for p, x in given)
-    heads = F.scaled_dot_product_attention(Q, K, V)
-    return F.linear(torch.cat(heads.unbind(-3), -1), *parts["W_o"])
 
 
 rng = check_rng()
@@ -785,8 +1042,11 @@ for given, (q, k, v) in cases:
         "query)."
     )
     output, weights = attend(seed, parts, given)
-    assert_close(output, by_torch(parts, q, k, v), message, name="output")
-    assert_equal(tuple(weights.shape), (2, 3, 4, k.shape[-2]), message, name="weights' shape")
+    same, its_weights = attend(seed, parts, {"query": q, "key": k, "value": v})
+    assert_close(output, same, message, name="output")
+    assert_close(weights, its_weights, message, name="weights")
+    other, _ = attend(seed, parts, {"query": q, "key": k, "value": -v})
+    assert_equal(bool((other - same).abs().max() > 1e-3), True, "Other values, another output.")
 ### END HIDDEN TESTS
 
 
@@ -837,6 +1097,7 @@ cases = [  # leading axes of query and of key, number of heads, shape of the mas
     ((2, 3), (2, 3), 4, (2, 3, 1, 5)),
     ((2, 3), (2, 3), 4, (2, 1, 1, 5)),
 ]
+drawn = []
 for lead_q, lead_k, num_heads, shape in cases:
     parts = {
         name: (torch.tensor(0.4 * rng.normal(size=(12, 12))), torch.tensor(rng.normal(size=12)))
@@ -846,19 +1107,35 @@ for lead_q, lead_k, num_heads, shape in cases:
     key = torch.tensor(rng.normal(size=(*lead_k, 5, 12)))
     mask = torch.tensor(rng.random(shape) < 0.5)
     mask[..., 1], mask[..., 3] = True, False
-    with_heads = mask if mask.ndim < 2 else mask.unsqueeze(-3)
-    expected, expected_weights = by_torch(parts, num_heads, query, key, with_heads)
-    output, weights = attend(seed, parts, num_heads, query, key, mask)
     message = (
         f"query of shape {tuple(query.shape)}, {num_heads} heads, mask of shape {shape}: this mask "
         "has no head axis and serves every head. Where is the new axis inserted, and when?"
     )
-    assert_close(weights, expected_weights, message, name="weights")
-    assert_close(output, expected, message, name="output")
+    drawn.append((parts, num_heads, query, key, mask, message))
+with check("each text by itself", points=1):
+    for parts, num_heads, query, key, mask, message in drawn:
+        lead = query.shape[:-2]
+        whole = mask.expand(*lead, 4, 5)
+        output, weights = attend(seed, parts, num_heads, query, key, mask)
+        for place in np.ndindex(*lead):  # with its own mask, by your own layer
+            one = attend(seed, parts, num_heads, query[place], key[place], whole[place])
+            assert_close(weights[place], one[1], message, name="weights")
+            assert_close(output[place], one[0], message, name="output")
+            assert_equal(bool((one[1][:, ~whole[place]] == 0).all()), True, message)
+            seen = bool((one[1].sum(dim=-1) > 0.5).all() and one[0].std() > 1e-3)
+            assert_equal(seen, True, "Every query has weights, and the output is no constant.")
+with check("as torch", points=1):
+    for parts, num_heads, query, key, mask, message in drawn:
+        with_heads = mask if mask.ndim < 2 else mask.unsqueeze(-3)
+        expected, expected_weights = by_torch(parts, num_heads, query, key, with_heads)
+        output, weights = attend(seed, parts, num_heads, query, key, mask)
+        assert_close(weights, expected_weights, message, name="weights")
+        assert_close(output, expected, message, name="output")
+checks_passed("MultiHeadAttention")
 ### END HIDDEN TESTS
 
 
-# %% check="MultiHeadAttention_head_masks" points=2
+# %% check="MultiHeadAttention_head_masks" points=1.5
 # Hidden checks of MultiHeadAttention: masks with a head axis, which have more axes than query.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -918,7 +1195,7 @@ for lead_q, lead_k, shape in cases:
 ### END HIDDEN TESTS
 
 
-# %% check="MultiHeadAttention_nothing" points=2
+# %% check="MultiHeadAttention_nothing" points=1.5
 # Hidden checks of MultiHeadAttention: queries that may attend to nothing.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -954,18 +1231,31 @@ one_text = torch.tensor([[[True, True, False, True, False]], [[False] * 5]])
 one_head = torch.ones(2, 3, 4, 5, dtype=torch.bool)
 one_head[0, 1, 2] = one_head[1, 0] = False
 by_query = torch.tensor([[True], [False], [True], [False]])
-for mask in (some_queries, one_text, one_head, by_query, torch.zeros(5, dtype=torch.bool)):
-    with_heads = mask.unsqueeze(-3) if 2 <= mask.ndim <= 3 else mask
-    output, weights = attend(seed, parts, query, key, mask)
-    expected, expected_weights = by_torch(parts, query, key, with_heads)
-    message = (
-        "A query that may attend to nothing should have weights 0, no NaN and no even average. "
-        f"Its heads give 0, so its output is the bias of W_o (mask of shape {tuple(mask.shape)})."
-    )
-    blocked = ~with_heads.expand(2, 3, 4, 5).any(dim=-1)
-    assert_equal(weights[blocked], torch.zeros_like(expected_weights[blocked]), message)
-    assert_close(weights, expected_weights, message, name="weights")
-    assert_close(output, expected, message, name="output")
+masks = some_queries, one_text, one_head, by_query, torch.zeros(5, dtype=torch.bool)
+said = (
+    "A query that may attend to nothing should have weights 0, no NaN and no even average. Its heads "
+    "give 0, so its output is the bias of W_o"
+)
+with check("weights 0, and the bias as output", points=0.75):
+    for mask in masks:
+        message = f"{said} (mask of shape {tuple(mask.shape)})."
+        with_heads = mask.unsqueeze(-3) if 2 <= mask.ndim <= 3 else mask
+        output, weights = attend(seed, parts, query, key, mask)
+        some = with_heads.expand(2, 3, 4, 5).any(dim=-1)
+        assert_equal((weights.abs() > 0).any(dim=-1), some, message, name="a weight above 0")
+        blocked = ~some.any(dim=1)  # in every head
+        bias = parts["W_o"][1].expand(int(blocked.sum()), 12)
+        assert_close(output[blocked], bias, message, name="output")
+        assert_equal(bool(output.isfinite().all()), True, message)
+with check("the others as torch", points=0.75):
+    for mask in masks:
+        message = f"{said} (mask of shape {tuple(mask.shape)})."
+        with_heads = mask.unsqueeze(-3) if 2 <= mask.ndim <= 3 else mask
+        output, weights = attend(seed, parts, query, key, mask)
+        expected, expected_weights = by_torch(parts, query, key, with_heads)
+        assert_close(weights, expected_weights, message, name="weights")
+        assert_close(output, expected, message, name="output")
+checks_passed("MultiHeadAttention")
 ### END HIDDEN TESTS
 
 
@@ -1036,7 +1326,7 @@ for which, given, out, wei in cases:
 ### END HIDDEN TESTS
 
 
-# %% check="MultiHeadAttention_inputs" points=1
+# %% check="MultiHeadAttention_inputs" points=0.5
 # Hidden checks of MultiHeadAttention: arguments unchanged, the same result twice, float64 precise.
 ### SIDE CONDITION: counts once another check of MultiHeadAttention passes.
 ### BEGIN HIDDEN TESTS
@@ -1052,13 +1342,6 @@ def attend_twice(seed, parts, query, key, value, mask):
         first = layer(query, key, value, mask)
         second = layer(query, key, value, mask)
     return first, second, (query, key, value, mask)
-
-
-def by_torch(parts, query, key, value, mask):
-    given = (("W_q", query), ("W_k", key), ("W_v", value))
-    Q, K, V = (torch.stack(F.linear(x, *parts[p]).chunk(3, -1), -3) for p, x in given)
-    heads = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask)
-    return F.linear(torch.cat(heads.unbind(-3), -1), *parts["W_o"])
 
 
 rng = check_rng()
@@ -1077,13 +1360,17 @@ message = "The same call twice should give the same result. Is there dropout, or
 assert_equal(second[0], first[0], message, name="output")
 assert_equal(second[1], first[1], message, name="weights")
 message = "Float64 should stay float64, also on the way: is something computed in float32?"
-expected = by_torch(parts, *given)
-assert_close(first[0], expected, message, name="output", rtol=1e-10, atol=1e-12)
-assert_equal(first[1].dtype == torch.float64, True, message, name="weights are float64")
+# The same keys in another order give the same output. In float32 the last digits would change.
+order = [3, 0, 4, 2, 1]
+query, key, value, mask = given
+moved, _, _ = attend_twice(seed, parts, query, key[:, order], value[:, order], mask[:, order])
+precise = {"rtol": 1e-10, "atol": 1e-12, "precise": True}
+assert_close(moved[0], first[0].double(), message, name="output", **precise)
+assert_close(moved[1], first[1].double()[..., order], message, name="weights", **precise)
 ### END HIDDEN TESTS
 
 
-# %% check="MultiHeadAttention_errors" points=1
+# %% check="MultiHeadAttention_errors" points=0.25
 # Hidden checks of MultiHeadAttention: the constructor refuses what does not divide, and only that.
 ### SIDE CONDITION: counts once another check of MultiHeadAttention passes.
 ### BEGIN HIDDEN TESTS
@@ -1146,6 +1433,38 @@ small_error = (one_by_one - together).abs().max().item()
 fused_error = (fused - separate).abs().max().item()
 print(f"largest differences below 1e-5: heads {small_error < 1e-5}, fused {fused_error < 1e-5}")
 assert small_error < 1e-5 and fused_error < 1e-5
+
+# %% [markdown]
+# <details><summary>And once without torch: the whole layer in plain NumPy</summary>
+#
+# The next cell is your layer again, with a loop over the heads and not a single function of torch
+# or of the course. In float64 both agree to $10^{-10}$.
+#
+# </details>
+
+# %% tags=["demonstration"]
+def in_plain_numpy(x, W, b, num_heads):
+    """Self-attention of one text x (n, d_model) with the matrices of an nn.Linear, (out, in)."""
+    Q, K, V = (x @ W[name].T + b[name] for name in ("W_q", "W_k", "W_v"))  # (n, d_model) each
+    d_head = x.shape[-1] // num_heads
+    heads = []
+    for h in range(num_heads):
+        mine = slice(h * d_head, (h + 1) * d_head)
+        scores = Q[:, mine] @ K[:, mine].T / np.sqrt(d_head)  # (n, n)
+        powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        heads.append(powers / powers.sum(axis=-1, keepdims=True) @ V[:, mine])  # (n, d_head)
+    return np.concatenate(heads, axis=-1) @ W["W_o"].T + b["W_o"]
+
+
+double = MultiHeadAttention(12, 3).double()
+numbers = {name: value.detach().numpy() for name, value in double.state_dict().items()}
+W, b = ({n: numbers[f"{n}.{what}"] for n in ("W_q", "W_k", "W_v", "W_o")} for what in ("weight", "bias"))
+x = np.random.default_rng(4).normal(size=(7, 12))
+with torch.no_grad():
+    by_torch, _ = double(torch.tensor(x))
+difference = np.abs(in_plain_numpy(x, W, b, 3) - by_torch.numpy()).max()
+print("plain NumPy and yours agree to 1e-10:", difference < 1e-10)
+assert difference < 1e-10
 
 # %% [markdown]
 # No difference beyond rounding. Separate or fused, small or large: it is the same layer, stored
@@ -1264,7 +1583,7 @@ def load_builtin_weights(attention, builtin):
     ### END SOLUTION
 
 
-# %% check="load_builtin_weights" points=3
+# %% check="load_builtin_weights" points=4.5
 @probe
 def attend_with_builtin_weights(state, settings, seed, query, key, value, masks):
     with torch.random.fork_rng():
@@ -1306,13 +1625,84 @@ with check("the same weights, without and with a mask", points=1):
     )
     for (_, weights), (_, expected_weights) in zip(results, expected, strict=True):
         assert_close(weights, expected_weights, message, name="weights", **precise)
-with check("the same output, without and with a mask", points=2):
+with check("the same output, without and with a mask", points=1.5):
     message = (
         "The output differs. If the weights agree: were the values' third, its bias, and both parts "
         "of out_proj copied?"
     )
     for (output, _), (expected_output, _) in zip(results, expected, strict=True):
         assert_close(output, expected_output, message, name="output", **precise)
+
+
+@probe
+def afterwards(state, settings, seed, query, training_step):
+    with torch.random.fork_rng():
+        builtin = nn.MultiheadAttention(**settings)
+        builtin.load_state_dict(state)
+        torch.manual_seed(seed)
+        attention = MultiHeadAttention(settings["embed_dim"], settings["num_heads"])
+        with torch.no_grad():
+            for part in (attention.W_q, attention.W_k, attention.W_v, attention.W_o):
+                part.weight.normal_(std=0.4)
+                part.bias.normal_(std=0.4)
+        load_builtin_weights(attention, builtin)
+        with torch.no_grad():
+            first = attention(query)[0]
+        kept = [builtin.state_dict()[name].clone() for name in sorted(state)]
+        with torch.no_grad():
+            for parameter in builtin.parameters():
+                parameter.zero_()
+            second = attention(query)[0]
+        trainable = [parameter.requires_grad for parameter in attention.parameters()]
+        biases = [getattr(attention, name).bias.detach() for name in ("W_q", "W_k", "W_v", "W_o")]
+        return first, second, kept, trainable, torch.stack(biases)
+
+
+with check("no memory is shared", points=0.5):
+    first, second, kept, _, _ = afterwards(state, settings, seed, texts[0], False)
+    given = [state[name] for name in sorted(state)]
+    assert_equal(kept, given, "builtin was changed. Its weights are read, not written.")
+    message = "Zeros in builtin, afterwards, also change your layer: they share memory. Copy."
+    assert_close(second, first, message, name="the output")
+    assert_equal(bool(first.std() > 1e-3), True, "The output is no constant.")
+with check("still trainable", points=0.5):
+    _, _, _, trainable, biases = afterwards(state, settings, seed, texts[0], True)
+    message = "All eight parameters of your layer should still require a gradient."
+    assert_equal(trainable, [True] * 8, message)
+    wanted = torch.cat([builtin.in_proj_bias.detach(), builtin.out_proj.bias.detach()])
+    loaded = bool((torch.sort(biases.flatten())[0] - torch.sort(wanted)[0]).abs().max() < 1e-6)
+    assert_equal(loaded, True, "The biases of builtin should have been loaded.")
+with check("bias=False", points=0.5):
+    plain = {"embed_dim": 12, "num_heads": 3, "batch_first": True, "bias": False}
+    other = nn.MultiheadAttention(**plain)
+    found = afterwards(dict(other.state_dict()), plain, seed, texts[0], False)
+    message = "A builtin with bias=False has no biases: all four of yours should become 0."
+    assert_equal(found[-1], torch.zeros(4, 12), message, name="the biases")
+    assert_equal(bool(found[0].std() > 1e-4), True, "The output is no constant.")
+
+
+@probe
+def refused(d_model, num_heads, settings):
+    try:
+        load_builtin_weights(
+            MultiHeadAttention(d_model, num_heads), nn.MultiheadAttention(**settings)
+        )
+    except ValueError:
+        return True
+    return False
+
+
+with check("layers that do not fit", points=0.5, side=True):
+    wrong = {
+        "embed_dim 1": (12, 1, {"embed_dim": 1, "num_heads": 1}),
+        "embed_dim 24": (12, 3, {"embed_dim": 24, "num_heads": 3}),
+        "num_heads 2": (12, 3, {"embed_dim": 12, "num_heads": 2}),
+        "kdim 8": (12, 3, {"embed_dim": 12, "num_heads": 3, "kdim": 8}),
+        "vdim 8": (12, 3, {"embed_dim": 12, "num_heads": 3, "vdim": 8}),
+    }
+    found = {what: refused(*layers) for what, layers in wrong.items()}
+    message = "A builtin with this should be refused by MultiHeadAttention(12, ...): a ValueError."
+    assert_equal(found, dict.fromkeys(wrong, True), message, name="refused")
 checks_passed("load_builtin_weights")
 
 
@@ -1415,7 +1805,7 @@ for settings in cases:
 ### END HIDDEN TESTS
 
 
-# %% check="load_builtin_weights_memory" points=2
+# %% check="load_builtin_weights_memory" points=1.5
 # Hidden checks of load_builtin_weights: builtin unchanged, no memory shared, nothing returned.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -1544,7 +1934,7 @@ for frozen in (False, True):
 ### END HIDDEN TESTS
 
 
-# %% check="load_builtin_weights_errors" points=2
+# %% check="load_builtin_weights_errors" points=1
 # Hidden checks of load_builtin_weights: layers that do not fit.
 ### SIDE CONDITION: counts once another check of load_builtin_weights passes.
 ### BEGIN HIDDEN TESTS
@@ -1563,7 +1953,7 @@ def refuses(what, layers):
             load(d_model, num_heads, settings)
 
 
-with check("another embed_dim", points=0.5):
+with check("another embed_dim", points=0.25):
     layers = [
         (12, 3, {"embed_dim": 24, "num_heads": 3}),
         (12, 3, {"embed_dim": 6, "num_heads": 3}),
@@ -1572,7 +1962,7 @@ with check("another embed_dim", points=0.5):
         (12, 1, {"embed_dim": 1, "num_heads": 1}),
     ]
     refuses("another embed_dim", layers)
-with check("another num_heads", points=0.5):
+with check("another num_heads", points=0.25):
     layers = [
         (12, 3, {"embed_dim": 12, "num_heads": 2}),
         (12, 3, {"embed_dim": 12, "num_heads": 1}),
@@ -1580,14 +1970,14 @@ with check("another num_heads", points=0.5):
         (12, 3, {"embed_dim": 12, "num_heads": 6, "bias": False}),
     ]
     refuses("another num_heads", layers)
-with check("a kdim of its own", points=0.5):
+with check("a kdim of its own", points=0.25):
     layers = [
         (12, 3, {"embed_dim": 12, "num_heads": 3, "kdim": 8}),
         (12, 3, {"embed_dim": 12, "num_heads": 3, "kdim": 1, "bias": False}),
         (12, 3, {"embed_dim": 12, "num_heads": 3, "kdim": 8, "vdim": 10}),
     ]
     refuses("a kdim of its own", layers)
-with check("a vdim of its own", points=0.5):
+with check("a vdim of its own", points=0.25):
     refuses("a vdim of its own", [(12, 3, {"embed_dim": 12, "num_heads": 3, "vdim": 8})])
 checks_passed("load_builtin_weights")
 ### END HIDDEN TESTS
@@ -1853,8 +2243,152 @@ for kind in (MultiHeadAttention, Suspicious):
     assert (error < 1e-5) == (kind is MultiHeadAttention)
 
 # %% [markdown]
-# A short test, no training. Keep it for every attention layer that you write, and use more than one
-# head: with one head the two layers are the same.
+# A short test, no training. Now write your own, for any layer.
+#
+# ### Exercise 5: `mixes_rows`
+#
+# Difficulty: ●●●○○ &nbsp; Importance: ●●●●○ &nbsp; You should spend up to 15 minutes on it.
+#
+# You write the **test** this time: it is graded by whether it tells right layers from broken ones.
+#
+# - `layer`: a callable that should be self-attention without a mask and without positions:
+#   `layer(x (batch, n, d_model)) -> (output (batch, n, d_model), weights)`, torch tensors, any
+#   `batch` and `n`. `d_model`: an integer. You choose the texts.
+# - Returns a Python `bool`. `True` when the layer **mixes rows**: a word's output depends on the place
+#   where the word stands, or on another text of the batch. `False` when it does not.
+# - Rounding is no mixing: right layers differ by up to 1e-5 for inputs of order 1, broken ones by
+#   more than 1e-3.
+# - Graded with right layers of several numbers of heads, and with broken ones: a reshape at the
+#   wrong place, texts that attend to each other, positions or an order inside.
+
+
+# %% answer="mixes_rows"
+def mixes_rows(layer, d_model):
+    """Tell a layer that mixes rows from a right one.
+
+    Args:
+        layer: callable; layer(x (batch, n, d_model)) returns (output, weights).
+        d_model: number of features.
+
+    Returns:
+        True when a word's output depends on the place where the word stands or on another text.
+    """
+    ### BEGIN SOLUTION
+    x = torch.randn(3, 5, d_model, generator=torch.Generator().manual_seed(0))
+    order = torch.tensor([2, 0, 4, 1, 3])
+    with torch.no_grad():
+        output = layer(x)[0]
+        moved = layer(x[:, order])[0]
+        alone = torch.cat([layer(text[None])[0] for text in x])
+    by_place = (moved - output[:, order]).abs().max()
+    by_texts = (alone - output).abs().max()
+    return bool(max(by_place, by_texts) > 1e-4)
+    ### END SOLUTION
+
+
+# %% check="mixes_rows" points=2
+@probe
+def judged(kind, d_model, num_heads, seed):
+    W_q, W_k, W_v = torch.randn(3, d_model, d_model, generator=torch.Generator().manual_seed(seed))
+
+    def layer(x):
+        batch, n, _ = x.shape
+        Q, K, V = (x @ W / d_model**0.5 for W in (W_q, W_k, W_v))
+        if kind == "texts that attend to each other":
+            Q, K, V = (one.reshape(1, batch * n, d_model) for one in (Q, K, V))
+        Q, K, V = (torch.stack(one.chunk(num_heads, -1), -3) for one in (Q, K, V))
+        weights = torch.softmax(Q @ K.transpose(-1, -2) / (d_model / num_heads) ** 0.5, dim=-1)
+        result = weights @ V
+        if kind == "a reshape for combine_heads":
+            return result.reshape(batch, n, d_model), weights
+        return torch.cat(result.unbind(-3), -1).reshape(batch, n, d_model), weights
+
+    return mixes_rows(layer, d_model)
+
+
+seed = int(check_rng().integers(2**31))
+with check("the colleague's reshape", points=1):
+    found = {"right": judged("right", 12, 3, seed)}
+    found["a reshape"] = judged("a reshape for combine_heads", 12, 3, seed)
+    message = "A right layer of three heads mixes nothing; one with the colleague's reshape does."
+    assert_equal(found, {"right": False, "a reshape": True}, message, name="your verdicts")
+with check("texts that attend to each other", points=1):
+    found = {"right": judged("right", 8, 2, seed)}
+    found["all texts as one"] = judged("texts that attend to each other", 8, 2, seed)
+    message = (
+        "A right layer keeps the texts of a batch apart; this one makes one long text of them. What "
+        "does a text say when it is alone?"
+    )
+    assert_equal(found, {"right": False, "all texts as one": True}, message, name="your verdicts")
+checks_passed("mixes_rows")
+
+# %% check="mixes_rows_layers" points=2
+# Hidden checks of mixes_rows: more layers, right and broken.
+### BEGIN HIDDEN TESTS
+@probe
+def judged(kind, d_model, num_heads, seed):
+    W_q, W_k, W_v = torch.randn(3, d_model, d_model, generator=torch.Generator().manual_seed(seed))
+
+    def layer(x):
+        batch, n, _ = x.shape
+        if kind == "positions are added":
+            x = x + torch.arange(n)[:, None] / 10
+        Q, K, V = (x @ W / d_model**0.5 for W in (W_q, W_k, W_v))
+        if kind == "a reshape for split_heads":
+            Q, K, V = (one.reshape(batch, num_heads, n, -1) for one in (Q, K, V))
+        elif kind == "words attend across texts":
+            Q, K, V = (torch.stack(one.swapaxes(0, 1).chunk(num_heads, -1), -3) for one in (Q, K, V))
+        else:
+            Q, K, V = (torch.stack(one.chunk(num_heads, -1), -3) for one in (Q, K, V))
+        scores = Q @ K.transpose(-1, -2) / (d_model / num_heads) ** 0.5
+        if kind == "no look at the future":
+            scores = scores.masked_fill(torch.ones(n, n).tril() == 0, -math.inf)
+        weights = torch.softmax(scores, dim=-1)
+        result = weights @ V
+        if kind == "words attend across texts":
+            return torch.cat(result.unbind(-3), -1).swapaxes(0, 1), weights
+        if kind == "a little of all texts":
+            result = result + 0.1 * V.mean(dim=0)[None]
+        if kind == "a reshape for split_heads":
+            return result.reshape(batch, n, d_model), weights
+        joined = torch.cat(result.unbind(-3), -1)
+        return joined, weights
+
+    return mixes_rows(layer, d_model)
+
+
+seeds = iter(check_rng().integers(2**31, size=40).tolist())
+with check("broken in the order", points=1):
+    for kind in ("a reshape for split_heads", "positions are added", "no look at the future"):
+        for d_model, num_heads in ((12, 3), (8, 4)):
+            message = f"{num_heads} heads, {kind}: this layer mixes rows."
+            assert_equal(judged(kind, d_model, num_heads, next(seeds)), True, message)
+    message = "A right layer mixes nothing."
+    for d_model, num_heads in ((12, 3), (12, 1), (8, 4), (6, 2)):
+        assert_equal(judged("right", d_model, num_heads, next(seeds)), False, message)
+with check("broken between texts", points=1):
+    for kind in ("words attend across texts", "a little of all texts"):
+        for d_model, num_heads in ((12, 3), (8, 4)):
+            message = f"{num_heads} heads, {kind}: a word's output depends on other texts."
+            assert_equal(judged(kind, d_model, num_heads, next(seeds)), True, message)
+    message = "A right layer mixes nothing."
+    for d_model, num_heads in ((12, 2), (4, 4), (6, 3)):
+        assert_equal(judged("right", d_model, num_heads, next(seeds)), False, message)
+checks_passed("mixes_rows")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Two questions to a layer, and no right answer is needed for either. Put the words of a text into
+# another order: what should happen to the rows of the output? Take one text out of the batch: what
+# should happen to its output? Use sizes that all differ, more than one text, and an order in which
+# no word stays at its place.
+#
+# </details>
+#
+# Keep it for every attention layer that you write, and use more than one head: with one head the
+# right layer and the suspicious one are the same.
 #
 # ## 6. Three relations, three heads
 #
@@ -1881,7 +2415,11 @@ for num_heads in (1, 2, 3):
 
 # %% [markdown]
 # With one head every answer is better than guessing (0.08), and none is reliable. With two heads
-# one relation is still bad. With three everything is right.
+# one relation is still bad. With three everything is right. All that after 600 steps: **more heads
+# learn it sooner**, and it does not follow that fewer cannot. Outside this notebook we trained two
+# heads for 4,000 steps, on three seeds: every relation was right in 0.99 to 1.00 of the cases (on
+# another machine on two seeds of three). One head, after as many steps, still had one relation at
+# 0.21 (one seed).
 #
 # Why does one head fail? With unequal weights its mixture still *holds* all three words, as in
 # section 1. But all three went through the same value matrix and were added, and the read-out is
@@ -1933,7 +2471,10 @@ show(
 # is no sign of a bad model.
 #
 # A map shows where a head *looks*. It does not show what that is *good for*. To know this, take the
-# head away and measure. We set the head's piece of `W_o` to zero, in a copy of the model.
+# head away and measure, in a copy of the model. There are two ways, and a claim should hold for both.
+# **Zero ablation** sets the head's piece of `W_o` to zero. But 0 may be something that the rest of the
+# model has never seen. **Mean ablation** puts the head's mean over many texts there: the head still
+# says what it always says, and nothing about this text.
 #
 # **Predict, then run.** You remove the head that looks at the first word. What happens to the three
 # accuracies?
@@ -1944,43 +2485,62 @@ show(
 import copy
 
 
-def without_head(model, layer_name, h, num_heads):
-    """A copy of the model in which one head no longer writes anything into the output."""
+def without_head(model, layer_name, h, num_heads, ids=None):
+    """A copy of the model in which one head says nothing of its own any more.
+
+    What it adds to the output becomes 0 or, where texts `ids` are given, its mean over all their
+    words.
+    """
     changed = copy.deepcopy(model)
     W_o = changed.get_submodule(layer_name).W_o
     width = W_o.in_features // num_heads
+    mine = slice(h * width, (h + 1) * width)  # columns: what this head contributes
     with torch.no_grad():
-        W_o.weight[:, h * width : (h + 1) * width] = 0.0  # columns: what this head contributes
+        if ids is not None:
+            heard = []
+            hook = W_o.register_forward_pre_hook(lambda _, given: heard.append(given[0]))
+            changed(ids)
+            hook.remove()
+            mean = heard[0].flatten(0, -2).mean(0)  # (d_model,)
+            W_o.bias += W_o.weight[:, mine] @ mean[mine]
+        W_o.weight[:, mine] = 0.0
     return changed
 
 
+some_texts, _ = neighbours(500, torch.Generator().manual_seed(5))
 rows, lines = ["all three heads"], [accuracy(by_heads[3], "neighbours")]
-for h in range(3):
-    rows.append(f"without head {h} ({took[h]})")
-    lines.append(accuracy(without_head(by_heads[3], "attention", h, 3), "neighbours"))
-figure, axes = plt.subplots(figsize=(5.4, 3.2))
+for how, given in (("zero", None), ("mean", some_texts)):
+    for h in range(3):
+        rows.append(f"head {h} ({took[h]}): {how}")
+        changed = without_head(by_heads[3], "attention", h, 3, given)
+        lines.append(accuracy(changed, "neighbours"))
+figure, axes = plt.subplots(figsize=(5.4, 4.4))
 draw_heatmap(axes, np.array(lines), rows, list(keys_of), row_label="", column_label="accuracy on")
-for h in range(3):
-    own = share[h].argmax()
-    assert lines[h + 1][own] < 0.6 and lines[h + 1][own] == lines[h + 1].min()
-    if own == 2:
-        assert np.delete(lines[h + 1], own).min() > 0.9
-others = [np.delete(lines[h + 1], share[h].argmax()).mean() for h in range(3)]
-assert np.mean(others) > 0.75 and min(lines[0]) > 0.99
+own, others = {}, {}
+for how, first in (("zero", 1), ("mean", 4)):
+    own[how] = [lines[first + h][share[h].argmax()] for h in range(3)]
+    others[how] = [np.delete(lines[first + h], share[h].argmax()) for h in range(3)]
+    print(f"{how}: own relation", np.round(own[how], 2), " others", np.round(others[how], 2).tolist())
+assert min(lines[0]) > 0.99
+for how in own:
+    assert max(own[how]) < 0.6 and np.mean(others[how]) > 0.75
+    assert all(one < rest.min() for one, rest in zip(own[how], others[how]))
 show(
     figure,
     "Figure 2. Removing a head destroys the answer to its own relation and, mostly, leaves the "
-    "others alone. That is evidence for what a head is for. The map alone is not.",
-    "Table of accuracies as a heat map: four rows (all heads, and each head removed) by three "
-    "relations. With all heads 1.00 everywhere; without a head its own relation falls near chance.",
+    "others alone, whether its part becomes 0 or its mean. That is evidence for what a head is for. "
+    "The map alone is not.",
+    "Table of accuracies as a heat map: seven rows (all heads, each head set to zero, each head set "
+    "to its mean) by three relations. With all heads 1.00 everywhere; without a head its own "
+    "relation falls near chance.",
     text_table(np.array(lines), rows, list(keys_of), corner="model \\ relation"),
 )
 
 # %% [markdown]
 # ## 7. Many narrow heads or few wide ones?
 #
-# With $d_{model} = 48$ fixed, more heads are narrower heads. "Neighbours" needs at least three
-# heads. What does "partners" need? A head must pick one word out of 12 by its content. How few
+# With $d_{model} = 48$ fixed, more heads are narrower heads. Three heads learned "neighbours" within
+# 600 steps, two needed many more. What does "partners" need? A head must pick one word out of 12 by its content. How few
 # features are enough for that? We train "partners" with 1 head of 48 features, with 16 heads of 3,
 # and with 48 heads of **one** feature. (The model with 3 heads of 16 is there already.)
 #
@@ -2000,7 +2560,8 @@ for num_heads in (1, 3, 16, 48):
 assert min(found[1], found[3]) > 0.98 and 0.5 < found[48] < found[16] - 0.05
 
 # %% [markdown]
-# - Too **few** heads: several relations cannot be kept apart (section 6).
+# - Too **few** heads: several relations are hard to keep apart, and take far longer to learn
+#   (section 6).
 # - Too **narrow** heads: with $d_{head} = 1$ a score is a product of two numbers. Such a query can
 #   only prefer the largest key or the smallest one. In general the scores $QK^\top$ of a head are a
 #   matrix of rank at most $d_{head}$: that limits which patterns of weights it can make.
@@ -2097,24 +2658,30 @@ def loss_and_accuracy(model):
 one_layer, two_layers = (train_repeats(num_layers, seed=0) for num_layers in (1, 2))
 
 # %% [markdown]
-# **Predict, then run.** Four lines follow: one layer, two layers, and the two-layer model without
-# its first or its second head.
+# **Predict, then run.** Six lines follow: one layer, two layers, and the two-layer model without
+# its first or its second head, by zero and by mean.
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they may differ in the last digits on another machine.
 cases = {
     "one layer": one_layer,
     "two layers": two_layers,
-    "without the head of layer 1": without_head(two_layers, "layers.0", 0, 1),
-    "without the head of layer 2": without_head(two_layers, "layers.1", 0, 1),
+    "head of layer 1: zero": without_head(two_layers, "layers.0", 0, 1),
+    "head of layer 2: zero": without_head(two_layers, "layers.1", 0, 1),
 }
+some_texts, _ = repeated_texts(400, torch.Generator().manual_seed(8))
+for layer in (1, 2):
+    changed = without_head(two_layers, f"layers.{layer - 1}", 0, 1, some_texts)
+    cases[f"head of layer {layer}: mean"] = changed
 measured = {name: loss_and_accuracy(model) for name, model in cases.items()}
 print(f"guessing among 26 words:     loss {math.log(26):5.2f}   accuracy {1 / 26:.2f}")
 for name, (loss, right) in measured.items():
     print(f"{name:28s} loss {loss:5.2f}   accuracy {right:.2f}")
 assert measured["one layer"][1] < 0.5 and measured["two layers"][1] > 0.97
 for layer in (1, 2):
-    loss, right = measured[f"without the head of layer {layer}"]
+    loss, right = measured[f"head of layer {layer}: zero"]
+    assert right < 0.4 and loss > math.log(26)
+    loss, right = measured[f"head of layer {layer}: mean"]
     assert right < 0.4 and loss > math.log(26)
 assert 1.6 < measured["one layer"][0] < 2.2
 
@@ -2166,8 +2733,8 @@ show(
 # guessing, since it sees which words the piece has: its loss of about 1.9 is that of guessing among
 # $e^{1.9} \approx 7$ words in place of 26.
 #
-# Without one of the two heads the loss is even larger than that of guessing. The model is not
-# undecided then, it is **sure and often wrong**: the rest was trained for an input that it no longer
+# Without one of the two heads, by zero or by mean, the loss is even larger than that of guessing. The
+# model is not undecided then, it is **sure and often wrong**: the rest was trained for an input that it no longer
 # gets. So a large loss after a removal shows that other parts rely on a head. It does not show that
 # no other head could learn the job.
 #
@@ -2179,7 +2746,8 @@ show(
 # | "Each head has its own small matrices." | The same as rows of one large matrix. | section 3 |
 # | "If it trains, the reshape is right." | It can learn around it, for one length. | section 5 |
 # | "A round trip test finds the bug." | Two wrong halves cancel. | section 2 |
-# | "More heads are better." | Enough for the relations, and not too narrow. | sections 6, 7 |
+# | "More heads are better." | Enough to learn the relations soon, and not too narrow. | sections 6, 7 |
+# | "Three relations need three heads." | Two learn them too, in many more steps. | section 6 |
 # | "Every head has a clear meaning." | Here, since the task was built so. See below. | section 6 |
 # | "The map says what a head does." | Where it looks. Remove it and measure. | sections 6, 8 |
 #
@@ -2229,7 +2797,7 @@ show(
 # | scale | $1/\sqrt{d_{head}}$ | the width of one head | scores of order 1 |
 # | output | $[\dots]\,W^O = \sum_h \text{head}_h W^O_h$ | `W_o` | mixes heads; each adds its part |
 # | mask | head axis if more axes than `query` | `True` = may attend | serves all heads or each |
-# | removal | $W^O_h = 0$ | `without_head` | what is a head worth? |
+# | removal | $W^O_h = 0$, or its mean | `without_head` | what is a head worth? |
 #
 # ## Check yourself
 #

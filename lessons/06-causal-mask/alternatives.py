@@ -175,3 +175,14 @@ def leaks_future(layer, n, d_model, rng):
         if np.abs(np.subtract(layer(later).tolist(), known)[:t]).max() > 1e-7:
             return True
     return False
+
+
+@alternative("mended_tasks", "roll_then_cut")
+def mended_tasks(texts):
+    return texts[:, :-1], torch.roll(texts, -1, dims=-1)[:, :-1]
+
+
+@alternative("mended_tasks", "narrow")
+def mended_tasks(texts):
+    n = texts.shape[1] - 1
+    return texts.narrow(1, 0, n).clone(), texts.narrow(1, 1, n).clone()

@@ -44,6 +44,62 @@ torch.set_num_threads(1)  # small models: one thread is faster than two
 # lesson 3, `SelfAttention` from lesson 4, `MultiHeadAttention` from lesson 5. You may use your own
 # versions: paste them into a new cell here, below the imports.
 #
+# ## Three questions first
+#
+# From memory, without looking back. Every choice has a reply.
+#
+# ### `answer_recall_average` (lesson 5)
+#
+# Of two heads one looks at the word before, the other at the word after. Somebody draws the average of
+# their maps. What does it show?
+#
+# - a) Half of the weight on each neighbour, which no head does.
+# - b) The map of the more important head.
+# - c) Nothing: the weights cancel.
+
+# %% answer="answer_recall_average"
+### BEGIN SOLUTION
+answer_recall_average = "a"
+### END SOLUTION
+
+# %% check="answer_recall_average" points=0.5
+check_answer("answer_recall_average", answer_recall_average)
+
+# %% [markdown]
+# ### `answer_recall_empty` (lesson 3)
+#
+# A row of the mask is `False` throughout. What does the course's attention give for it?
+#
+# - a) NaN.
+# - b) The average of all values.
+# - c) Weights 0 and output 0.
+
+# %% answer="answer_recall_empty"
+### BEGIN SOLUTION
+answer_recall_empty = "c"
+### END SOLUTION
+
+# %% check="answer_recall_empty" points=0.5
+check_answer("answer_recall_empty", answer_recall_empty)
+
+# %% [markdown]
+# ### `answer_recall_state` (lesson 1)
+#
+# Why does a translator with one vector for the whole sentence fail at long sentences?
+#
+# - a) Its vector has a fixed size, however much it must hold.
+# - b) It cannot read the last words.
+# - c) Its softmax is saturated.
+
+# %% answer="answer_recall_state"
+### BEGIN SOLUTION
+answer_recall_state = "a"
+### END SOLUTION
+
+# %% check="answer_recall_state" points=0.5
+check_answer("answer_recall_state", answer_recall_state)
+
+# %% [markdown]
 # ## 1. Which of these two models would you rather have?
 #
 # In section 6 we train two models. Both read a text and guess, at every character, which one comes
@@ -118,7 +174,6 @@ print("writing: ", cheat(["the", "black", "cat"]))  # the next word is not there
 # - `n`: an integer, at least 1.
 # - Returns `(n, n)`, a NumPy array of bool: row = query, column = key, `True` = may attend.
 # - A new array each call: somebody may write into it.
-# - No errors are graded.
 
 
 # %% answer="causal_mask"
@@ -162,7 +217,7 @@ def allowed():
     return found
 
 
-with check("the shape; bool, in NumPy", points=0.5):
+with check("the shape; bool, in NumPy", points=0.25):
     mask = causal_mask(4)
     assert_close(mask, np.asarray(mask) == 1, "The mask is a NumPy array of bool.", name="the mask")
     allowed()
@@ -187,9 +242,31 @@ with check("each word sees all earlier ones", points=0.5):
         "A word does not see every word before it. Is each row a query (not each column)?",
         name="what is allowed left of the diagonal",
     )
+
+
+@probe
+def after_writing(n, shorter):
+    """Two masks asked for while everything in an earlier one is False; it is put right again."""
+    mask = causal_mask(n)
+    kept = mask.copy()
+    mask[...] = False
+    later = causal_mask(n).copy(), causal_mask(shorter).copy()
+    mask[...] = kept
+    return later
+
+
+with check("a new array each call", points=0.25, side=True):
+    allowed()
+    assert_equal(
+        after_writing(4, 3),
+        (causal_mask(4), causal_mask(3)),
+        "Somebody wrote False everywhere into one mask, and the next one changed with it. Make a "
+        "new array each call.",
+        name="the next masks, of 4 and 3 words",
+    )
 checks_passed("causal_mask")
 
-# %% check="causal_mask_lengths" points=1
+# %% check="causal_mask_lengths" points=1.5
 # Hidden checks of causal_mask: other lengths, one word, the dtype of the result.
 ### BEGIN HIDDEN TESTS
 with check("other lengths: the dtype", points=0.25):
@@ -201,7 +278,7 @@ with check("other lengths: the dtype", points=0.25):
     )
     found = np.asarray(mask)
     assert_equal(bool(found.any() and not found.all()), True, "A mask hides something.")
-with check("other lengths: the pairs", points=0.75):
+with check("other lengths: the pairs", points=1.25):
     for n in (1, 2, int(check_rng().integers(5, 20)), 65):
         expected = torch.ones(n, n).tril().bool().numpy()
         mask = causal_mask(n)
@@ -217,7 +294,7 @@ checks_passed("causal_mask")
 ### END HIDDEN TESTS
 
 
-# %% check="causal_mask_new_array" points=1
+# %% check="causal_mask_new_array" points=0.5
 # Hidden checks of causal_mask: a new array each call.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -314,7 +391,6 @@ show(
 # - `None` stands for "no mask", as in the attention functions. Entries that are `None` are ignored.
 # - Returns a bool array of that kind, of the broadcast shape. No mask at all gives `None`.
 # - The masks that are given are not changed.
-# - No errors are graded.
 
 
 # %% answer="combine_masks"
@@ -355,12 +431,20 @@ with check("one mask and None", points=0.5):
         name="the combined mask",
     )
     assert_equal(combine_masks(None, None), None, "With no mask at all the result is None.")
-with check("two masks", points=1):
+with check("two masks", points=0.75):
     assert_close(
         combine_masks(triangle, real),
         expected,
         "A key may be attended only where EVERY mask says True. The shapes (3, 3) and (2, 1, 3) "
         "broadcast to (2, 3, 3).",
+        name="the combined mask",
+    )
+with check("three masks", points=0.25):
+    first_hidden = np.array([no, yes, yes])  # (3,): nobody may see the first word
+    assert_close(
+        combine_masks(triangle, real, first_hidden),
+        expected & first_hidden,
+        "Any number of masks: a third one counts as the first two do.",
         name="the combined mask",
     )
 with check("torch as NumPy; the masks stay as they are", points=0.5):
@@ -385,7 +469,7 @@ with check("torch as NumPy; the masks stay as they are", points=0.5):
 checks_passed("combine_masks")
 
 
-# %% check="combine_masks_any_number" points=2
+# %% check="combine_masks_any_number" points=2.5
 # Hidden checks of combine_masks: one mask, three and more, of shapes that broadcast.
 ### BEGIN HIDDEN TESTS
 def masks_of(shapes, rng):
@@ -415,7 +499,7 @@ with check("one mask", points=0.25, side=True):
     message = "A single mask is its own combination."
     assert_equal(combine_masks(mask), mask, message, name="the combined mask")
     assert_equal(combine_masks(torch.tensor(mask)), torch.tensor(mask), message)
-with check("two masks", points=0.5):
+with check("two masks", points=0.75):
     for shapes in pairs:
         masks = masks_of(shapes, rng)
         message = (
@@ -424,7 +508,7 @@ with check("two masks", points=0.5):
         )
         found = combine_masks(*masks)
         assert_close(found, all_of(masks), message, name="the combined mask")
-with check("three masks and more", points=0.5):
+with check("three masks and more", points=0.75):
     for shapes in more:
         masks = masks_of(shapes, rng)
         message = (
@@ -498,7 +582,7 @@ checks_passed("combine_masks")
 ### END HIDDEN TESTS
 
 
-# %% check="combine_masks_inputs" points=1
+# %% check="combine_masks_inputs" points=0.5
 # Hidden checks of combine_masks: the masks it was given are not changed.
 ### SIDE CONDITION: counts once another check of combine_masks passes.
 ### BEGIN HIDDEN TESTS
@@ -707,9 +791,8 @@ for name, weights in (("no mask at all", no_mask), ("lesson 3's function", ours)
 # - Returns a Python `bool`.
 # - Changes below $10^{-10}$ are rounding noise, and no leak. The leaks that are graded change some
 #   earlier output by more than $10^{-4}$, for inputs of order 1.
-# - Graded on many layers, correct and broken: attention with masks that are nearly right, leaks
-#   through a norm, through the values, from one single position to one other, very small ones...
-# - No errors are graded.
+# - Graded on many more layers than the check below shows, correct and broken: attention with masks
+#   that are nearly right, leaks through a norm, through the values, from one position to one other.
 
 
 # %% answer="leaks_future"
@@ -776,7 +859,48 @@ def random_states(n, d_model):
     return after, expected
 
 
-found = verdicts(int(check_rng().integers(2**31)))
+@probe
+def of_layers_as_they_may_be(seed):
+    """A layer that takes nothing else, and layers that return a view of their input."""
+    rng = np.random.default_rng(seed)
+
+    def strict(X):
+        if not isinstance(X, np.ndarray) or X.shape != (5, 7) or X.dtype != np.float64:
+            raise TypeError("this layer takes NumPy float64 of shape (5, 7) and nothing else")
+        return 3 * X
+
+    layers = {
+        "a strict layer": strict,
+        "a strict layer, and the last position": lambda X: strict(X) + X[-1],
+        "a view of the input": lambda X: X,
+        "a view from its end": lambda X: X[::-1],
+    }
+    return {name: leaks_future(layer, 5, 7, rng) for name, layer in layers.items()}
+
+
+@probe
+def of_one_position(seed):
+    rng = np.random.default_rng(seed)
+    return [leaks_future(lambda X: X - X.mean(axis=0) + X[::-1], 1, d, rng) for d in (5, 1)]
+
+
+@probe
+def kinds(seed):
+    layers = [lambda X: 2 * X, lambda X: X + X[-1]]
+    rng = np.random.default_rng(seed)
+    return [type(leaks_future(layer, 6, 8, rng)).__name__ for layer in layers]
+
+
+def said(verdicts):
+    """Verdicts as Python's bool: NumPy's own are looked at in one check alone."""
+    if isinstance(verdicts, dict):
+        return {name: said(one) for name, one in verdicts.items()}
+    if isinstance(verdicts, list):
+        return [said(one) for one in verdicts]
+    return bool(verdicts) if isinstance(verdicts, (np.bool_, torch.Tensor)) else verdicts
+
+
+seed = int(check_rng().integers(2**31))
 expected = {
     "itself": False,
     "the position before": False,
@@ -791,16 +915,39 @@ expected = {
     "position 4 sees 5": True,
     "a little of the last position, beside 1000": True,
 }
-with check("twelve layers", points=3):
+with check("twelve layers", points=2.25):
     assert_equal(
-        found,
+        said(verdicts(seed)),
         expected,
         "Twelve layers, named after what a position sees. True means: it leaks, an EARLIER output "
         "changes when a LATER input changes. The position that you change may change itself, and "
         "all that come after it.",
         name="your verdicts",
     )
-with check("the global random state", points=1, side=True):
+with check("layers that take nothing else, and views", points=0.5):
+    assert_equal(
+        said(of_layers_as_they_may_be(seed)),
+        {
+            "a strict layer": False,
+            "a strict layer, and the last position": True,
+            "a view of the input": False,
+            "a view from its end": True,
+        },
+        "A layer may insist on float64 of shape (n, d_model), and it may return a view of its "
+        "input: when you write into the array that you gave it, what you kept changes as well.",
+        name="your verdicts",
+    )
+with check("one position", points=0.5, side=True):
+    assert_equal(
+        said(of_one_position(seed)),
+        [False, False],
+        "A text of one position has no future: never a leak.",
+        name="your verdicts",
+    )
+with check("a Python bool", points=0.25, side=True):
+    message = "The verdict should be a Python bool: bool(...) makes one of NumPy's."
+    assert_equal(kinds(seed), ["bool", "bool"], message, name="the types of two verdicts")
+with check("the global random state", points=0.5, side=True):
     after, expected = random_states(5, 6)
     assert_equal(
         after,
@@ -878,6 +1025,15 @@ def verdicts(n, d_model, seed):
     return {name: leaks_future(layer, n, d_model, rng) for name, layer in layers.items()}
 
 
+def said(verdicts):
+    """Verdicts as Python's bool: NumPy's own are looked at in one check alone."""
+    if isinstance(verdicts, dict):
+        return {name: said(one) for name, one in verdicts.items()}
+    if isinstance(verdicts, list):
+        return [said(one) for one in verdicts]
+    return bool(verdicts) if isinstance(verdicts, (np.bool_, torch.Tensor)) else verdicts
+
+
 seed = int(check_rng().integers(2**31))
 expected = {
     "causal": False,
@@ -896,7 +1052,7 @@ expected = {
 }
 for n, d_model in ((5, 8), (9, 6)):
     assert_equal(
-        verdicts(n, d_model, seed),
+        said(verdicts(n, d_model, seed)),
         expected,
         f"Attention layers, n = {n}: those whose name begins with 'causal' do not leak, the others "
         "do.",
@@ -936,6 +1092,15 @@ def verdicts(n, d_model, seed):
     return {name: leaks_future(layer, n, d_model, rng) for name, layer in layers.items()}
 
 
+def said(verdicts):
+    """Verdicts as Python's bool: NumPy's own are looked at in one check alone."""
+    if isinstance(verdicts, dict):
+        return {name: said(one) for name, one in verdicts.items()}
+    if isinstance(verdicts, list):
+        return [said(one) for one in verdicts]
+    return bool(verdicts) if isinstance(verdicts, (np.bool_, torch.Tensor)) else verdicts
+
+
 seed = int(check_rng().integers(2**31))
 expected = {
     "layer norm over the features": False,
@@ -951,7 +1116,7 @@ expected = {
 }
 for n, d_model in ((6, 9), (8, 7)):
     assert_equal(
-        verdicts(n, d_model, seed),
+        said(verdicts(n, d_model, seed)),
         expected,
         f"Layers with a norm, a mean or a difference (n = {n}). Does your change survive whatever "
         "the layer does to a position by itself, and is no part of it cancelled?",
@@ -981,10 +1146,19 @@ def verdicts(n, d_model, seed, part):
     }
 
 
+def said(verdicts):
+    """Verdicts as Python's bool: NumPy's own are looked at in one check alone."""
+    if isinstance(verdicts, dict):
+        return {name: said(one) for name, one in verdicts.items()}
+    if isinstance(verdicts, list):
+        return [said(one) for one in verdicts]
+    return bool(verdicts) if isinstance(verdicts, (np.bool_, torch.Tensor)) else verdicts
+
+
 seed = int(check_rng().integers(2**31))
 for n, d_model, part in ((5, 4, (0, 4)), (4, 10, (0, 5)), (4, 10, (5, 10))):
     assert_equal(
-        verdicts(n, d_model, seed, part),
+        said(verdicts(n, d_model, seed, part)),
         {f"{i} sees {j}": j > i for i in range(n) for j in range(n)},
         f"In each of these layers one position reads one other (its features {part[0]} to "
         f"{part[1] - 1}), and all others read themselves; n = {n}. Is every later position "
@@ -1017,10 +1191,19 @@ def verdicts(n, d_model, seed):
     return {name: leaks_future(layer, n, d_model, rng) for name, layer in layers.items()}
 
 
+def said(verdicts):
+    """Verdicts as Python's bool: NumPy's own are looked at in one check alone."""
+    if isinstance(verdicts, dict):
+        return {name: said(one) for name, one in verdicts.items()}
+    if isinstance(verdicts, list):
+        return [said(one) for one in verdicts]
+    return bool(verdicts) if isinstance(verdicts, (np.bool_, torch.Tensor)) else verdicts
+
+
 seed = int(check_rng().integers(2**31))
 for n, d_model in ((4, 40), (7, 60)):
     assert_equal(
-        verdicts(n, d_model, seed),
+        said(verdicts(n, d_model, seed)),
         {
             "a leak of a few 1e-4": True,
             "a leak of a few 1e-3": True,
@@ -1080,28 +1263,51 @@ def smallest(seed):
     ]
 
 
+def said(verdicts):
+    """Verdicts as Python's bool: NumPy's own are looked at in one check alone."""
+    if isinstance(verdicts, dict):
+        return {name: said(one) for name, one in verdicts.items()}
+    if isinstance(verdicts, list):
+        return [said(one) for one in verdicts]
+    return bool(verdicts) if isinstance(verdicts, (np.bool_, torch.Tensor)) else verdicts
+
+
+@probe
+def kinds(n, d_model, seed):
+    layers = [lambda X: X, lambda X: np.cumsum(X, axis=0), lambda X: X[::-1]]
+    rng = np.random.default_rng(seed)
+    return [type(leaks_future(layer, n, d_model, rng)).__name__ for layer in layers]
+
+
 seed = int(check_rng().integers(2**31))
-assert_equal(
-    strict(6, 7, seed),
-    [False, True, False, True, False],
-    "A layer may insist on float64 arrays of shape (n, d_model): no other length, no batch axis, "
-    "no float32.",
-    name="your verdicts",
-)
-assert_equal(
-    views(5, 8, seed),
-    [False, False, True, True],
-    "A layer may return a view of its input: when you write into the array that you gave it, the "
-    "result that you kept changes as well.",
-    name="your verdicts",
-)
-assert_equal(
-    smallest(seed),
-    [False, False, False, True, False],
-    "A text of one position has no future (n = 1, twice False); two positions (False, True); and "
-    "one feature a position (False).",
-    name="your verdicts",
-)
+with check("strict layers", points=0.5):
+    assert_equal(
+        said(strict(6, 7, seed)),
+        [False, True, False, True, False],
+        "A layer may insist on float64 arrays of shape (n, d_model): no other length, no batch "
+        "axis, no float32.",
+        name="your verdicts",
+    )
+with check("views", points=0.5):
+    assert_equal(
+        said(views(5, 8, seed)),
+        [False, False, True, True],
+        "A layer may return a view of its input: when you write into the array that you gave it, "
+        "the result that you kept changes as well.",
+        name="your verdicts",
+    )
+with check("one position, two positions, one feature", points=0.75):
+    assert_equal(
+        said(smallest(seed)),
+        [False, False, False, True, False],
+        "A text of one position has no future (n = 1, twice False); two positions (False, True); "
+        "and one feature a position (False).",
+        name="your verdicts",
+    )
+with check("Python's bool", points=0.25, side=True):
+    message = "Each verdict should be a Python bool."
+    assert_equal(kinds(5, 6, seed), ["bool"] * 3, message, name="the types of three verdicts")
+checks_passed("leaks_future")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1118,11 +1324,12 @@ assert_equal(
 # </details>
 #
 # Now put real layers to the test. Two kinds are not attention. A **norm** takes away a mean and
-# divides by a size: *layer norm* takes both over the features of one position, *batch norm* over
-# the positions, for each feature. A **convolution** of width 3 computes each output from a position
+# divides by a size. *Layer norm* takes both over the features of one position. *Batch norm* takes
+# both for each feature: while training, over all positions of all texts of the batch; in evaluation
+# mode it uses averages that it kept from training. A **convolution** of width 3 computes each output from a position
 # and its two neighbours; `padding=1` adds one position of zeros at each end.
 #
-# **Predict, then run:** write down which of these eight leak.
+# **Predict, then run:** write down which of these nine leak.
 
 # %%
 d_model, rng = 8, np.random.default_rng(1)
@@ -1151,11 +1358,12 @@ candidates = {
     "3 the same, rows divided by their sums": mask_after_softmax_new_sums,
     "4 causal attention, transposed mask": lambda X: attend(X, causal_mask(len(X)).T)[0],
     "5 layer norm (over the features)": lambda X: F.layer_norm(torch.tensor(X), (8,)).numpy(),
-    "6 batch norm (over the positions)": in_torch(nn.BatchNorm1d(8)),
+    "6 batch norm, training mode": in_torch(nn.BatchNorm1d(8)),
     "7 convolution, 3 wide, padding=1": in_torch(nn.Conv1d(8, 8, 3, padding=1)),
     "8 causal attention of centred values": lambda X: (
         attend(X, causal_mask(len(X)))[1] @ (X - X.mean(axis=0))
     ),
+    "9 batch norm, evaluation mode": in_torch(nn.BatchNorm1d(8).eval()),
 }
 
 # %% tags=["demonstration"]
@@ -1174,11 +1382,13 @@ assert [name[0] for name, verdict in verdicts.items() if verdict] == ["2", "4", 
 #   rounded to 0, and $0/0$ is NaN. Mask before the softmax.)
 # - Layers 6 and 8 have a perfect triangle, or no attention at all. The future comes in through a
 #   **mean over the positions**. Layer norm averages over the features of one position: no leak.
+#   Batch norm leaks in training mode only (9 does not): there the model learns to read the future,
+#   and in evaluation it is gone.
 # - A convolution of width 3 with `padding=1` sees one position ahead. With two zeros on the left
 #   and none on the right it would be causal.
 #
-# A leak of $10^{-3}$ looks harmless. It is not: training looks for whatever makes the loss smaller,
-# and can make the leak larger.
+# Is a leak of $10^{-3}$ harmless? What training makes of one is not measured here. But gradients
+# follow every path from the answer to the loss, also a thin one: no size is safe without a test.
 
 # %% [markdown]
 # ## 6. A small language model, with and without the mask
@@ -1493,11 +1703,12 @@ assert np.abs(guesses["with the mask"] - 0.25).max() < 0.2
 assert np.diag(guesses["without the mask"]).min() > 0.8
 show(
     figure,
-    "Figure 4. Left: with the mask the four rows are equal, whatever follows: near 1/4 for each "
-    "letter. Right: without it the guess is whatever follows. Do not conclude that the right model "
+    "Figure 4. Left: with the mask the four rows are equal, whatever follows. Exact would be 1/4 for "
+    f"each letter; the model gives {guesses['with the mask'].min():.2f} to "
+    f"{guesses['with the mask'].max():.2f}. Right: without it the guess is whatever follows. Do not conclude that the right model "
     "knows which noun fits: it copies.",
     "Two heat maps, four nouns that follow by four letters. With the mask all rows are the same, "
-    "values near 0.25. Without the mask the diagonal is near 1 and the rest near 0.",
+    "values between 0.1 and 0.45. Without the mask the diagonal is near 1 and the rest near 0.",
     "\n\n".join(
         f"{name}\n\n{text_table(p, nouns, letters, corner='follows')}"
         for name, p in guesses.items()
@@ -1670,8 +1881,10 @@ show(
 # %% [markdown]
 # With the causal mask the past is **finished**: its keys and values in each layer never change.
 # So they can be kept. That is the **KV cache**, a topic of the extra lesson 11: the new character computes its own
-# query, key and value, and attends to the kept keys and values. The work for $n$ characters falls
-# from $1 + 2 + \cdots + n$ positions to $n$. The mask that makes training honest is also the mask
+# query, key and value, and attends to the kept keys and values. For $n$ characters the positions to be
+# computed in each layer fall from $1 + 2 + \cdots + n$ to $n$. The scores do not fall as far: each new
+# query still meets every kept key, so it is $1 + 2 + \cdots + n$ of them instead of
+# $1 + 4 + 9 + \cdots + n^2$. The mask that makes training honest is also the mask
 # that makes writing cheap.
 #
 # A trap on the way. torch's own function draws the triangle for you: `is_causal=True`. With a cache
@@ -1696,6 +1909,7 @@ assert F.scaled_dot_product_attention(new_query, kept, kept, is_causal=True)[...
 # | the text | known | grows by one character each time |
 # | passes for $n$ characters | 1 | $n$ |
 # | positions computed in each layer | $n$ | $1 + 2 + \cdots + n$, with a cache $n$ |
+# | scores computed in each head | $n^2$ | $1 + 4 + \cdots + n^2$, with a cache $1 + 2 + \cdots + n$ |
 # | what the mask is for | no guess sees its answer | the past stays what it was in training |
 #
 # ### Short answer 3: `answer_parallel`
@@ -1768,6 +1982,69 @@ answer_silent_bug = "c"
 
 # %% check="answer_silent_bug" points=2
 check_answer("answer_silent_bug", answer_silent_bug)
+
+# %% [markdown]
+# ### Exercise 4: `mended_tasks`
+#
+# Difficulty: ●○○○○ &nbsp; Importance: ●●●●● &nbsp; You should spend up to 5-10 minutes on it.
+#
+# Copy `friends_tasks` and mend it. The other direction alone is not enough: look at the **last**
+# target of each text as well.
+#
+# - `texts`: a torch tensor of integers, (batch, n + 1), with $n$ at least 1.
+# - Returns a pair, `inputs` and `targets`, both (batch, n): the inputs are all characters but the
+#   last, and each target is the character that comes after its input in the text.
+
+
+# %% answer="mended_tasks"
+def mended_tasks(texts):
+    """friends_tasks, mended: inputs and targets, both (batch, n), of texts (batch, n + 1)."""
+    ### BEGIN SOLUTION
+    return texts[:, :-1], texts[:, 1:]
+    ### END SOLUTION
+
+
+# %% check="mended_tasks" points=2
+texts = torch.tensor(check_rng().permutation(36).reshape(4, 9))  # no number twice
+with check("each target but the last", points=1):
+    inputs, targets = mended_tasks(texts)
+    assert_equal(
+        targets[:, :-1],
+        texts[:, 1:-1],
+        "The target of a position is the character AFTER it: position 0 should say what stands at "
+        "position 1 of the text.",
+        name="all targets but the last one",
+    )
+with check("the last target", points=0.5):
+    inputs, targets = mended_tasks(texts)
+    message = "As many targets as inputs: one fewer than the text has characters."
+    assert_equal(tuple(targets.shape), (4, 8), message, name="the shape of the targets")
+    assert_equal(
+        targets[:, -1],
+        texts[:, -1],
+        "The last input's next character is the last one of the text. A circle brings the first "
+        "one there.",
+        name="the last target of each text",
+    )
+with check("the inputs", points=0.5, side=True):
+    inputs, targets = mended_tasks(texts)
+    message = "The inputs are all characters but the last: that was right before."
+    assert_equal(inputs, texts[:, :-1], message, name="the inputs")
+checks_passed("mended_tasks")
+
+
+# %% check="mended_tasks_sizes" points=1
+# Hidden checks of mended_tasks: other sizes, texts of two characters, characters that repeat.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+for batch, length in ((1, 2), (5, 2), (3, 12), (12, 3)):
+    texts = torch.tensor(rng.integers(0, 4, size=(batch, length)))
+    texts[:, 0], texts[:, -1] = 5, 7
+    inputs, targets = mended_tasks(texts)
+    message = f"texts of shape {tuple(texts.shape)}: each target is the next character."
+    assert_equal(inputs, texts.narrow(1, 0, length - 1), message, name="the inputs")
+    assert_equal(targets, texts.narrow(1, 1, length - 1), message, name="the targets")
+### END HIDDEN TESTS
 
 # %% [markdown]
 # A leak is not only in the layers. It can be anywhere between the text and the loss. So use more

@@ -865,3 +865,97 @@ choice(
     reason="Which sentence comes next is drawn at random, so that even a model that knows all 160 "
     "by heart cannot get below the floor: ln 160 for each sentence.",
 )
+
+
+with exercise("mended_tasks"):
+    wrong(
+        "mend_copied",
+        {"texts[:, :-1], texts[:, 1:]": "texts[:, :-1], torch.roll(texts[:, :-1], 1, dims=-1)"},
+        "This is the friend's code as it was: each target is the character before its input, which "
+        "the model has just read.",
+    )
+
+    wrong(
+        "mend_circle",
+        {"texts[:, :-1], texts[:, 1:]": "texts[:, :-1], torch.roll(texts[:, :-1], -1, dims=-1)"},
+        "The direction is right now, but torch.roll is a circle: the last target of each text is "
+        "its first character. The text has one character more than the inputs.",
+    )
+
+    wrong(
+        "mend_copies_the_input",
+        {"texts[:, :-1], texts[:, 1:]": "texts[:, :-1], texts[:, :-1]"},
+        "Each target is its own input: the model only has to copy what it reads.",
+    )
+
+    wrong(
+        "mend_exchanged",
+        {"texts[:, :-1], texts[:, 1:]": "texts[:, 1:], texts[:, :-1]"},
+        "Inputs and targets have changed places: your model reads the next character and says the "
+        "one before.",
+    )
+
+    wrong(
+        "mend_two_ahead",
+        {"texts[:, :-1], texts[:, 1:]": "texts[:, :-1], torch.roll(texts, -2, dims=-1)[:, :-1]"},
+        "Your targets lie two characters ahead. The next one is one place further on.",
+    )
+
+    wrong(
+        "mend_whole_text_read",
+        {"texts[:, :-1], texts[:, 1:]": "texts, torch.roll(texts, -1, dims=-1)"},
+        "Your inputs hold the last character too, which has no next one: n + 1 inputs, and a "
+        "target from the other end.",
+    )
+
+
+choice(
+    "answer_recall_average",
+    "a",
+    right=True,
+    reason='An average can show a pattern that none of its parts has: look at heads one by one.',
+)
+choice(
+    "answer_recall_average",
+    "b",
+    reason='An average knows nothing of importance: every head counts the same.',
+)
+choice(
+    "answer_recall_average",
+    "c",
+    reason='Weights are never negative, so nothing can cancel.',
+)
+
+choice(
+    "answer_recall_empty",
+    "a",
+    reason="That is what a plain softmax of -inf alone gives, 0/0. The course's functions catch it.",
+)
+choice(
+    "answer_recall_empty",
+    "b",
+    reason='That is what -1e9 gives: equal weights on keys that are all forbidden.',
+)
+choice(
+    "answer_recall_empty",
+    "c",
+    right=True,
+    reason='And gradients stay finite. In this lesson you meet such rows in practice.',
+)
+
+choice(
+    "answer_recall_state",
+    "a",
+    right=True,
+    reason='A price, not a wall: more training helps a little. Attention looks everywhere instead.',
+)
+choice(
+    "answer_recall_state",
+    "b",
+    reason='It reads every word. What it cannot do is keep all of them in one vector.',
+)
+choice(
+    "answer_recall_state",
+    "c",
+    reason='A model with one vector for everything has no softmax over positions to saturate.',
+)

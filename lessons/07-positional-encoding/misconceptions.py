@@ -1011,3 +1011,110 @@ choice(
     reason="Waves of size 0.7 do not drown words of size 1, as the working version shows. And the "
     "factor would make the words louder, not the waves.",
 )
+
+
+with exercise("mended_positions"):
+    wrong(
+        "mend_copied",
+        {"table[: X.shape[-2]]": "table[:, None][: X.shape[0]]"},
+        "This is the code as it was: every word of a text gets the same vector, which depends on "
+        "the place of the text in the batch. The table's rows are positions, axis -2 of X.",
+    )
+
+    wrong(
+        "mend_length_of_the_batch",
+        {"X.shape[-2]": "X.shape[0]"},
+        "You take as many rows as X has along its first axis. In a batch these are texts, not "
+        "positions.",
+    )
+
+    wrong(
+        "mend_axis_1",
+        {"X.shape[-2]": "X.shape[1]"},
+        "You count the positions along axis 1. That is right for one batch axis only: count from "
+        "the end.",
+    )
+
+    wrong(
+        "mend_batch_axis_added",
+        {"table[: X.shape[-2]]": "table[: X.shape[-2]][None]"},
+        "Your table has a batch axis of its own, so that a text without one comes back with one. "
+        "Without it the table broadcasts over any axes in front.",
+    )
+
+    wrong(
+        "mend_first_row",
+        {"table[: X.shape[-2]]": "table[0]"},
+        "Every word gets the vector of position 0.",
+    )
+
+    wrong(
+        "mend_last_rows",
+        {"table[: X.shape[-2]]": "table[-X.shape[-2] :]"},
+        "You take the last rows of the table. The first word has position 0.",
+    )
+
+    wrong(
+        "mend_words_scaled",
+        {"return X + ": "return X * X.shape[-1] ** 0.5 + "},
+        "You multiply the words by the root of d_model as well. That was not the mistake, and "
+        "section 6 shows what it does.",
+    )
+
+    wrong(
+        "mend_in_place",
+        {"return X + table[: X.shape[-2]]": "return X.add_(table[: X.shape[-2]])"},
+        "You write into X. Whoever called the function needs it as it was: return a new tensor.",
+    )
+
+
+choice(
+    "answer_recall_mask",
+    "a",
+    reason='The weights of the future were in the sum of the softmax: they took a share away that is now missing.',
+)
+choice(
+    "answer_recall_mask",
+    "b",
+    right=True,
+    reason='The softmax has divided by a sum that holds the future. Mask before the softmax.',
+)
+choice(
+    "answer_recall_mask",
+    "c",
+    reason='They sum to less than 1: a share was set to 0.',
+)
+
+choice(
+    "answer_recall_permutation",
+    "a",
+    right=True,
+    reason='That is permutation equivariance: permutation_error is 0 up to rounding.',
+)
+choice(
+    "answer_recall_permutation",
+    "b",
+    reason='The rows move with their words. Only an average over all of them would stay.',
+)
+choice(
+    "answer_recall_permutation",
+    "c",
+    reason='Neighbours are not a thing that attention knows: the same set of keys and values is there.',
+)
+
+choice(
+    "answer_recall_temperature",
+    "a",
+    reason='That is what a very large temperature does.',
+)
+choice(
+    "answer_recall_temperature",
+    "b",
+    reason='Not with a stable softmax: the largest score is taken away first.',
+)
+choice(
+    "answer_recall_temperature",
+    "c",
+    right=True,
+    reason='Scores are divided by the temperature, so their differences grow without limit.',
+)

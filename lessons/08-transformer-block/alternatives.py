@@ -11,6 +11,10 @@ class MultiHeadAttention(nn.Module):
     """Stand in, for the linter, for the layer of lesson 5."""
 
 
+def causal_mask(n):
+    """Stand in, for the linter, for the function of lesson 6."""
+
+
 @alternative("LayerNorm", "torchs_function")
 class LayerNorm(nn.Module):
     def __init__(self, d_model, eps=1e-5):
@@ -209,3 +213,20 @@ class TransformerBlock(nn.Module):
             if not self.norm_first:
                 x = norm(x)
         return x, weights
+
+
+@alternative("mended_block", "torchs_norm")
+def mended_block(n):
+    block = TransformerBlock(16, 2, 32, norm_first=True)
+    block.norm1 = nn.LayerNorm(16)
+    block.norm2 = LayerNorm(16, eps=1e-3)
+    block.feed_forward = FeedForward(16, 128)
+    return block.double(), torch.tensor(causal_mask(n))
+
+
+@alternative("mended_block", "norm1_left_alone")
+def mended_block(n):
+    block = TransformerBlock(16, 2, 128, norm_first=True)
+    block.norm2.eps = 1e-3
+    block = block.to(torch.float64)
+    return block, torch.from_numpy(causal_mask(n))

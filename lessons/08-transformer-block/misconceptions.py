@@ -1564,3 +1564,120 @@ choice(
     reason="A new feed-forward with another width works on each word by itself. It costs more, and "
     "leaks nothing.",
 )
+
+
+with exercise("mended_block"):
+    wrong(
+        "mend_copied",
+        {"LayerNorm(16)\n": "nn.LayerNorm([n, 16])\n"},
+        "This is the friend's block as it was. Its norm1 takes one mean over all words and all "
+        "features of a text, so each word feels the later ones.",
+    )
+
+    wrong(
+        "mend_over_words",
+        {"LayerNorm(16)\n": "nn.LayerNorm([n])\n"},
+        "norm1 is made for the number of words. Mean and variance are those of one word, over its "
+        "16 features.",
+    )
+
+    wrong(
+        "mend_no_norm",
+        {"LayerNorm(16)\n": "nn.Identity()\n"},
+        "The wrong norm is gone, and with it the norm. The block is pre-norm: what goes into the "
+        "attention is normalised, word by word.",
+    )
+
+    wrong(
+        "mend_mask_turned",
+        {"torch.tensor(causal_mask(n))": "torch.tensor(causal_mask(n)).T"},
+        "You turned the mask around. It was right as it was: True means 'may attend', in lesson 6 "
+        "as in this block.",
+    )
+
+    wrong(
+        "mend_mask_inverted",
+        {"torch.tensor(causal_mask(n))": "~torch.tensor(causal_mask(n))"},
+        "You exchanged True and False of the mask. It was right as it was: True means 'may "
+        "attend', unlike in torch's own layers.",
+    )
+
+    wrong(
+        "mend_all_defaults",
+        {"block.norm2 = LayerNorm(16, eps=1e-3)": "", "FeedForward(16, 128)": "FeedForward(16, 32)"},
+        "You changed more than the mistake: the larger eps and the wider feed-forward were the "
+        "friend's choice, and no bug.",
+    )
+
+    wrong(
+        "mend_narrow",
+        {"FeedForward(16, 128)": "FeedForward(16, 32)"},
+        "The feed-forward has its old width again. A wider one mixes no words: it was no bug.",
+    )
+
+    wrong(
+        "mend_eps_default",
+        {"LayerNorm(16, eps=1e-3)": "LayerNorm(16)"},
+        "norm2 has the usual eps again. A larger one mixes no words: it was no bug.",
+    )
+
+    wrong(
+        "mend_post_norm",
+        {"norm_first=True": "norm_first=False"},
+        "Your block is post-norm. The friend's was pre-norm, and that was no bug.",
+    )
+
+
+choice(
+    "answer_recall_positions",
+    "a",
+    reason="The fast hands repeat, but the slow ones tell positions far beyond 24 apart: no two of "
+    "these vectors are equal.",
+)
+choice(
+    "answer_recall_positions",
+    "b",
+    right=True,
+    reason="With random starts, so that all positions were trained, a learned table had little "
+    "trouble at 24. What was missing is training there, not a better formula.",
+)
+choice(
+    "answer_recall_positions",
+    "c",
+    reason="The formula gives a vector for every position. It was the model that had never met them.",
+)
+choice(
+    "answer_recall_heads",
+    "a",
+    reason="The four projections are d_model by d_model whatever the number of heads: the features "
+    "are only divided among more heads.",
+)
+choice(
+    "answer_recall_heads",
+    "b",
+    reason="Narrower: 64 / 8 = 8 features a head instead of 32.",
+)
+choice(
+    "answer_recall_heads",
+    "c",
+    right=True,
+    reason="One map a head, and the same number of parameters: each head works with fewer features.",
+)
+choice(
+    "answer_recall_scale",
+    "a",
+    right=True,
+    reason="The variance of a dot product of d_k random pairs is d_k. The root brings the scores "
+    "back to size 1.",
+)
+choice(
+    "answer_recall_scale",
+    "b",
+    reason="The softmax sees to that, with any scores.",
+)
+choice(
+    "answer_recall_scale",
+    "c",
+    reason="Scores above 1 are fine, and still occur: the division brings their spread to about 1, "
+    "it does not limit them.",
+)

@@ -226,3 +226,18 @@ def align(weights, source_tokens):
     array = np.array(weights.data if isinstance(weights, torch.Tensor) else weights, dtype=float)
     order = np.argsort(-array.mean(0), axis=-1, kind="stable")
     return [source_tokens[i] for i in order[:, 0].tolist()]
+
+
+@alternative("mended_batch", "inverse_by_argsort")
+def mended_batch(run, sentences):
+    order = np.argsort([len(words) for words in sentences], kind="stable")
+    texts = run([sentences[i] for i in order])
+    return [texts[place] for place in np.argsort(order)]
+
+
+@alternative("mended_batch", "pairs_sorted_back")
+def mended_batch(run, sentences):
+    numbered = sorted(enumerate(sentences), key=lambda pair: len(pair[1]))
+    texts = run([words for _, words in numbered])
+    pairs = sorted((i, place) for place, (i, _) in enumerate(numbered))
+    return [texts[place] for _, place in pairs]

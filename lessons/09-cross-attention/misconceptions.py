@@ -1363,3 +1363,123 @@ choice(
     reason="English word 1 is a column of the map, not a row. Columns are asked; rows ask, and "
     "they belong to the Spanish tokens.",
 )
+
+
+with exercise("mended_batch"):
+    wrong(
+        "mend_copied",
+        "return run(sorted(sentences, key=len))",
+        "This is the friend's code as it was: the texts come back in the order of the lengths. "
+        "Remember where each sentence stood.",
+    )
+
+    wrong(
+        "mend_order_applied_again",
+        {"back[i] = texts[place]": "back[place] = texts[i]"},
+        "You apply the order a second time instead of undoing it. order[p] says which sentence "
+        "stands at place p; you need the place of each sentence.",
+    )
+
+    wrong(
+        "mend_reversed",
+        """
+            order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
+            return run([sentences[i] for i in order])[::-1]
+        """,
+        "Turning the texts around undoes only an order that was turned around. Remember where each "
+        "sentence stood.",
+    )
+
+    wrong(
+        "mend_not_sorted",
+        "return run(sentences)",
+        "You leave the sorting out. Then the order is right, but batches of one length cannot be "
+        "cut: sort for run, and put the texts back.",
+    )
+
+    wrong(
+        "mend_one_by_one",
+        "return [run([sentence])[0] for sentence in sentences]",
+        "You call run once for each sentence. That is the slow way which the batch was made for: "
+        "one call, with all of them.",
+    )
+
+    wrong(
+        "mend_longest_first",
+        {"key=lambda i: len(sentences[i])": "key=lambda i: -len(sentences[i])"},
+        "You give run the longest sentence first. The shortest was asked for.",
+    )
+
+    wrong(
+        "mend_sorts_the_argument",
+        """
+            given = list(sentences)
+            sentences.sort(key=len)
+            texts = run(sentences)
+            return [texts[sentences.index(words)] for words in given]
+        """,
+        "You sort the caller's list. It should stay as it is: sort a copy, or sort its numbers.",
+    )
+
+    wrong(
+        "mend_found_by_length",
+        """
+            texts = run(sorted(sentences, key=len))
+            lengths = sorted(len(words) for words in sentences)
+            return [texts[lengths.index(len(words))] for words in sentences]
+        """,
+        "You look for each text by the length of its sentence. Two sentences of one length then "
+        "get the same text.",
+    )
+
+
+choice(
+    "answer_recall_norm",
+    "a",
+    reason='That would be a norm over the whole text, the silent bug of lesson 8.',
+)
+choice(
+    "answer_recall_norm",
+    "b",
+    right=True,
+    reason='Each word is normalised by itself, over its own features.',
+)
+choice(
+    "answer_recall_norm",
+    "c",
+    reason='No norm of this course carries anything from word to word. Attention does.',
+)
+
+choice(
+    "answer_recall_leak",
+    "a",
+    right=True,
+    reason='Both look where the next word is not there to be read.',
+)
+choice(
+    "answer_recall_leak",
+    "b",
+    reason='The answer stands in every fresh text as well.',
+)
+choice(
+    "answer_recall_leak",
+    "c",
+    reason='Its loss is low because it reads what it should guess. It cannot write.',
+)
+
+choice(
+    "answer_recall_query",
+    "a",
+    reason='Keys are there to be compared with; what is handed on are the values.',
+)
+choice(
+    "answer_recall_query",
+    "b",
+    reason='Queries ask. They are compared with the keys.',
+)
+choice(
+    "answer_recall_query",
+    "c",
+    right=True,
+    reason='In this lesson the queries come from one text, keys and values from another.',
+)

@@ -17,6 +17,7 @@ import numpy as np
 
 from . import setting
 from .failures import CheckFailed
+from .shown import show_pass
 
 __all__ = ["check_answer"]
 
@@ -82,7 +83,8 @@ def check_answer(exercise: str, value: Any) -> None:
     if "replies" not in known:  # this class is told when it is graded
         if _canonical_answer(value) not in map(_canonical_answer, known["choices"]):
             raise CheckFailed(f"{exercise} = {value!r} is none of the choices: {known['choices']}.")
-        print(f"{exercise}: noted. You learn when it is graded whether it is right.")
+        noted = f"{exercise}: noted. You learn when it is graded whether it is right."
+        show_pass(noted, right=False)
         return
     sealed = known["replies"].get(_sealing_bytes("fingerprint", exercise, value, 10).hex())
     if sealed is None:
@@ -90,4 +92,4 @@ def check_answer(exercise: str, value: Any) -> None:
     right, reason = _open_reply(exercise, value, sealed)
     if not right:
         raise CheckFailed(f"{exercise} = {value!r} is not it. {reason}")
-    print(f"{exercise}: right. {reason}")
+    show_pass(f"{exercise}: right. {reason}")

@@ -15,7 +15,16 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
-__all__ = ["exercise_of_cell", "in_notebook", "not_run", "not_yet_right", "source_of", "watch"]
+__all__ = [
+    "asked_by_a_page",
+    "choice_in",
+    "exercise_of_cell",
+    "in_notebook",
+    "not_run",
+    "not_yet_right",
+    "source_of",
+    "watch",
+]
 
 _DEFINES = re.compile(r"^(?:(?:async\s+)?def|class)\s+(\w+)|^(\w+)\s*=(?!=)", re.M)
 _CHECKS = re.compile(r"""(?:checks_passed|check_answer)\(["'](\w+)["']""")
@@ -47,6 +56,23 @@ def _shell() -> Any:
 def in_notebook() -> bool:
     """Whether a notebook's kernel runs this."""
     return getattr(_shell(), "kernel", None) is not None
+
+
+def choice_in(source: str) -> str:
+    """The short answer that a cell gives, such as ``answer_mask``, or ""."""
+    return next((name for name in defined_in(source) if name.startswith("answer_")), "")
+
+
+def asked_by_a_page() -> bool:
+    """Whether a person's page asked for the running cell: JupyterLab, Notebook and VS Code say
+    which cell it is; what runs a notebook without showing it (nbclient, nbgrader) does not."""
+    kernel = getattr(_shell(), "kernel", None)
+    if kernel is None:
+        return False
+    try:
+        return bool(kernel.get_parent("shell").get("metadata", {}).get("cellId"))
+    except (AttributeError, TypeError):  # a kernel of another making
+        return False
 
 
 def namespace() -> dict[str, Any]:
@@ -121,7 +147,7 @@ def _after(result: Any) -> None:
 def _note_check(exercise: str, error: BaseException | None) -> None:
     if error is None or isinstance(error, NotImplementedError):
         _cells.wrong.pop(exercise, None)
-    else:
+    elif isinstance(error, Exception):  # and not stopped by hand
         _cells.wrong[exercise] = namespace().get(exercise, _nothing)
 
 

@@ -11,11 +11,23 @@ from collections.abc import Iterator
 
 from IPython.display import display
 
-__all__ = ["progress"]
+__all__ = ["note", "progress"]
 
 #: Characters of the bar, and seconds between two drawings of it.
 WIDTH = 30
 PAUSE = 0.5
+
+
+#: What the line of the running loop says beside its numbers.
+_noted: list[str] = []
+
+
+def note(text: str) -> None:
+    """Say something on the line of the loop that is running, such as the loss of its last step.
+
+    It goes when the loop ends: the line that stays is the same each time.
+    """
+    _noted[:] = [text]
 
 
 class _Line:
@@ -38,6 +50,7 @@ def progress(steps: int, label: str) -> Iterator[int]:
         steps: how many there are.
         label: what is being trained, in a few words.
     """
+    _noted.clear()
     started = drawn = time.monotonic()
     handle = display(_Line(_bar(label, 0, steps, "")), display_id=True)
     for step in range(steps):
@@ -45,7 +58,8 @@ def progress(steps: int, label: str) -> Iterator[int]:
         now = time.monotonic()
         if handle is not None and now - drawn >= PAUSE:
             left = (now - started) / (step + 1) * (steps - step - 1)
-            handle.update(_Line(_bar(label, step + 1, steps, f", {left:.0f} s left")))
+            more = ", ".join(["", *_noted, f"{left:.0f} s left"])
+            handle.update(_Line(_bar(label, step + 1, steps, more)))
             drawn = now
     if handle is not None:
         handle.update(_Line(f"{label}: {steps} steps done"))

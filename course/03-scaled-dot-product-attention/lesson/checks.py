@@ -33,6 +33,9 @@ from .failures import (
 )
 from .raised import show_exceptions_in_boxes
 from .short_answers import check_answer
+from .shown import show_pass
+from .slices import Shown, where_they_differ
+from .tolerance import tolerance
 
 __all__ = [
     "CheckFailed",
@@ -70,7 +73,7 @@ def check(name: str, points: float, *, side: bool = False) -> Iterator[None]:
         begin_cell()
         raise
     except Exception as error:
-        part.error = error
+        part.fail(error)
     part.over = True
 
 
@@ -103,7 +106,7 @@ def checks_passed(exercise: str) -> None:
     stale = not_run(exercise)
     if stale:
         raise CheckFailed(stale, "Mend it, run it, and then run this check again.")
-    print(f"{exercise}: these checks pass. More of them run when your work is graded.")
+    show_pass(f"{exercise}: these checks pass. More of them run when your work is graded.")
 
 
 def _kind(value: Any) -> str:
@@ -132,14 +135,6 @@ def _to_numpy(value: Any) -> np.ndarray:
     return np.asarray(value)
 
 
-def _default_tolerance(expected: np.ndarray) -> tuple[float, float]:
-    if expected.dtype == np.float16:
-        return 2e-2, 2e-3
-    if expected.dtype in (np.float32, np.complex64):
-        return 1e-4, 1e-5
-    return 1e-7, 1e-9
-
-
 def assert_close(
     actual: Any,
     expected: Any,
@@ -147,20 +142,22 @@ def assert_close(
     *,
     rtol: float | None = None,
     atol: float | None = None,
+    precise: bool = False,
     name: str = "the result",
 ) -> None:
     """Fail with ``message`` unless ``actual`` equals ``expected`` up to rounding.
 
-    Unlike ``np.allclose`` it never broadcasts: the kind (NumPy or torch), the shape and
-    the precision are compared first, each with a sentence of its own. ``actual`` must be
-    floating when ``expected`` is, and at least as precise.
+    Unlike ``np.allclose`` it never broadcasts: the kind (NumPy or torch) and the shape are
+    compared first, each with a sentence of its own. ``actual`` must be floating when
+    ``expected`` is. Where the formula is right and something is computed in single precision in
+    place of double, only the checks that ask for precision fail.
 
     Args:
         actual: what the student's code returned.
         expected: a NumPy array, a torch tensor or a number.
         message: what to tell the student; names the likely mistake.
-        rtol, atol: as in ``np.testing.assert_allclose``; by default they follow the
-            precision of ``expected`` (float64: 1e-7 and 1e-9; float32: 1e-4 and 1e-5).
+        rtol, atol: as in ``np.testing.assert_allclose``; see :func:`.tolerance.tolerance`.
+        precise: ask for the precision of ``expected`` too, in dtype and in every number.
         name: what the value is called in the message.
 
     Raises:
@@ -169,19 +166,17 @@ def assert_close(
     """
     allowed = rtol or 0.0
 
-    def fail(detail: str, arrays: tuple[np.ndarray, np.ndarray] | None = None) -> None:
+    def fail(detail: str, shown: Shown = (None, "")) -> None:
         evidence = Evidence.of("close", message, actual, allowed)
-        raise CheckFailed(message, detail, evidence=evidence, arrays=arrays)
+        raise CheckFailed(message, detail, evidence=evidence, arrays=shown[0], place=shown[1])
 
-    unfit = _unfit(actual, expected)
+    unfit = _unfit(actual, expected, precise=precise)
     if unfit:
         fail(f"{name} {unfit}")
     got, want = _to_numpy(actual), _to_numpy(expected)
     if got.size == 0:
         return
-    default_rtol, default_atol = _default_tolerance(want)
-    rtol = default_rtol if rtol is None else rtol
-    atol = default_atol if atol is None else atol
+    rtol, atol = tolerance(got, want, (rtol, atol), precise=precise)
     if want.dtype == bool:
         same = got == want
     else:
@@ -191,18 +186,18 @@ def assert_close(
         return
     if np.isnan(got).any() and not np.isnan(want).any():
         first = _first(np.isnan(got))
-        detail = f"{name} holds NaN, first at {list(first)}.{_which(first)}"
-        fail(detail, arrays=_small(got, want, first))
+        detail = f"{name} holds NaN, first at {list(first)}."
+        fail(detail, where_they_differ(got, want, first))
     first = _first(~same)
     if got.ndim == 0:
         fail(f"{name} is {got:.6g} and should be {want:.6g}.")
     values = f": {got[first]:.6g}, expected {want[first]:.6g}" if want.dtype != bool else ""
     count = f"{int((~same).sum())} of {same.size} values differ"
-    detail = f"{count}; the first at {list(first)}{values}.{_which(first)}"
-    fail(detail, arrays=_small(got, want, first))
+    detail = f"{count}; the first at {list(first)}{values}."
+    fail(detail, where_they_differ(got, want, first))
 
 
-def _unfit(actual: Any, expected: Any) -> str:
+def _unfit(actual: Any, expected: Any, *, precise: bool) -> str:
     """Why a result cannot be compared number by number, or ""."""
     if actual is None:
         graph = " If it is a gradient: does every step stay in torch, without detach?"
@@ -228,27 +223,15 @@ def _unfit(actual: Any, expected: Any) -> str:
     if want.dtype.kind == "f":
         if got.dtype.kind != "f":
             return f"should be floating and has dtype {got.dtype}."
-        if want.ndim and got.dtype.itemsize < want.dtype.itemsize:
+        # Half precision in place of more is another result, not the same with fewer digits.
+        least = want.dtype.itemsize if precise else min(want.dtype.itemsize, 4)
+        if want.ndim and got.dtype.itemsize < least:
             return f"has dtype {got.dtype}, less precise than the {want.dtype} it is computed from."
     return ""
 
 
 def _first(where: np.ndarray) -> tuple[int, ...]:
     return tuple(int(i) for i in np.argwhere(where)[0])
-
-
-def _small(
-    got: np.ndarray, want: np.ndarray, first: tuple[int, ...]
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """The pair where it is small enough to be shown; of more axes the matrix that holds
-    ``first``, the place of the first difference."""
-    got, want = got[first[:-2]], want[first[:-2]]
-    return None if got.ndim == 0 or got.size > 64 else (got, want)
-
-
-def _which(first: tuple[int, ...]) -> str:
-    """Says which matrix of several :func:`_small` takes."""
-    return f" That is in the matrix {list(first[:-2])}." if len(first) > 2 else ""
 
 
 def assert_equal(actual: Any, expected: Any, message: str, *, name: str = "the result") -> None:
@@ -262,12 +245,12 @@ def assert_equal(actual: Any, expected: Any, message: str, *, name: str = "the r
     """
     difference = _difference(actual, expected, name)
     if difference is not None:
-        detail, arrays = difference
+        detail, (arrays, place) = difference
         evidence = Evidence.of("equal", message, actual)
-        raise CheckFailed(message, detail, evidence=evidence, arrays=arrays)
+        raise CheckFailed(message, detail, evidence=evidence, arrays=arrays, place=place)
 
 
-_Difference = tuple[str, "tuple[np.ndarray, np.ndarray] | None"]
+_Difference = tuple[str, Shown]
 
 
 def _difference(actual: Any, expected: Any, name: str) -> _Difference | None:
@@ -276,33 +259,33 @@ def _difference(actual: Any, expected: Any, name: str) -> _Difference | None:
         kinds = _kind(actual), _kind(expected)
         if kinds[0] == kinds[1]:  # such as Python's bool and NumPy's
             kinds = str(type(actual)), str(type(expected))
-        return f"{name} is {kinds[0]} and should be {kinds[1]}.", None
+        return f"{name} is {kinds[0]} and should be {kinds[1]}.", (None, "")
     if isinstance(expected, (np.ndarray, torch.Tensor)):
         if actual.dtype != expected.dtype:
-            return f"{name} has dtype {actual.dtype} and should have {expected.dtype}.", None
+            return f"{name} has dtype {actual.dtype} and should have {expected.dtype}.", (None, "")
         got, want = _to_numpy(actual), _to_numpy(expected)
         if got.shape != want.shape:
-            return f"{name} has shape {got.shape} and should have shape {want.shape}.", None
+            return f"{name} has shape {got.shape} and should have shape {want.shape}.", (None, "")
         same = got == want
         if want.dtype.kind == "f":
             same |= np.isnan(got) & np.isnan(want)
         if not np.all(same):
             first = _first(~np.asarray(same))
             place = f", first at {list(first)}" if first else ""
-            detail = f"{name} has other values{place}.{_which(first)}"
-            return detail, _small(got, want, first)
+            detail = f"{name} has other values{place}."
+            return detail, where_they_differ(got, want, first)
         return None
     if isinstance(expected, (tuple, list)):
         if len(actual) != len(expected):
-            return f"{name} has {len(actual)} items and should have {len(expected)}.", None
+            return f"{name} has {len(actual)} items and should have {len(expected)}.", (None, "")
         pairs = [(f"item {n} of {name}", *pair) for n, pair in enumerate(zip(actual, expected))]
     elif isinstance(expected, dict):
         if set(actual) != set(expected):
-            return f"{name} has the keys {list(actual)}, not {list(expected)}.", None
+            return f"{name} has the keys {list(actual)}, not {list(expected)}.", (None, "")
         pairs = [(f"{name}[{key!r}]", actual[key], other) for key, other in expected.items()]
     else:
         if actual != expected:
-            return f"{name} is {actual!r} and should be {expected!r}.", None
+            return f"{name} is {actual!r} and should be {expected!r}.", (None, "")
         return None
     for part, one, other in pairs:
         difference = _difference(one, other, part)

@@ -7,6 +7,8 @@ a folded text table.
 
 from __future__ import annotations
 
+import base64
+import html
 import io
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +16,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import seaborn as sns
-from IPython.display import Image, Markdown, display
+from IPython.display import Markdown, display
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -35,8 +37,9 @@ def _escaped(text: str) -> str:
 def show(figure: Figure, caption: str, alt: str, table: str = "") -> None:
     """Display a figure with its caption, and in words; close it.
 
-    JupyterLab ignores the alternative text of an image output, nbconvert does not: the
-    words stand in the image's metadata and, folded, below the caption.
+    JupyterLab drops the alternative text of an image output, so the image is shown as HTML, which
+    keeps it; the PNG beside it is for what shows no HTML. The words stand below the caption too,
+    folded.
 
     Args:
         figure: the matplotlib figure.
@@ -47,8 +50,9 @@ def show(figure: Figure, caption: str, alt: str, table: str = "") -> None:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=100, bbox_inches="tight")
     plt.close(figure)
-    image = Image(data=buffer.getvalue(), format="png", alt=alt)
-    display(image)
+    png = base64.b64encode(buffer.getvalue()).decode()
+    image = f'<img alt="{html.escape(alt)}" src="data:image/png;base64,{png}">'
+    display({"text/html": image, "image/png": png, "text/plain": alt}, raw=True)
     words = f"{_escaped(alt)}\n\n{table}".strip()
     display(
         Markdown(

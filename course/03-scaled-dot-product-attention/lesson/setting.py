@@ -17,11 +17,13 @@ class Setting:
         seed: of the inputs. Fixed in the notebook, so that a failure can be looked into.
         answers: what is known of the short answers; None: what lies beside the notebook.
         advice: whether a failed check looks for the mistake; the grader does that itself.
+        hasty: whether the first failed check ends its cell.
     """
 
     seed: int = 2017
     answers: dict[str, Any] | None = None
     advice: bool = True
+    hasty: bool = False
 
 
 #: Of this process.
@@ -52,3 +54,13 @@ def without_advice() -> Iterator[None]:
         yield
     finally:
         now.advice = before
+
+
+@contextmanager
+def in_haste() -> Iterator[None]:
+    """While it is open, one failed check is enough: a cell of many ends there."""
+    before, now.hasty = now.hasty, True
+    try:
+        yield
+    finally:
+        now.hasty = before

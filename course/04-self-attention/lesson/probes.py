@@ -37,6 +37,8 @@ ONLY_WITH_A_BATCH = (
     "apart into a fixed number of names?"
 )
 
+#: So often the same call is made again: what is random may come out alike once.
+TIMES = 4
 #: An answer may be called so often by a check; no more calls are looked at.
 MOST_CALLS = 100
 
@@ -121,7 +123,8 @@ def _seen(failed: list[_Call], passed: list[_Call], *, of_named_checks: bool) ->
         yield CHANGES_ITS_ARGUMENT
     plain = [call for call in failed if call.is_plain]
     for call in plain[:3]:
-        if not _agree(call.again(), call.again()):
+        first, *others = (call.again() for _ in range(TIMES))
+        if not all(_agree(first, other) for other in others):
             yield NOT_THE_SAME_TWICE
     if not plain or not passed or len(plain) < len(failed):
         return

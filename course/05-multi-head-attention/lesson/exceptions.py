@@ -34,7 +34,14 @@ _PAIR = (
     "Something here is a tuple, a pair of results, where one array is needed: a function that "
     "returns several results gives all of them."
 )
-_NOTHING = "Something here is None. Does a function that it comes from return its result?"
+_NOTHING = (
+    "Something here is None where a value is needed: an argument that was left out, a part that "
+    "was not made, or the result of a function without `return`?"
+)
+_ORDER = (
+    "NumPy's `transpose` takes the new order of all axes, one place for each; torch's takes the "
+    "two that are exchanged."
+)
 _DTYPES = "Two tensors have different precision (dtype) here, and torch does not mix them."
 _GRAPH = (
     "This tensor is part of a gradient's computation and cannot be turned into a NumPy array "
@@ -76,7 +83,8 @@ _RULES: list[tuple[str, str, str]] = [
     ("AxisError ValueError IndexError", r"axis -?\d+ is out of bounds", _AXIS),
     ("IndexError", r"Dimension out of range", _AXIS),
     ("IndexError", r"tuple index out of range", _AXIS),
-    ("ValueError", r"axes don't match array|repeated axis", _AXIS),
+    ("ValueError", r"axes don't match array", _ORDER),
+    ("ValueError", r"repeated axis", "The same axis is named twice here."),
     (
         "IndexError",
         r"too many indices",
@@ -274,7 +282,10 @@ def _where(error: BaseException, kinds: tuple[str, ...]) -> str:
         if in_a_cell(frame.f_code.co_filename)
         and linecache.getline(frame.f_code.co_filename, line).strip()
     ]
-    inside = [(frame, line) for frame, line in frames if frame.f_code.co_name != "<module>"]
+    # What runs in the check's own cell, a probe's body too, is not the student's.
+    outermost = frames[0][0].f_code if frames else None
+    check = outermost.co_filename if outermost and outermost.co_name == "<module>" else ""
+    inside = [(frame, line) for frame, line in frames if frame.f_code.co_filename != check]
     if inside:
         frame, line = inside[-1]
         source = linecache.getline(frame.f_code.co_filename, line).strip()
@@ -286,6 +297,11 @@ def _where(error: BaseException, kinds: tuple[str, ...]) -> str:
         source = linecache.getline(frame.f_code.co_filename, line).strip()
         if "NameError" in kinds:
             return f"This was in the line `{source}`"
+        if frame.f_code is not outermost:
+            return (
+                f"This was in a line of the check, `{source}`: what your code made is not what "
+                "it counts on. Has it the parts that the card asks for?"
+            )
         return (
             f"What your code returned could not be used in `{source}`. Does it return what the "
             "card says?"
@@ -294,22 +310,24 @@ def _where(error: BaseException, kinds: tuple[str, ...]) -> str:
 
 
 def _shapes(source: str, frame: FrameType) -> str:
-    """The shapes of the arrays that a line names."""
+    """The shapes of the arrays that a line names, and what is None."""
     try:
         tree = ast.parse(_whole(source))
     except SyntaxError:
         return ""
-    found: dict[str, tuple[int, ...]] = {}
+    found: dict[str, str] = {}
     for node in ast.walk(tree):
         if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
             continue
-        value: Any = frame.f_locals.get(node.id)
+        value: Any = frame.f_locals.get(node.id, _shapes)
         shape = getattr(value, "shape", None)
         if isinstance(shape, tuple):
-            found[node.id] = tuple(int(length) for length in shape)
+            found[node.id] = f"has shape {tuple(int(length) for length in shape)}"
+        elif value is None:
+            found[node.id] = "is None"
     if not 0 < len(found) <= 4:
         return ""
-    told = ", ".join(f"`{name}` has shape {shape}" for name, shape in found.items())
+    told = ", ".join(f"`{name}` {what}" for name, what in found.items())
     return f"There {told}."
 
 

@@ -7,19 +7,19 @@ with a plain-text fallback, and no traceback; what is known of the mistake stand
 from __future__ import annotations
 
 import html
-import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
+from . import setting
 from .advice import advice
-from .cells import exercise_of_cell, in_notebook
+from .cells import asked_by_a_page, exercise_of_cell
 from .evidence import Evidence, evidence_of
 from .exceptions import lines_of
+from .shown import NOTHING, WIDTH, as_html, as_tables, as_text, in_columns, show_box
 
 __all__ = [
     "CheckFailed",
@@ -30,9 +30,6 @@ __all__ = [
     "begin_part",
     "parts",
 ]
-
-#: In the metadata of a box that a notebook shows: points of the named checks that passed.
-POINTS = "lesson_points"
 
 #: A paragraph of a message: what it is (advice, part, said, arrays), and its text.
 Block = tuple[str, str]
@@ -45,8 +42,9 @@ class CheckFailed(AssertionError):
         sentence: what the author of the check says to the student.
         details: what differs, with values.
         evidence: by which a known mistake is recognised, or None.
-        arrays: the student's array and the expected one where they are small, or None; of arrays
-            with more than two axes the first matrix that differs.
+        arrays: the student's array and the expected one; of larger ones the first part that
+            differs; or None.
+        place: which part that is, as an index, such as " [0, 2:10]"; or "".
     """
 
     def __init__(
@@ -55,11 +53,13 @@ class CheckFailed(AssertionError):
         *details: str,
         evidence: Evidence | None = None,
         arrays: tuple[np.ndarray, np.ndarray] | None = None,
+        place: str = "",
     ) -> None:
         self.sentence = sentence
         self.details = tuple(_sentence(detail) for detail in details if detail)
         self.evidence = evidence
         self.arrays = arrays
+        self.place = place
         self._boxed = False
         super().__init__(sentence, *details)
 
@@ -78,7 +78,8 @@ class CheckFailed(AssertionError):
         for detail in self.details:
             yield "said", detail
         if self.arrays is not None:
-            shown = ["Yours:", _short(self.arrays[0]), "Expected:", _short(self.arrays[1])]
+            yours, expected = map(in_columns, self.arrays)
+            shown = [f"Yours{self.place}:", yours, f"Expected{self.place}:", expected]
             yield "arrays", "\n".join(shown)
 
     def lines(self) -> list[str]:
@@ -95,7 +96,7 @@ class CheckFailed(AssertionError):
     def _own_html(self) -> Iterator[str]:
         for kind, text in self.own_blocks():
             if kind == "arrays" and self.arrays is not None:
-                yield _tables(*self.arrays)
+                yield as_tables(*self.arrays, self.place)
             else:
                 yield f"<p>{as_html(text)}</p>"
 
@@ -104,125 +105,21 @@ class CheckFailed(AssertionError):
         return 0.0
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows instead of a traceback; a notebook also gets a box."""
+        """What IPython shows instead of a traceback: where a page shows a box, nothing more."""
         text = as_text(self.lines())
         # IPython asks twice: to show the error, and for the reply to the front end.
         self._boxed = self._boxed or show_box(self.html(), self.lines(), self.points())
         if not self._boxed:
             return text
-        # The box says the rest; what validates a notebook reads these lines.
+        if asked_by_a_page():
+            return [NOTHING]
+        # What runs a notebook without showing it, as nbgrader's Validate does, has these lines.
         return textwrap.wrap(self.advice or self.sentence, WIDTH)
-
-
-#: Columns of a message in plain text.
-WIDTH = 88
-
-
-def without_frame(text: Sequence[str]) -> list[str]:
-    """The lines of :func:`as_text` between its headline and its end."""
-    return list(text[3:-1])
-
-
-def as_text(lines: Sequence[str]) -> list[str]:
-    """A message for a terminal, its headline above it."""
-    text = ["─" * WIDTH, _headline(), ""]
-    for paragraph in lines:
-        if paragraph.startswith("  "):  # a table or an array: keep its columns
-            text.append(paragraph)
-        else:
-            text.extend(textwrap.wrap(paragraph, WIDTH) or [""])
-    return [*text, "─" * WIDTH]
 
 
 def _sentence(detail: str) -> str:
     """With a capital, unless it begins with a name from code."""
     return detail[0].upper() + detail[1:] if detail.startswith(("the ", "item ")) else detail
-
-
-#: Seen on a light and on a dark page.
-_RED = "#c9473b"
-
-
-def as_html(text: str) -> str:
-    """A sentence, what stands between backticks as code."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
-
-
-def show_box(body: str, lines: Sequence[str], points: float = 0.0) -> bool:
-    """Show a box below the cell; False where there is no notebook to show it in.
-
-    Args:
-        body: as HTML.
-        lines: the same as plain text.
-        points: of the cell's named checks that passed.
-    """
-    if not in_notebook():
-        return False
-    from IPython.display import publish_display_data
-
-    box = (
-        f'<div role="alert" style="border:1px solid {_RED};border-left-width:6px;'
-        'padding:.2em 1em;margin:.3em 0;max-width:60em;line-height:1.45">'
-        f"<p>✗ {html.escape(_headline())}</p>{body}</div>"
-    )
-    publish_display_data(
-        {"text/html": box, "text/plain": "\n".join(as_text(lines))}, metadata={POINTS: points}
-    )
-    return True
-
-
-def _headline() -> str:
-    exercise = exercise_of_cell()
-    return f"{exercise}: this check does not pass yet." if exercise else _NOT_YET
-
-
-_MARK = '<span style="display:inline-block;width:1.2em">{}</span>'
-
-_NOT_YET = "This check does not pass yet."
-
-
-def _tables(got: np.ndarray, want: np.ndarray) -> str:
-    """Two small arrays side by side; values that differ are framed and marked."""
-    got, want = np.atleast_2d(got), np.atleast_2d(want)
-    if want.dtype == bool:
-        same = got == want
-    else:
-        with np.errstate(all="ignore"):
-            same = np.isclose(got.astype(float), want.astype(float), rtol=1e-4, atol=1e-6)
-    tables = []
-    for name, array in (("yours", got), ("expected", want)):
-        mark = _MARK if name == "yours" else ""
-        rows = []
-        for values, row in zip(array, same):
-            cells = []
-            for value, fits in zip(values, row):
-                framed = name == "yours" and not fits
-                style = (
-                    "padding:.1em .5em;text-align:right;white-space:nowrap;"
-                    "font-variant-numeric:tabular-nums;"
-                    f"border:2px solid {_RED if framed else 'transparent'}"
-                )
-                shown = html.escape(_number(value, (got, want)))
-                cells.append(
-                    f'<td style="{style}">{shown}{mark.format("≠" if framed else "")}</td>'
-                )
-            rows.append(f"<tr>{''.join(cells)}</tr>")
-        tables.append(
-            '<table style="display:inline-table;border-collapse:separate;margin-right:2em;'
-            'vertical-align:top">'
-            f"<caption>{name}</caption>{''.join(rows)}</table>"
-        )
-    return f"<div>{''.join(tables)}</div>"
-
-
-def _number(value: Any, arrays: tuple[np.ndarray, np.ndarray]) -> str:
-    """A value as text, all of both arrays with as many decimals."""
-    if arrays[1].dtype.kind != "f":
-        return str(value)
-    sizes = np.abs(np.concatenate([one.astype(float).ravel() for one in arrays]))
-    sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
-    plain = not sizes.size or (sizes.max() < 1e4 and sizes.max() >= 1e-2)
-    return f"{value:.4f}" if plain else f"{value:.3e}"
 
 
 @dataclass
@@ -242,6 +139,12 @@ class Part:
     error: Exception | None = None
     over: bool = False
     side: bool = False
+
+    def fail(self, error: Exception) -> None:
+        """Keep why it failed, for :func:`settle`; in haste that ends the cell."""
+        self.error = error
+        if setting.now.hasty:
+            raise error
 
     @property
     def passed(self) -> bool:
@@ -326,11 +229,6 @@ class ChecksFailed(CheckFailed):
             for kind, text in blocks:
                 if kind == "arrays":
                     assert isinstance(part.error, CheckFailed) and part.error.arrays is not None
-                    yield _tables(*part.error.arrays)
+                    yield as_tables(*part.error.arrays, part.error.place)
                 else:
                     yield f"<p>{as_html(text)}</p>"
-
-
-def _short(array: np.ndarray) -> str:
-    with np.printoptions(precision=4, suppress=True, threshold=48, edgeitems=2, linewidth=76):
-        return textwrap.indent(str(array), "  ")

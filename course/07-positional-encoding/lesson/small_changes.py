@@ -7,13 +7,11 @@ gives, for a node of the program, what could stand there instead.
 from __future__ import annotations
 
 import ast
-import builtins
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-#: A place in the code: a kind of thing, and what would stand there instead.
-Changes = Iterator[tuple[str, ast.AST]]
+from .changed_names import Changes, other_names, unused_names
 
 AXIS = "which axis is meant"
 SHAPE = "the length of which axis is meant"
@@ -22,44 +20,19 @@ ORDER = "the order of two things"
 OPERATOR = "an operator"
 COMPARISON = "a comparison"
 NUMBER = "a number"
-NAME = "which variable is meant"
 ROOT = "a root"
 SIGN = "a sign, a `not` or a `~`"
 STEP = "a step that is one too many"
 KEPT = "whether an axis is kept"
 BOUND = "where it begins or ends, by one"
 LOOP = "what stands inside the loop"
+FUNCTION = "which function is meant"
 
 _AXES = (-1, -2, -3, 0, 1, 2)
 _REDUCE = {"sum", "mean", "max", "min", "amax", "var", "std", "softmax", "norm", "argmax", "any"}
 _REDUCE |= {"all", "prod", "concatenate", "cat", "stack"}
 _TAKES_AXES = _REDUCE | {"swapaxes", "transpose", "unsqueeze", "squeeze", "expand_dims", "size"}
 _TAKES_AXES |= {"moveaxis", "movedim", "chunk", "split", "array_split", "repeat", "cumsum"}
-
-
-def names_in(tree: ast.Module) -> dict[str, list[str]]:
-    """What a name could have been: the function's own variables, and attributes of ``self``."""
-    variables: dict[str, None] = {}
-    attributes: dict[str, None] = {}
-    used: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.arg) and node.arg != "self":
-            variables[node.arg] = None
-        elif isinstance(node, ast.Name):
-            if isinstance(node.ctx, ast.Load):
-                used.add(node.id)
-            else:
-                variables[node.id] = None
-        elif (
-            isinstance(node, ast.Attribute)
-            and isinstance(node.value, ast.Name)
-            and node.value.id == "self"
-        ):
-            attributes[node.attr] = None
-            if isinstance(node.ctx, ast.Load):
-                used.add(node.attr)
-    unused = [name for name in (*variables, *attributes) if name not in used]
-    return {"variables": list(variables), "attributes": list(attributes), "unused": unused}
 
 
 def _integer(node: ast.AST) -> int | None:
@@ -120,6 +93,30 @@ def _kept_axes(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> C
         if not given & {"keepdims", "keepdim"}:
             kept = ast.keyword(word, ast.Constant(True))
             yield KEPT, ast.Call(node.func, node.args, [*node.keywords, kept])
+
+
+#: Functions that are taken for each other.
+_ALIKE: tuple[tuple[str, ...], ...] = (
+    ("max", "min", "mean", "sum"),
+    ("amax", "amin"),
+    ("argmax", "argmin"),
+    ("sin", "cos"),
+    ("tril", "triu"),
+    ("any", "all"),
+    ("zeros", "ones"),
+)
+
+
+def _functions(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> Changes:
+    name = called(node)
+    for alike in _ALIKE:
+        if not isinstance(node, ast.Call) or name not in alike:
+            continue
+        for other in alike:
+            function = node.func
+            if other != name and isinstance(function, ast.Attribute):
+                instead = ast.Attribute(function.value, other, ast.Load())
+                yield FUNCTION, ast.Call(instead, node.args, node.keywords)
 
 
 def _transposes(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> Changes:
@@ -217,14 +214,6 @@ def _pairs_of_axes(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) 
             yield AXIS, ast.Call(node.func, [*node.args[:-2], *axes], node.keywords)
 
 
-def _unused_names(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> Changes:
-    """What was made and is used nowhere, where something like it stands."""
-    for kind, changed in _other_names(node, parent, names):
-        name = getattr(changed, "id", "") or getattr(changed, "attr", "")
-        if name in names["unused"]:
-            yield kind, changed
-
-
 def _twice_in_an_index(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> Changes:
     """i for 2 i in all of an index, such as ``M[i:i + 2, i:i + 2]``."""
     if not isinstance(node, ast.Subscript):
@@ -242,25 +231,6 @@ class _Twice(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.expr:
         """Twice the name."""
         return ast.BinOp(_number(2), ast.Mult(), node) if node.id == self.name else node
-
-
-def _other_names(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> Changes:
-    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-        if node.id in names["variables"]:
-            for one in names["variables"]:
-                if one != node.id:
-                    yield NAME, ast.Name(one, ast.Load())
-        elif not hasattr(builtins, node.id) and not isinstance(parent, (ast.Call, ast.Attribute)):
-            for one in names["variables"]:
-                yield NAME, ast.Name(one, ast.Load())
-    elif (
-        isinstance(node, ast.Attribute)
-        and isinstance(node.ctx, ast.Load)
-        and node.attr in names["attributes"]
-    ):
-        for one in names["attributes"]:
-            if one != node.attr:
-                yield NAME, ast.Attribute(node.value, one, ast.Load())
 
 
 def _roots(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> Changes:
@@ -282,6 +252,9 @@ def _signs(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> Chang
         yield SIGN, node.operand
     elif isinstance(parent, (ast.If, ast.IfExp)) and node is parent.test:
         yield SIGN, ast.UnaryOp(ast.Not(), parent.test)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+        if isinstance(parent, ast.Call):
+            yield SIGN, ast.Call(ast.Name("abs", ast.Load()), [node], [])
     elif isinstance(node, (ast.Name, ast.Compare)) and isinstance(parent, (ast.Call, ast.BinOp)):
         yield SIGN, ast.UnaryOp(ast.Invert(), node)
         yield SIGN, ast.UnaryOp(ast.USub(), node)
@@ -323,9 +296,16 @@ def _bounds(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> Chan
 
 
 _Operator = Callable[[ast.AST, ast.AST, "dict[str, list[str]]"], Changes]
-_HINTED: tuple[_Operator, ...] = (_unused_names, _pairs_of_axes, _twice_in_an_index)
+_HINTED: tuple[_Operator, ...] = (unused_names, _pairs_of_axes, _twice_in_an_index)
 _LIKELY: tuple[_Operator, ...] = (_axes, _transposes, _kept_axes, _orders, _twice, _roots, _signs)
-_POSSIBLE: tuple[_Operator, ...] = (_operators, _comparisons, _other_names, _bounds, _statements)
+_POSSIBLE: tuple[_Operator, ...] = (
+    _operators,
+    _comparisons,
+    _functions,
+    other_names,
+    _bounds,
+    _statements,
+)
 
 #: Groups of operators, the likelier first.
 LIKELIEST_FIRST: tuple[tuple[_Operator, ...], ...] = (

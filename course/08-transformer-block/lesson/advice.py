@@ -20,6 +20,7 @@ from .evidence import Evidence
 from .known_mistakes import known_mistake
 from .probes import property_seen
 from .repair import in_this_notebook
+from .unused import never_used
 
 __all__ = ["advice"]
 
@@ -41,8 +42,8 @@ def advice(
     """The sentence to begin with, or "".
 
     In this order: the answer's cell did not run; an exercise that it builds on is not right
-    yet; the known mistake that leaves this evidence; where one small change would mend it; a
-    property that no right answer has.
+    yet; the known mistake that leaves this evidence; where one small change would mend it; what
+    it makes or is given and never uses; a property that no right answer has.
 
     Args:
         exercise: whose check failed.
@@ -73,5 +74,7 @@ def _repair(exercise: str, begin_cell: Callable[[], None], parts: Callable[[], S
             namespace(),
             begin_cell,
             seconds=left,
-            otherwise=lambda test: property_seen(exercise, test, namespace(), begin_cell, parts),
+            otherwise=lambda test: (
+                never_used(answer) or property_seen(exercise, test, namespace(), begin_cell, parts)
+            ),
         )

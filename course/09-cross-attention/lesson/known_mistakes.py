@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from .evidence import Evidence, Seen, same
-from .fingerprints import agree, fingerprint
+from .fingerprints import BY_HAND, agree, fingerprint
 
 __all__ = ["Explanation", "explanations", "known_mistake"]
 
@@ -115,7 +115,7 @@ def explanations(
         if telling or any(_is_pattern(one.got) for _, one, _ in explained):
             enough = whole or 2 * len(explained) > failed
         else:
-            several = len(explained) > 1 or len(seen) >= MANY_TESTS
+            several = _different(explained) > 1 or len(seen) >= MANY_TESTS
             enough = whole and (several or all(_is_silence(one) for _, one, _ in explained))
         if enough:
             tests = frozenset(name for name, _, _ in explained)
@@ -161,6 +161,13 @@ def _tells(evidence: Evidence, *, exact: bool) -> bool:
     floating = "float" in str(evidence.got.get("dtype", ""))
     some = {one for one in numbers if one not in (0.0, 1.0) and (floating or one % 1)}
     return len(some) >= 3
+
+
+def _different(explained: Sequence[tuple[str, Evidence, bool]]) -> int:
+    """How many pieces of evidence say something of their own: what the answer itself refuses,
+    it may refuse for one reason throughout a test."""
+    by_hand = {name for name, one, _ in explained if one.got.get("value") == BY_HAND}
+    return len(by_hand) + sum(one.got.get("value") != BY_HAND for _, one, _ in explained)
 
 
 def _is_silence(evidence: Evidence) -> bool:

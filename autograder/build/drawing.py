@@ -1,0 +1,73 @@
+"""Which part of a demonstration's code teaches, and which only draws its figure."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+__all__ = ["parted"]
+
+#: What shows a figure of :mod:`autograder.lesson.figures`, and what begins one.
+_SHOWS = {"show", "heatmap"}
+_BEGINS = {"subplots", "figure", "subplot_mosaic"}
+
+
+def parted(source: str, exercises: set[str]) -> tuple[str, str, str]:
+    """The part that teaches, the part that draws, and what that draws, in words.
+
+    Where a cell shows no figure, the second is empty; where it does nothing but draw, the first.
+    What comes before the drawing teaches when it defines something, uses an answer of the
+    student's or is more than two statements long, claims not counted.
+
+    Args:
+        source: of a cell.
+        exercises: names of the student's answers.
+    """
+    try:
+        body = ast.parse(source).body
+    except SyntaxError:  # a cell with magics
+        return source, "", ""
+    if not any(_calls(node) & _SHOWS for node in body):
+        return source, "", ""
+    begin = next(at for at, node in enumerate(body) if _calls(node) & (_SHOWS | _BEGINS))
+    if isinstance(body[begin], (ast.FunctionDef, ast.ClassDef)):  # a way to draw, defined here
+        return source, "", ""
+    if not _teaches(body[:begin], exercises):
+        return "", source, _what(source)
+    lines = source.splitlines(keepends=True)
+    cut = _first_line(body[begin]) - 1
+    while cut and lines[cut - 1].lstrip().startswith("#"):
+        cut -= 1
+    return "".join(lines[:cut]).rstrip(), "".join(lines[cut:]), _what(source)
+
+
+def _calls(node: ast.AST) -> set[str]:
+    """The names of what is called anywhere in a statement."""
+    called = [one.func for one in ast.walk(node) if isinstance(one, ast.Call)]
+    names = {one.id for one in called if isinstance(one, ast.Name)}
+    return names | {
+        one.attr
+        for one in called
+        if isinstance(one, ast.Attribute)
+        and isinstance(one.value, ast.Name)
+        and one.value.id == "plt"
+    }
+
+
+def _teaches(body: list[ast.stmt], exercises: set[str]) -> bool:
+    body = [node for node in body if not isinstance(node, ast.Assert)]
+    if len(body) > 2 or any(isinstance(one, (ast.FunctionDef, ast.ClassDef)) for one in body):
+        return True
+    used = {one.id for node in body for one in ast.walk(node) if isinstance(one, ast.Name)}
+    return bool(used & exercises)
+
+
+def _first_line(node: ast.stmt) -> int:
+    decorators = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(one.lineno for one in decorators)])
+
+
+def _what(source: str) -> str:
+    """The figure by its number, where its caption has one."""
+    numbers = list(dict.fromkeys(re.findall(r"\bFigure (\d+)\.", source)))
+    return f"Figure {' and '.join(numbers)}" if numbers else "a figure"

@@ -1,0 +1,73 @@
+"""What a right answer opens: the figures further down that are drawn with it."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from nbformat import NotebookNode
+
+from autograder.notebooks import grade_id, is_answer, is_test
+
+__all__ = ["figures_opened"]
+
+
+def figures_opened(page: list[NotebookNode], name: str) -> list[str]:
+    """The figures that the notebook's own cells draw with an exercise's answer, by their numbers.
+
+    Directly, or with what other cells made of it. Answers of the student's are not followed:
+    what they build on is for the student to find.
+
+    Args:
+        page: the cells, in order.
+        name: the exercise.
+    """
+    made_of_it, figures = {name}, list[str]()
+    begun = False
+    for cell in page:
+        begun |= grade_id(cell) == name
+        if not begun or cell.cell_type != "code" or is_answer(cell) or is_test(cell):
+            continue
+        if _follow(cell.source, made_of_it):
+            figures += re.findall(r"""["']Figure (\d+)\.""", cell.source)
+    numbers = list(dict.fromkeys(figures))
+    if not numbers:
+        return []
+    return [f"Figure{'s' * (len(numbers) > 1)} {numbers[0]}", *numbers[1:]]
+
+
+def _follow(source: str, made_of_it: set[str]) -> bool:
+    """Whether a cell uses what an answer made; what it makes of that is added to the names."""
+    try:
+        body = ast.parse(source).body
+    except SyntaxError:  # a cell with magics
+        return False
+    uses = False
+    for node in body:
+        used, bound = _names(node)
+        if used & made_of_it:
+            uses = True
+            made_of_it |= bound
+        else:
+            made_of_it -= bound
+    return uses
+
+
+def _names(node: ast.stmt) -> tuple[set[str], set[str]]:
+    """Names that a statement takes from before it, and names that it binds."""
+    local = {
+        one.id
+        for part in ast.walk(node)
+        if isinstance(part, ast.comprehension)
+        for one in ast.walk(part.target)
+        if isinstance(one, ast.Name)
+    }
+    inside = [one for one in ast.walk(node) if isinstance(one, ast.Name) and one.id not in local]
+    used = {one.id for one in inside if isinstance(one.ctx, ast.Load)}
+    bound = {one.id for one in inside if isinstance(one.ctx, ast.Store)}
+    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        arguments = {one.arg for one in ast.walk(node) if isinstance(one, ast.arg)}
+        return used - bound - arguments, {node.name}
+    if isinstance(node, (ast.For, ast.With)):
+        return used - bound, bound
+    return used, bound

