@@ -9,6 +9,7 @@ BOILERPLATE = {
     "super().__init__()",
     "withtorch.no_grad():",
     "torch.manual_seed(0)",
+    "generator=torch.Generator().manual_seed(0)",
     "rng=np.random.default_rng(0)",
     "ifmaskisnotNone:",
     "exceptRuntimeErroraserror:",
@@ -22,7 +23,8 @@ BOILERPLATE = {
 def telling_lines(source: str) -> set[str]:
     """The lines of a piece of code that would tell something, without white space.
 
-    A bare return of a name, the head of a loop, a keyword or a bracket stands in any code.
+    A bare return of a name, the head of a loop, a keyword, a bracket or an empty list stands in
+    any code.
     """
     found = set()
     for line in source.splitlines():
@@ -30,6 +32,8 @@ def telling_lines(source: str) -> set[str]:
         if not text or text.startswith(("#", '"""', "def ", "class ", "import ", "from ")):
             continue
         if re.fullmatch(r"(return )?\w*:?|[\W_]*|for .*:|(if|elif|else|while|try).{0,8}:", text):
+            continue
+        if re.fullmatch(r"\w+ = [\[{(][\]})]?", text):
             continue
         found.add(re.sub(r"\s+", "", text))
     return found

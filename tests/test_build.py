@@ -127,7 +127,7 @@ def visible_lines(lesson: Lesson) -> set[str]:
 TRAINING = {
     "adam.step()",
     "loss.backward()",
-    "losses=[]",
+    "nn.utils.clip_grad_norm_(model.parameters(),1.0)",
     "optimizer.step()",
     "optimizer.zero_grad()",
     "torch.manual_seed(1)",
@@ -144,9 +144,25 @@ def shown_code(lesson: Lesson) -> set[str]:
     return found
 
 
+#: Lesson 10 asks for a training step and then for the test of one: steps, most of them broken, are
+#: what the second is tried on, and the formula that the first is compared with tells the second.
+TOLD_BY_THE_CHECK_OF = {"training_step": "judges_step", "judges_step": "training_step"}
+
+
 def given_to(exercise: str, lesson: Lesson) -> set[str]:
-    """What stands in the lesson for an exercise to begin from: the code that it mends."""
-    return shown_code(lesson) if exercise.startswith("mended_") else set()
+    """What the lesson gives an exercise on purpose: the code that it mends, steps to be judged."""
+    if exercise.startswith("mended_"):
+        return shown_code(lesson)
+    told_by = TOLD_BY_THE_CHECK_OF.get(exercise)
+    if told_by is None:
+        return set()
+    return telling_lines(HIDDEN.sub("", lesson.tests[f"test_{told_by}"].source)) | shown_code(
+        lesson
+    )
+
+
+#: A line of a right or wrong answer that is shorter than this stands in code of any kind.
+SHORT = 25
 
 
 def secrets_of(released: Lesson) -> dict[str, str]:
@@ -167,13 +183,15 @@ def secrets_of(released: Lesson) -> dict[str, str]:
                     if len(text.strip()) > 20:
                         secrets[re.sub(r"\s+", "", text)] = f"a model answer of {one.folder}"
             elif cell.cell_type == "code" and one == released:
-                for line in telling_lines(hidden_regions(cell.source)) - visible_lines(one):
+                shown = visible_lines(one) | shown_code(one)
+                for line in telling_lines(hidden_regions(cell.source)) - shown:
                     if len(line) > 30:
                         secrets[line] = f"hidden tests of {one.folder}"
         if one.number >= released.number:
             for other in (*misconceptions(one), *alternatives(one)):
                 for line in telling_lines(other.source) - given_to(other.exercise, one):
-                    secrets.setdefault(line, f"{other.name} of {one.folder}")
+                    if len(line) > SHORT:
+                        secrets.setdefault(line, f"{other.name} of {one.folder}")
     return {
         line: where
         for line, where in secrets.items()

@@ -10,6 +10,7 @@
 
 # %% tags=["setup"]
 import copy
+import functools
 import math
 
 import matplotlib.pyplot as plt
@@ -1970,17 +1971,16 @@ class Writer(nn.Module):
         self.feed_forwards = nn.ModuleList(SwiGLU(d_model, 3 * d_model) for _ in range(blocks))
         self.norms = nn.ModuleList(RMSNorm(d_model) for _ in range(2 * blocks + 1))
         self.read = nn.Linear(d_model, vocabulary, bias=False)
-        self.num_heads, self.num_kv_heads = num_heads, num_kv_heads
+        self.heads = num_heads, num_kv_heads
 
     def attend(self, layer, x, cache, first):
         """One attention: x (..., n_new, d_model), whose first word has the position `first`."""
-        n = first + x.shape[-2]
+        n, (h, h_kv) = first + x.shape[-2], self.heads
         positions = torch.arange(first, n)  # the new words stand behind those in the cache
-        Q = apply_rotary(split_heads(layer.W_q(x), self.num_heads), positions)
-        K = apply_rotary(split_heads(layer.W_k(x), self.num_kv_heads), positions)
-        K, V = cache.append(K, split_heads(layer.W_v(x), self.num_kv_heads))
-        group = self.num_heads // self.num_kv_heads
-        K, V = (one.repeat_interleave(group, dim=-3) for one in (K, V))
+        Q = apply_rotary(split_heads(layer.W_q(x), h), positions)
+        K = apply_rotary(split_heads(layer.W_k(x), h_kv), positions)
+        K, V = cache.append(K, split_heads(layer.W_v(x), h_kv))
+        K, V = (kept.repeat_interleave(h // h_kv, dim=-3) for kept in (K, V))
         mask = torch.tensor(causal_mask(n)[first:])  # the last rows: (n_new, n)
         return layer.W_o(combine_heads(torch_scaled_dot_product_attention(Q, K, V, mask)[0]))
 
@@ -2425,27 +2425,37 @@ for dtype in (torch.float32, torch.float64):
 # %% [markdown]
 # ### The third equivalence, also with rows of nothing
 #
-# Your function against lesson 3's, for many block sizes. Then the same loop with a mask. That needs
-# one more thought: a query whose keys so far are all hidden has $m = -\infty$, and
+# Your function against lesson 3's, for many block sizes. Then with a mask, written in another way:
+# each block is attended to by itself, and two blocks are *joined*. Since joining may be done in any
+# order, a machine with many processors can do all blocks side by side. The mask needs one more
+# thought: a query whose keys so far are all hidden has $m = -\infty$, and
 # $e^{-\infty - (-\infty)}$ is NaN. The remedy is to subtract 0 instead of $-\infty$ there, and to
 # divide by 1 where nothing was collected: the output is 0, as in lesson 3.
 
 
 # %% tags=["demonstration"]
+def attended(Q, K, V, mask):
+    """One block of keys: the largest score, the sum of exponentials, the values weighted by them."""
+    scores = (Q @ K.mT / math.sqrt(Q.shape[-1])).masked_fill(~mask, -math.inf)
+    m = scores.amax(dim=-1, keepdim=True)
+    e = torch.exp(scores - m.masked_fill(m == -math.inf, 0.0))  # nothing seen: subtract 0
+    return m, e.sum(dim=-1, keepdim=True), e @ V
+
+
+def joined(one, other):
+    """Two blocks become one; in which order they are joined makes no difference."""
+    m = torch.maximum(one[0], other[0])
+    shift = m.masked_fill(m == -math.inf, 0.0)
+    f, g = torch.exp(one[0] - shift), torch.exp(other[0] - shift)
+    return m, f * one[1] + g * other[1], f * one[2] + g * other[2]
+
+
 def blockwise_with_mask(Q, K, V, block_size, mask):
-    """The same with a boolean mask (n_q, n_k); a query that may attend to nothing gets 0."""
-    Q, largest = Q / math.sqrt(Q.shape[-1]), torch.full_like(Q[..., :1], -math.inf)
-    total, collected = 0.0, 0.0
-    for start in range(0, K.shape[-2], block_size):
-        block = slice(start, start + block_size)
-        scores = (Q @ K[..., block, :].mT).masked_fill(~mask[..., block], -math.inf)
-        new = torch.maximum(largest, scores.amax(dim=-1, keepdim=True))
-        shift = new.masked_fill(new == -math.inf, 0.0)  # nothing seen so far: subtract 0
-        weights, smaller = torch.exp(scores - shift), torch.exp(largest - shift)
-        total = total * smaller + weights.sum(dim=-1, keepdim=True)
-        collected = collected * smaller + weights @ V[..., block, :]
-        largest = new
-    return collected / torch.where(total > 0, total, 1.0)
+    """Blockwise with a boolean mask (n_q, n_k); a query that may attend to nothing gets 0."""
+    cuts = [slice(j, j + block_size) for j in range(0, K.shape[-2], block_size)]
+    blocks = [attended(Q, K[..., cut, :], V[..., cut, :], mask[..., cut]) for cut in cuts]
+    _, sums, weighted = functools.reduce(joined, blocks)
+    return weighted / torch.where(sums > 0, sums, 1.0)
 
 
 generator = torch.Generator().manual_seed(4)
@@ -2481,15 +2491,15 @@ class Watch(TorchDispatchMode):
         self.inputs, self.alive, self.most = {x.untyped_storage().data_ptr() for x in inputs}, {}, 0
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        result = function(*args, **(kwargs or {}))
-        for x in result if isinstance(result, (tuple, list)) else [result]:
+        made = function(*args, **(kwargs or {}))
+        for x in made if isinstance(made, (tuple, list)) else [made]:
             if isinstance(x, torch.Tensor) and x.untyped_storage().data_ptr() not in self.inputs:
                 storage = x.untyped_storage()
                 size = storage.nbytes() // x.element_size()
                 self.alive[storage.data_ptr()] = StorageWeakRef(storage), size
         self.alive = {p: one for p, one in self.alive.items() if not one[0].expired()}
         self.most = max(self.most, sum(size for _, size in self.alive.values()))
-        return result
+        return made
 
 
 def kept_for_the_way_back(function, *inputs):

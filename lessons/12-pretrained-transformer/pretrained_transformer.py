@@ -33,6 +33,7 @@
 
 # %% tags=["setup"]
 import math
+from collections import OrderedDict
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -1003,16 +1004,10 @@ checks_passed("load_block")
 
 
 # %% tags=["demonstration"]
-class GeluFeedForward(nn.Module):
-    """Lesson 8's feed-forward with GELU in place of ReLU."""
-
-    def __init__(self, d_model, d_ff):
-        super().__init__()
-        self.linear1 = nn.Linear(d_model, d_ff)
-        self.linear2 = nn.Linear(d_ff, d_model)
-
-    def forward(self, x):
-        return self.linear2(F.gelu(self.linear1(x)))
+def gelu_feed_forward():
+    """Lesson 8's feed-forward with GELU in place of ReLU; its parts have the same names."""
+    wide, narrow = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
+    return nn.Sequential(OrderedDict(linear1=wide, gelu=nn.GELU(), linear2=narrow))
 
 
 def published_blocks():
@@ -1020,8 +1015,9 @@ def published_blocks():
     blocks = []
     for layer in range(num_layers):
         block = TransformerBlock(d_model, num_heads, d_ff)  # post-norm
-        block.feed_forward = GeluFeedForward(d_model, d_ff)
-        block.norm1.eps = block.norm2.eps = 1e-12
+        block.feed_forward = gelu_feed_forward()
+        for norm in (block.norm1, block.norm2):
+            norm.eps = 1e-12
         load_block(block, model, layer)
         blocks.append(block)
     return blocks
