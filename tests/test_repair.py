@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -99,6 +100,22 @@ def test_nothing_is_said_where_no_single_change_mends_it(wrong: str) -> None:
 def test_changes_in_two_lines_that_mend_it_alike_are_not_guessed_between() -> None:
     wrong = "def f(x):\n    y = x + 1\n    return y + 1\n"
     assert nearest_repair(wrong, passes_for(lambda x: x + 1), 20) == ""
+
+
+def test_a_change_that_only_covers_the_mistake_up_is_not_named() -> None:
+    """The length is kept from below by 1: a longer vector hides it, and line 2 is right."""
+    wrong = (
+        "def f(x):\n    y = x[..., :2, :].sum(-2) / 4000\n"
+        "    return y / np.linalg.norm(y, axis=-1, keepdims=True).clip(min=1.0)\n"
+    )
+
+    def expected(x: Any) -> Any:
+        total = x[..., :2, :].sum(-2)
+        return total / np.linalg.norm(total, axis=-1, keepdims=True)
+
+    ticks = itertools.count()  # each look at the clock takes a fiftieth of a second
+    said = nearest_repair(wrong, passes_for(expected), 10.0, clock=lambda: next(ticks) / 50)
+    assert "line 2" not in said
 
 
 def test_the_source_is_as_it_was_after_every_change() -> None:

@@ -307,8 +307,11 @@ _POSSIBLE: tuple[_Operator, ...] = (
     _statements,
 )
 
+#: Operators in an order.
+Groups = tuple[tuple[_Operator, ...], ...]
+
 #: Groups of operators, the likelier first.
-LIKELIEST_FIRST: tuple[tuple[_Operator, ...], ...] = (
+LIKELIEST_FIRST: Groups = (
     _HINTED,
     _LIKELY,
     _POSSIBLE,

@@ -1123,9 +1123,9 @@ with exercise("judges_step"):
     wrong(
         "judge_always_false",
         "return False",
-        "You find every step broken, also the right ones. If you compare with the old "
-        "parameters: are they copies? p.detach() is the same memory, and after the step it "
-        "has moved as well.",
+        "You find every step broken, also the right ones. Right steps differ by rounding: do you "
+        "compare with a tolerance? If you compare with the old parameters: are they copies? "
+        "p.detach() is the same memory, and after the step it has moved as well.",
     )
 
     wrong(
@@ -1192,8 +1192,8 @@ with exercise("judges_step"):
         "judge_parameters_only",
         {"not isinstance(returned, float) or abs(returned - loss.item()) > 1e-4 or model.training":
             "not isinstance(returned, float)"},
-        "You do not look at the loss that is returned. A step that reports the loss after the "
-        "update goes through.",
+        "A step that reports the loss after the update goes through: you do not look at the loss "
+        "that is returned, or allow it too much.",
     )
 
     wrong(
@@ -1315,9 +1315,9 @@ with exercise("judges_step"):
     wrong(
         "judge_compares_with_itself",
         {"[p.detach().clone() for p in model.parameters()]": "[p.detach() for p in model.parameters()]"},
-        "You find every step broken, also the right ones. If you compare with the old "
-        "parameters: are they copies? p.detach() is the same memory, and after the step it "
-        "has moved as well.",
+        "You find every step broken, also the right ones. Right steps differ by rounding: do you "
+        "compare with a tolerance? If you compare with the old parameters: are they copies? "
+        "p.detach() is the same memory, and after the step it has moved as well.",
     )
 
     wrong(

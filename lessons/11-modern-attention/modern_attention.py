@@ -58,7 +58,8 @@ torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numb
 # <details><summary>Lesson 8: which two numbers of a word does layer norm make equal for all words?
 # </summary>
 #
-# The mean of its features (0) and their variance (1). This lesson asks whether both are needed.
+# The mean of its features (0) and their variance (1), before the learned `gamma` and `beta`. This
+# lesson asks whether both are needed.
 #
 # </details>
 #
@@ -66,7 +67,7 @@ torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numb
 # </summary>
 #
 # Its vectors exist at every position, but the model had learned what to do with the vectors that
-# it had met. Positions that it never met are strangers, whatever formula made them.
+# it had met. A vector that it never met is a stranger, also when a formula makes it.
 #
 # </details>
 #
@@ -89,8 +90,8 @@ torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numb
 # | feed-forward | two matrices and ReLU | **SwiGLU**: three matrices and a gate | a little better at the same size | 3 |
 # | positions | added to the words | **rotary**: queries and keys are turned | only distances count | 4 |
 # | heads | each has its own keys and values | **grouped**: several share them | a smaller cache | 5 |
-# | generation | not mentioned | **key-value cache** | nothing is computed twice | 6 |
-# | softmax | all scores at once | **block by block**, exact | $n^2$ numbers never in memory | 7 |
+# | generation | word by word; how is not said | **key-value cache** | nothing is computed twice | 6 |
+# | softmax | all scores at once | **block by block**, exact | no $n \times n$ scores in memory | 7 |
 #
 # You will build these six. Two more are shown at the end: norms on queries and keys, and keys that
 # are kept as something smaller (sections 8 and 9). For each part the question is the same:
@@ -347,7 +348,7 @@ assert_equal(str(first.dtype), "torch.float32", "float32 should stay float32.", 
 # %% [markdown]
 # ### Short answer 1: `answer_rms`
 #
-# A new `RMSNorm` works on "the black cat is sleeping", 64 random features of size 1 for each word.
+# A new `RMSNorm` works on "the black cat is sleeping", 64 random features of standard deviation 1 for each word.
 # In lesson 8 these changes left layer norm's result for "cat" as it was. Which one does RMS norm
 # notice?
 #
@@ -886,9 +887,9 @@ assert abs(turned_score(2, 5) - turned_score(5, 2)) > 0.1
 #
 # Your pairs are neighbours, as in the paper (Su and others, 2021) and in the code that Meta
 # published with Llama. The popular library *transformers* pairs feature $i$ with feature
-# $i + d_k/2$ instead: the first half with the second. Its function `rotate_half` is the sign of that
-# choice. Are these two different models? No: they are the **same turning behind a permutation of the
-# features**. If the rows of $W^Q$ and $W^K$ are put in another order, once, when the weights are
+# $i + d_k/2$ instead: the first half with the second. Its function `rotate_half` tells the layout
+# by its name. Are these two different models? No: they are the **same turning behind a permutation of the
+# features**. If the rows of `W_q.weight` and `W_k.weight` are put in another order, once, when the weights are
 # loaded, then every score is the same.
 
 
@@ -942,8 +943,8 @@ check_answer("answer_far", answer_far)
 #
 # Lesson 7's task: write the word that stands **one place before**. Trained with 4 to 12 words,
 # tested with more. There, waves failed at 13 and rotary did better; each was one run. Now five runs
-# each, with your function, and the control that matters: the same rotary model with its width cut
-# into four heads of 16, or kept as one head of 64.
+# each, with your function, and a comparison: the same rotary model with its width cut into four
+# heads of 16, or kept as one head of 64.
 #
 # **Predict, then run.** Rotary scores see only distances. Will both rotary models be perfect at 24
 # words?
@@ -1063,19 +1064,24 @@ show(
 # - Position 1000 is no trouble at all for rotary: the score never sees a position. Waves lose a
 #   third of the words or more.
 # - Longer texts are another matter: they bring **distances** that training never showed. Lesson 7
-#   explained what happens then: some pairs come back to where they stood. Few pairs come back
-#   together often, many pairs hardly ever.
+#   explained one thing that happens then: fast pairs come back to where they stood, a few of them
+#   together rather often, many hardly ever. Another: slow pairs reach angles that training never
+#   showed. So neither model is perfect for ever; at 24 words the one with 32 pairs nearly is.
+# - Two things differ between the two models: the pairs in a head, and the number of heads. This
+#   comparison does not separate them.
 #
-# That is why models that are to read long texts take a larger `base` (Llama 3: 500,000), so that the
-# slow pairs do not come round within the text, and are trained on long texts at the end. "Rotary
-# extrapolates" is half true: it was measured here at twice the trained length, with one task.
+# Models that are to read long texts are trained on long texts at the end, and take a larger `base`
+# (Llama 3: 500,000): all pairs but the first turn more slowly, so that at a new distance their angles
+# lie nearer to those that were trained. That is the reason that is usually given; it was not measured
+# here. "Rotary extrapolates" is half true: it was measured here at twice the trained length, with one
+# task.
 
 # %% [markdown]
 # ## 5. Heads that share their keys and values
 #
 # A model that writes must keep the keys and values of all words so far; section 6 says why. With 32
 # heads that is 32 sets. Shazeer (2019) kept one set for all heads (**multi-query**), and it was
-# often enough. Ainslie and others (2023) took the middle way, which most models use now:
+# often enough. Ainslie and others (2023) took the middle way, which Llama 3 and Qwen3 use:
 # **grouped queries**. There are `num_heads` query heads, and fewer key-value heads, each of which
 # serves a group of neighbours. With 6 heads and 2 key-value heads:
 #
@@ -1599,8 +1605,8 @@ with torch.no_grad():
         assert gap < 1e-12
 
 # %% [markdown]
-# So grouped queries are a **restriction** of multi-head attention: heads of a group have equal rows
-# in $W^K$ and $W^V$. What a grouped layer can do, a full layer can do. Not the other way round.
+# So grouped queries are a **restriction** of multi-head attention: heads of a group have equal columns
+# in $W^K$ and $W^V$ (rows, as `nn.Linear` stores them). What a grouped layer can do, a full layer can do. Not the other way round.
 #
 # ### Can a trained model be made to share?
 #
@@ -2703,8 +2709,9 @@ print("numbers kept for a word and layer:", *(f"{name} {count}," for name, count
 # | `sliding_window` | only the last words are seen, in some layers |
 # | `Qwen3DecoderLayer`: `input_layernorm`, `self_attn`, `post_attention_layernorm`, `mlp` | lesson 8's pre-norm block. Despite their names both norms are RMS norms, and both stand **before** a part |
 #
-# One thing in it is in no lesson so far: `head_dim` is a number of its own, so that the heads
-# together may be wider than $d_{model}$; then `q_proj` is not square. All the rest you have written.
+# Two things in it are in no lesson so far: `head_dim` is a number of its own, so that the heads
+# together may be wider than $d_{model}$, and then `q_proj` is not square; and the sliding window, a
+# mask that also hides what is long past. The parts that do the arithmetic you have written.
 #
 # ### What is often said, and what is right
 #
@@ -2763,16 +2770,18 @@ print("numbers kept for a word and layer:", *(f"{name} {count}," for name, count
 # | rotary positions | pair $i$ turns by $t \cdot base^{-2i/d_k}$ | `apply_rotary` | scores see distances |
 # | grouped queries | head $h$ uses $h\,//\,(H\,//\,G)$ | `GroupedQueryAttention` | a smaller cache |
 # | key-value cache | join, oldest first | `KVCache` | nothing computed twice |
-# | online softmax | $e^{m_{old} - m_{new}}$ corrects what was collected | `blockwise_attention` | exact, $n^2$ numbers never held |
+# | online softmax | $e^{m_{old} - m_{new}}$ corrects what was collected | `blockwise_attention` | exact, no $n \times n$ scores held (without gradients) |
 # | QK-norm | RMS norm of each query and key | two `RMSNorm` a layer | scores stay small |
 # | latent keys | $(q_h {W^{up}_h}^{\!\top}) \cdot c$ | three products | a cache of one short vector |
 #
 # ## Check yourself
 #
-# <details><summary>1. All weights and all inputs of a model with RMS norms are multiplied so that each
-# word's vector is 10 times larger before the first norm. What changes behind it?</summary>
+# <details><summary>1. The vectors that go into an RMS norm become 10 times larger. What changes in
+# what comes out? And what changes in a pre-norm block?</summary>
 #
-# Nothing, up to eps. Add 10 to all features instead, and everything changes: the mean stays in.
+# In the norm's output nothing, up to eps. (Add 10 to all features instead, and it changes: the mean
+# stays in.) In a pre-norm block much: the stream is ten times larger, and what its parts add is as
+# large as before, so each adds ten times less in proportion.
 #
 # </details>
 #
@@ -2795,8 +2804,8 @@ print("numbers kept for a word and layer:", *(f"{name} {count}," for name, count
 # <details><summary>4. With a cache, how many rows has the mask when one new word is read after a prompt
 # of 50? When a chunk of 5 is read?</summary>
 #
-# One row of 51, all True. Five rows of 55: the last five rows of the causal mask. With a square mask
-# of 5 the chunk would not see the prompt.
+# One row of 51, all True. Five rows of 55: the last five rows of the causal mask. A square mask of 5
+# does not fit the scores, 5 by 55: it is an error.
 #
 # </details>
 #
