@@ -1114,8 +1114,9 @@ with exercise("KVCache"):
         "        self.keys.append(k)\n"
         "        self.values.append(v)\n"
         "        return torch.cat(self.keys, dim=-2), torch.cat(self.values, dim=-2)\n",
-        "The lists stand on the class, so all caches share them: the words of one layer, or of the last "
-        "text, turn up in the next. Make them in __init__.",
+        "All caches share the same lists: the words of one layer, or of the last text, turn up in the "
+        "next. Lists that stand on the class, or are the default value of an argument, are made once. "
+        "Make them in the body of __init__.",
         seen="Python folklore: mutable class attributes",
     )
 
@@ -1222,6 +1223,13 @@ def blockwise_attention(Q, K, V, block_size):
 """
 
 with exercise("blockwise_attention", base=SHORT_BLOCKWISE):
+    wrong(
+        "largest_begins_at_zero",
+        {"largest = torch.full_like(Q[..., :1], -math.inf)": "largest = torch.zeros_like(Q[..., :1])"},
+        "The largest score so far begins at 0. If all scores are far below 0, every exponential "
+        "becomes 0, and so does their sum. Begin with minus infinity.",
+    )
+
     wrong(
         "blockwise_no_correction",
         {"s * f + w": "s + w", "a * f + w": "a + w"},
