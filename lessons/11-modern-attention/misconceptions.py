@@ -1225,7 +1225,7 @@ def blockwise_attention(Q, K, V, block_size):
 with exercise("blockwise_attention", base=SHORT_BLOCKWISE):
     wrong(
         "largest_begins_at_zero",
-        {"largest = torch.full_like(Q[..., :1], -math.inf)": "largest = torch.zeros_like(Q[..., :1])"},
+        {"m = torch.full_like(Q[..., :1], -math.inf)": "m = torch.zeros_like(Q[..., :1])"},
         "The largest score so far begins at 0. If all scores are far below 0, every exponential "
         "becomes 0, and so does their sum. Begin with minus infinity.",
     )
