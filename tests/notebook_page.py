@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.sync_api import Locator, Page, expect
 
 #: Kind of an output that JupyterLab shows in pink.
@@ -33,11 +35,15 @@ def answer(page: Page, stub: Locator, source: str) -> None:
 
 
 def answer_and_check(page: Page, stub: Locator, source: str) -> None:
-    """Type an answer, run it and the folded check below it, as a student does."""
+    """Type an answer, run it and, when it has run, the folded check below it."""
+    prompt = stub.locator(".jp-InputPrompt")
+    number = re.sub(r"\D", "", prompt.inner_text())
     stub.locator(".cm-content").click()
     page.keyboard.press("Control+A")
     page.keyboard.insert_text(source.strip())
     page.keyboard.press("Shift+Enter")
+    # A kernel forgets all cells that wait behind one that raises: the check would show nothing.
+    expect(prompt).to_have_text(re.compile(rf"^\[(?!{number}\])\d+\]:$"))
     page.keyboard.press("Shift+Enter")
 
 

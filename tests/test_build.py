@@ -14,9 +14,9 @@ from typing import Any
 import nbformat
 import pytest
 
-from autograder.build.build import build, without_outputs
+from autograder.build.build import BuildError, build, without_outputs
 from autograder.course.implementations import alternatives, misconceptions
-from autograder.course.lessons import Lesson
+from autograder.course.lessons import Course, Lesson
 from autograder.course.release import read_manifest, release_in
 from autograder.diagnose.diagnosis import DIAGNOSIS_SEED
 from autograder.diagnose.plain_run import PlainRun, seen
@@ -26,6 +26,7 @@ from autograder.notebooks import HIDDEN, grade_id, is_answer, is_test, is_writte
 
 from .conftest import COURSE, ROOT
 from .telling import BOILERPLATE, hidden_regions, solution_regions, telling_lines
+from .tiny import COURSE_TOML, LESSON, MISCONCEPTIONS, tiny_course
 
 
 @pytest.fixture(scope="module")
@@ -274,3 +275,68 @@ def test_the_checks_of_a_released_lesson_import_by_themselves(lesson: Lesson) ->
     )
     assert done.returncode == 0, done.stderr
     assert lesson.folder in done.stdout or done.stdout.startswith("./lesson/checks")
+
+
+RAISES = 'raise RuntimeError("a demonstration is not run when grading")'
+
+
+def two_lessons(folder: Path) -> Course:
+    """The tiny course, whose demonstration raises, and a second lesson whose does not."""
+    tiny_course(folder)
+    second = folder / "lessons" / "02-small"
+    second.mkdir()
+    (second / "small.py").write_text(LESSON.replace(RAISES, 'print("drawn")'))
+    (second / "misconceptions.py").write_text(MISCONCEPTIONS)
+    (second / "alternatives.py").write_text("")
+    more = COURSE_TOML[COURSE_TOML.index("[[lesson]]") :].replace("01-tiny", "02-small")
+    with (folder / "lessons" / "course.toml").open("a") as catalogue:
+        catalogue.write(more)
+    return Course.load(folder)
+
+
+def below(folder: Path) -> dict[str, bytes]:
+    """All that a build wrote of the tiny lesson."""
+    places = [folder / top / "01-tiny" for top in ("build/source", "course", "solutions")]
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for place in places
+        for path in place.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_a_lesson_whose_demonstration_raises_is_refused_and_left_as_it_was(tmp_path: Path) -> None:
+    source = tmp_path / "lessons" / "01-tiny" / "tiny.py"
+    course = two_lessons(tmp_path)
+    told: list[str] = []
+    with pytest.raises(BuildError) as refused:
+        build(course, tmp_path, say=told.append)
+    first, second = str(refused.value).splitlines()
+    assert first.startswith("01-tiny: the solved notebook does not run through")
+    assert "lessons/01-tiny/tiny.py" in first
+    assert second.endswith(f"{RAISES}: RuntimeError: a demonstration is not run when grading")
+    assert below(tmp_path) == {}
+    small = nbformat.read(tmp_path / "solutions" / "02-small" / "small.ipynb", as_version=4)
+    assert "drawn" in str(small.cells)
+    recorded = read_manifest(tmp_path / "course")
+    assert recorded is not None and "02-small/small.ipynb" in recorded.files
+
+    source.write_text(LESSON.replace(RAISES, "print(double(4))"))
+    build(Course.load(tmp_path), tmp_path, say=told.append, only="01-tiny")
+    whole = below(tmp_path)
+    assert "solutions/01-tiny/tiny.ipynb" in whole
+    source.write_text(LESSON)
+    with pytest.raises(BuildError):
+        build(Course.load(tmp_path), tmp_path, say=told.append, only="01-tiny")
+    assert below(tmp_path) == whole
+
+    # What an earlier build kept of a notebook that raised is not taken for its outputs.
+    solved = tmp_path / "solutions" / "01-tiny" / "tiny.ipynb"
+    notebook = nbformat.read(solved, as_version=4)
+    error = nbformat.v4.new_output("error", ename="ValueError", evalue="x", traceback=[])
+    next(cell for cell in notebook.cells if cell.source == "print(double(4))").outputs = [error]
+    nbformat.write(notebook, solved)
+    source.write_text(LESSON.replace(RAISES, "print(double(4))"))
+    build(Course.load(tmp_path), tmp_path, say=told.append, only="01-tiny")
+    assert "running it" in told[-1]
+    assert below(tmp_path)["solutions/01-tiny/tiny.ipynb"] == whole["solutions/01-tiny/tiny.ipynb"]

@@ -26,6 +26,7 @@ from autograder.build.beside import write_companions
 from autograder.build.kept_outputs import take_outputs
 from autograder.build.own_work import keep_own_work
 from autograder.build.page import as_page
+from autograder.build.ran_through import what_stopped
 from autograder.build.start_page import write_start_page
 from autograder.build.stubs import ClearSolutionsAndAnswers
 from autograder.course.course_progress import LESSON
@@ -49,7 +50,7 @@ NEVER_RELEASED = (
 
 
 class BuildError(WrongUse):
-    """nbgrader could not make a version of the course; the message says which."""
+    """A lesson could not be built; the message says which, and what stopped it."""
 
 
 def write_source(lesson: Lesson, folder: Path) -> None:
@@ -125,7 +126,8 @@ def build(course: Course, into: Path, say: Say = print, only: str | None = None)
         only: one lesson's folder name; all lessons otherwise.
 
     Raises:
-        LessonError, BuildError: a source cannot be built; nothing of it is left half done.
+        LessonError: a source cannot be read; nothing is written.
+        BuildError: some lessons cannot be built, which are left as they were; the others are built.
     """
     lessons = [course.lesson(only)] if only else list(course.lessons)
     for lesson in lessons:
@@ -134,40 +136,75 @@ def build(course: Course, into: Path, say: Say = print, only: str | None = None)
     kept_in, kept_work = keep_own_work(into / "course", folder, datetime.now())
     if kept_work:
         say(f"course/ was worked in; a copy of that is in {kept_in}: {', '.join(kept_work)}")
-    source = into / "build" / "source"
-    if only is None and source.exists():
-        shutil.rmtree(source)
+    built: list[str] = []
+    refused: list[str] = []
     for lesson in lessons:
-        write_source(lesson, source / lesson.folder)
+        try:
+            _build_one(lesson, into, say)
+        except BuildError as error:
+            refused.append(str(error))
+        else:
+            built.append(lesson.folder)
+    if built:
+        if only is None:
+            _remove_strangers(into, {lesson.folder for lesson in lessons})
+        write_start_page(into / "course", course.title)
+        if only is None and not refused:
+            record_release(into / "course")
+        else:
+            for name in built:
+                record_release(into / "course", name)
+    if refused:
+        raise BuildError("\n".join(refused))
 
-    with tempfile.TemporaryDirectory() as scratch:
-        config = nbgrader_config(into, f"sqlite:///{scratch}/gradebook.db")
-        config.CourseDirectory.source_directory = "build/source"
-        config.CourseDirectory.release_directory = "course"
-        config.CourseDirectory.solution_directory = "build/solutions"
-        for lesson in lessons:
-            say(f"{lesson.folder}: student version")
-            generate_release(config, lesson.folder)
-            _generate_solution(config, lesson.folder, execute=False)
-            plain = into / "build" / "solutions" / lesson.folder
-            kept = into / "solutions" / lesson.folder
-            if _same_cells(lesson, plain, kept):
-                say(f"{lesson.folder}: solved version is up to date")
-                _lean_on_course(kept)
-                continue
-            if _outputs_still_hold(lesson, plain, kept):
-                say(f"{lesson.folder}: solved version, with the outputs that it had")
-            else:
-                say(f"{lesson.folder}: solved version, running it (a minute)")
-                _generate_solution(config, lesson.folder, execute=True)
-            _tidy_outputs(plain / f"{lesson.notebook_name}.ipynb")
-            shutil.rmtree(kept, ignore_errors=True)
-            shutil.copytree(plain, kept)
-            _lean_on_course(kept)
-    if only is None:
-        _remove_strangers(into, {lesson.folder for lesson in lessons})
-    write_start_page(into / "course", course.title)
-    record_release(into / "course", folder)
+
+def _build_one(lesson: Lesson, into: Path, say: Say) -> None:
+    """Make all of a lesson elsewhere, and put it into its places when it is whole."""
+    name, notebook = lesson.folder, f"{lesson.notebook_name}.ipynb"
+    solved = into / "solutions" / name
+    with tempfile.TemporaryDirectory() as temporary:
+        scratch = Path(temporary)
+        config = nbgrader_config(scratch, f"sqlite:///{scratch}/gradebook.db")
+        config.CourseDirectory.source_directory = "source"
+        config.CourseDirectory.release_directory = "release"
+        config.CourseDirectory.solution_directory = "solutions"
+        write_source(lesson, scratch / "source" / name)
+        say(f"{name}: student version")
+        generate_release(config, name)
+        _generate_solution(config, name, execute=False)
+        plain = scratch / "solutions" / name
+        up_to_date = _same_cells(lesson, plain, solved)
+        if up_to_date:
+            say(f"{name}: solved version is up to date")
+        elif _outputs_still_hold(lesson, plain, solved):
+            say(f"{name}: solved version, with the outputs that it had")
+        else:
+            say(f"{name}: solved version, running it (a minute)")
+            _generate_solution(config, name, execute=True)
+            _refuse_errors(lesson, nbformat.read(plain / notebook, as_version=4))
+        if not up_to_date:
+            _tidy_outputs(plain / notebook)
+            _replace(solved, plain)
+        _replace(into / "build" / "source" / name, scratch / "source" / name)
+        _replace(into / "course" / name, scratch / "release" / name)
+    _lean_on_course(solved)
+
+
+def _refuse_errors(lesson: Lesson, solved: NotebookNode) -> None:
+    """Raise a BuildError where a cell of a solved notebook did."""
+    stopped = what_stopped(solved)
+    if stopped:
+        said = "\n".join(f"  {one}" for one in stopped)
+        raise BuildError(
+            f"{lesson.folder}: the solved notebook does not run through; nothing of it was "
+            f"written. Mend lessons/{lesson.folder}/{lesson.notebook_name}.py and build it "
+            f"again.\n{said}"
+        )
+
+
+def _replace(place: Path, made: Path) -> None:
+    shutil.rmtree(place, ignore_errors=True)
+    shutil.copytree(made, place)
 
 
 def _lean_on_course(solved: Path) -> None:
@@ -195,7 +232,10 @@ def _same_cells(lesson: Lesson, one: Path, other: Path) -> bool:
     name = f"{lesson.notebook_name}.ipynb"
     if not (other / name).exists():
         return False
-    pair = [without_outputs(nbformat.read(folder / name, as_version=4)) for folder in (one, other)]
+    both = [nbformat.read(folder / name, as_version=4) for folder in (one, other)]
+    if what_stopped(both[1]):
+        return False
+    pair = [without_outputs(notebook) for notebook in both]
     one_says, other_says = (notebook.metadata.get(LESSON) for notebook in pair)
     return bool(pair[0].cells == pair[1].cells and one_says == other_says)
 
@@ -206,7 +246,7 @@ def _outputs_still_hold(lesson: Lesson, plain: Path, kept: Path) -> bool:
     if not (kept / name).exists():
         return False
     new, solved = (nbformat.read(folder / name, as_version=4) for folder in (plain, kept))
-    if not take_outputs(new, solved):
+    if what_stopped(solved) or not take_outputs(new, solved):
         return False
     nbformat.write(new, plain / name)
     return True
@@ -222,7 +262,7 @@ def _tidy_outputs(path: Path) -> None:
 
 
 def _remove_strangers(into: Path, folders: set[str]) -> None:
-    for top in ("course", "solutions"):
+    for top in ("build/source", "course", "solutions"):
         for path in (into / top).iterdir():
             if path.is_dir() and path.name not in folders:
                 shutil.rmtree(path)

@@ -45,6 +45,7 @@ from torch import nn
 from lesson.checks import (
     assert_close,
     assert_equal,
+    assert_raises,
     check,
     check_answer,
     check_rng,
@@ -707,6 +708,11 @@ def error_of(weights, layer):
     return said, before, after
 
 
+@probe
+def load_into_another(weights, layer):
+    load_block(TransformerBlock(12, 3, 20), weights, layer)
+
+
 shapes = {f"attention.self.{name}.weight": (12, 12) for name in ("query", "key", "value")}
 shapes |= {"attention.output.dense.weight": (12, 12), "intermediate.dense.weight": (20, 12)}
 shapes |= {"output.dense.weight": (12, 20)}
@@ -751,16 +757,20 @@ with check("the norms", points=1):
     compare("output.LayerNorm", "norm2", message)
 with check("a name is missing", points=0.5, side=True):
     name = "encoder.layer.2.output.LayerNorm.bias"
-    said, before, after = error_of({n: t for n, t in weights.items() if n != name}, 2)
+    rest = {n: t for n, t in weights.items() if n != name}
     message = f"{name} is missing: a KeyError that says this name."
-    assert_equal(said[0], "KeyError", message, name="the error")
+    with assert_raises(KeyError, message):
+        load_into_another(rest, 2)
+    said, before, after = error_of(rest, 2)
     assert_equal(name in said[1], True, message, name="'the message says the name'")
     assert_equal(after, before, "After the error the block should be as it was.", name="the block")
 with check("a shape does not fit", points=1, side=True):
     name = "encoder.layer.1.output.dense.weight"
-    said, before, after = error_of(weights | {name: torch.ones(12, 7)}, 1)
+    misfit = weights | {name: torch.ones(12, 7)}
     message = f"{name} has the shape (12, 7), linear2 needs (12, 20): a ValueError that says all three."
-    assert_equal(said[0], "ValueError", message, name="the error")
+    with assert_raises(ValueError, message):
+        load_into_another(misfit, 1)
+    said, before, after = error_of(misfit, 1)
     all_three = [part in said[1] for part in (name, "12, 7", "12, 20")]
     assert_equal(all_three, [True] * 3, message, name="'the message says the name, each shape'")
     assert_equal(after, before, "After the error the block should be as it was.", name="the block")
