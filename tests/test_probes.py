@@ -79,3 +79,24 @@ def test_what_is_random_is_seen_although_two_calls_come_out_alike() -> None:
     answer = "calls = []\ndef f(x):\n    calls.append(1)\n    return x + len(calls) // 2 % 2\n"
     check = "x = np.ones(3)\nchecks.assert_close(f(x), 5 * x, 'Five.')\n"
     assert seen(answer, check) == NOT_THE_SAME_TWICE
+
+
+def test_an_axis_that_is_asked_for_is_no_axis_counted_from_the_front() -> None:
+    """A softmax that subtracts the maximum of the last axis, whatever the axis: large numbers."""
+    check = """
+with checks.check("the last axis", 1):
+    checks.assert_close(f(np.array([1.0, 2.0])), softly(np.array([1.0, 2.0]), -1), "The last.")
+with checks.check("every axis", 1):
+    x = np.array([[1.0, 900.0], [2.0, 3.0]])
+    checks.assert_close(f(x, axis=0), softly(x, 0), "The first.")
+checks.checks_passed("f")
+"""
+    softly = (
+        "def softly(x, axis):\n    powers = np.exp(x - x.max(axis=axis, keepdims=True))\n"
+        "    return powers / powers.sum(axis=axis, keepdims=True)\n"
+    )
+    answer = (
+        "def f(x, axis=-1):\n    powers = np.exp(x - x.max(axis=-1, keepdims=True))\n"
+        "    return powers / powers.sum(axis=axis, keepdims=True)\n"
+    )
+    assert seen(softly + answer, check) == ""

@@ -95,7 +95,9 @@ def in_a_notebook(lesson: Lesson, found: list[Read], folder: Path) -> None:
         cells += [clock[0], checks[-1], clock[1], solved]
     notebook = nbformat.v4.new_notebook(cells=cells)
     resources = {"metadata": {"path": str(folder)}}
-    NotebookClient(notebook, timeout=120, allow_errors=True, resources=resources).execute()
+    NotebookClient(  # an answer without an end is interrupted, and the next one is tried
+        notebook, timeout=120, interrupt_on_timeout=True, allow_errors=True, resources=resources
+    ).execute()
     for one, check in zip(found, checks):
         place = next(n for n, cell in enumerate(cells) if cell is check)
         before, after = (float(cells[n].outputs[0]["text"]) for n in (place - 1, place + 1))

@@ -9,6 +9,8 @@ fits with what passed and what failed.
 from __future__ import annotations
 
 import copy
+import functools
+import inspect
 from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass
 from types import CodeType
@@ -51,6 +53,7 @@ class _Call:
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     part: int
+    axis: int | None = None
     wrote: bool = False
 
     @property
@@ -62,6 +65,11 @@ class _Call:
     def axes(self) -> int:
         """The most that one of its arrays has."""
         return max((one.ndim for one in self.arrays), default=0)
+
+    @property
+    def asks_for_the_batch_axis(self) -> bool:
+        """Whether an argument names an axis that another one in front would make another one."""
+        return self.axis is not None and (self.axis >= 0 or -self.axis >= self.axes)
 
     def again(self, change: Callable[[Any], Any] = lambda array: array) -> Any:
         """What it returns with changed copies of its arrays; an exception where it raises."""
@@ -142,7 +150,7 @@ def _seen(failed: list[_Call], passed: list[_Call], *, of_named_checks: bool) ->
 def _differs_in_a_batch(call: _Call) -> bool:
     """Whether a batch gives another result than its texts, each of which gives one."""
     lengths = {one.shape[0] if one.ndim else 0 for one in call.arrays}
-    if len(lengths) != 1 or _has_mask(call):
+    if len(lengths) != 1 or _has_mask(call) or call.asks_for_the_batch_axis:
         return False
     texts = range(lengths.pop())
     alone = [call.again(lambda array, n=n: array[n]) for n in texts]  # type: ignore[misc]
@@ -156,7 +164,7 @@ def _differs_in_a_batch(call: _Call) -> bool:
 
 def _needs_a_batch(call: _Call) -> bool:
     """Whether an axis of length 1 in front makes a difference, and not an error."""
-    if _has_mask(call):
+    if _has_mask(call) or call.asks_for_the_batch_axis:
         return False
     batch = call.again(lambda array: array[None])
     return not isinstance(batch, Exception) and not _agree(call.again(), _item(batch, 0))
@@ -187,6 +195,19 @@ def _agree(one: Any, other: Any) -> bool:
         return True  # nothing that can be compared
 
 
+def _axis(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> int | None:
+    """The axis that a call asks for by an argument of that name."""
+    try:
+        arguments = inspect.signature(function).bind(*args, **kwargs)
+    except TypeError:
+        return None
+    arguments.apply_defaults()
+    named = (arguments.arguments.get(name) for name in ("axis", "dim"))
+    return next((value for value in named if isinstance(value, int)), None)
+
+
 def _is_array(value: Any) -> bool:
     return isinstance(value, (np.ndarray, torch.Tensor))
 
@@ -199,7 +220,8 @@ def _watched(answer: Any, calls: list[_Call], part: Callable[[], int]) -> Any:
             if len(calls) >= MOST_CALLS:
                 return function(*args, **kwargs)
             before, given = copy.deepcopy((args[first:], kwargs))
-            made = _Call(lambda *a, **k: function(*args[:first], *a, **k), before, given, part())
+            again = functools.partial(function, *args[:first])
+            made = _Call(again, before, given, part(), _axis(function, args, kwargs))
             calls.append(made)
             result = function(*args, **kwargs)
             now = (*args[first:], *kwargs.values())
