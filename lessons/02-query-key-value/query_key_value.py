@@ -206,6 +206,8 @@ query, keys = rng.normal(size=5), rng.normal(size=(4, 5))
 four_scores = similarity_scores(query, keys)
 with check("one score for each key", points=0.25, side=True):
     assert_equal(np.shape(four_scores), (4,), "One query, four keys: four scores.", name="the shape")
+    one_score = similarity_scores(query, keys[:1])
+    assert_equal(np.shape(one_score), (1,), "One query, one key: still an axis.", name="the shape")
 with check("loud queries and keys", points=0.25, side=True):
     assert_close(
         similarity_scores(3 * query, 2 * keys),
@@ -267,6 +269,8 @@ rng = check_rng()
 n, d = 4, 5
 messages = {
     ((3,), ()): "Three queries against the same keys: (3, d) and (n, d) give (3, n).",
+    ((1,), ()): "One query in a batch of one: (1, d) and (n, d) give (1, n).",
+    ((1,), (2, 1)): "Axes of length 1 stay: (1, d) and (2, 1, n, d) give (2, 1, n).",
     ((n,), ()): "As many queries as keys: (n, d) and (n, d) give (n, n), all pairs.",
     ((2, 3), ()): "Two batch axes in the query: (2, 3, d) and (n, d) give (2, 3, n).",
     ((), (2,)): "A query without a batch axis serves every batch of keys: the result is (2, n).",
