@@ -463,7 +463,7 @@ checks_passed("LayerNorm")
 
 
 # %% check="LayerNorm_state" points=1
-# Hidden checks of LayerNorm: x unchanged; nothing remembered; the same in both modes.
+# Hidden checks of LayerNorm: x unchanged; nothing remembered; the same in both modes; precision.
 ### BEGIN HIDDEN TESTS
 @probe
 def three_calls(x, other):
@@ -478,17 +478,26 @@ def three_calls(x, other):
 
 rng = check_rng()
 x, other = (torch.tensor(rng.normal(size=(3, 4, 6))) for _ in range(2))
-x_after, first, again, evaluated = three_calls(x.clone(), 5 * other + 2)
-assert_equal(x_after, x, "x is changed by the call.", name="x")
-expected = torch.stack([three_calls(text.clone(), text)[1] for text in x]).double()
-assert_equal(expected.shape, x.shape, "As many numbers as in x.", name="the shape")
-message = "A new layer should normalise: not x, and not 0."
-nothing = [bool((expected - one).abs().max() < 1e-3) for one in (x, 0 * x)]
-assert_equal(nothing, [False, False], message)
-assert_close(first, expected, "Three texts at once and each by itself give the same.")
-assert_close(first, expected, "After `layer.double()` the result is float64.", precise=True)
-assert_close(again, expected, "Another text came between: layer norm remembers nothing.")
-assert_close(evaluated, expected, "In evaluation mode the result should be the same.")
+with check("x afterwards, nothing remembered, both modes", points=0.75):
+    x_after, first, again, evaluated = three_calls(x.clone(), 5 * other + 2)
+    assert_equal(x_after, x, "x is changed by the call.", name="x")
+    expected = torch.stack([three_calls(text.clone(), text)[1] for text in x]).double()
+    assert_equal(expected.shape, x.shape, "As many numbers as in x.", name="the shape")
+    message = "A new layer should normalise: not x, and not 0."
+    nothing = [bool((expected - one).abs().max() < 1e-3) for one in (x, 0 * x)]
+    assert_equal(nothing, [False, False], message)
+    assert_close(first, expected, "Three texts at once and each by itself give the same.")
+    assert_close(again, expected, "Another text came between: layer norm remembers nothing.")
+    assert_close(evaluated, expected, "In evaluation mode the result should be the same.")
+with check("precision", points=0.25, side=True):
+    plain, far = (three_calls(one, other)[1] for one in (x.clone(), x + 100))
+    assert_close(plain, plain.double(), "After `layer.double()` the result is float64.", precise=True)
+    message = (
+        "100 was added to every feature: the result should stay as it is. In float32, also when only "
+        "on the way, a mean near 100 keeps seven digits: too few."
+    )
+    assert_close(far, plain, message, precise=True)
+checks_passed("LayerNorm")
 ### END HIDDEN TESTS
 
 # %% [markdown]
