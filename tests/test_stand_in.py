@@ -37,13 +37,17 @@ CODE = CourseCode(
         "    def forward(self, x, twice=False):\n"
         "        out = self.inner(x) * self.scale + self.shift\n"
         "        return out, 2 * out if twice else None\n",
+        "Twice": "class Twice(nn.Module):\n"
+        "    def __init__(self, width):\n        super().__init__()\n"
+        "        self.times, self.norm = 2, nn.LayerNorm(width, eps=1e-5)\n"
+        "    def forward(self, x):\n        return self.times * self.norm(x)\n",
         "answer_x": "answer_x = 3",
     },
 )
 
 
 def ask(request: dict[str, object]) -> dict[str, object]:
-    return CODE.answer(frozenset({"softened", "Scaled"}), request)
+    return CODE.answer(frozenset({"softened", "Scaled", "Twice"}), request)
 
 
 def test_a_function_is_called_with_its_errors_and_its_gradients() -> None:
@@ -78,6 +82,28 @@ def test_a_module_has_its_parameters_here_and_learns() -> None:
         assert mine.grad is not None and torch.allclose(mine.grad, theirs.grad), name
     with pytest.raises(TypeError):
         class_stand_in("Scaled", ask)()
+
+
+def test_what_is_set_on_a_module_counts() -> None:
+    real, module = CODE._names["Twice"](4), class_stand_in("Twice", ask)(4)
+    x = torch.randn(3, 4)
+    assert module(x).equal(real(x))
+    for one in (real, module):
+        assert one.times == 2 and one.norm.eps == 1e-5
+        one.times, one.norm.eps = 5, 2.0
+    assert module(x).equal(real(x))
+
+
+@pytest.mark.parametrize(
+    "name", ["forward", "norm.forward", "norm.weight", "_modules", "nowhere.a"]
+)
+def test_only_what_a_module_has_can_be_set(name: str) -> None:
+    state = dict(CODE._names["Twice"](4).named_parameters())
+    request = {"op": "forward", "name": "Twice", "given": (4,), "named": {}, "state": state}
+    request |= {"args": (torch.randn(3, 4),), "kwargs": {}, "training": True, "seed": 0}
+    assert "value" in ask({**request, "attributes": {"norm.eps": 2.0}})
+    for attributes in ({name: 3.0}, {"norm.eps": torch.ones(2)}, None):
+        assert "error" in ask({**request, "attributes": attributes})
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 An exercise that builds on one that failed is graded once more on the course's own version of
 that one. Its source never enters a box: a call goes to the tester as plain data, and the answer
 comes back. Gradients flow through it, as the tester also pulls them back; a class is a torch
-module whose parameters live here and travel with every call.
+module whose parameters live here and travel with every call, as does what was set after it was made
+(``norm.eps = 1e-3``).
 
 The other side is :mod:`autograder.grade.course_code`.
 """
@@ -49,13 +50,15 @@ def class_stand_in(name: str, ask: Ask) -> type[nn.Module]:
                 _below(self, path).register_parameter(path.split(".")[-1], nn.Parameter(tensor))
             for path, tensor in made["buffers"].items():
                 _below(self, path).register_buffer(path.split(".")[-1], tensor)
-            for attribute, value in made["attributes"].items():
-                setattr(self, attribute, value)
+            self._made_with = made["attributes"]
+            for path, value in self._made_with.items():
+                setattr(_below(self, path), path.split(".")[-1], value)
 
         def forward(self, *args: Any, **kwargs: Any) -> Any:
             state = {**dict(self.named_parameters()), **dict(self.named_buffers())}
             request: dict[str, Any] = {"op": "forward", **self._given, "state": state}
             request |= {"args": args, "kwargs": kwargs, "training": self.training}
+            request |= {"attributes": _set_since(self, self._made_with)}
             return _through(ask, {**request, "seed": _seed() if self.training else 0})
 
     StandIn.__name__ = StandIn.__qualname__ = name
@@ -69,6 +72,16 @@ def _below(module: nn.Module, path: str) -> nn.Module:
             module.add_module(part, nn.Module())
         module = module.get_submodule(part)
     return module
+
+
+def _set_since(module: nn.Module, made_with: dict[str, Any]) -> dict[str, Any]:
+    """By dotted name, the attributes that have another value than the module was made with."""
+    found: dict[str, Any] = {}
+    for path, before in made_with.items():
+        now = getattr(_below(module, path), path.split(".")[-1], before)
+        if type(now) is not type(before) or now != before:
+            found[path] = now
+    return found
 
 
 def _seed() -> int:

@@ -91,15 +91,10 @@ class CourseCode:
     def _make(self, kind: type[nn.Module], given: Any, named: Any, seed: int) -> Any:
         torch.manual_seed(seed)
         module = kind(*given, **named)
-        attributes = {
-            name: value
-            for name, value in vars(module).items()
-            if not name.startswith("_") and name != "training" and isinstance(value, _PLAIN)
-        }
         return {
             "parameters": dict(module.named_parameters()),
             "buffers": dict(module.named_buffers()),
-            "attributes": attributes,
+            "attributes": _attributes(module),
             "linear layers": {
                 path: (layer.in_features, layer.out_features, layer.bias is not None)
                 for path, layer in module.named_modules()
@@ -116,9 +111,31 @@ class CourseCode:
         state: Any,
         args: Any,
         kwargs: Any,
+        attributes: Any,
         training: bool,
         seed: int,
     ) -> Any:
         module = kind(*given, **named).train(training)
+        _set(module, attributes)
         torch.manual_seed(seed)
         return functional_call(module, state, tuple(args), dict(kwargs), strict=True)
+
+
+def _attributes(module: nn.Module) -> dict[str, Any]:
+    """The plain attributes of a module and its parts, by dotted name."""
+    return {
+        f"{path}.{name}".removeprefix("."): value
+        for path, part in module.named_modules()
+        for name, value in vars(part).items()
+        if not name.startswith("_") and name != "training" and isinstance(value, _PLAIN)
+    }
+
+
+def _set(module: nn.Module, attributes: dict[str, Any]) -> None:
+    """Set those that the module has; a box that names another, or sends no plain value, erred."""
+    known = _attributes(module)
+    for path, value in attributes.items():
+        if path not in known or not isinstance(value, _PLAIN):
+            raise TypeError(f"{path} cannot be set")
+        part, _, name = path.rpartition(".")
+        setattr(module.get_submodule(part), name, value)

@@ -888,7 +888,8 @@ def of_one_position(seed):
 def kinds(seed):
     layers = [lambda X: 2 * X, lambda X: X + X[-1]]
     rng = np.random.default_rng(seed)
-    return [type(leaks_future(layer, 6, 8, rng)).__name__ for layer in layers]
+    types = [type(leaks_future(layer, 6, 8, rng)) for layer in layers]
+    return [f"{one.__module__}.{one.__name__}" for one in types]  # NumPy's is named bool, too
 
 
 def said(verdicts):
@@ -946,7 +947,7 @@ with check("one position", points=0.5, side=True):
     )
 with check("a Python bool", points=0.25, side=True):
     message = "The verdict should be a Python bool: bool(...) makes one of NumPy's."
-    assert_equal(kinds(seed), ["bool", "bool"], message, name="the types of two verdicts")
+    assert_equal(kinds(seed), ["builtins.bool"] * 2, message, name="the types of two verdicts")
 with check("the global random state", points=0.5, side=True):
     after, expected = random_states(5, 6)
     assert_equal(
@@ -1276,7 +1277,8 @@ def said(verdicts):
 def kinds(n, d_model, seed):
     layers = [lambda X: X, lambda X: np.cumsum(X, axis=0), lambda X: X[::-1]]
     rng = np.random.default_rng(seed)
-    return [type(leaks_future(layer, n, d_model, rng)).__name__ for layer in layers]
+    types = [type(leaks_future(layer, n, d_model, rng)) for layer in layers]
+    return [f"{one.__module__}.{one.__name__}" for one in types]  # NumPy's is named bool, too
 
 
 seed = int(check_rng().integers(2**31))
@@ -1306,7 +1308,8 @@ with check("one position, two positions, one feature", points=0.75):
     )
 with check("Python's bool", points=0.25, side=True):
     message = "Each verdict should be a Python bool."
-    assert_equal(kinds(5, 6, seed), ["bool"] * 3, message, name="the types of three verdicts")
+    types = ["builtins.bool"] * 3
+    assert_equal(kinds(5, 6, seed), types, message, name="the types of three verdicts")
 checks_passed("leaks_future")
 ### END HIDDEN TESTS
 

@@ -15,6 +15,14 @@ def causal_mask(n):
     """Stand in, for the linter, for the function of lesson 6."""
 
 
+class SideBySide(nn.Module):
+    """Stand in, for the linter, for the friend's block, which the notebook gives."""
+
+
+def friends_block(n):
+    """Stand in, for the linter, for the friend's function, which the notebook gives."""
+
+
 @alternative("LayerNorm", "torchs_function")
 class LayerNorm(nn.Module):
     def __init__(self, d_model, eps=1e-5):
@@ -217,16 +225,19 @@ class TransformerBlock(nn.Module):
 
 @alternative("mended_block", "torchs_norm")
 def mended_block(n):
-    block = TransformerBlock(16, 2, 32, norm_first=True)
-    block.norm1 = nn.LayerNorm(16)
-    block.norm2 = LayerNorm(16, eps=1e-3)
-    block.feed_forward = FeedForward(16, 128)
+    block = SideBySide(nn.LayerNorm(16), LayerNorm(16, eps=1e-3), FeedForward(16, 128))
     return block.double(), torch.tensor(causal_mask(n))
 
 
-@alternative("mended_block", "norm1_left_alone")
+@alternative("mended_block", "mended_afterwards")
 def mended_block(n):
-    block = TransformerBlock(16, 2, 128, norm_first=True)
+    block, mask = friends_block(n)
+    block.norm1 = LayerNorm(16).double()
+    return block, mask
+
+
+@alternative("mended_block", "eps_set_afterwards")
+def mended_block(n):
+    block = SideBySide(LayerNorm(16), LayerNorm(16), FeedForward(16, 128))
     block.norm2.eps = 1e-3
-    block = block.to(torch.float64)
-    return block, torch.from_numpy(causal_mask(n))
+    return block.to(torch.float64), torch.from_numpy(causal_mask(n))

@@ -1561,7 +1561,7 @@ choice(
 choice(
     "answer_silent_bug",
     "d",
-    reason="A new feed-forward with another width works on each word by itself. It costs more, and "
+    reason="A feed-forward of any width works on each word by itself. A wider one costs more, and "
     "leaks nothing.",
 )
 
@@ -1584,8 +1584,8 @@ with exercise("mended_block"):
     wrong(
         "mend_no_norm",
         {"LayerNorm(16)\n": "nn.Identity()\n"},
-        "The wrong norm is gone, and with it the norm. The block is pre-norm: what goes into the "
-        "attention is normalised, word by word.",
+        "The wrong norm is gone, and with it the norm. What goes into the attention is normalised, "
+        "word by word.",
     )
 
     wrong(
@@ -1604,7 +1604,7 @@ with exercise("mended_block"):
 
     wrong(
         "mend_all_defaults",
-        {"block.norm2 = LayerNorm(16, eps=1e-3)": "", "FeedForward(16, 128)": "FeedForward(16, 32)"},
+        {"LayerNorm(16, eps=1e-3)": "LayerNorm(16)", "FeedForward(16, 128)": "FeedForward(16, 32)"},
         "You changed more than the mistake: the larger eps and the wider feed-forward were the "
         "friend's choice, and no bug.",
     )
@@ -1622,9 +1622,32 @@ with exercise("mended_block"):
     )
 
     wrong(
+        "mend_own_block",
+        {
+            "norm1 = LayerNorm(16)\n": "block = TransformerBlock(16, 2, 128, norm_first=True)\n",
+            "norm2 = ": "block.norm2 = ",
+            "feed_forward = FeedForward(16, 128)": "",
+            "SideBySide(norm1, norm2, feed_forward)": "block",
+        },
+        "You exchanged the whole block for your own pre-norm one. The friend's two parts work side by "
+        "side on the same x, and that was no bug.",
+    )
+
+    wrong(
         "mend_post_norm",
-        {"norm_first=True": "norm_first=False"},
-        "Your block is post-norm. The friend's was pre-norm, and that was no bug.",
+        {
+            "norm1 = LayerNorm(16)\n": "block = TransformerBlock(16, 2, 128)\n",
+            "norm2 = ": "block.norm2 = ",
+            "feed_forward = FeedForward(16, 128)": "",
+            "SideBySide(norm1, norm2, feed_forward)": "block",
+        },
+        "Your block is post-norm. The friend normalises what goes into a part, and that was no bug.",
+    )
+
+    wrong(
+        "mend_norms_exchanged",
+        {"SideBySide(norm1, norm2": "SideBySide(norm2, norm1"},
+        "The two norms are exchanged: the larger eps belongs to the one before the feed-forward.",
     )
 
 

@@ -463,7 +463,7 @@ checks_passed("LayerNorm")
 
 
 # %% check="LayerNorm_state" points=1
-# Hidden checks of LayerNorm: x unchanged; nothing remembered; the same in both modes.
+# Hidden checks of LayerNorm: x unchanged; nothing remembered; the same in both modes; precision.
 ### BEGIN HIDDEN TESTS
 @probe
 def three_calls(x, other):
@@ -478,17 +478,26 @@ def three_calls(x, other):
 
 rng = check_rng()
 x, other = (torch.tensor(rng.normal(size=(3, 4, 6))) for _ in range(2))
-x_after, first, again, evaluated = three_calls(x.clone(), 5 * other + 2)
-assert_equal(x_after, x, "x is changed by the call.", name="x")
-expected = torch.stack([three_calls(text.clone(), text)[1] for text in x]).double()
-assert_equal(expected.shape, x.shape, "As many numbers as in x.", name="the shape")
-message = "A new layer should normalise: not x, and not 0."
-nothing = [bool((expected - one).abs().max() < 1e-3) for one in (x, 0 * x)]
-assert_equal(nothing, [False, False], message)
-assert_close(first, expected, "Three texts at once and each by itself give the same.")
-assert_close(first, expected, "After `layer.double()` the result is float64.", precise=True)
-assert_close(again, expected, "Another text came between: layer norm remembers nothing.")
-assert_close(evaluated, expected, "In evaluation mode the result should be the same.")
+with check("x afterwards, nothing remembered, both modes", points=0.75):
+    x_after, first, again, evaluated = three_calls(x.clone(), 5 * other + 2)
+    assert_equal(x_after, x, "x is changed by the call.", name="x")
+    expected = torch.stack([three_calls(text.clone(), text)[1] for text in x]).double()
+    assert_equal(expected.shape, x.shape, "As many numbers as in x.", name="the shape")
+    message = "A new layer should normalise: not x, and not 0."
+    nothing = [bool((expected - one).abs().max() < 1e-3) for one in (x, 0 * x)]
+    assert_equal(nothing, [False, False], message)
+    assert_close(first, expected, "Three texts at once and each by itself give the same.")
+    assert_close(again, expected, "Another text came between: layer norm remembers nothing.")
+    assert_close(evaluated, expected, "In evaluation mode the result should be the same.")
+with check("precision", points=0.25, side=True):
+    plain, far = (three_calls(one, other)[1] for one in (x.clone(), x + 100))
+    assert_close(plain, plain.double(), "After `layer.double()` the result is float64.", precise=True)
+    message = (
+        "100 was added to every feature: the result should stay as it is. In float32, also when only "
+        "on the way, a mean near 100 keeps seven digits: too few."
+    )
+    assert_close(far, plain, message, precise=True)
+checks_passed("LayerNorm")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -2217,19 +2226,38 @@ assert final["post-norm, rate 0.003"] > final["post-norm, rate 0.01, warm-up"] +
 # %% [markdown]
 # ## 9. Find the silent bug
 #
-# A friend builds a causal block for a language model: no word may see a later one (lesson 6). It
-# runs, and it trains. Four lines are marked. One of them makes all its results worthless.
+# A friend builds a causal block for a language model: no word may see a later one (lesson 6). As in
+# GPT-NeoX-20B, attention and feed-forward work side by side on the same $x$:
+#
+# $$y = x + \operatorname{MHA}(\operatorname{LN}_1(x)) + \operatorname{FFN}(\operatorname{LN}_2(x))$$
+#
+# That is a choice, and no bug. The block runs, and it trains. Four lines are marked. One of them
+# makes all its results worthless.
 
 
 # %% locked="given_friends_block"
+class SideBySide(nn.Module):
+    """A block of the parts that it is given; attention and feed-forward both work on x."""
+
+    def __init__(self, norm1, norm2, feed_forward):
+        super().__init__()
+        self.attention = MultiHeadAttention(16, 2)
+        self.norm1 = norm1
+        self.norm2 = norm2
+        self.feed_forward = feed_forward
+
+    def forward(self, x, mask=None):
+        seen, weights = self.attention(self.norm1(x), mask=mask)
+        return x + seen + self.feed_forward(self.norm2(x)), weights
+
+
 def friends_block(n):
     """A causal block for texts of n words, and its mask."""
     mask = torch.tensor(causal_mask(n))  # line a: the mask of lesson 6, as it is
-    block = TransformerBlock(16, 2, 32, norm_first=True)
-    block.norm1 = nn.LayerNorm([n, 16])  # line b: torch's layer norm, "it is faster"
-    block.norm2 = LayerNorm(16, eps=1e-3)  # line c: a larger eps
-    block.feed_forward = FeedForward(16, 128)  # line d: a wider feed-forward
-    return block.double(), mask
+    norm1 = nn.LayerNorm([n, 16])  # line b: torch's layer norm, "it is faster"
+    norm2 = LayerNorm(16, eps=1e-3)  # line c: a larger eps
+    feed_forward = FeedForward(16, 128)  # line d: a wider feed-forward
+    return SideBySide(norm1, norm2, feed_forward).double(), mask
 
 
 def causal(block, mask):
@@ -2250,7 +2278,7 @@ def causal(block, mask):
 # - a) line a: the mask is not turned around
 # - b) line b: this norm is not the norm of this lesson
 # - c) line c: with this eps the variance is not exactly 1
-# - d) line d: the feed-forward was exchanged after the block was made
+# - d) line d: the feed-forward is eight times as wide as a word, not four times
 
 # %% answer="answer_silent_bug"
 ### BEGIN SOLUTION
@@ -2303,8 +2331,8 @@ for name, layer in (
 #
 # - `mended_block(n)` returns a pair, block and mask. The mask is that of `causal_mask(n)`, as a
 #   torch tensor.
-# - The block is pre-norm, in float64, with 16 features, 2 heads and the parts of a
-#   `TransformerBlock`. Its feed-forward is 128 wide, its `norm2` has an `eps` of 1e-3.
+# - The block is a `SideBySide` in float64, for 16 features. Its `feed_forward` is 128 wide, its
+#   `norm2` has an `eps` of 1e-3.
 # - With the mask no word's result depends on a later word, and a shorter text (with its own causal
 #   mask) may go through the same block.
 
@@ -2314,15 +2342,14 @@ def mended_block(n):
     """friends_block, mended: a causal block for texts of n words, and its mask.
 
     Returns:
-        The block, a TransformerBlock in float64, and the mask, an (n, n) tensor of bool.
+        The block, a SideBySide in float64, and the mask, an (n, n) tensor of bool.
     """
     ### BEGIN SOLUTION
     mask = torch.tensor(causal_mask(n))
-    block = TransformerBlock(16, 2, 32, norm_first=True)
-    block.norm1 = LayerNorm(16)
-    block.norm2 = LayerNorm(16, eps=1e-3)
-    block.feed_forward = FeedForward(16, 128)
-    return block.double(), mask
+    norm1 = LayerNorm(16)
+    norm2 = LayerNorm(16, eps=1e-3)
+    feed_forward = FeedForward(16, 128)
+    return SideBySide(norm1, norm2, feed_forward).double(), mask
     ### END SOLUTION
 
 
@@ -2348,12 +2375,12 @@ def expected_result(parameters, X, eps1):
     )
     triangle = torch.ones(len(X), len(X), dtype=torch.bool).tril()
     with torch.no_grad():
-        X = X + attention(F.layer_norm(X, (16,), eps=eps1), mask=triangle)[0]
+        seen = attention(F.layer_norm(X, (16,), eps=eps1), mask=triangle)[0]
     hidden = F.layer_norm(X, (16,), eps=1e-3)
     for name in ("linear1", "linear2"):
         weight, bias = (parameters[f"feed_forward.{name}.{kind}"] for kind in ("weight", "bias"))
         hidden = F.linear(hidden.relu() if name == "linear2" else hidden, weight, bias)
-    return X + hidden
+    return X + seen + hidden
 
 
 rng = check_rng()
@@ -2384,8 +2411,8 @@ with check("the rest", points=0.75):
     assert_close(
         found,
         expected_result(parameters, 0.05 * text, 1e-5),
-        "Pre-norm; norm1 is an ordinary layer norm over the 16 features of a word; norm2 the same "
-        "with an eps of 1e-3; mask as the friend had it.",
+        "Side by side, as the friend had it; norm1 is an ordinary layer norm over the 16 features "
+        "of a word; norm2 the same with an eps of 1e-3; mask as the friend had it.",
         name="the result",
     )
 checks_passed("mended_block")
@@ -2493,6 +2520,8 @@ for n in (4, 9):
 #   pre-norm and warm-up.
 # - Dong, Cordonnier, Loukas (2021), *Attention is Not All You Need: Pure Attention Loses Rank
 #   Doubly Exponentially with Depth*.
+# - Black and others (2022), *GPT-NeoX-20B: An Open-Source Autoregressive Language Model*: attention
+#   and feed-forward side by side.
 # - Geva, Schuster, Berant, Levy (2021), *Transformer Feed-Forward Layers Are Key-Value Memories*.
 #
 # ## What comes next

@@ -1748,8 +1748,9 @@ def translated(sentences):
         calls.append([list(words) for words in batch])
         return [" ".join(words).upper() for words in batch]
 
-    found = mended_batch(run, sentences)
-    return list(found) if isinstance(found, (list, tuple)) else found, calls, sentences
+    given = [list(words) for words in sentences]
+    found = mended_batch(run, given)
+    return list(found) if isinstance(found, (list, tuple)) else found, calls, given
 
 
 four = [["a", "very", "old", "cat", "sleeps"], ["cats", "sleep"], ["the", "old", "cat", "sleeps"], ["dogs"]]
