@@ -824,9 +824,8 @@ show(
     "Figure 1. In a random RNN with radius 0.5 or 0.9 the influence shrinks by a nearly constant "
     "factor at each step back: a nearly straight line on a logarithmic axis. With radius 2.0 it "
     "grows, unevenly. With radius 1.1 it does not explode in this example: tanh flattens large "
-    "values. Do not conclude more from one draw: other random matrices of radius 1.1 gave 0.03 to "
-    "1.1 at position 1. And nothing is trained: do not conclude that a trained network must "
-    "forget.",
+    "values; other random matrices of that radius gave 0.03 to 1.1 at position 1. Nothing is trained "
+    "here: do not conclude that a trained network must forget.",
     "Four curves over 40 positions, each 1 at position 40. Towards position 1, radius 0.5 falls in "
     "a nearly straight line to about 3e-13 and radius 0.9 to about 1e-3. Radius 1.1 falls to about "
     "0.3 near position 15 and rises again to about 0.8. Radius 2.0 grows to about 1000.",

@@ -2337,8 +2337,7 @@ assert np.mean(np.array(found) == ids) < 0.75  # ...and often wrong
 show(
     figure,
     "Figure 4. Left: with the scale every French word finds its partner. Right: without it most "
-    "rows are as sure of themselves, but several are wrong. Do not conclude that this model "
-    "translates: it looks up single words, and knows nothing of their order.",
+    "rows are as sure of themselves, but several are wrong.",
     "Two heat maps, four French words by five English words. Left: nearly 1 at le/the, chat/cat, "
     "noir/black, dort/sleeping. Right: most rows have one weight near 1, several at a wrong word.",
     "\n\n".join(f"{title}\n\n{text_table(w, french, english)}" for title, w in maps.items()),

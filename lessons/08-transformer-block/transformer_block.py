@@ -1682,8 +1682,8 @@ show(
     figure,
     "Figure 2. The same weights, averaged in two ways. Left: where a digit stands hardly matters. "
     "Right: output position 0 looks for small digits, position 9 for large ones, and those between "
-    "for the digits that are usual there. Do not conclude that this is all: a band of several "
-    "digits does not say which one to write.",
+    "for the digits that are usual there. A band of several digits does not say which one to "
+    "write.",
     "Two heat maps of 10 by 10. Left, output by input position: all entries near 0.1. Right, "
     "output position by digit: a band from small digits at position 0 to large digits at "
     "position 9.",
