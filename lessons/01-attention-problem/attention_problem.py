@@ -1870,6 +1870,22 @@ for lengths in ((1,), (3, 1, 1, 6), (2, 2, 2, 2, 2)):
 # ### END SOLUTION
 
 # %% [markdown]
+# <details><summary>When yours is written: a good answer and a plausible bad one, each on one point only</summary>
+#
+# > I would ask the friend to count. What the decoder gets at a step has as many numbers with attention
+# > as without. What differs is when it is made: once for the whole text, or again for each symbol.
+#
+# Good: it gives the friend something to check, and then the difference in place of the wrong word.
+#
+# > A vector of 64 numbers must drop the first symbols to make room for the last ones. With attention
+# > nothing is dropped, and so the accuracy at length 40 rises far above 0.36.
+#
+# Plausible, and bad: Figure 3 shows the opposite of "drops the first symbols". A measured number
+# beside a claim is no evidence for it.
+#
+# </details>
+
+# %% [markdown]
 # ## 9. Folklore and facts
 #
 # | often said | what we saw |

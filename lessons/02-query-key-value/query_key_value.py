@@ -1748,6 +1748,23 @@ for batch, n_q, n, d, d_v in ((2, 3, 4, 5, 6), (5, 2, 3, 4, 1), (1, 4, 2, 3, 5),
 # ### END SOLUTION
 
 # %% [markdown]
+# <details><summary>When yours is written: a good answer and a plausible bad one, each on one point only</summary>
+#
+# > In "we sat on the bank of the river", *bank* asks what kind of place it is. *river* is found because
+# > it is a thing beside which something can lie; what it gives is "water". Found by one thing, giving
+# > another.
+#
+# Good: one example carries all three roles, and the last line says why key and value differ.
+#
+# > The query is what a word looks for, the key is what the word is, and the value says how important
+# > it is.
+#
+# Plausible, and bad: how much a word counts is its *weight*, made of query and key. The value is what
+# it hands on.
+#
+# </details>
+
+# %% [markdown]
 # ## 12. Summary
 #
 # | concept | formula | code | purpose |

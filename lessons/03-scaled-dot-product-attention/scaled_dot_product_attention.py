@@ -2413,6 +2413,22 @@ show(
 # ### END SOLUTION
 
 # %% [markdown]
+# <details><summary>When yours is written: a good answer and a plausible bad one, each on one point only</summary>
+#
+# > Take $d_k = 64$. Typical scores are then about 8. Divided by 8 they are about 1, and a softmax can
+# > prefer one key and still doubt. Divided by 64 they are about 1/8: six keys get nearly a sixth each.
+#
+# Good: it computes both cases for one size, so that the friend sees what "too small" does.
+#
+# > Without the scale the scores grow with $d_k$, the softmax saturates, and its gradient vanishes. So a
+# > model cannot learn without it.
+#
+# Plausible, and bad: the first half is what everybody writes, and is not exact about the gradient; the
+# second half is refuted by a curve of Figure 3.
+#
+# </details>
+
+# %% [markdown]
 # ## 8. What it costs
 #
 # The weights have $n_q \times n_k$ entries. A text of $n$ words that looks at itself has $n^2$ of

@@ -1932,6 +1932,21 @@ for text in (
 # ### END SOLUTION
 
 # %% [markdown]
+# <details><summary>When yours is written: a good answer and a plausible bad one, each on one point only</summary>
+#
+# > Row $i$ of $XW_q$ is made from row $i$ of $X$ and from nothing else. So it makes no difference
+# > whether I exchange rows before I multiply by $W_q$ or afterwards.
+#
+# Good: it says *why* $P$ may be moved to the front, instead of moving it without a word.
+#
+# > Attention contains no positions. So the order of the words cannot matter, and $f(PX) = f(X)$.
+#
+# Plausible, and bad: it repeats what should be proved, and what it ends with is another property. The
+# rows do move.
+#
+# </details>
+
+# %% [markdown]
 # ## 7. What one layer can learn to look at
 #
 # The weights are not programmed. They follow from the task. Here is the *same* layer, trained on

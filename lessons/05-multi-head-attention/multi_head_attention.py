@@ -3083,6 +3083,22 @@ show(
 # ### END SOLUTION
 
 # %% [markdown]
+# <details><summary>When yours is written: a good answer and a plausible bad one, each on one point only</summary>
+#
+# > I would compare the head with a rule that knows no grammar, such as "the word before the verb", on
+# > sentences where the two differ ("the dogs near the house bark").
+#
+# Good: it looks for cases in which the claim could turn out false, and names what to compare with.
+#
+# > I would look at the maps of many more sentences. If the head looks at the subject in all of them, it
+# > finds the subject, and the model needs it for the verb.
+#
+# Plausible, and bad: in most sentences the subject also stands just before the verb, so more maps do
+# not separate the two. And no map says what the model *needs*.
+#
+# </details>
+
+# %% [markdown]
 # ## Summary
 #
 # | concept | formula | code | purpose |

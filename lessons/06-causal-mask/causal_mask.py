@@ -2146,6 +2146,22 @@ print(
 # ### END SOLUTION
 
 # %% [markdown]
+# <details><summary>When yours is written: a good answer and a plausible bad one, each on one point only</summary>
+#
+# > I let it guess the tenth character of a text. Then I exchange the eleventh and let it guess the tenth
+# > again. An honest model cannot notice.
+#
+# Good: one clear comparison, and what an honest model does.
+#
+# > I would take validation texts from another source. A model that cheats has only learned its own
+# > texts, so its loss there will be high.
+#
+# Plausible, and bad: that finds learning by heart. A leak works on every text, since each brings its
+# answers along.
+#
+# </details>
+
+# %% [markdown]
 # ## Summary
 #
 # | concept | formula | code | purpose |

@@ -1953,6 +1953,22 @@ for shape, max_len in (((4, 9, 8), 512), ((9, 4, 8), 9), ((7, 8), 7), ((1, 2, 6,
 # ### END SOLUTION
 
 # %% [markdown]
+# <details><summary>When yours is written: a good answer and a plausible bad one, each on one point only</summary>
+#
+# > I would plot the accuracy against the position, on texts of 2048 words, and look where it leaves the
+# > level of the first 512. One number for whole texts would hide that place.
+#
+# Good: it says what to draw, what to compare, and what a weaker measurement would miss.
+#
+# > Since a shift is the same rotation everywhere, the model has learned this rotation and can use it
+# > beyond word 512 as well.
+#
+# Plausible, and bad: the encoding *allows* a rotation. Whether training found one is what Figure 7
+# measures, and there it had not.
+#
+# </details>
+
+# %% [markdown]
 # ## What is often said
 #
 # | often said | what this lesson shows |

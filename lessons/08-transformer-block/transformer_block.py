@@ -2215,6 +2215,23 @@ assert final["post-norm, rate 0.003"] > final["post-norm, rate 0.01, warm-up"] +
 # ### END SOLUTION
 
 # %% [markdown]
+# <details><summary>When yours is written: a good answer and a plausible bad one, each on one point only</summary>
+#
+# > I would ask: nine digits of ten, or nine texts of ten? If the mistakes fell at random, nine right
+# > digits of ten would leave about a third of the texts whole. And sorting only moves what is there;
+# > I would try a task in which something must be known.
+#
+# Good: it questions the measure with a short calculation, and then the choice of the task.
+#
+# > The residual connection lets the gradient flow. Without it deep networks suffer from vanishing
+# > gradients and cannot be trained.
+#
+# Plausible, and bad: it fits every network and names no measurement. It leaves out what happens on the
+# way forward, to the words.
+#
+# </details>
+
+# %% [markdown]
 # ## 9. Find the silent bug
 #
 # A friend builds a causal block for a language model: no word may see a later one (lesson 6). It
