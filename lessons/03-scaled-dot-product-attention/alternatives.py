@@ -217,7 +217,7 @@ def gradient_descent(loss_of, parameters, steps, lr):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        losses.append(loss.item())
+        losses.append(float(loss))
     return losses
 
 

@@ -1593,7 +1593,7 @@ with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_
 with exercise("gradient_descent"):
     wrong(
         "descent_uphill",
-        {"parameter.sub_(": "parameter.add_("},
+        {"tensor.sub_(": "tensor.add_("},
         "You add the gradient: that is uphill, and the loss grows. The gradient points to where the "
         "loss becomes larger.",
     )
@@ -1602,8 +1602,8 @@ with exercise("gradient_descent"):
         "descent_gradients_kept",
         {
             """
-            for parameter in parameters:
-                parameter.grad = None
+            for tensor in parameters:
+                tensor.grad = None
             loss = loss_of()
             """: "loss = loss_of()"
         },
@@ -1615,15 +1615,15 @@ with exercise("gradient_descent"):
         "descent_cleared_once",
         """
             losses = []
-            for parameter in parameters:
-                parameter.grad = None
+            for tensor in parameters:
+                tensor.grad = None
             for _ in range(steps):
                 loss = loss_of()
                 loss.backward()
                 with torch.no_grad():
-                    for parameter in parameters:
-                        parameter -= lr * parameter.grad
-                losses.append(loss.item())
+                    for tensor in parameters:
+                        tensor -= lr * tensor.grad
+                losses.append(float(loss))
             return losses
         """,
         "The gradients are removed once, before the loop. `backward` adds, so the second step takes "
@@ -1638,10 +1638,10 @@ with exercise("gradient_descent"):
                 loss = loss_of()
                 loss.backward()
                 with torch.no_grad():
-                    for parameter in parameters:
-                        parameter -= lr * parameter.grad
-                        parameter.grad = None
-                losses.append(loss.item())
+                    for tensor in parameters:
+                        tensor -= lr * tensor.grad
+                        tensor.grad = None
+                losses.append(float(loss))
             return losses
         """,
         "The gradients are removed after each step, so the first step takes along what lay there when "
@@ -1650,21 +1650,21 @@ with exercise("gradient_descent"):
 
     wrong(
         "descent_cleared_too_late",
-        {"parameter.grad = None": "pass", "parameter.sub_(": "parameter.grad.zero_()\nparameter.sub_("},
+        {"tensor.grad = None": "pass", "tensor.sub_(": "tensor.grad.zero_()\ntensor.sub_("},
         "You set the gradient to zero before it is used, so nothing moves. Old gradients go before "
         "`backward`.",
     )
 
     wrong(
         "descent_new_tensors",
-        {"parameter.sub_(lr * parameter.grad)": "parameter = parameter - lr * parameter.grad"},
+        {"tensor.sub_(lr * tensor.grad)": "tensor = tensor - lr * tensor.grad"},
         "You make a new tensor and give it the loop's name. The caller's tensor never moves: change "
         "it in place.",
     )
 
     wrong(
         "descent_loss_after",
-        {"losses.append(loss.item())": "losses.append(loss_of().item())"},
+        {"losses.append(float(loss))": "losses.append(float(loss_of()))"},
         "You note the loss after each step. Asked is the loss before it.",
     )
 
@@ -1675,8 +1675,8 @@ with exercise("gradient_descent"):
             slopes = torch.autograd.grad(loss_of(), parameters)
             with torch.no_grad():
                 for _ in range(steps):
-                    for parameter, slope in zip(parameters, slopes):
-                        parameter -= lr * slope
+                    for tensor, slope in zip(parameters, slopes):
+                        tensor -= lr * slope
             return losses
         """,
         "The loss and its gradient are computed once, at the start. They change with every step: "
@@ -1685,13 +1685,13 @@ with exercise("gradient_descent"):
 
     wrong(
         "descent_without_lr",
-        {"lr * parameter.grad": "parameter.grad"},
+        {"lr * tensor.grad": "tensor.grad"},
         "The learning rate has no influence: you take away the whole gradient.",
     )
 
     wrong(
         "descent_divided_by_lr",
-        {"lr * parameter.grad": "parameter.grad / lr"},
+        {"lr * tensor.grad": "tensor.grad / lr"},
         "You divide by the learning rate. A small one should give small steps.",
     )
 
@@ -1700,10 +1700,10 @@ with exercise("gradient_descent"):
         {
             """
             with torch.no_grad():
-                for parameter in parameters:
+                for tensor in parameters:
             """: """
             with torch.no_grad():
-                for parameter in parameters[:1]:
+                for tensor in parameters[:1]:
             """
         },
         "Only the first parameter moves. All of them should.",
@@ -1714,11 +1714,11 @@ with exercise("gradient_descent"):
         """
             losses = []
             for _ in range(steps):
-                losses.append(loss_of().item())
-                for parameter in parameters:
-                    [slope] = torch.autograd.grad(loss_of(), [parameter])
+                losses.append(float(loss_of()))
+                for tensor in parameters:
+                    [slope] = torch.autograd.grad(loss_of(), [tensor])
                     with torch.no_grad():
-                        parameter -= lr * slope
+                        tensor -= lr * slope
             return losses
         """,
         "The second parameter's gradient is computed when the first has moved already. All gradients "
@@ -1727,21 +1727,21 @@ with exercise("gradient_descent"):
 
     wrong(
         "descent_sign",
-        {"lr * parameter.grad": "lr * parameter.grad.sign()"},
+        {"lr * tensor.grad": "lr * tensor.grad.sign()"},
         "You use the gradient's sign only, so all steps have one size. They should be small where "
         "the loss is flat.",
     )
 
     wrong(
         "descent_unit_length",
-        {"lr * parameter.grad": "lr * parameter.grad / parameter.grad.norm()"},
+        {"lr * tensor.grad": "lr * tensor.grad / tensor.grad.norm()"},
         "You divide the gradient by its length. Then the steps do not become smaller where the loss "
         "is flat.",
     )
 
     wrong(
         "descent_smaller_steps",
-        {"for _ in range(steps)": "for step in range(steps)", "lr * parameter.grad": "lr / (step + 1) * parameter.grad"},
+        {"for _ in range(steps)": "for step in range(steps)", "lr * tensor.grad": "lr / (step + 1) * tensor.grad"},
         "Your steps become smaller with every round. Here the learning rate stays what it is.",
     )
 
@@ -1777,9 +1777,9 @@ with exercise("gradient_descent"):
                 for _ in range(steps):
                     loss = loss_of()
                     loss.backward()
-                    for parameter in parameters:
-                        parameter -= lr * parameter.grad
-                    losses.append(loss.item())
+                    for tensor in parameters:
+                        tensor -= lr * tensor.grad
+                    losses.append(float(loss))
             return losses
         """,
         "Nothing is recorded under torch.no_grad(), so the loss has no gradient. Only the step itself "
@@ -1788,7 +1788,7 @@ with exercise("gradient_descent"):
 
     wrong(
         "descent_tensors",
-        {"loss.item()": "loss.detach()"},
+        {"float(loss)": "loss.detach()"},
         "Your losses are tensors. Python floats were asked for.",
     )
 

@@ -1891,14 +1891,14 @@ def gradient_descent(loss_of, parameters, steps, lr):
     ### BEGIN SOLUTION
     losses = []
     for _ in range(steps):
-        for parameter in parameters:
-            parameter.grad = None
+        for tensor in parameters:
+            tensor.grad = None
         loss = loss_of()
         loss.backward()
         with torch.no_grad():
-            for parameter in parameters:
-                parameter.sub_(lr * parameter.grad)
-        losses.append(loss.item())
+            for tensor in parameters:
+                tensor.sub_(lr * tensor.grad)
+        losses.append(float(loss))
     return losses
     ### END SOLUTION
 
