@@ -824,9 +824,8 @@ show(
     "Figure 1. In a random RNN with radius 0.5 or 0.9 the influence shrinks by a nearly constant "
     "factor at each step back: a nearly straight line on a logarithmic axis. With radius 2.0 it "
     "grows, unevenly. With radius 1.1 it does not explode in this example: tanh flattens large "
-    "values. Do not conclude more from one draw: other random matrices of radius 1.1 gave 0.03 to "
-    "1.1 at position 1. And nothing is trained: do not conclude that a trained network must "
-    "forget.",
+    "values; other random matrices of that radius gave 0.03 to 1.1 at position 1. Nothing is trained "
+    "here: do not conclude that a trained network must forget.",
     "Four curves over 40 positions, each 1 at position 40. Towards position 1, radius 0.5 falls in "
     "a nearly straight line to about 3e-13 and radius 0.9 to about 1e-3. Radius 1.1 falls to about "
     "0.3 near position 15 and rises again to about 0.8. Radius 2.0 grows to about 1000.",
@@ -1869,6 +1868,22 @@ for lengths in ((1,), (3, 1, 1, 6), (2, 2, 2, 2, 2)):
 # attention has the same size (or: the models have the same parameters). 1 point: the context is
 # made anew at each step from all states, so that no single vector must hold everything.
 # ### END SOLUTION
+
+# %% [markdown]
+# <details><summary>When yours is written: a good answer and a plausible bad one, each on one point only</summary>
+#
+# > I would ask the friend to count. What the decoder gets at a step has as many numbers with attention
+# > as without. What differs is when it is made: once for the whole text, or again for each symbol.
+#
+# Good: it gives the friend something to check, and then the difference in place of the wrong word.
+#
+# > A vector of 64 numbers must drop the first symbols to make room for the last ones. With attention
+# > nothing is dropped, and so the accuracy at length 40 rises far above 0.36.
+#
+# Plausible, and bad: Figure 3 shows the opposite of "drops the first symbols". A measured number
+# beside a claim is no evidence for it.
+#
+# </details>
 
 # %% [markdown]
 # ## 9. Folklore and facts

@@ -716,9 +716,8 @@ show(
     figure,
     "Figure 1. From argmax (cold, left end) to plain average (hot, right end). The reaction of "
     "the weights to the scores fades at both ends: a cold softmax has decided, and a hot one "
-    "hardly listens to the scores. Do not conclude that cold is always flat: here cat leads "
-    "clearly; near a tie a cold softmax reacts very strongly. Nor is T = 1 a good value as such: "
-    "what is cold depends on how far the scores lie apart.",
+    "hardly listens to the scores. Here cat leads clearly; near a tie a cold softmax reacts very "
+    "strongly. What is cold depends on how far the scores lie apart.",
     "Three line plots against temperature from 0.05 to 100 on a log axis. Left: the weight of "
     "cat falls from 1 to one sixth, the other five rise from 0 to one sixth. Middle: entropy "
     "rises from 0 to log 6 = 1.79. Right: the norm of the Jacobian is 0 at T = 0.05, has "
@@ -1075,8 +1074,8 @@ heatmap(
     words,
     title="vectors made by hand",
     caption="Figure 2. The soft dictionary answers for words it does not hold. Rows sum to 1. "
-    "panther asks for two things and gets both. Do not conclude that the machine understands "
-    "panthers: we wrote these vectors so that it comes out like this.",
+    "panther asks for two things and gets both: we wrote these vectors so that it comes out like "
+    "this.",
     alt="Heat map of weights, four queries by six keys. kitten: cat 0.85. panther: cat 0.80 and "
     "black 0.11. navy: black 0.85. dozing: sleeping 0.85. All other weights are below 0.05.",
 )
@@ -1134,8 +1133,8 @@ axes.legend()
 show(
     figure,
     "Figure 3. The hard look-up jumps once and is flat everywhere else, so its slope is 0 and "
-    "tells a learner nothing. The soft one has a slope. Do not conclude that soft is always "
-    "enough: at T = 0.02 it is nearly as flat as the hard one, except near the tie in the middle.",
+    "tells a learner nothing. The soft one has a slope; at T = 0.02 it is nearly as flat as the hard "
+    "one, except near the tie in the middle.",
     "The weight of cat along the way from dog to cat. Hard: 0, then a jump to 1 in the middle. "
     "Soft at T = 1: a gentle slope from 0.08 to 0.60. At T = 0.2: an S from 0 to 1. At T = 0.02: "
     "almost the jump.",
@@ -1243,8 +1242,7 @@ show(
     figure,
     "Figure 4. Too cold repeats the noise of the nearest point, too hot gives nearly the same "
     "average everywhere; between them the average removes noise. Averaging is not only for the "
-    "gradient's sake. Do not conclude that T = 0.1 is right: it fits these points and this noise. "
-    "(error: root mean square distance to the true curve)",
+    "gradient's sake. (error: root mean square distance to the true curve)",
     "Three panels with the same 60 noisy points of a sine. T = 0.0005: the curve jumps from "
     "point to point. T = 0.1: it follows the sine. T = 10: nearly flat. The errors (rms) are "
     f"{mistakes[0]:.2f}, {mistakes[1]:.2f} and {mistakes[2]:.2f}.",
@@ -1752,6 +1750,23 @@ for batch, n_q, n, d, d_v in ((2, 3, 4, 5, 6), (5, 2, 3, 4, 1), (1, 4, 2, 3, 5),
 # symmetric scores, with the argument or the number, and a relation that becomes impossible. Half a
 # point is lost if it is claimed that tying always fails or that the weights are symmetric.
 # ### END SOLUTION
+
+# %% [markdown]
+# <details><summary>When yours is written: a good answer and a plausible bad one, each on one point only</summary>
+#
+# > In "we sat on the bank of the river", *bank* asks what kind of place it is. *river* is found because
+# > it is a thing beside which something can lie; what it gives is "water". Found by one thing, giving
+# > another.
+#
+# Good: one example carries all three roles, and the last line says why key and value differ.
+#
+# > The query is what a word looks for, the key is what the word is, and the value says how important
+# > it is.
+#
+# Plausible, and bad: how much a word counts is its *weight*, made of query and key. The value is what
+# it hands on.
+#
+# </details>
 
 # %% [markdown]
 # ## 12. Summary

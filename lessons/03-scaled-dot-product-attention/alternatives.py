@@ -194,3 +194,43 @@ def mended_encode(texts, attention_mask):
         weights = torch.softmax(alone @ alone.T / math.sqrt(texts.shape[-1]), dim=-1)
         encoded[number, words] = weights @ alone
     return encoded
+
+
+@alternative("gradient_descent", "slopes_from_autograd")
+def gradient_descent(loss_of, parameters, steps, lr):
+    history = []
+    while len(history) < steps:
+        value = loss_of()
+        slopes = torch.autograd.grad(value, parameters)
+        with torch.no_grad():
+            for one, slope in zip(parameters, slopes, strict=True):
+                one.copy_(one - lr * slope)
+        history.append(float(value))
+    return history
+
+
+@alternative("gradient_descent", "the_optimiser_itself")
+def gradient_descent(loss_of, parameters, steps, lr):
+    optimizer, losses = torch.optim.SGD(parameters, lr=lr), []
+    for _ in range(steps):
+        loss = loss_of()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(float(loss))
+    return losses
+
+
+@alternative("gradient_descent", "through_data")
+def gradient_descent(loss_of, parameters, steps, lr):
+    def one_step():
+        for p in parameters:
+            if p.grad is not None:
+                p.grad.zero_()
+        loss = loss_of()
+        loss.backward()
+        for p in parameters:
+            p.data = p.data - lr * p.grad
+        return loss.tolist()
+
+    return [one_step() for _ in range(steps)]

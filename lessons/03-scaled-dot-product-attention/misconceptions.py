@@ -1590,6 +1590,209 @@ with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_
     )
 
 
+with exercise("gradient_descent"):
+    wrong(
+        "descent_uphill",
+        {"tensor.sub_(": "tensor.add_("},
+        "You add the gradient: that is uphill, and the loss grows. The gradient points to where the "
+        "loss becomes larger.",
+    )
+
+    wrong(
+        "descent_gradients_kept",
+        {
+            """
+            for tensor in parameters:
+                tensor.grad = None
+            loss = loss_of()
+            """: "loss = loss_of()"
+        },
+        "`backward` adds to the gradients that lie there, and you never remove them: each step takes "
+        "all earlier gradients along, and those from before the call too.",
+    )
+
+    wrong(
+        "descent_cleared_once",
+        """
+            losses = []
+            for tensor in parameters:
+                tensor.grad = None
+            for _ in range(steps):
+                loss = loss_of()
+                loss.backward()
+                with torch.no_grad():
+                    for tensor in parameters:
+                        tensor -= lr * tensor.grad
+                losses.append(float(loss))
+            return losses
+        """,
+        "The gradients are removed once, before the loop. `backward` adds, so the second step takes "
+        "the first gradient along. They should be removed in every step.",
+    )
+
+    wrong(
+        "descent_cleared_after",
+        """
+            losses = []
+            for _ in range(steps):
+                loss = loss_of()
+                loss.backward()
+                with torch.no_grad():
+                    for tensor in parameters:
+                        tensor -= lr * tensor.grad
+                        tensor.grad = None
+                losses.append(float(loss))
+            return losses
+        """,
+        "The gradients are removed after each step, so the first step takes along what lay there when "
+        "the function was called.",
+    )
+
+    wrong(
+        "descent_cleared_too_late",
+        {"tensor.grad = None": "pass", "tensor.sub_(": "tensor.grad.zero_()\ntensor.sub_("},
+        "You set the gradient to zero before it is used, so nothing moves. Old gradients go before "
+        "`backward`.",
+    )
+
+    wrong(
+        "descent_new_tensors",
+        {"tensor.sub_(lr * tensor.grad)": "tensor = tensor - lr * tensor.grad"},
+        "You make a new tensor and give it the loop's name. The caller's tensor never moves: change "
+        "it in place.",
+    )
+
+    wrong(
+        "descent_loss_after",
+        {"losses.append(float(loss))": "losses.append(float(loss_of()))"},
+        "You note the loss after each step. Asked is the loss before it.",
+    )
+
+    wrong(
+        "descent_gradient_of_the_start",
+        """
+            losses = [loss_of().item()] * steps
+            slopes = torch.autograd.grad(loss_of(), parameters)
+            with torch.no_grad():
+                for _ in range(steps):
+                    for tensor, slope in zip(parameters, slopes):
+                        tensor -= lr * slope
+            return losses
+        """,
+        "The loss and its gradient are computed once, at the start. They change with every step: "
+        "compute them anew.",
+    )
+
+    wrong(
+        "descent_without_lr",
+        {"lr * tensor.grad": "tensor.grad"},
+        "The learning rate has no influence: you take away the whole gradient.",
+    )
+
+    wrong(
+        "descent_divided_by_lr",
+        {"lr * tensor.grad": "tensor.grad / lr"},
+        "You divide by the learning rate. A small one should give small steps.",
+    )
+
+    wrong(
+        "descent_first_parameter",
+        {
+            """
+            with torch.no_grad():
+                for tensor in parameters:
+            """: """
+            with torch.no_grad():
+                for tensor in parameters[:1]:
+            """
+        },
+        "Only the first parameter moves. All of them should.",
+    )
+
+    wrong(
+        "descent_one_after_the_other",
+        """
+            losses = []
+            for _ in range(steps):
+                losses.append(float(loss_of()))
+                for tensor in parameters:
+                    [slope] = torch.autograd.grad(loss_of(), [tensor])
+                    with torch.no_grad():
+                        tensor -= lr * slope
+            return losses
+        """,
+        "The second parameter's gradient is computed when the first has moved already. All gradients "
+        "of a step belong to the same point.",
+    )
+
+    wrong(
+        "descent_sign",
+        {"lr * tensor.grad": "lr * tensor.grad.sign()"},
+        "You use the gradient's sign only, so all steps have one size. They should be small where "
+        "the loss is flat.",
+    )
+
+    wrong(
+        "descent_unit_length",
+        {"lr * tensor.grad": "lr * tensor.grad / tensor.grad.norm()"},
+        "You divide the gradient by its length. Then the steps do not become smaller where the loss "
+        "is flat.",
+    )
+
+    wrong(
+        "descent_smaller_steps",
+        {"for _ in range(steps)": "for step in range(steps)", "lr * tensor.grad": "lr / (step + 1) * tensor.grad"},
+        "Your steps become smaller with every round. Here the learning rate stays what it is.",
+    )
+
+    wrong(
+        "descent_one_too_many",
+        {"range(steps)": "range(steps + 1)"},
+        "You take one step more than asked.",
+    )
+
+    wrong(
+        "descent_one_too_few",
+        {"range(steps)": "range(1, steps)"},
+        "You take one step less than asked.",
+    )
+
+    wrong(
+        "descent_last_loss",
+        {"return losses": "return losses[-1]"},
+        "You return the last loss only. Asked is the list of all of them, one a step.",
+    )
+
+    wrong(
+        "descent_running_mean",
+        {"return losses": "return [sum(losses[: i + 1]) / (i + 1) for i in range(len(losses))]"},
+        "You return the mean of the losses so far. Asked is each loss by itself.",
+    )
+
+    wrong(
+        "descent_nothing_recorded",
+        """
+            losses = []
+            with torch.no_grad():
+                for _ in range(steps):
+                    loss = loss_of()
+                    loss.backward()
+                    for tensor in parameters:
+                        tensor -= lr * tensor.grad
+                    losses.append(float(loss))
+            return losses
+        """,
+        "Nothing is recorded under torch.no_grad(), so the loss has no gradient. Only the step itself "
+        "belongs there.",
+    )
+
+    wrong(
+        "descent_tensors",
+        {"float(loss)": "loss.detach()"},
+        "Your losses are tensors. Python floats were asked for.",
+    )
+
+
 choice(
     "answer_gradient",
     "a",

@@ -1852,7 +1852,242 @@ for batch, n in ((6, 6), (2, 5), (1, 3), (5, 2)):
 # %% [markdown]
 # ## 7. Trained with and without the scale
 #
-# Now the promise of section 1. A small **dictionary**: 64 French words, each with an English
+# You have seen training loops since lesson 1. Before the next one, type one yourself: without an
+# optimiser, so that nothing in it is hidden.
+#
+# ### Exercise 6: `gradient_descent`
+#
+# Difficulty: ●●○○○ &nbsp; Importance: ●●●●● &nbsp; You should spend up to 15 minutes on it.
+#
+# In each step, compute the loss and its gradient, and move every parameter by `lr` times its
+# gradient, downhill.
+#
+# - `loss_of`: a callable without arguments. It computes the loss from the parameters as they are when
+#   it is called: a torch scalar.
+# - `parameters`: a list of tensors that require a gradient. The loss uses all of them. They are changed
+#   **in place** and stay the tensors that they are, ready to be trained further.
+# - `steps`: how often; `lr`: the learning rate.
+# - All parameters of a step move by the gradient at the same point. What lies in their `.grad` when
+#   the function is called has no influence.
+# - Returns a list of `steps` Python floats: the loss **before** each step. Checked when graded only:
+#   `steps = 0` gives `[]` and moves nothing.
+
+
+# %% answer="gradient_descent"
+def gradient_descent(loss_of, parameters, steps, lr):
+    """Move the parameters downhill, `steps` times.
+
+    Args:
+        loss_of: callable without arguments; the loss at the present parameters, a torch scalar.
+        parameters: list of tensors that require a gradient; changed in place.
+        steps: number of steps.
+        lr: learning rate.
+
+    Returns:
+        List of Python floats, the loss before each step.
+    """
+    ### BEGIN SOLUTION
+    losses = []
+    for _ in range(steps):
+        for tensor in parameters:
+            tensor.grad = None
+        loss = loss_of()
+        loss.backward()
+        with torch.no_grad():
+            for tensor in parameters:
+                tensor.sub_(lr * tensor.grad)
+        losses.append(float(loss))
+    return losses
+    ### END SOLUTION
+
+
+# %% check="gradient_descent" points=3
+@probe
+def descended(problem, start, steps, lr, old=None):
+    """The parameters after gradient_descent, and what it returned, as floats."""
+    parameters = [torch.tensor(value, dtype=torch.float64, requires_grad=True) for value in start]
+    if old is not None:
+        for parameter in parameters:
+            parameter.grad = torch.full_like(parameter, old)
+
+    def loss_of():
+        if problem == "p squared":
+            return parameters[0] ** 2
+        return (parameters[0] * parameters[1] - 1.0) ** 2  # "a times b should be 1"
+
+    losses = gradient_descent(loss_of, parameters, steps, lr)
+    found = [float(loss) for loss in losses] if isinstance(losses, (list, tuple)) else losses
+    return [parameter.item() for parameter in parameters], found
+
+
+with check("downhill", points=0.75):
+    after = [np.abs(descended("p squared", [4.0], steps, 0.25)[0]).max() for steps in (3, 1)]
+    message = "The loss is p squared. From p = 4 each step with lr = 0.25 brings p nearer to 0."
+    assert_equal(bool(0 < after[0] < after[1] < 4.0), True, message, name="'nearer with every step'")
+with check("how far", points=0.75):
+    for steps, expected in ((1, 2.0), (2, 1.0), (3, 0.5)):
+        after, _ = descended("p squared", [4.0], steps, 0.25)
+        message = (
+            f"The loss is p squared, its slope 2 p. From p = 4, {steps} steps with lr = 0.25: each "
+            f"takes away 0.25 times 2 p, the half of p, so it ends at {expected}."
+        )
+        assert_close(np.array(after), np.array([expected]), message, name="p")
+with check("the losses", points=0.75):
+    places = [4.0] + [descended("p squared", [4.0], steps, 0.25)[0][0] for steps in (1, 2)]
+    message = "The first step moves p, by less than 4."
+    assert_equal(bool(0 < abs(places[1] - 4.0) < 4.0), True, message, name="'p has moved'")
+    _, losses = descended("p squared", [4.0], 3, 0.25)
+    message = (
+        "Three steps from p = 4: one loss a step, p squared as it was before that step. With right "
+        "steps these are 16, 4 and 1."
+    )
+    assert_close(np.array(losses), np.array(places) ** 2, message, name="the losses")
+with check("two parameters", points=0.5):
+    after, _ = descended("a times b", [2.0, 1.0], 1, 0.125)
+    message = (
+        "The loss is (a b - 1) squared, at a = 2 and b = 1. Its slopes are 2 (a b - 1) b = 2 and "
+        "2 (a b - 1) a = 4, so one step with lr = 0.125 gives a = 1.75 and b = 0.5. Both slopes "
+        "belong to the same point."
+    )
+    assert_close(np.array(after), np.array([1.75, 0.5]), message, name="a and b")
+with check("old gradients", points=0.25):
+    after, _ = descended("p squared", [4.0], 1, 0.25, old=100.0)
+    fresh, _ = descended("p squared", [4.0], 1, 0.25)
+    message = "One step from p = 4 moves p towards 0."
+    assert_equal(bool(0 < fresh[0] < 4.0), True, message, name="'p has moved'")
+    message = "p.grad was 100 when the function was called. That should change nothing."
+    assert_close(np.array(after), np.array(fresh), message, name="p")
+checks_passed("gradient_descent")
+
+
+# %% check="gradient_descent_problems" points=2
+# Hidden checks of gradient_descent: another loss, with parameters of several shapes.
+### BEGIN HIDDEN TESTS
+@probe
+def fitted(X, y, W, b, steps, lr, old):
+    W, b = W.clone().requires_grad_(), b.clone().requires_grad_()
+    if old:
+        W.grad, b.grad = torch.ones_like(W), torch.ones_like(b)
+
+    def loss_of():
+        return ((X @ W + b - y) ** 2).mean()
+
+    losses = gradient_descent(loss_of, [W, b], steps, lr)
+    return W.detach(), b.detach(), [float(loss) for loss in losses]
+
+
+def by_hand(X, y, W, b, steps, lr):
+    losses = []
+    for _ in range(steps):
+        error = X @ W + b - y
+        losses.append(float(np.mean(error.numpy() ** 2)))
+        slope = 2.0 * error / error.numel()
+        W, b = W - lr * X.T @ slope, b - lr * slope.sum(0)
+    return W, b, losses
+
+
+rng = check_rng()
+cases = []
+for n, d, k, steps, lr, old in ((9, 3, 2, 1, 0.1, False), (7, 2, 4, 6, 0.3, True), (12, 5, 1, 25, 0.05, True)):
+    given = [torch.tensor(rng.normal(size=size)) for size in ((n, d), (n, k), (d, k), (k,))]
+    cases.append((given, steps, lr, old))
+with check("where it ends", points=1):
+    for given, steps, lr, old in cases:
+        W, b, _ = fitted(*given, steps, lr, old)
+        W_right, b_right, _ = by_hand(*given, steps, lr)
+        message = f"A linear model, W {tuple(W_right.shape)} and b, after {steps} steps of {lr}."
+        assert_close(W, W_right, message, name="W")
+        assert_close(b, b_right, message, name="b")
+with check("what it returns", points=1):
+    for (X, y, W, b), steps, lr, old in cases:
+        losses = fitted(X, y, W, b, steps, lr, old)[2]
+        W_last, b_last, _ = fitted(X, y, W, b, steps - 1, lr, old)
+        first, last = (
+            float((X @ weight + bias - y).square().mean())
+            for weight, bias in ((W, b), (W_last, b_last))
+        )
+        message = f"A linear model, {steps} steps of {lr}: a loss a step, each from before it."
+        assert_equal(len(losses), steps, message, name="the number of losses")
+        assert_close(losses[0], first, message, name="the first loss")
+        assert_close(losses[-1], last, message, name="the last loss")
+        moved = bool((fitted(X, y, W, b, steps, lr, old)[0] - W).abs().max() > 1e-4)
+        assert_equal(moved, True, "Every step moves W.", name="'W has moved'")
+checks_passed("gradient_descent")
+### END HIDDEN TESTS
+
+
+# %% check="gradient_descent_tensors" points=1
+# Hidden checks of gradient_descent: the same tensors, Python floats, no step at all, further calls.
+### SIDE CONDITION: counts once another check of gradient_descent passes.
+### BEGIN HIDDEN TESTS
+@probe
+def kinds(start, steps):
+    parameter = torch.tensor(start, requires_grad=True)
+    parameters = [parameter]
+
+    def loss_of():
+        return (parameter**2).sum()
+
+    losses = gradient_descent(loss_of, parameters, steps, 0.1)
+    again = gradient_descent(loss_of, parameters, steps, 0.1)
+    same = parameters[0] is parameter and parameter.is_leaf and parameter.requires_grad
+    return same, [type(loss).__name__ for loss in [*losses, *again]], parameter.detach()
+
+
+start = check_rng().normal(size=4)
+for steps in (0, 1, 5):
+    same, names, after = kinds(start, steps)
+    message = f"{steps} steps, twice: a list of Python floats each time."
+    assert_equal(names, ["float"] * (2 * steps), message, name="the types of the losses")
+    message = "The list holds the same tensors as before, which still require a gradient."
+    assert_equal(same, True, message, name="'the same tensors, ready to be trained further'")
+    message = f"Twice {steps} steps on the sum of squares: each takes away a fifth."
+    assert_close(after, torch.tensor(start * 0.8 ** (2 * steps)), message, name="the parameter")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Four things happen in each round: old gradients go, the loss is computed anew, backward, the step.
+# In which order? Which of them must autograd not record? `p = p - ...` gives the name `p` to a new
+# tensor, and the caller keeps the old one. `torch.optim.SGD` does the same; compare with it if you
+# like.
+#
+# </details>
+#
+# **Predict, then run.** One query of 512 features should learn to look at key 0 of 16, all drawn with
+# variance 1. Your loop trains the query, with the scale and without it, from eight random starts.
+# How many of the eight learn it?
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they may differ on another machine.
+def loss_after(factor, seed, steps=200):
+    """Squared distance of the weights from "all on key 0", after training the query alone."""
+    generator = torch.Generator().manual_seed(seed)
+    keys = torch.randn(16, 512, generator=generator)
+    query = torch.randn(1, 512, generator=generator).requires_grad_()
+
+    def loss_of():
+        _, weights = torch_scaled_dot_product_attention(factor * query, keys, keys)
+        return (weights - F.one_hot(torch.tensor([0]), 16)).square().sum()
+
+    return gradient_descent(loss_of, [query], steps, lr=1.0)[-1]
+
+
+for name, factor in (("with the scale", 1.0), ("without", math.sqrt(512))):
+    ends = [loss_after(factor, seed) for seed in range(8)]
+    learned = sum(end < 0.05 for end in ends)
+    stuck = sum(end > 1.5 for end in ends)
+    print(f"{name:15s} learned {learned} of 8, stuck {stuck} of 8")
+    assert (learned == 8) if factor == 1.0 else (stuck >= 5 and learned <= 2)
+
+# %% [markdown]
+# Without the scale most softmax rows have decided before the first step, for a wrong key. The loss is
+# 2, as large as it can be, and its slope is nearly 0: there is no downhill. A start from which the
+# query learns all the same is luck.
+#
+# Now the promise of section 1. The loop below is yours, with `torch.optim.Adam` for the step (it
+# gives each number a step size of its own). A small **dictionary**: 64 French words, each with an English
 # partner. The first five pairs are le/the, noir/black, chat/cat, est/is, dort/sleeping; the other
 # 59 are only numbers. Each French word has a query vector and each English word a key vector, with
 # $d_k = 512$. All are random at first, with variance 1: the default start of `nn.Embedding`.
@@ -2100,8 +2335,7 @@ assert np.mean(np.array(found) == ids) < 0.75  # ...and often wrong
 show(
     figure,
     "Figure 4. Left: with the scale every French word finds its partner. Right: without it most "
-    "rows are as sure of themselves, but several are wrong. Do not conclude that this model "
-    "translates: it looks up single words, and knows nothing of their order.",
+    "rows are as sure of themselves, but several are wrong.",
     "Two heat maps, four French words by five English words. Left: nearly 1 at le/the, chat/cat, "
     "noir/black, dort/sleeping. Right: most rows have one weight near 1, several at a wrong word.",
     "\n\n".join(f"{title}\n\n{text_table(w, french, english)}" for title, w in maps.items()),
@@ -2175,6 +2409,22 @@ show(
 # point: small starting vectors, with the reason that the scores are already of order 1; or a log
 # loss on the weights, with the reason that its gradient does not vanish when the softmax saturates.
 # ### END SOLUTION
+
+# %% [markdown]
+# <details><summary>When yours is written: a good answer and a plausible bad one, each on one point only</summary>
+#
+# > Take $d_k = 64$. Typical scores are then about 8. Divided by 8 they are about 1, and a softmax can
+# > prefer one key and still doubt. Divided by 64 they are about 1/8: six keys get nearly a sixth each.
+#
+# Good: it computes both cases for one size, so that the friend sees what "too small" does.
+#
+# > Without the scale the scores grow with $d_k$, the softmax saturates, and its gradient vanishes. So a
+# > model cannot learn without it.
+#
+# Plausible, and bad: the first half is what everybody writes, and is not exact about the gradient; the
+# second half is refuted by a curve of Figure 3.
+#
+# </details>
 
 # %% [markdown]
 # ## 8. What it costs

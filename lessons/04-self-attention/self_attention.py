@@ -1463,8 +1463,8 @@ heatmap(
     labels,
     caption="Figure 2. After training, 'tired' looks at the animal and 'wide' looks at the "
     "street, in sentences that are otherwise the same. This row was trained to find the noun; "
-    "before training its weights mean nothing. Do not conclude that the layer understands "
-    "streets: it has learned which of 8 adjectives goes with which of 16 nouns.",
+    "before training its weights mean nothing. What it has learned is which of 8 adjectives goes "
+    "with which of 16 nouns.",
     alt="Heat map with four rows over the eleven words. Untrained tired and untrained wide: "
     "weights scattered over many words. Trained tired: above 0.8 on animal. Trained wide: above "
     "0.8 on street.",
@@ -1932,6 +1932,21 @@ for text in (
 # ### END SOLUTION
 
 # %% [markdown]
+# <details><summary>When yours is written: a good answer and a plausible bad one, each on one point only</summary>
+#
+# > Row $i$ of $XW_q$ is made from row $i$ of $X$ and from nothing else. So it makes no difference
+# > whether I exchange rows before I multiply by $W_q$ or afterwards.
+#
+# Good: it says *why* $P$ may be moved to the front, instead of moving it without a word.
+#
+# > Attention contains no positions. So the order of the words cannot matter, and $f(PX) = f(X)$.
+#
+# Plausible, and bad: it repeats what should be proved, and what it ends with is another property. The
+# rows do move.
+#
+# </details>
+
+# %% [markdown]
 # ## 7. What one layer can learn to look at
 #
 # The weights are not programmed. They follow from the task. Here is the *same* layer, trained on
@@ -1991,8 +2006,7 @@ show(
     figure,
     "Figure 4. One layer, five maps. First: before training, random. Then the same layer trained "
     "on four tasks: each word finds itself, all words, the word before it (in a ring), or the "
-    "first word. Do not conclude that a layer in a large model shows one clean pattern: here each "
-    "layer had one task and nothing else to do.",
+    "first word. The maps are so clean because each layer had one task and nothing else to do.",
     "Five heat maps, five words by five words. Untrained: irregular weights. Copying: 1 on the "
     "diagonal. Uniform: 0.2 everywhere. Local: 1 left of the diagonal and in the upper right "
     "corner. Positional: 1 in the first column.",

@@ -338,3 +338,60 @@ def mixes_rows(layer, d_model):
             if not torch.allclose(layer(x[number : number + 1])[0][0], together[number], atol=1e-4):
                 return True
     return False
+
+
+@alternative("leave_one_head_out", "a_hook_on_what_goes_in")
+def leave_one_head_out(attention, num_heads, measure, means=None):
+    results = []
+    for h in range(num_heads):
+
+        def silenced(part, given, h=h):
+            parts = list(given[0].chunk(num_heads, dim=-1))
+            said = torch.zeros_like(parts[h])
+            parts[h] = said if means is None else said + means.chunk(num_heads)[h]
+            return (torch.cat(parts, dim=-1),)
+
+        with attention.W_o.register_forward_pre_hook(silenced):
+            results.append(measure())
+    return results
+
+
+@alternative("leave_one_head_out", "another_module_for_a_while")
+def leave_one_head_out(attention, num_heads, measure, means=None):
+    whole = attention.W_o
+    d_model = whole.in_features
+    one_head = torch.arange(d_model).reshape(num_heads, -1)
+    results = []
+    for mine in one_head:
+        part = nn.Linear(d_model, whole.out_features).to(whole.weight.dtype)
+        part.load_state_dict(whole.state_dict())
+        with torch.no_grad():
+            if means is not None:
+                part.bias.add_(part.weight[:, mine] @ means[mine])
+            part.weight[:, mine] = 0
+        attention.W_o = part
+        try:
+            results.append(measure())
+        finally:
+            attention.W_o = whole
+    return results
+
+
+@alternative("leave_one_head_out", "mask_and_state_dict")
+def leave_one_head_out(attention, num_heads, measure, means=None):
+    import copy
+
+    old = copy.deepcopy(attention.W_o.state_dict())
+    belongs_to = torch.arange(old["weight"].shape[1]) * num_heads // old["weight"].shape[1]
+    found = [None] * num_heads
+    try:
+        for h in range(num_heads):
+            others = (belongs_to != h).to(old["weight"])
+            new = {"weight": old["weight"] * others, "bias": old["bias"]}
+            if means is not None:
+                new["bias"] = old["bias"] + old["weight"] @ (means * (1 - others))
+            attention.W_o.load_state_dict(new)
+            found[h] = measure()
+    finally:
+        attention.W_o.load_state_dict(old)
+    return found

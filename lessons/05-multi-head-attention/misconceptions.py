@@ -1676,6 +1676,239 @@ with exercise("load_builtin_weights", base=SHORT_LOAD_BUILTIN_WEIGHTS):
     )
 
 
+with exercise("leave_one_head_out"):
+    wrong(
+        "leave_rows_of_the_weight",
+        {"W_o.weight[:, mine] = 0.0": "W_o.weight[mine] = 0.0"},
+        "You set rows of W_o's weight to zero. Rows belong to the features that come out; what goes "
+        "in meets the columns, so the head is still there and a part of the output is gone.",
+    )
+
+    wrong(
+        "leave_not_put_back",
+        {
+            """
+                    W_o.weight.copy_(weight)
+                    W_o.bias.copy_(bias)
+            """: "pass"
+        },
+        "Nothing is put back: the second result is without two heads, and after the call the layer "
+        "has no head left.",
+    )
+
+    wrong(
+        "leave_put_back_at_the_end",
+        """
+            W_o = attention.W_o
+            weight, bias = W_o.weight.detach().clone(), W_o.bias.detach().clone()
+            width = weight.shape[1] // num_heads
+            found = []
+            try:
+                for h in range(num_heads):
+                    mine = slice(h * width, (h + 1) * width)
+                    with torch.no_grad():
+                        W_o.weight[:, mine] = 0.0
+                        if means is not None:
+                            W_o.bias += weight[:, mine] @ means[mine]
+                    found.append(measure())
+            finally:
+                with torch.no_grad():
+                    W_o.weight.copy_(weight)
+                    W_o.bias.copy_(bias)
+            return found
+        """,
+        "The layer is put back at the end only, so that the heads are removed one on top of the "
+        "other. Each result should be without one head.",
+    )
+
+    wrong(
+        "leave_bias_not_put_back",
+        {"            W_o.bias.copy_(bias)": ""},
+        "The weight of W_o is put back and its bias is not: the means of all heads so far stay in it.",
+    )
+
+    wrong(
+        "leave_copy_of_the_layer",
+        {"W_o = attention.W_o": "import copy\nW_o = copy.deepcopy(attention).W_o"},
+        "You change a copy. `measure` asks the layer itself, so every result is that of the whole "
+        "layer.",
+    )
+
+    wrong(
+        "leave_measured_before",
+        """
+            W_o = attention.W_o
+            weight, bias = W_o.weight.detach().clone(), W_o.bias.detach().clone()
+            width = weight.shape[1] // num_heads
+            found = []
+            for h in range(num_heads):
+                found.append(measure())
+                with torch.no_grad():
+                    W_o.weight[:, h * width : (h + 1) * width] = 0.0
+                    W_o.weight.copy_(weight)
+                    W_o.bias.copy_(bias)
+            return found
+        """,
+        "You change a copy. `measure` asks the layer itself, so every result is that of the whole "
+        "layer.",
+    )
+
+    wrong(
+        "leave_every_other_feature",
+        {"slice(h * width, (h + 1) * width)": "slice(h, None, num_heads)"},
+        "You remove features that lie num_heads apart. A head's features stand side by side: head 0 has the "
+        "first d_model / num_heads of them.",
+    )
+
+    wrong(
+        "leave_one_feature",
+        {"slice(h * width, (h + 1) * width)": "slice(h, h + 1)"},
+        "You remove one feature for each head. A head has d_model / num_heads of them.",
+    )
+
+    wrong(
+        "leave_width_is_the_number",
+        {"weight.shape[1] // num_heads": "num_heads"},
+        "You take the number of heads for a head's width. A head has d_model / num_heads features.",
+    )
+
+    wrong(
+        "leave_only_this_head",
+        {"W_o.weight[:, mine] = 0.0": "W_o.weight.zero_()\nW_o.weight[:, mine] = weight[:, mine]"},
+        "You keep head h and remove all the others. It should be the other way round.",
+    )
+
+    wrong(
+        "leave_from_the_last",
+        {"for h in range(num_heads)": "for h in reversed(range(num_heads))"},
+        "You begin with the last head. Entry 0 belongs to head 0.",
+    )
+
+    wrong(
+        "leave_without_the_bias",
+        {"W_o.weight[:, mine] = 0.0": "W_o.weight[:, mine] = 0.0\nW_o.bias.zero_()"},
+        "You remove the bias of W_o together with the head. The bias belongs to no head.",
+    )
+
+    wrong(
+        "leave_values_without_their_bias",
+        {
+            "W_o = attention.W_o": "W_o, W_v = attention.W_o, attention.W_v\nvalues = W_v.weight.detach().clone()",
+            "W_o.weight[:, mine] = 0.0": "W_v.weight[mine] = 0.0",
+            "W_o.weight.copy_(weight)": "W_v.weight.copy_(values)",
+        },
+        "You set the head's value weights to zero. Their bias is left, so the head still says it, "
+        "and with `means` both.",
+    )
+
+    wrong(
+        "leave_queries_to_zero",
+        {
+            "W_o = attention.W_o": "W_o, W_q = attention.W_o, attention.W_q\nqueries = W_q.weight.detach().clone(), W_q.bias.detach().clone()",
+            "W_o.weight[:, mine] = 0.0": "W_q.weight[mine], W_q.bias[mine] = 0.0, 0.0",
+            "W_o.weight.copy_(weight)": "W_q.weight.copy_(queries[0])\nW_q.bias.copy_(queries[1])",
+        },
+        "Without its query a head attends to all words alike. It still contributes the mean of the "
+        "values, so it is not away.",
+    )
+
+    wrong(
+        "leave_means_not_used",
+        {
+            """
+                if means is not None:
+                    W_o.bias += weight[:, mine] @ means[mine]
+            """: ""
+        },
+        "`means` changes nothing: the head contributes 0 in both cases.",
+    )
+
+    wrong(
+        "leave_means_of_a_zeroed_weight",
+        {"W_o.bias += weight[:, mine]": "W_o.bias += W_o.weight[:, mine]"},
+        "`means` changes nothing: the head contributes 0 in both cases.",
+    )
+
+    wrong(
+        "leave_means_on_top",
+        {"W_o.weight[:, mine] = 0.0": "W_o.weight[:, mine] *= float(means is not None)"},
+        "With `means` the head goes on speaking, and its mean is added to that. The mean takes the "
+        "place of what it says.",
+    )
+
+    wrong(
+        "leave_means_of_all_heads",
+        {"weight[:, mine] @ means[mine]": "weight @ means"},
+        "You add the means of all heads. The others still speak for themselves: only the removed "
+        "head's part of `means` is needed.",
+    )
+
+    wrong(
+        "leave_means_without_W_o",
+        {"weight[:, mine] @ means[mine]": "means"},
+        "You add `means` to the output as they are. They are what W_o *gets*: what it makes of the "
+        "head's part belongs into the output.",
+    )
+
+    wrong(
+        "leave_means_as_weights",
+        {
+            """
+                W_o.weight[:, mine] = 0.0
+                if means is not None:
+                    W_o.bias += weight[:, mine] @ means[mine]
+            """: "W_o.weight[:, mine] = 0.0 if means is None else means[mine]"
+        },
+        "You write the means into the weight of W_o. They are features, not weights: the head's "
+        "features should be constant, and their weights as before.",
+    )
+
+    wrong(
+        "leave_difference",
+        {"found.append(measure())": "found.append(measure())", "found = []": "found, whole = [], measure()", "return found": "return [whole - one for one in found]"},
+        "You return by how much the result changes. Asked is what `measure` returns without the head.",
+    )
+
+    wrong(
+        "leave_last_missing",
+        {"for h in range(num_heads)": "for h in range(num_heads - 1)"},
+        "The last head is never removed. There is one result for each head.",
+    )
+
+    wrong(
+        "leave_error_leaves_a_hole",
+        """
+            W_o = attention.W_o
+            weight, bias = W_o.weight.detach().clone(), W_o.bias.detach().clone()
+            width = weight.shape[1] // num_heads
+            found = []
+            for h in range(num_heads):
+                mine = slice(h * width, (h + 1) * width)
+                with torch.no_grad():
+                    W_o.weight[:, mine] = 0.0
+                    if means is not None:
+                        W_o.bias += weight[:, mine] @ means[mine]
+                found.append(measure())
+                with torch.no_grad():
+                    W_o.weight.copy_(weight)
+                    W_o.bias.copy_(bias)
+            return found
+        """,
+        "When `measure` raises an error the layer stays without its head. It should be put back then "
+        "too.",
+    )
+
+    wrong(
+        "leave_other_parameters",
+        {
+            "W_o.weight.copy_(weight)": "W_o.weight = nn.Parameter(weight.clone())",
+            "W_o.bias.copy_(bias)": "W_o.bias = nn.Parameter(bias.clone())",
+        },
+        "The layer gets new parameters. An optimiser that holds the old ones would train those; write "
+        "the old numbers into the old parameters.",
+    )
+
+
 choice(
     "answer_cost",
     "a",

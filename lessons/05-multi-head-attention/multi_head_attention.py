@@ -2476,44 +2476,341 @@ show(
 # model has never seen. **Mean ablation** puts the head's mean over many texts there: the head still
 # says what it always says, and nothing about this text.
 #
+# ### Exercise 6: `leave_one_head_out`
+#
+# Difficulty: ●●●○○ &nbsp; Importance: ●●●●● &nbsp; You should spend up to 20 minutes on it.
+#
+# Take away one head after the other, and measure each time.
+#
+# - `attention`: a layer with the parts `W_q`, `W_k`, `W_v`, `W_o` of your `MultiHeadAttention`. It
+#   may stand anywhere inside a model. `num_heads`: how many heads it has.
+# - `measure`: a callable without arguments. It asks the model, in which `attention` stands, and
+#   returns anything (a number, a pair of numbers, a tensor).
+# - `means`: `None`, or `(d_model,)`, the mean of each feature of the joined heads, as `W_o` gets them.
+# - Returns the list of what `measure()` returns, one entry a head: entry `h` while head `h`, and no
+#   other, contributes 0 (`means` is `None`), or what its own part of `means` contributes. The bias of
+#   `W_o` belongs to no head.
+# - `measure` asks *this* layer, so a changed copy is of no use. Afterwards `attention` is what it was,
+#   with the same parameters. Checked when graded only: also where `measure` raises an error.
+
+
+# %% answer="leave_one_head_out"
+def leave_one_head_out(attention, num_heads, measure, means=None):
+    """What measure() returns without head 0, without head 1, and so on.
+
+    Args:
+        attention: a layer with parts W_q, W_k, W_v, W_o; afterwards as it was.
+        num_heads: how many heads it has.
+        measure: callable without arguments.
+        means: None, or (d_model,), what the joined heads are on average: the removed head then
+            says its mean in place of 0.
+
+    Returns:
+        List of num_heads results.
+    """
+    ### BEGIN SOLUTION
+    W_o = attention.W_o
+    weight, bias = W_o.weight.detach().clone(), W_o.bias.detach().clone()
+    width = weight.shape[1] // num_heads
+    found = []
+    for h in range(num_heads):
+        mine = slice(h * width, (h + 1) * width)  # columns: what this head contributes
+        try:
+            with torch.no_grad():
+                W_o.weight[:, mine] = 0.0
+                if means is not None:
+                    W_o.bias += weight[:, mine] @ means[mine]
+            found.append(measure())
+        finally:
+            with torch.no_grad():
+                W_o.weight.copy_(weight)
+                W_o.bias.copy_(bias)
+    return found
+    ### END SOLUTION
+
+
+# %% check="leave_one_head_out" points=3
+@probe
+def removed(numbers, num_heads, x, means):
+    """What leave_one_head_out returns where measure() is the layer's output, and the layer after."""
+
+    class Layer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            d_model = x.shape[-1]
+            self.W_q, self.W_k, self.W_v, self.W_o = (
+                nn.Linear(d_model, d_model, dtype=torch.float64) for _ in range(4)
+            )
+
+        def forward(self, x):
+            parts = (part(x).unflatten(-1, (num_heads, -1)) for part in (self.W_q, self.W_k, self.W_v))
+            Q, K, V = (part.transpose(-2, -3) for part in parts)
+            result = F.scaled_dot_product_attention(Q, K, V)
+            return self.W_o(result.transpose(-2, -3).flatten(-2))
+
+    layer = Layer()
+    with torch.no_grad():
+        for name, value in layer.named_parameters():
+            value.copy_(numbers[name])
+
+    def measure():
+        with torch.no_grad():
+            return layer(x)
+
+    found = leave_one_head_out(layer, num_heads, measure, means)
+    return found, {name: value.detach() for name, value in layer.named_parameters()}
+
+
+def joined(numbers, num_heads, x):
+    """The heads' results side by side, before W_o: (batch, n, d_model)."""
+    Q, K, V = (
+        (x @ numbers[f"W_{one}.weight"].T + numbers[f"W_{one}.bias"]).chunk(num_heads, -1)
+        for one in "qkv"
+    )
+    return torch.cat([F.scaled_dot_product_attention(*head) for head in zip(Q, K, V)], -1)
+
+
+rng = check_rng()
+numbers = {}
+for one in "qkvo":
+    numbers[f"W_{one}.weight"] = torch.tensor(rng.normal(size=(12, 12)) / 3)
+    numbers[f"W_{one}.bias"] = torch.tensor(rng.normal(size=12))
+x = torch.tensor(rng.normal(size=(2, 5, 12)))
+means = torch.tensor(rng.normal(size=12))
+
+
+def zero_is_right(h):
+    """The output while head h contributes 0."""
+    found, _ = removed(numbers, 3, x, None)
+    assert_equal(len(found), 3, "One result for each of the three heads.", name="the length")
+    heads = joined(numbers, 3, x)
+    heads[..., 4 * h : 4 * h + 4] = 0.0
+    expected = heads @ numbers["W_o.weight"].T + numbers["W_o.bias"]
+    message = (
+        f"12 features, 3 heads: while head {h} is away, features {4 * h} to {4 * h + 3} of the "
+        "joined heads contribute nothing to the output, and all others what they always do. "
+        "Which part of W_o is multiplied by them?"
+    )
+    assert_close(found[h], expected, message, name=f"the output without head {h}")
+
+
+def mean_is_right(h):
+    """What changes when head h says its mean in place of 0."""
+    by_zero, by_mean = removed(numbers, 3, x, None)[0], removed(numbers, 3, x, means)[0]
+    assert_equal([len(by_zero), len(by_mean)], [3, 3], "One result for each head.", name="lengths")
+    mine = slice(4 * h, 4 * h + 4)
+    expected = (numbers["W_o.weight"][:, mine] @ means[mine]).expand(2, 5, 12)
+    message = (
+        f"Head {h}: with `means` the output differs from that with 0 by one vector, the same for "
+        "all words: what W_o makes of this head's four features of `means`."
+    )
+    assert_close(by_mean[h] - by_zero[h], expected, message, name=f"mean minus zero, head {h}")
+
+
+with check("the first head contributes 0", points=0.75):
+    zero_is_right(0)
+with check("the others contribute 0, one at a time", points=0.5):
+    zero_is_right(1)
+    zero_is_right(2)
+with check("the first head says its mean", points=0.75):
+    mean_is_right(0)
+with check("the others say their means, one at a time", points=0.5):
+    mean_is_right(1)
+    mean_is_right(2)
+with check("the layer is as before", points=0.5, side=True):
+    for given in (None, means):
+        _, after = removed(numbers, 3, x, given)
+        message = "After the call the layer has its old numbers, all of them."
+        assert_equal(after, numbers, message, name="the layer's parameters")
+checks_passed("leave_one_head_out")
+
+
+# %% check="leave_one_head_out_sizes" points=2
+# Hidden checks of leave_one_head_out: other sizes, one head, results that are no tensors.
+### BEGIN HIDDEN TESTS
+@probe
+def removed_in(numbers, num_heads, x, means, how):
+    class Layer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            d_model = x.shape[-1]
+            self.W_q, self.W_k, self.W_v, self.W_o = (
+                nn.Linear(d_model, d_model, dtype=torch.float64) for _ in range(4)
+            )
+
+        def forward(self, x):
+            parts = (part(x).unflatten(-1, (num_heads, -1)) for part in (self.W_q, self.W_k, self.W_v))
+            Q, K, V = (part.transpose(-2, -3) for part in parts)
+            result = F.scaled_dot_product_attention(Q, K, V)
+            return self.W_o(result.transpose(-2, -3).flatten(-2))
+
+    layer = Layer()
+    with torch.no_grad():
+        for name, value in layer.named_parameters():
+            value.copy_(numbers[name])
+    model = nn.Sequential(nn.Identity(), layer, nn.Tanh())
+
+    def measure():
+        with torch.no_grad():
+            output = model(x)
+        return output if how == "tensor" else {"mean": output.mean().item(), "of": "words"}
+
+    return leave_one_head_out(layer, num_heads, measure, means)
+
+
+def expected_of(numbers, num_heads, x, means):
+    parts = [
+        (x @ numbers[f"W_{one}.weight"].T + numbers[f"W_{one}.bias"]).chunk(num_heads, -1)
+        for one in "qkv"
+    ]
+    results = [F.scaled_dot_product_attention(*head) for head in zip(*parts)]
+    outputs = []
+    for h in range(num_heads):
+        said = [one.clone() for one in results]
+        said[h] = (
+            torch.zeros_like(said[h])
+            if means is None
+            else means.chunk(num_heads)[h].expand_as(said[h])
+        )
+        outputs.append(torch.cat(said, -1) @ numbers["W_o.weight"].T + numbers["W_o.bias"])
+    return [torch.tanh(output) for output in outputs]
+
+
+rng = check_rng()
+cases = []
+for num_heads, d_model, batch, n in ((1, 6, 2, 4), (2, 8, 3, 5), (4, 8, 1, 3), (6, 18, 2, 7)):
+    numbers = {}
+    for one in "qkvo":
+        numbers[f"W_{one}.weight"] = torch.tensor(rng.normal(size=(d_model, d_model)) / 4)
+        numbers[f"W_{one}.bias"] = torch.tensor(0.5 * rng.normal(size=d_model))
+    x = torch.tensor(rng.normal(size=(batch, n, d_model)))
+    cases.append((numbers, num_heads, x, torch.tensor(rng.normal(size=d_model))))
+
+
+def outputs_are_right(case, heads):
+    """Each of these heads by 0 and, compared with that, by its part of `means`."""
+    numbers, num_heads, x, means = case
+    by_zero = removed_in(numbers, num_heads, x, None, "tensor")
+    by_mean = removed_in(numbers, num_heads, x, means, "tensor")
+    width = x.shape[-1] // num_heads
+    size = f"{num_heads} heads, {x.shape[-1]} features, the layer in a model: "
+    for h in heads:
+        expected = expected_of(numbers, num_heads, x, None)[h]
+        name = f"the output without head {h}"
+        assert_close(by_zero[h], expected, size + "each head by 0.", name=name)
+        mine = slice(h * width, (h + 1) * width)
+        moved = torch.atanh(by_zero[h]) + numbers["W_o.weight"][:, mine] @ means[mine]
+        message = size + "each head by its part of `means`."
+        assert_close(by_mean[h], torch.tanh(moved), message, name=f"the output, head {h}", rtol=1e-5)
+
+
+with check("the first head", points=1):
+    for case in cases:
+        outputs_are_right(case, [0])
+with check("every head; measure may return anything", points=1):
+    for case in cases[1:]:
+        numbers, num_heads, x, _ = case
+        outputs_are_right(case, range(1, num_heads))
+        found = removed_in(numbers, num_heads, x, None, "dict")
+        kinds = [one.get("of") if isinstance(one, dict) else one for one in found]
+        message = "measure() may return anything: it stands in the list as it is."
+        assert_equal(kinds, ["words"] * num_heads, message)
+checks_passed("leave_one_head_out")
+### END HIDDEN TESTS
+
+
+# %% check="leave_one_head_out_after" points=1
+# Hidden checks of leave_one_head_out: the same trainable parameters, also when measure raises.
+### SIDE CONDITION: counts once another check of leave_one_head_out passes.
+### BEGIN HIDDEN TESTS
+@probe
+def afterwards(numbers, means, fails_at):
+    class Layer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.W_q, self.W_k, self.W_v, self.W_o = (
+                nn.Linear(6, 6, dtype=torch.float64) for _ in range(4)
+            )
+
+    layer = Layer()
+    with torch.no_grad():
+        for name, value in layer.named_parameters():
+            value.copy_(numbers[name])
+    before, calls = dict(layer.named_parameters()), []
+
+    def measure():
+        calls.append(None)
+        if len(calls) == fails_at:
+            raise KeyError("what measure says")
+        return len(calls)
+
+    raised = "nothing"
+    try:
+        leave_one_head_out(layer, 3, measure, means)
+    except Exception as error:
+        raised = type(error).__name__
+    after = dict(layer.named_parameters())
+    same = {name: after.get(name) is value for name, value in before.items()}
+    trainable = {name: value.requires_grad and value.is_leaf for name, value in after.items()}
+    return {name: value.detach() for name, value in after.items()}, same, trainable, raised
+
+
+rng = check_rng()
+numbers = {}
+for one in "qkvo":
+    numbers[f"W_{one}.weight"] = torch.tensor(rng.normal(size=(6, 6)))
+    numbers[f"W_{one}.bias"] = torch.tensor(rng.normal(size=6))
+for means in (None, torch.tensor(rng.normal(size=6))):
+    for fails_at in (None, 1, 3):
+        after, same, trainable, raised = afterwards(numbers, means, fails_at)
+        message = (
+            "After the call the layer has its old numbers, in its old parameters, which can be "
+            f"trained{'' if fails_at is None else ', also when measure raises an error'}."
+        )
+        assert_equal(after, numbers, message, name="the layer's parameters")
+        assert_equal(same, dict.fromkeys(numbers, True), message, name="'the same parameters'")
+        assert_equal(trainable, dict.fromkeys(numbers, True), message, name="'can be trained'")
+        wanted = "nothing" if fails_at is None else "KeyError"
+        message = "An error of measure is the caller's: let it through."
+        assert_equal(raised, wanted, message, name="what is raised")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Head `h` meets `W_o` only. `nn.Linear` computes `x @ weight.T + bias`: which rows or columns of its
+# weight are multiplied by the features of head `h`? What does a head add that always says the same?
+# That is one vector, and there is a place in `W_o` for a vector that is always added. Keep copies of
+# what you change, and put them back before the next head: `finally` does so even after an error.
+#
+# </details>
+#
+# The means are taken where the heads stand side by side, at the entry of `W_o`:
+
+
+# %% tags=["demonstration"]
+def means_of_heads(model, attention, ids):
+    """The mean of each feature of the joined heads over all words of some texts: (d_model,)."""
+    heard = []
+    hook = attention.W_o.register_forward_pre_hook(lambda _, given: heard.append(given[0]))
+    with torch.no_grad():
+        model(ids)
+    hook.remove()
+    return heard[0].flatten(0, -2).mean(0)
+
+
+# %% [markdown]
 # **Predict, then run.** You remove the head that looks at the first word. What happens to the three
 # accuracies?
 
-
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they may differ in the last digits on another machine.
-import copy
-
-
-def without_head(model, layer_name, h, num_heads, ids=None):
-    """A copy of the model in which one head says nothing of its own any more.
-
-    What it adds to the output becomes 0 or, where texts `ids` are given, its mean over all their
-    words.
-    """
-    changed = copy.deepcopy(model)
-    W_o = changed.get_submodule(layer_name).W_o
-    width = W_o.in_features // num_heads
-    mine = slice(h * width, (h + 1) * width)  # columns: what this head contributes
-    with torch.no_grad():
-        if ids is not None:
-            heard = []
-            hook = W_o.register_forward_pre_hook(lambda _, given: heard.append(given[0]))
-            changed(ids)
-            hook.remove()
-            mean = heard[0].flatten(0, -2).mean(0)  # (d_model,)
-            W_o.bias += W_o.weight[:, mine] @ mean[mine]
-        W_o.weight[:, mine] = 0.0
-    return changed
-
-
 some_texts, _ = neighbours(500, torch.Generator().manual_seed(5))
 rows, lines = ["all three heads"], [accuracy(by_heads[3], "neighbours")]
-for how, given in (("zero", None), ("mean", some_texts)):
-    for h in range(3):
-        rows.append(f"head {h} ({took[h]}): {how}")
-        changed = without_head(by_heads[3], "attention", h, 3, given)
-        lines.append(accuracy(changed, "neighbours"))
+layer = by_heads[3].attention
+for how, means in (("zero", None), ("mean", means_of_heads(by_heads[3], layer, some_texts))):
+    rows += [f"head {h} ({took[h]}): {how}" for h in range(3)]
+    lines += leave_one_head_out(layer, 3, lambda: accuracy(by_heads[3], "neighbours"), means)
 figure, axes = plt.subplots(figsize=(5.4, 4.4))
 draw_heatmap(axes, np.array(lines), rows, list(keys_of), row_label="", column_label="accuracy on")
 own, others = {}, {}
@@ -2666,14 +2963,13 @@ one_layer, two_layers = (train_repeats(num_layers, seed=0) for num_layers in (1,
 cases = {
     "one layer": one_layer,
     "two layers": two_layers,
-    "head of layer 1: zero": without_head(two_layers, "layers.0", 0, 1),
-    "head of layer 2: zero": without_head(two_layers, "layers.1", 0, 1),
 }
-some_texts, _ = repeated_texts(400, torch.Generator().manual_seed(8))
-for layer in (1, 2):
-    changed = without_head(two_layers, f"layers.{layer - 1}", 0, 1, some_texts)
-    cases[f"head of layer {layer}: mean"] = changed
 measured = {name: loss_and_accuracy(model) for name, model in cases.items()}
+some_texts, _ = repeated_texts(400, torch.Generator().manual_seed(8))
+for number, layer in enumerate(two_layers.layers, start=1):
+    for how, means in (("zero", None), ("mean", means_of_heads(two_layers, layer, some_texts))):
+        [without] = leave_one_head_out(layer, 1, lambda: loss_and_accuracy(two_layers), means)
+        measured[f"head of layer {number}: {how}"] = without
 print(f"guessing among 26 words:     loss {math.log(26):5.2f}   accuracy {1 / 26:.2f}")
 for name, (loss, right) in measured.items():
     print(f"{name:28s} loss {loss:5.2f}   accuracy {right:.2f}")
@@ -2787,6 +3083,22 @@ show(
 # ### END SOLUTION
 
 # %% [markdown]
+# <details><summary>When yours is written: a good answer and a plausible bad one, each on one point only</summary>
+#
+# > I would compare the head with a rule that knows no grammar, such as "the word before the verb", on
+# > sentences where the two differ ("the dogs near the house bark").
+#
+# Good: it looks for cases in which the claim could turn out false, and names what to compare with.
+#
+# > I would look at the maps of many more sentences. If the head looks at the subject in all of them, it
+# > finds the subject, and the model needs it for the verb.
+#
+# Plausible, and bad: in most sentences the subject also stands just before the verb, so more maps do
+# not separate the two. And no map says what the model *needs*.
+#
+# </details>
+
+# %% [markdown]
 # ## Summary
 #
 # | concept | formula | code | purpose |
@@ -2797,7 +3109,7 @@ show(
 # | scale | $1/\sqrt{d_{head}}$ | the width of one head | scores of order 1 |
 # | output | $[\dots]\,W^O = \sum_h \text{head}_h W^O_h$ | `W_o` | mixes heads; each adds its part |
 # | mask | head axis if more axes than `query` | `True` = may attend | serves all heads or each |
-# | removal | $W^O_h = 0$, or its mean | `without_head` | what is a head worth? |
+# | removal | $W^O_h = 0$, or its mean | `leave_one_head_out` | what is a head worth? |
 #
 # ## Check yourself
 #

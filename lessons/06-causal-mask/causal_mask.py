@@ -1659,8 +1659,8 @@ show(
     "Figure 3. Left: without the mask the loss falls through the floor, which no honest model can "
     "pass. Right: its loss is near 0 everywhere but at the last position, whose next character is "
     "not in the text: there it has to guess, and does so worse than the honest model, which has "
-    "practised. The honest model lies on the floor at nearly every position. Do not conclude that "
-    "it is bad at its peaks: several characters are possible there.",
+    "practised. The honest model lies on the floor at nearly every position; at its peaks several "
+    "characters are possible.",
     "Left, loss against training step on a logarithmic axis: with the mask it falls to the dotted "
     "floor near 0.21 and stays there; without, it crosses the floor before step 150 and ends "
     "near 0.005. Right, loss against position: with the mask the curve follows the dotted floor, "
@@ -1708,8 +1708,8 @@ show(
     figure,
     "Figure 4. Left: with the mask the four rows are equal, whatever follows. Exact would be 1/4 for "
     f"each letter; the model gives {guesses['with the mask'].min():.2f} to "
-    f"{guesses['with the mask'].max():.2f}. Right: without it the guess is whatever follows. Do not conclude that the right model "
-    "knows which noun fits: it copies.",
+    f"{guesses['with the mask'].max():.2f}. Right: without it the guess is whatever follows: "
+    "that model copies.",
     "Two heat maps, four nouns that follow by four letters. With the mask all rows are the same, "
     "values between 0.1 and 0.45. Without the mask the diagonal is near 1 and the rest near 0.",
     "\n\n".join(
@@ -1753,8 +1753,7 @@ show(
     figure,
     "Figure 5. Two trained maps. Left, no mask: dark cells one place right of the diagonal, which "
     "is the next character, the answer: the blank before 'cat' looks at 'c'. Right, causal: "
-    "nothing lies above the diagonal. Do not conclude that all heads look like these two: they "
-    "were picked.",
+    "nothing lies above the diagonal. These two heads were picked.",
     "Two heat maps, 17 characters by 17. Left: several rows have most of their weight one place "
     "right of the diagonal, such as the blank before 'cat', on 'c'. Right: the upper right "
     "triangle is empty, the weight lies on the diagonal and left of it.",
@@ -1871,8 +1870,7 @@ show(
     figure,
     "Figure 6. Relative change of the vector at each old position when one more character is read. "
     "With the mask: none, the work is done again for nothing. Without it everything moves, and "
-    "nothing could be kept. Do not conclude that generation has to be slow: the next text says how "
-    "it is made fast.",
+    "nothing could be kept.",
     "Two triangles of cells, steps by old positions. With the mask all cells are 0. Without the "
     "mask most cells are clearly above 0, often the newest positions the most.",
     "\n\n".join(
@@ -2149,6 +2147,22 @@ print(
 # vectors) of old positions are computed again; they may be kept because they do not depend on later
 # positions.
 # ### END SOLUTION
+
+# %% [markdown]
+# <details><summary>When yours is written: a good answer and a plausible bad one, each on one point only</summary>
+#
+# > I let it guess the tenth character of a text. Then I exchange the eleventh and let it guess the tenth
+# > again. An honest model cannot notice.
+#
+# Good: one clear comparison, and what an honest model does.
+#
+# > I would take validation texts from another source. A model that cheats has only learned its own
+# > texts, so its loss there will be high.
+#
+# Plausible, and bad: that finds learning by heart. A leak works on every text, since each brings its
+# answers along.
+#
+# </details>
 
 # %% [markdown]
 # ## Summary

@@ -598,8 +598,7 @@ show(
     figure,
     "Figure 2. Left: fast waves in the left columns, slow ones to the right. Right: the sine and "
     "the cosine of one hand are the same wave, a quarter turn apart; hand 20 climbs to 0.31 in 100 "
-    "positions. Do not conclude that the picture shows a right matrix: section 4 has a wrong one "
-    "that looks as good.",
+    "positions. Section 4 has a wrong matrix whose picture looks as good.",
     "Left: a heat map of 100 positions by 64 columns, stripes on the left that widen to the right, "
     "the last columns constant. Right: waves of columns 6, 12, 13, 24 and 40 over the position; "
     "the later the column the longer the wave.",
@@ -672,8 +671,7 @@ show(
     figure,
     "Figure 3. Left: without positions the two rows of 'the' are equal, and so are its two "
     "columns. Right: with positions every row looks most at its mirror image, and the two 'the' "
-    "look at different places. Do not conclude that every model that knows positions has so clean "
-    "a map: here the task asks for exactly one place.",
+    "look at different places. The map is so clean because the task asks for exactly one place.",
     "Two heat maps, eight words by eight words. Left: no clear pattern; rows 0 and 6, both the, "
     "are the same. Right: large weights on the anti-diagonal, small ones elsewhere.",
     "\n\n".join(f"{name}\n\n{text_table(w, labels, labels)}" for name, w in maps.items()),
@@ -1676,8 +1674,8 @@ show(
     "Figure 8. Rotary model, texts of 24 words (orange: distances that training never showed). "
     "The weight lies at distance -1, as it should, and around 18 and -20, where both fast hands "
     "are back. Each bar is the mean over all pairs at that distance, and far distances have few "
-    "pairs, so the bars do not sum to 1. Do not conclude that rotary models in general fail at "
-    "18: how far they carry depends on the width of a head and on the training.",
+    "pairs, so the bars do not sum to 1. At which distances it fails depends on the width of a head "
+    "and on the training.",
     "Bar chart of the mean attention weight over the distance -23 to 23. A high bar at -1, and "
     "smaller bars at 18 and at -20; nearly nothing elsewhere.",
 )
@@ -1953,6 +1951,22 @@ for shape, max_len in (((4, 9, 8), 512), ((9, 4, 8), 9), ((7, 8), 7), ((1, 2, 6,
 # measure or remedy: accuracy by position, training on longer texts, random starts. No point for
 # "use rotary" alone.
 # ### END SOLUTION
+
+# %% [markdown]
+# <details><summary>When yours is written: a good answer and a plausible bad one, each on one point only</summary>
+#
+# > I would plot the accuracy against the position, on texts of 2048 words, and look where it leaves the
+# > level of the first 512. One number for whole texts would hide that place.
+#
+# Good: it says what to draw, what to compare, and what a weaker measurement would miss.
+#
+# > Since a shift is the same rotation everywhere, the model has learned this rotation and can use it
+# > beyond word 512 as well.
+#
+# Plausible, and bad: the encoding *allows* a rotation. Whether training found one is what Figure 7
+# measures, and there it had not.
+#
+# </details>
 
 # %% [markdown]
 # ## What is often said

@@ -1691,8 +1691,8 @@ show(
     figure,
     "Figure 2. The same weights, averaged in two ways. Left: where a digit stands hardly matters. "
     "Right: output position 0 looks for small digits, position 9 for large ones, and those between "
-    "for the digits that are usual there. Do not conclude that this is all: a band of several "
-    "digits does not say which one to write.",
+    "for the digits that are usual there. A band of several digits does not say which one to "
+    "write.",
     "Two heat maps of 10 by 10. Left, output by input position: all entries near 0.1. Right, "
     "output position by digit: a band from small digits at position 0 to large digits at "
     "position 9.",
@@ -2222,6 +2222,23 @@ assert final["post-norm, rate 0.003"] > final["post-norm, rate 0.01, warm-up"] +
 # path. 1 point: the measured results **with** learning rates; no point for "post-norm does not
 # train" without a rate. 1 point: needed for another task (facts), so one task does not settle it.
 # ### END SOLUTION
+
+# %% [markdown]
+# <details><summary>When yours is written: a good answer and a plausible bad one, each on one point only</summary>
+#
+# > I would ask: nine digits of ten, or nine texts of ten? If the mistakes fell at random, nine right
+# > digits of ten would leave about a third of the texts whole. And sorting only moves what is there;
+# > I would try a task in which something must be known.
+#
+# Good: it questions the measure with a short calculation, and then the choice of the task.
+#
+# > The residual connection lets the gradient flow. Without it deep networks suffer from vanishing
+# > gradients and cannot be trained.
+#
+# Plausible, and bad: it fits every network and names no measurement. It leaves out what happens on the
+# way forward, to the words.
+#
+# </details>
 
 # %% [markdown]
 # ## 9. Find the silent bug
