@@ -20,7 +20,7 @@ from IPython.display import Markdown, display
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-__all__ = ["draw_heatmap", "heatmap", "show", "text_table"]
+__all__ = ["as_image", "draw_heatmap", "heatmap", "show", "text_table"]
 
 #: Sequential, light to dark: readable in print and with any colour vision.
 COLOUR_MAP = "Blues"
@@ -32,6 +32,15 @@ MOST_ANNOTATED_CELLS = 150
 def _escaped(text: str) -> str:
     """Text for Markdown in which a token such as <end> is no HTML tag."""
     return text.replace("<", "&lt;")
+
+
+def as_image(figure: Figure, alt: str) -> tuple[str, str]:
+    """A figure as PNG, in base64, and as an HTML image with its alternative text; closes it."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=100, bbox_inches="tight")
+    plt.close(figure)
+    png = base64.b64encode(buffer.getvalue()).decode()
+    return png, f'<img alt="{html.escape(alt)}" src="data:image/png;base64,{png}">'
 
 
 def show(figure: Figure, caption: str, alt: str, table: str = "") -> None:
@@ -47,11 +56,7 @@ def show(figure: Figure, caption: str, alt: str, table: str = "") -> None:
         alt: what a reader who does not see the figure needs from it.
         table: the numbers as a Markdown table (see :func:`text_table`), if they matter.
     """
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=100, bbox_inches="tight")
-    plt.close(figure)
-    png = base64.b64encode(buffer.getvalue()).decode()
-    image = f'<img alt="{html.escape(alt)}" src="data:image/png;base64,{png}">'
+    png, image = as_image(figure, alt)
     display({"text/html": image, "image/png": png, "text/plain": alt}, raw=True)
     words = f"{_escaped(alt)}\n\n{table}".strip()
     display(
