@@ -35,6 +35,7 @@ from lesson.checks import (
     probe,
 )
 from lesson.figures import draw_heatmap, show, text_table
+from lesson.guesses import reply
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
@@ -150,11 +151,19 @@ for word, row in zip(words, table):
 # to 5 of all five words.
 #
 # **Predict, then run.** `table.reshape(2, 5, 3)` has exactly the shape that we want. Which words'
-# features does its "head 0" hold? Write down its first two rows before you run the cell.
+# features does its "head 0" hold?
+
+# %% tags=["demonstration", "guess"]
+guess_row = (6, 7, 8)  # write the three numbers in row 1 (the second row) of its "head 0"
 
 # %%
 print("'head 0' of table.reshape(2, 5, 3):")
 print(table.reshape(2, 5, 3)[0])
+
+# %% tags=["demonstration"]
+came_out = tuple(table.reshape(2, 5, 3)[0, 1].tolist())
+why = "A reshape goes on where the row before it ended: still in the word 'the'."
+reply("guess_row", guess_row, came_out, why)
 
 # %% [markdown]
 # Only row 0 is right. Row 1 is 3, 4, 5: still the word "the". Row 2 should be "cat" and is "black".
@@ -2105,7 +2114,10 @@ check_answer("answer_mixed_row", answer_mixed_row)
 # The model is as small as can be: word vectors plus learned position vectors, one attention layer,
 # one linear layer that reads the answer. (Lesson 7 is about positions. Here we only add them.)
 #
-# **Predict, then run.** On which task will the bug show?
+# **Predict, then run.** On which task will the bug show, tested as it was trained?
+
+# %% tags=["demonstration", "guess"]
+guess_bug = "both"  # write "neighbours", "partners", "both" or "none"
 
 # %% tags=["demonstration"]
 POSITIONS, D_MODEL = 12, 48  # words in a text; features
@@ -2214,6 +2226,13 @@ right_12, right_9, right_partner = scores["MultiHeadAttention"]
 wrong_12, wrong_9, wrong_partner = scores["Suspicious"]
 assert right_12.min() > 0.99 and right_9.min() > 0.95 and right_partner > 0.98
 assert wrong_12.min() > 0.9 and wrong_9[:2].max() < 0.7 and wrong_partner < 0.6
+
+# %% tags=["demonstration"]
+shows = {"neighbours": wrong_12.min() < 0.9, "partners": wrong_partner < 0.9}
+came_out = [task for task, yes in shows.items() if yes]
+came_out = "both" if len(came_out) == 2 else came_out[0] if came_out else "none"
+why = "Where only the position matters, the model learns around it."
+reply("guess_bug", guess_bug, came_out, why)
 
 # %% [markdown]
 # On "neighbours" with 12 words the bug does not show. The model has **learned around it**. The
@@ -2476,9 +2495,12 @@ show(
 # model has never seen. **Mean ablation** puts the head's mean over many texts there: the head still
 # says what it always says, and nothing about this text.
 #
-# **Predict, then run.** You remove the head that looks at the first word. What happens to the three
-# accuracies?
+# **Predict, then run.** You remove the head that looks at the first word. Which of the three
+# accuracies fall far (below 0.6)?
 
+
+# %% tags=["demonstration", "guess"]
+guess_fall = {"previous", "next", "first"}  # write a set of these three, from none to all
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they may differ in the last digits on another machine.
@@ -2535,6 +2557,12 @@ show(
     "relation falls near chance.",
     text_table(np.array(lines), rows, list(keys_of), corner="model \\ relation"),
 )
+
+# %% tags=["demonstration"]
+gone = lines[1 + took.index("first")]  # its part set to zero
+came_out = {name for name, right in zip(keys_of, gone) if right < 0.6}
+why = "The others hardly notice: their words come from other heads."
+reply("guess_fall", guess_fall, came_out, why)
 
 # %% [markdown]
 # ## 7. Many narrow heads or few wide ones?

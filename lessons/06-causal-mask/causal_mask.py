@@ -36,6 +36,7 @@ from lesson.checks import (
     probe,
 )
 from lesson.figures import draw_heatmap, show, text_table
+from lesson.guesses import reply
 
 torch.set_num_threads(1)  # small models: one thread is faster than two
 
@@ -326,6 +327,10 @@ assert_equal(
 # causal mask, the same scores. One weight on the right, apart from the zeros, can be known without
 # any calculation. Which? And do the numbers of the last row change?
 
+# %% tags=["demonstration", "guess"]
+guess_known = (4, 4)  # write (row, column) of the weight that can be known, counted from 0
+guess_last_row = True  # write whether the numbers of the last row change
+
 # %% tags=["demonstration"]
 rng = np.random.default_rng(5)
 Q, K, V = rng.normal(size=(3, 5, 4))  # each (n, d_k): random, nothing is trained here
@@ -349,6 +354,12 @@ show(
     "the diagonal are 0, the first row is 1 on 'the', the last row is as on the left.",
     "\n\n".join(f"{title}\n\n{text_table(w, words, words)}" for title, w in maps.items()),
 )
+
+# %% tags=["demonstration"]
+why = "The first word sees itself alone, so its weight is 1, whatever the scores."
+reply("guess_known", guess_known, (0, 0), why)
+changes = not np.allclose(causal[-1], free[-1])
+reply("guess_last_row", guess_last_row, changes, "The last word saw only its past before.")
 
 # %% [markdown]
 # What does the mask cost? Think of "The animal didn't cross the street because it was too tired"
@@ -1329,7 +1340,10 @@ checks_passed("leaks_future")
 # mode it uses averages that it kept from training. A **convolution** of width 3 computes each output from a position
 # and its two neighbours; `padding=1` adds one position of zeros at each end.
 #
-# **Predict, then run:** write down which of these nine leak.
+# **Predict, then run:** which of these nine leak?
+
+# %% tags=["demonstration", "guess"]
+guess_leaks = {2, 4, 7}  # write their numbers
 
 # %%
 d_model, rng = 8, np.random.default_rng(1)
@@ -1374,6 +1388,10 @@ verdicts = {
 for name, verdict in verdicts.items():
     print(f"{name:42}{'LEAKS' if verdict else 'causal'}")
 assert [name[0] for name, verdict in verdicts.items() if verdict] == ["2", "4", "6", "7", "8"]
+
+# %% tags=["demonstration"]
+came_out = {int(name[0]) for name, verdict in verdicts.items() if verdict}
+reply("guess_leaks", guess_leaks, came_out)
 
 # %% [markdown]
 # - Layer 2 sets the forbidden weights to 0, but they have already been in the sum of the softmax:
@@ -1624,6 +1642,9 @@ assert cheating.mean() < 0.03
 # Is there a position that cannot cheat? **Predict, then run:** where in the text is the loss of the
 # cheating model large?
 
+# %% tags=["demonstration", "guess"]
+guess_honest = "first"  # write "first", "middle", "last" or "nowhere"
+
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained on this machine: the curves differ a little elsewhere.
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 3.7))
@@ -1664,6 +1685,12 @@ show(
     "with a peak of about 1.8 at position 4; without the mask it is 0 everywhere but at the "
     "last position, where it rises above the honest curve.",
 )
+
+# %% tags=["demonstration"]
+worst = int(cheating.argmax())
+came_out = "first" if worst == 0 else "last" if worst == n - 1 else "middle"
+why = "There the answer stands outside the text, and nothing is left to copy."
+reply("guess_honest", guess_honest, came_out, why)
 
 # %% [markdown]
 # ### Where does it read the answer?

@@ -35,6 +35,7 @@ from lesson.checks import (
     probe,
 )
 from lesson.figures import draw_heatmap, heatmap, show, text_table
+from lesson.guesses import reply
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
@@ -273,8 +274,11 @@ def accuracy(model, task, n, mask=None, seed=1000):
 
 
 # %% [markdown]
-# **Predict, then run.** How many words will the model without positions get right? It is more than
-# 1 in 12. Why?
+# **Predict, then run.** What share of the words will the model without positions get right? It is
+# more than 1 in 12. Why?
+
+# %% tags=["demonstration", "guess"]
+guess_bag = 0.1  # write a share between 0 and 1
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers may differ a little on other machines, so this output is not compared.
@@ -282,6 +286,11 @@ no_order = train(Reader, backwards, "backwards, no positions")
 no_order_score = accuracy(no_order, backwards, 8).mean()
 print(f"right words without positions: {no_order_score:.2f}")
 assert 0.2 < no_order_score < 0.4, differs
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# What came out of training: not compared when this is checked.
+why = "It knows which words there are, and nothing of where."
+reply("guess_bag", guess_bag, no_order_score, why, within=0.1)
 
 # %% [markdown]
 # It sees which words are in the bag, and how often, and so it guesses one that occurs. More
@@ -733,6 +742,9 @@ show(
 # backwards?
 
 
+# %% tags=["demonstration", "guess"]
+guess_doubled = 0.3  # write the share of right words, between 0 and 1
+
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers may differ a little on other machines, so this output is not compared.
 def add_wrong_waves(X):
@@ -748,6 +760,11 @@ swapped_score = accuracy(with_waves, backwards, 8).mean()
 with_waves.positions = add_waves
 print(f"trained with the right one, used with the doubled one: {swapped_score:.2f}")
 assert swapped_score < 0.8, differs
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# What came out of training: not compared when this is checked.
+why = "The columns that are left are enough for eight words."
+reply("guess_doubled", guess_doubled, wrong_score, why, within=0.1)
 
 # %% [markdown]
 # So training does not find the mistake: eight words need few columns. It still costs. Half of the
@@ -1718,6 +1735,9 @@ assert wide_scores[1] > 0.97 and wide_scores[3] > 0.9, differs
 #
 # **Predict, then run.** Chance, a little better, or nearly solved? Does one layer do?
 
+# %% tags=["demonstration", "guess"]
+guess_depth = (0.1, 0.3)  # write the share of right words of (one layer, two layers)
+
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers may differ a little on other machines, so this output is not compared.
 look_back = torch.tensor(causal_mask(8))  # (8, 8): True = may attend
@@ -1742,6 +1762,12 @@ assert unmasked_score < 0.45 and min(scores.mean() for scores in by_depth[2]) > 
 assert max(scores.mean() for scores in by_depth[1]) < 0.7, differs  # observed: 0.54
 assert min(scores[:2].min() for scores in by_depth[1]) > 0.9, differs
 assert max(scores[3:].max() for scores in by_depth[1]) < 0.65, differs  # observed: 0.44
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# What came out of training: not compared when this is checked.
+came_out = tuple(np.mean([scores.mean() for scores in by_depth[layers]]) for layers in (1, 2))
+why = "What the first layer finds of the place, only a second one can use."
+reply("guess_depth", guess_depth, came_out, why, within=0.1)
 
 # %% [markdown]
 # A causal mask breaks the symmetry. The first word sees 1 key, the second 2, the third 3. So

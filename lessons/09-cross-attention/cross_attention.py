@@ -42,6 +42,7 @@ from lesson.checks import (
     probe,
 )
 from lesson.figures import draw_heatmap, heatmap, show, text_table
+from lesson.guesses import reply
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
@@ -204,7 +205,10 @@ print("lesson 5, output", tuple(output.shape), "weights", tuple(weights.shape))
 
 # %% [markdown]
 # **Predict, then run.** We exchange two vectors of the memory: the ones of "black" and "cat" change
-# places. What happens to the output? And to the weights?
+# places. Does the output change? And do the weights?
+
+# %% tags=["demonstration", "guess"]
+guess_exchanged = (True, False)  # write (the output changes, the weights change)
 
 # %% tags=["demonstration"]
 exchanged = M[[0, 2, 1, 3, 4]]  # (m, d): rows 1 and 2 change places
@@ -215,6 +219,11 @@ print("largest change of the output is below 1e-12:", change < 1e-12)
 print("weights, head 0, position 0, before:", weights[0, 0].numpy().round(2))
 print("weights, head 0, position 0, after: ", weights_2[0, 0].numpy().round(2))
 assert torch.allclose(output_2, output) and torch.allclose(weights_2, weights[..., [0, 2, 1, 3, 4]])
+
+# %% tags=["demonstration"]
+came_out = (change > 1e-12, not torch.allclose(weights_2, weights))
+why = "Two columns of the weights change places with their vectors, and the sum stays."
+reply("guess_exchanged", guess_exchanged, came_out, why)
 
 # %% [markdown]
 # The output does not change (up to rounding); two columns of the weights change places. For
@@ -2251,6 +2260,9 @@ def still_right(model, pairs, t, hidden, where):
 # The model was never trained with such a mask, and an odd mask alone could break it. So each place
 # needs a **control**, a word that should not matter: 2 and 5.
 
+# %% tags=["demonstration", "guess"]
+guess_wrong = {1, 3, 6}  # write the numbers of those that make the Spanish word wrong
+
 # %% tags=["demonstration", "nbval-ignore-output"]
 some_pairs = test_pairs[:150]
 # The third Spanish word comes from English word 1: the subject has an adjective.
@@ -2282,6 +2294,10 @@ for number, (name, share) in enumerate(zip(experiments, shares), start=1):
     print(f"{number}. {name:46s} right: {share:.2f}")
 assert shares[0] < 0.2 and 0.3 < shares[3] < 0.7 and min(shares[1], shares[2], shares[4]) > 0.9
 assert 0.2 < shares[5] < 0.7  # observed with three seeds: 0.39 to 0.51
+
+# %% tags=["demonstration"]
+came_out = {number for number, share in enumerate(shares, start=1) if share < 0.8}
+reply("guess_wrong", guess_wrong, came_out)
 
 # %% [markdown]
 # 1. and 2. agree with the map: without the English adjective's position the Spanish adjective is
@@ -2354,6 +2370,9 @@ assert third < 0.75  # the last line: without; observed with three seeds: 0.47 t
 # **Predict, then run.** The model may not look at the right word. What will its exact match be, and
 # what its alignment score?
 
+# %% tags=["demonstration", "guess"]
+guess_liar = (0.2, 0.2)  # write (exact match, alignment score)
+
 # %% tags=["demonstration"]
 on_gold = torch.zeros(len(train_pairs), LONGEST, sources.shape[1])  # (pairs, n, m)
 for i, pair in enumerate(train_pairs):
@@ -2381,6 +2400,11 @@ for name, one in (("trained", model), ("liar", liar)):
     print(f"{name:8s} from the decoder: {shares[0]:.2f}   inside the encoder: {shares[1]:.2f}")
     assert max(shares) > 0.9 and min(shares) < 0.2
     assert shares.index(max(shares)) == (name == "trained")
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# What came out of training: not compared when this is checked.
+why = "What the model knows need not pass where the map is looked at."
+reply("guess_liar", guess_liar, (exact["liar"], scores["liar"][0]), why, within=0.1)
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 maps = {
