@@ -30,6 +30,7 @@ from lesson.checks import (
 )
 from lesson.figures import draw_heatmap, heatmap, show, text_table
 from lesson.guesses import reply
+from lesson.hands_on import slider
 
 torch.set_num_threads(1)  # small models: one thread is faster than two
 
@@ -674,12 +675,46 @@ assert_equal(after, x, "softmax changes the -inf of its input in place.")
 # whose entry $(i, j)$ says how much weight $i$ changes when score $j$ changes a little. Its
 # **norm**, the root of the sum of all squared entries, says it in one number.
 
+# %% [markdown]
+# **Predict, then run.** For the query "kitten" at $T = 1$, "cat" has a weight of 0.85. At which
+# temperature does it have half of the weight, and the other five words together the other half?
+
+# %% tags=["demonstration", "guess"]
+guess_half = 10.0  # write a temperature
+
 # %%
 kitten_scores = similarity_scores(queries["kitten"], word_keys)  # (n,)
 for temperature in (0.1, 0.5, 1.0, 3.0, 100.0):
     weights = softmax(kitten_scores / temperature)
     row = ", ".join(f"{word} {weight:.2f}" for word, weight in zip(words, weights))
     print(f"T = {temperature:5}: {row}")
+
+# %% tags=["demonstration"]
+hotter = np.geomspace(0.1, 100, 2000)
+cat_has = softmax(kitten_scores / hotter[:, None])[:, 0]  # (2000,): falls from 1 to 1/6
+half = hotter[np.abs(cat_has - 0.5).argmin()]
+reply("guess_half", guess_half, half, "Near is within 0.5.", within=0.5)
+
+
+# %% tags=["demonstration"]
+def weights_at(axes, temperature):
+    weights = softmax(kitten_scores / temperature)
+    axes.bar(words, weights, color="tab:blue")
+    axes.axhline(1 / len(words), color="grey", linestyle=":", linewidth=1)
+    axes.set(ylim=(0, 1.05), ylabel="weight", title=f"T = {temperature}")
+    axes.tick_params(axis="x", rotation=45)
+    entropy = torch.special.entr(torch.tensor(weights)).sum().item()
+    return f"cat has {weights[0]:.2f}, running {weights[-1]:.2f}; the entropy is {entropy:.2f}."
+
+
+slider(
+    weights_at,
+    "temperature",
+    (0.05, 0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0),
+    pictures=(0.2, 1.0, 10.0),
+    caption="Try it. The scores stay as they are; only the temperature changes. Where does the "
+    "order of the words change? (The dotted line: all equal.)",
+)
 
 # %% tags=["demonstration"]
 temperatures = np.geomspace(0.05, 100, 60)

@@ -36,6 +36,7 @@ from lesson.checks import (
 )
 from lesson.figures import draw_heatmap, show, text_table
 from lesson.guesses import reply
+from lesson.hands_on import switches
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
@@ -2563,6 +2564,36 @@ gone = lines[1 + took.index("first")]  # its part set to zero
 came_out = {name for name, right in zip(keys_of, gone) if right < 0.6}
 why = "The others hardly notice: their words come from other heads."
 reply("guess_fall", guess_fall, came_out, why)
+
+# %% [markdown]
+# Now remove any of them, also two or all three.
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they may differ in the last digits on another machine.
+def accuracy_with(axes, on):
+    left = by_heads[3]
+    for h in np.flatnonzero(~np.asarray(on, dtype=bool)):
+        left = without_head(left, "attention", h, 3)
+    right = accuracy(left, "neighbours")
+    axes.bar(list(keys_of), right, color="tab:blue")
+    axes.axhline(1 / 12, color="grey", linestyle=":", linewidth=1)
+    axes.set(ylim=(0, 1.05), xlabel="accuracy on", ylabel="share of right answers")
+    return "Right: " + ", ".join(f"{name} {share:.2f}" for name, share in zip(keys_of, right)) + "."
+
+
+switches(
+    accuracy_with,
+    "heads that speak",
+    [f"head {h} ({name})" for h, name in enumerate(took)],
+    pictures={
+        "all heads": (True, True, True),
+        f"without head 0 ({took[0]})": (False, True, True),
+        f"head 0 ({took[0]}) alone": (True, False, False),
+    },
+    caption="Try it. A head that is switched off adds 0 to the output. Which answers need one head, "
+    "and does any of them need two? (The dotted line: guessing.)",
+)
 
 # %% [markdown]
 # ## 7. Many narrow heads or few wide ones?

@@ -37,6 +37,7 @@ from lesson.checks import (
 )
 from lesson.figures import draw_heatmap, show, text_table
 from lesson.guesses import reply
+from lesson.hands_on import switches
 
 torch.set_num_threads(1)  # small models: one thread is faster than two
 
@@ -360,6 +361,37 @@ why = "The first word sees itself alone, so its weight is 1, whatever the scores
 reply("guess_known", guess_known, (0, 0), why)
 changes = not np.allclose(causal[-1], free[-1])
 reply("guess_last_row", guess_last_row, changes, "The last word saw only its past before.")
+
+# %% [markdown]
+# Now make a mask of your own. A row is a word that looks, a switch a word that it may look at.
+
+
+# %% tags=["demonstration"]
+def weights_under(axes, mask):
+    mask = np.asarray(mask, dtype=bool)
+    draw_heatmap(axes, scaled_dot_product_attention(Q, K, V, mask)[1], words, words)
+    ahead = [word for i, word in enumerate(words) if mask[i, i + 1 :].any()]
+    blind = [word for i, word in enumerate(words) if not mask[i].any()]
+    return (
+        f"Words that see the future: {', '.join(ahead) or 'none'}. "
+        f"Words that see nothing: {', '.join(blind) or 'none'}."
+    )
+
+
+switches(
+    weights_under,
+    "may look at",
+    words,
+    rows=words,
+    pictures={
+        "your causal mask": causal_mask(5),
+        "one diagonal too many": np.tri(5, k=1, dtype=bool),
+        "one diagonal too few": np.tri(5, k=-1, dtype=bool),
+    },
+    caption="Try it. The first mask is yours; the scores stay as they are. Give one word one look "
+    "ahead: which rows change, and which numbers in them? Then take everything from a word.",
+    size=(4.6, 4.2),
+)
 
 # %% [markdown]
 # What does the mask cost? Think of "The animal didn't cross the street because it was too tired"

@@ -36,6 +36,7 @@ from lesson.checks import (
 )
 from lesson.figures import draw_heatmap, heatmap, show, text_table
 from lesson.guesses import reply
+from lesson.hands_on import slider
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
@@ -623,7 +624,11 @@ show(
 # %% [markdown]
 # Does every position have a vector of its own? The distance of two vectors depends only on how far
 # apart their positions are (section 5 says why), so it is enough to compare position 0 with all
-# others. **Predict, then run:** which of the two clocks below shows the same time twice?
+# others. **Predict, then run:** a clock of one hand, and one of 32 hands. Which of them shows nearly
+# the same time twice, within 20,000 positions?
+
+# %% tags=["demonstration", "guess"]
+guess_twice = "both"  # write "one hand", "32 hands", "both" or "none"
 
 # %% tags=["demonstration"]
 for d_model in (2, 64):
@@ -632,6 +637,45 @@ for d_model in (2, 64):
     nearest = int(distance.argmin()) + 1
     print(f"d_model {d_model:2d}: nearest to position 0 is {nearest}, {distance.min():.4f} away")
 assert distance.min() > 0.5, differs
+
+# %% tags=["demonstration"]
+came_out = []
+for name, d_model in (("one hand", 2), ("32 hands", 64)):
+    table = sinusoidal_positional_encoding(20_000, d_model)
+    if np.sqrt(((table[1:] - table[0]) ** 2).sum(axis=1)).min() < 0.01:
+        came_out.append(name)
+came_out = "both" if len(came_out) == 2 else came_out[0] if came_out else "none"
+why = "The hands come back one by one, each after a time of its own, and never all at once."
+reply("guess_twice", guess_twice, came_out, why)
+
+
+# %% tags=["demonstration"]
+def hands_after(axes, distance):
+    here, there = sinusoidal_positional_encoding(distance + 1, 8)[[0, distance]]  # each (8,)
+    for hand, length in enumerate((1.0, 0.8, 0.6, 0.4)):  # the fast hand is the longest
+        sine, cosine = there[2 * hand : 2 * hand + 2]
+        style = {"color": f"C{hand}", "linewidth": 3, "label": f"hand {hand}"}
+        axes.plot([0, math.atan2(sine, cosine)], [0, length], **style)
+    axes.plot([0, 0], [0, 1], color="grey", linestyle=":")
+    axes.set(theta_zero_location="N", theta_direction=-1, yticks=[], ylim=(0, 1.05), xticks=[])
+    axes.set_title(f"{distance} words further")
+    axes.legend(loc="lower right", bbox_to_anchor=(1.25, -0.1), fontsize=7)
+    cosine = (here @ there) / 4  # both have the length 2
+    turns = distance / (2 * math.pi)
+    return f"Hand 0 has made {turns:.1f} turns. The cosine of the two vectors is {cosine:.2f}."
+
+
+slider(
+    hands_after,
+    "words further",
+    (0, 1, 2, 3, 4, 5, 6, 7, 10, 13, 16, 19, 25, 31, 44, 63, 126, 314, 628, 710),
+    pictures=(0, 6, 44, 628),
+    caption="Try it. The four hands of a clock of 8 columns, a number of words after the dotted line, "
+    "where all of them began. At which distances is hand 0 back, and which hand then tells the two "
+    "places apart?",
+    size=(3.2, 3.4),
+    polar=True,
+)
 
 # %% [markdown]
 # One hand nearly comes back (710 radians are 113 turns, but for 0.00006); 32 hands together do not,

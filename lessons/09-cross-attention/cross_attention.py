@@ -43,6 +43,7 @@ from lesson.checks import (
 )
 from lesson.figures import draw_heatmap, heatmap, show, text_table
 from lesson.guesses import reply
+from lesson.hands_on import slider
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
@@ -2298,6 +2299,41 @@ assert 0.2 < shares[5] < 0.7  # observed with three seeds: 0.39 to 0.51
 # %% tags=["demonstration"]
 came_out = {number for number, share in enumerate(shares, start=1) if share < 0.8}
 reply("guess_wrong", guess_wrong, came_out)
+
+# %% [markdown]
+# Now hide one word of our sentence from the decoder, and read what it writes.
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they may differ in the last digits on another machine.
+def written_without(axes, word):
+    english = OURS[0]
+    source, mask = source_ids([english])  # (1, m), (1, 1, m)
+    mask = combine_masks(mask, torch.tensor([one != word for one in english]))
+    with torch.no_grad():
+        memory = model.encode(source, None)
+
+        def step(prefix):
+            return model.decode(torch.tensor([prefix]), memory, mask)[0][0, -1]
+
+        target = greedy_decode(step, START, END, LONGEST)
+        read = torch.tensor([[START, *target][:LONGEST]])
+        weights = model.decode(read, memory, mask)[1][0, 0].numpy()
+    said = [SPANISH[token] for token in target]
+    rows = [*said, "<end>"][: len(weights)]
+    draw_heatmap(axes, weights, rows, english, row_label="says", column_label="source")
+    return f"It writes: {' '.join(said)}."
+
+
+slider(
+    written_without,
+    "hidden word",
+    ("nothing", *OURS[0]),
+    pictures=("nothing", "the", "cat", "black"),
+    caption="Try it. Which English words can be hidden without any harm? Where one is lost, what does "
+    "the model write in its place, and do the words after it suffer?",
+    size=(4.4, 3.6),
+)
 
 # %% [markdown]
 # 1. and 2. agree with the map: without the English adjective's position the Spanish adjective is
