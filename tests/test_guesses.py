@@ -109,7 +109,8 @@ def test_every_guess_is_asked_for_once_and_answered_later(lesson: Lesson) -> Non
         ), "a comment says what to write"
         asked += names
         if names:
-            released, _ = ClearSolutionsAndAnswers().preprocess_cell(cell, {"language": "python"}, 0)
+            clear, how = ClearSolutionsAndAnswers(), {"language": "python"}
+            released, _ = clear.preprocess_cell(cell, how, 0)
             assert {ast.unparse(one) for one in ast.parse(released.source).body} == {
                 f"{name} = None" for name in names
             }

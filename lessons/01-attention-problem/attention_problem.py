@@ -1678,13 +1678,15 @@ heatmap(
     row_label="French word to be predicted",
     column_label="English word looked at",
     title="trained in this notebook",
+    links=True,
     caption='Figure 5. The crossing: to predict "chat" the trained decoder looks at "cat", to '
     'predict "noir" it looks at "black". It has never seen these two words together. Do not '
     'conclude that every row is an alignment: a row must sum to 1, so "<end>" has to look at '
     "something too.",
     alt="Attention map of the trained translator. Rows le, chat, noir, dort, end; columns the, "
     "black, cat, is, sleeping. The weight is near 1 for chat at cat and for noir at black; le "
-    "looks at the, dort at sleeping.",
+    "looks at the, dort at sleeping. Beside it both sentences, with a line for each large weight: "
+    "the lines of chat and noir cross.",
 )
 
 # %% [markdown]

@@ -34,7 +34,7 @@ from lesson.checks import (
     checks_passed,
     probe,
 )
-from lesson.figures import draw_heatmap, heatmap, show, text_table
+from lesson.figures import DIVERGING, draw_heatmap, heatmap, show, text_table
 from lesson.guesses import reply
 from lesson.hands_on import slider
 
@@ -580,8 +580,7 @@ heatmap(
     [f"{kind} {hand}" for hand in range(4) for kind in ("sin", "cos")],
     row_label="position and word",
     column_label="wave and number of its hand",
-    vmin=-1.0,
-    vmax=1.0,
+    signed=True,
     caption="Figure 1. What is added to the five word vectors. The fast hand 0 differs clearly "
     "from row to row, the slow hands 2 and 3 hardly move within five words: they tell far "
     "positions apart.",
@@ -593,7 +592,10 @@ heatmap(
 positions = np.arange(100)
 encoding = sinusoidal_positional_encoding(100, 64)  # (100, 64)
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 3.8), width_ratios=(1, 1.3))
-left.imshow(encoding, cmap="Blues", vmin=-1, vmax=1, aspect="auto", interpolation="nearest")
+seen = left.imshow(
+    encoding, cmap=DIVERGING, vmin=-1, vmax=1, aspect="auto", interpolation="nearest"
+)
+figure.colorbar(seen, ax=left)
 left.set(xlabel="column", ylabel="position", title="all 64 columns")
 for column, style in ((6, "-"), (12, "-"), (13, ":"), (24, "-"), (40, "--")):
     kind, hand = ("sin", "cos")[column % 2], column // 2
@@ -753,12 +755,14 @@ def wrong_waves(n, d_model):
 
 
 right_one, wrong_one = sinusoidal_positional_encoding(100, 64), wrong_waves(100, 64)
-figure, panels = plt.subplots(1, 2, figsize=(9.5, 3.6), sharey=True)
+figure, panels = plt.subplots(1, 2, figsize=(9.5, 3.6), sharey=True, layout="constrained")
 for axes, (title, matrix) in zip(panels, {"right": right_one, "doubled": wrong_one}.items()):
-    axes.imshow(matrix, cmap="Blues", vmin=-1, vmax=1, aspect="auto", interpolation="nearest")
+    seen = axes.imshow(
+        matrix, cmap=DIVERGING, vmin=-1, vmax=1, aspect="auto", interpolation="nearest"
+    )
     axes.set(xlabel="column", title=title)
 panels[0].set_ylabel("position")
-figure.tight_layout()
+figure.colorbar(seen, ax=panels)
 quiet = [(m.std(axis=0) < 0.05).sum() for m in (right_one, wrong_one)]
 assert quiet[1] > quiet[0] + 15, differs
 show(

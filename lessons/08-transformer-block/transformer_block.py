@@ -151,7 +151,7 @@ maps = {
     "attention added, 12 times": cosines(added),
 }
 for axes, (title, map_) in zip(panels, maps.items()):
-    draw_heatmap(axes, map_, words, words, row_label="", column_label="", vmin=-1)
+    draw_heatmap(axes, map_, words, words, row_label="", column_label="", signed=True)
     axes.set_title(title)
 figure.tight_layout()
 corner = "cosine"

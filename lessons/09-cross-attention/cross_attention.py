@@ -41,7 +41,7 @@ from lesson.checks import (
     checks_passed,
     probe,
 )
-from lesson.figures import draw_heatmap, heatmap, show, text_table
+from lesson.figures import draw_heatmap, draw_links, heatmap, show, text_table
 from lesson.guesses import reply
 from lesson.hands_on import slider
 
@@ -140,10 +140,11 @@ heatmap(
     english,
     row_label="Spanish",
     column_label="English",
+    links=True,
     caption="Figure 1. Drawn by hand, not learned: the alignment of our sentence. It crosses at "
     "'gato negro', and two English words share 'duerme'. Do not take it for a result of a model.",
     alt="A map of 4 Spanish by 5 English words: el at the, gato at cat, negro at black, duerme at "
-    "is and sleeping.",
+    "is and sleeping. Beside it the same as lines between the two sentences: two of them cross.",
 )
 
 # %% [markdown]
@@ -2139,10 +2140,12 @@ maps = {
     "after training": cross_weights(model, english, spanish)[0].numpy(),
 }
 labels = row_labels(spanish)
-figure, panels = plt.subplots(1, 2, figsize=(11.0, 4.2))
-for axes, (title, weights) in zip(panels, maps.items()):
+figure, panels = plt.subplots(2, 2, figsize=(11.0, 6.2), height_ratios=(4.2, 2))
+spoken = [label.split(" → ")[1] for label in labels]
+for axes, below, (title, weights) in zip(*panels, maps.items()):
     draw_heatmap(axes, weights, labels, english, row_label="reads → says", column_label="source")
     axes.set_title(title)
+    draw_links(below, weights, spoken, english)
 figure.tight_layout()
 trained = maps["after training"]
 for row, positions in enumerate(gold):  # each word looks at its own English word
@@ -2158,7 +2161,8 @@ show(
     "anything into it.",
     "Two heat maps, rows: start says el, el says gato, gato says negro, negro says duerme, duerme "
     "says end; columns the, black, cat, is, sleeping. Left weights without pattern. Right nearly "
-    "all weight at el/the, gato/cat, negro/black, duerme/is or sleeping.",
+    "all weight at el/the, gato/cat, negro/black, duerme/is or sleeping. Below each map the same as "
+    "lines between the two sentences: on the right two of them cross.",
     "\n\n".join(
         f"{title}\n\n{text_table(w, labels, english, corner='reads → says')}"
         for title, w in maps.items()
@@ -2449,10 +2453,12 @@ maps = {
 }
 print("liar:", " ".join(translate(liar, english)))
 assert translate(liar, english) == spanish
-figure, panels = plt.subplots(1, 2, figsize=(11.0, 4.2))
-for axes, (title, weights) in zip(panels, maps.items()):
+figure, panels = plt.subplots(2, 2, figsize=(11.0, 6.2), height_ratios=(4.2, 2))
+spoken = [label.split(" → ")[1] for label in labels]
+for axes, below, (title, weights) in zip(*panels, maps.items()):
     draw_heatmap(axes, weights, labels, english, row_label="reads → says", column_label="source")
     axes.set_title(title)
+    draw_links(below, weights, spoken, english)
 figure.tight_layout()
 for row, positions in enumerate(gold):
     assert maps["liar"][row, list(positions)].sum() < 0.1
