@@ -22,6 +22,9 @@ DEMONSTRATION = "demonstration"
 #: The cell with this tag imports what the lesson and its test cells use.
 SETUP = "setup"
 
+#: Cells with this tag hold predictions, ``guess_... = ...``; students get None in their place.
+GUESS = "guess"
+
 #: The part of a test cell that students never see.
 HIDDEN = re.compile(r"^[^\n]*BEGIN HIDDEN TESTS.*?END HIDDEN TESTS[^\n]*\n?", re.S | re.M)
 

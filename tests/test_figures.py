@@ -8,6 +8,8 @@ import re
 from typing import Any
 
 import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 
 from autograder.lesson import figures
@@ -33,3 +35,23 @@ def test_the_alternative_text_is_on_the_image_that_a_page_shows(
     assert found[2] == bundle["image/png"]
     assert base64.b64decode(found[2]).startswith(b"\x89PNG")
     assert "0.25" in words.data and "Figure 1. Sharp." in words.data
+
+
+def test_signed_values_are_centred_on_zero_and_have_a_bar() -> None:
+    figure, axes = plt.subplots()
+    figures.draw_heatmap(axes, [[0.2, -0.9]], ["q"], ["a", "b"], signed=True)
+    mesh = axes.collections[0]
+    assert mesh.get_cmap() is not None and mesh.get_cmap().name == figures.DIVERGING
+    assert mesh.get_clim() == (-1.0, 1.0)
+    assert len(figure.axes) == 2, "a colour bar"
+    plt.close(figure)
+
+
+def test_links_leave_small_weights_out_and_show_a_crossing() -> None:
+    figure, axes = plt.subplots()
+    figures.draw_links(axes, [[0.05, 0.95], [0.9, 0.1]], ["chat", "noir"], ["black", "cat"])
+    lines = [tuple(np.asarray(one.get_xdata())) for one in axes.lines]
+    assert lines == [(0.0, 1.0), (1.0, 0.0), (1.0, 1.0)]  # below, above
+    assert axes.lines[0].get_linewidth() > axes.lines[2].get_linewidth()
+    assert {text.get_text() for text in axes.texts} == {"chat", "noir", "black", "cat"}
+    plt.close(figure)

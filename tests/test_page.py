@@ -118,7 +118,8 @@ def test_only_what_draws_is_folded(lesson: Lesson) -> None:
         if cell.cell_type == "code" and "demonstration" in tags(cell):
             tree = ast.parse(cell.source)
             defines = [n for n in tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))]
-            assert not (folded(cell) and defines and "plt." not in cell.source)
+            draws = "plt." in cell.source or "(axes, " in cell.source
+            assert not (folded(cell) and defines and not draws)
             assert not folded(cell) or cell.source.startswith("# Draws ")
         elif folded(cell):
             assert is_test(cell)
@@ -147,6 +148,14 @@ def test_a_demonstration_is_parted_before_its_first_line_of_drawing() -> None:
 def test_a_claim_before_a_figure_is_folded_with_it() -> None:
     source = "assert a\nassert b\nassert c\nheatmap(w)\n"
     assert parted(source, set())[:2] == ("", source)
+
+
+def test_what_a_slider_draws_is_folded_with_it() -> None:
+    source = "x = [gain(d) for d in (1, 2)]\n\n\ndef bars(axes, at):\n    axes.bar(x, at)\n\n\n"
+    source += 'slider(bars, "gain", x, pictures=x, caption="Hands on.")\n'
+    teaches, draws, what = parted(source, {"gain"})
+    assert teaches == "x = [gain(d) for d in (1, 2)]"
+    assert draws.startswith("def bars") and what == "a figure"
 
 
 def test_what_an_answer_opens_is_followed_through_the_notebook_and_not_further() -> None:

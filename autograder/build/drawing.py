@@ -7,8 +7,9 @@ import re
 
 __all__ = ["parted"]
 
-#: What shows a figure of :mod:`autograder.lesson.figures`, and what begins one.
-_SHOWS = {"show", "heatmap"}
+#: What shows a figure of :mod:`autograder.lesson.figures` or of
+#: :mod:`autograder.lesson.hands_on`, and what begins one.
+_SHOWS = {"show", "heatmap", "slider", "switches"}
 _BEGINS = {"subplots", "figure", "subplot_mosaic"}
 
 
@@ -17,7 +18,8 @@ def parted(source: str, exercises: set[str]) -> tuple[str, str, str]:
 
     Where a cell shows no figure, the second is empty; where it does nothing but draw, the first.
     What comes before the drawing teaches when it defines something, uses an answer of the
-    student's or is more than two statements long, claims not counted.
+    student's or is more than two statements long, claims not counted. A function whose first
+    argument is ``axes`` only draws.
 
     Args:
         source: of a cell.
@@ -29,8 +31,10 @@ def parted(source: str, exercises: set[str]) -> tuple[str, str, str]:
         return source, "", ""
     if not any(_calls(node) & _SHOWS for node in body):
         return source, "", ""
-    begin = next(at for at, node in enumerate(body) if _calls(node) & (_SHOWS | _BEGINS))
-    if isinstance(body[begin], (ast.FunctionDef, ast.ClassDef)):  # a way to draw, defined here
+    draws = [_only_draws(node) or bool(_calls(node) & (_SHOWS | _BEGINS)) for node in body]
+    begin = draws.index(True)
+    defines = isinstance(body[begin], (ast.FunctionDef, ast.ClassDef))
+    if defines and not _only_draws(body[begin]):  # a way to draw figures, defined here
         return source, "", ""
     if not _teaches(body[:begin], exercises):
         return "", source, _what(source)
@@ -60,6 +64,10 @@ def _teaches(body: list[ast.stmt], exercises: set[str]) -> bool:
         return True
     used = {one.id for node in body for one in ast.walk(node) if isinstance(one, ast.Name)}
     return bool(used & exercises)
+
+
+def _only_draws(node: ast.stmt) -> bool:
+    return isinstance(node, ast.FunctionDef) and [one.arg for one in node.args.args[:1]] == ["axes"]
 
 
 def _first_line(node: ast.stmt) -> int:

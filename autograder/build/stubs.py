@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 from nbformat import NotebookNode
 from nbgrader.preprocessors import ClearSolutions
 
-from autograder.notebooks import grade_id
+from autograder.notebooks import GUESS, grade_id, tags
+
+#: The first line of an assignment at a cell's top, up to its value, and a comment behind that.
+_GUESSED = re.compile(r"^(guess_\w+ = ).*?(\s+#.*)?$", re.M)
 
 
 class ClearSolutionsAndAnswers(ClearSolutions):  # type: ignore[misc]
     """nbgrader's ClearSolutions, with ``answer_x = None`` as the stub of a short answer.
 
-    A student then replaces one value and does not have to delete a raise statement.
+    A student then replaces one value and does not have to delete a raise statement. Where a
+    prediction is asked for, None stands in place of the author's.
     """
+
+    def preprocess_cell(
+        self, cell: NotebookNode, resources: dict[str, Any], cell_index: int
+    ) -> tuple[NotebookNode, dict[str, Any]]:
+        """One cell, as students get it."""
+        if GUESS in tags(cell):
+            cell.source = _GUESSED.sub(r"\1None\2", cell.source)
+        done: tuple[NotebookNode, dict[str, Any]]
+        done = super().preprocess_cell(cell, resources, cell_index)
+        return done
 
     def _replace_solution_region(self, cell: NotebookNode, language: str) -> bool:
         name = grade_id(cell)

@@ -29,6 +29,7 @@ from lesson.checks import (
     probe,
 )
 from lesson.figures import heatmap, show
+from lesson.guesses import reply
 
 torch.set_num_threads(1)
 
@@ -353,7 +354,10 @@ for name, before_call, after_call in zip(["X", "W_x", "W_h", "h0"], [X, W_x, W_h
 # ### Predict, then run
 #
 # The state has `d_h = 8` numbers here. How many numbers describe the short sentence of 5 words when
-# it has been read? And the long one of 16 words? Say it aloud, then run the cell.
+# it has been read? And the long one of 16 words? Write it down, then run the cells.
+
+# %% tags=["demonstration", "guess"]
+guess_numbers = (8, 26)  # write (for 5 words, for 16 words)
 
 # %% tags=["demonstration"]
 rng = np.random.default_rng(2)
@@ -362,6 +366,10 @@ W_h = rng.normal(size=(8, 8)) * 0.3
 for X, words in [(X_short, short), (X_long, long)]:
     states = rnn_hidden_states(X, W_x, W_h)  # (n, 8)
     print(len(words), "words:", len(states), "states; the last one has shape", states[-1].shape)
+
+# %% tags=["demonstration"]
+came_out = tuple(len(rnn_hidden_states(X, W_x, W_h)[-1]) for X in (X_short, X_long))
+reply("guess_numbers", guess_numbers, came_out, "The state has the same size after any number of words.")
 
 # %% [markdown]
 # Eight and eight. A sentence three times as long gets the same room. The encoder made 5 and 16
@@ -485,6 +493,9 @@ lengths = [2, 5, 10, 15, 20, 30, 40]
 # We train the fixed-vector model on lengths from 2 to 40. Guessing gives a token accuracy of 0.10.
 # Write down your guess of the token accuracy at length 5, at length 10 and at length 40.
 
+# %% tags=["demonstration", "guess"]
+guess_copied = (0.9, 0.7, 0.4)  # write (at length 5, at length 10, at length 40)
+
 # %% tags=["demonstration", "nbval-ignore-output"]
 # About ten seconds on a quiet laptop. The numbers depend on training, so they are not compared
 # when this is checked.
@@ -496,6 +507,11 @@ for n, (token, whole) in zip(lengths, fixed_scores):
 assert fixed_scores[1, 0] > 0.90  # length 5
 assert 0.6 < fixed_scores[2, 0] < 0.92 and fixed_scores[2, 1] < 0.3  # length 10
 assert fixed_scores[-1, 0] < 0.5 and fixed_scores[-1, 1] == 0  # length 40
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# What came out of training: not compared when this is checked.
+came_out = tuple(fixed_scores[[lengths.index(n) for n in (5, 10, 40)], 0])
+reply("guess_copied", guess_copied, came_out, "Near is within 0.1.", within=0.1)
 
 # %% [markdown]
 # Short sequences are copied well. At length 10 most symbols are right, but hardly any sequence is
@@ -1329,8 +1345,8 @@ assert (sevens.argmax(-1) == np.arange(8)).mean() > 0.4  # guessing: 0.125
 # last state most: the untrained one, the one trained with the fixed vector, or the one trained to
 # look everywhere? Write it down first (this is not graded):
 
-# %% tags=["demonstration"]
-my_prediction = "..."  # "untrained", "fixed vector" or "looks everywhere"
+# %% tags=["demonstration", "guess"]
+guess_moves = "looks everywhere"  # write "untrained", "fixed vector" or "looks everywhere"
 
 
 # %% tags=["demonstration", "nbval-ignore-output"]
@@ -1361,6 +1377,11 @@ effect = {
 }
 for name, distance in effect.items():
     print(f"{name:26s} position 1: {distance[0]:.1e}   position 40: {distance[-1]:.1e}")
+
+# %% tags=["demonstration"]
+most = max(effect, key=lambda name: effect[name][0]).removeprefix("trained, ")
+why = "It has nothing but the last state, so it learned to keep the first symbol in it."
+reply("guess_moves", guess_moves, most, why)
 
 # %% [markdown]
 # That a change moves the state does not mean that the symbol can be read out of it. So we also
@@ -1656,13 +1677,15 @@ heatmap(
     row_label="French word to be predicted",
     column_label="English word looked at",
     title="trained in this notebook",
+    links=True,
     caption='Figure 5. The crossing: to predict "chat" the trained decoder looks at "cat", to '
     'predict "noir" it looks at "black". It has never seen these two words together. Do not '
     'conclude that every row is an alignment: a row must sum to 1, so "<end>" has to look at '
     "something too.",
     alt="Attention map of the trained translator. Rows le, chat, noir, dort, end; columns the, "
     "black, cat, is, sleeping. The weight is near 1 for chat at cat and for noir at black; le "
-    "looks at the, dort at sleeping.",
+    "looks at the, dort at sleeping. Beside it both sentences, with a line for each large weight: "
+    "the lines of chat and noir cross.",
 )
 
 # %% [markdown]

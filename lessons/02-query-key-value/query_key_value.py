@@ -9,7 +9,7 @@
 # * **find** a bug that raises no error and prints plausible numbers.
 
 # %% tags=["setup"]
-# Imports of the lesson. The last two files lie beside this notebook.
+# Imports of the lesson. The last files lie beside this notebook.
 import math
 
 import matplotlib.pyplot as plt
@@ -29,6 +29,8 @@ from lesson.checks import (
     probe,
 )
 from lesson.figures import draw_heatmap, heatmap, show, text_table
+from lesson.guesses import reply
+from lesson.hands_on import slider
 
 torch.set_num_threads(1)  # small models: one thread is faster than two
 
@@ -364,9 +366,10 @@ for name, row in zip(queries, scores):
 # score now, "cat" or "black"? And which one has the largest **cosine** (the dot product divided by
 # both lengths)?
 
-# %%
-my_guess = ("?", "?")  # write ("cat" or "black" by score, "cat" or "black" by cosine), then run
+# %% tags=["demonstration", "guess"]
+guess_loud = ("cat", "cat")  # write ("cat" or "black" by score, "cat" or "black" by cosine)
 
+# %%
 loud_keys = word_keys.astype(float)  # a copy
 loud_keys[words.index("black")] *= 3
 scores = similarity_scores(queries["panther"], loud_keys)
@@ -374,7 +377,11 @@ products = np.linalg.norm(loud_keys, axis=1) * np.linalg.norm(queries["panther"]
 for name, numbers in (("score", scores), ("cosine", scores / products)):
     best = words[numbers.argmax()]
     print(f"{name:>6}: cat {numbers[0]:.2f}, black {numbers[2]:.2f}, largest: {best}")
-print("your guess:", my_guess)
+
+# %% tags=["demonstration"]
+why = "A long key is loud in a dot product; a cosine does not hear how long it is."
+reply("guess_loud", guess_loud, ("black", "cat"), why)
+assert words[scores.argmax()] == "black" and words[(scores / products).argmax()] == "cat"
 
 # %% [markdown]
 # The dot product is $|q|\,|k| \cos(q, k)$. So it measures direction **and** length.
@@ -672,12 +679,46 @@ assert_equal(after, x, "softmax changes the -inf of its input in place.")
 # whose entry $(i, j)$ says how much weight $i$ changes when score $j$ changes a little. Its
 # **norm**, the root of the sum of all squared entries, says it in one number.
 
+# %% [markdown]
+# **Predict, then run.** For the query "kitten" at $T = 1$, "cat" has a weight of 0.85. At which
+# temperature does it have half of the weight, and the other five words together the other half?
+
+# %% tags=["demonstration", "guess"]
+guess_half = 10.0  # write a temperature
+
 # %%
 kitten_scores = similarity_scores(queries["kitten"], word_keys)  # (n,)
 for temperature in (0.1, 0.5, 1.0, 3.0, 100.0):
     weights = softmax(kitten_scores / temperature)
     row = ", ".join(f"{word} {weight:.2f}" for word, weight in zip(words, weights))
     print(f"T = {temperature:5}: {row}")
+
+# %% tags=["demonstration"]
+hotter = np.geomspace(0.1, 100, 2000)
+cat_has = softmax(kitten_scores / hotter[:, None])[:, 0]  # (2000,): falls from 1 to 1/6
+half = hotter[np.abs(cat_has - 0.5).argmin()]
+reply("guess_half", guess_half, half, "Near is within 0.5.", within=0.5)
+
+
+# %% tags=["demonstration"]
+def weights_at(axes, temperature):
+    weights = softmax(kitten_scores / temperature)
+    axes.bar(words, weights, color="tab:blue")
+    axes.axhline(1 / len(words), color="grey", linestyle=":", linewidth=1)
+    axes.set(ylim=(0, 1.05), ylabel="weight", title=f"T = {temperature}")
+    axes.tick_params(axis="x", rotation=45)
+    entropy = torch.special.entr(torch.tensor(weights)).sum().item()
+    return f"cat has {weights[0]:.2f}, running {weights[-1]:.2f}; the entropy is {entropy:.2f}."
+
+
+slider(
+    weights_at,
+    "temperature",
+    (0.05, 0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0),
+    pictures=(0.2, 1.0, 10.0),
+    caption="Try it. The scores stay as they are; only the temperature changes. Where does the "
+    "order of the words change? (The dotted line: all equal.)",
+)
 
 # %% tags=["demonstration"]
 temperatures = np.geomspace(0.05, 100, 60)
@@ -728,13 +769,18 @@ show(
 # **Predict, then run.** The query "animal" is `[1, 0, 0, 0, 0, 0]`. The argmax of its scores is
 # "cat" (NumPy takes the first of equals). What are the weights of "cat" and "dog" at $T = 0.001$?
 
-# %%
-my_guess = ("?", "?")  # write (weight of cat, weight of dog), then run
+# %% tags=["demonstration", "guess"]
+guess_animal = (1.0, 0.0)  # write (weight of cat, weight of dog)
 
+# %%
 animal_scores = similarity_scores(np.array([1, 0, 0, 0, 0, 0]), word_keys)
 weights = softmax(animal_scores / 0.001)
 print("argmax:", words[animal_scores.argmax()])
-print("cat", weights[0].round(3), " dog", weights[1].round(3), " your guess:", my_guess)
+print("cat", weights[0].round(3), " dog", weights[1].round(3))
+
+# %% tags=["demonstration"]
+why = "Their scores are equal, and no temperature parts equals."
+reply("guess_animal", guess_animal, tuple(weights[:2]), why, within=0.02)
 
 # %% [markdown]
 # "$T \to 0$ gives the argmax" is true only where one score is the largest. Equals share, at any
@@ -1351,10 +1397,11 @@ def examine(model):
 # **Predict, then run.** With values tied to the keys: will the model fail at every width, at small
 # widths only, or at no width?
 
+# %% tags=["demonstration", "guess"]
+guess_tied = "every"  # write "every", "small" or "none"
+
 # %% tags=["demonstration", "nbval-ignore-output"]
 # The numbers depend on training, so they are not compared when the notebook is re-run.
-my_guess = "?"  # write "every", "small" or "none", then run (about 10 seconds)
-
 widths, seeds = (2, 3, 4, 6), (0, 1, 2)
 names = ("separate, 200 steps", "tied, 200 steps", "tied, 600 steps")
 accuracy = {name: [] for name in names}  # each one becomes (widths, seeds)
@@ -1370,7 +1417,11 @@ for width in widths:
         accuracy[name].append([right for right, _ in runs[name]])
         on_item[name].append([weight for _, weight in runs[name]])
     print(f"width {width}:", ", ".join(f"{n} {np.mean(accuracy[n][-1]):.2f}" for n in names))
-print("your guess:", my_guess)
+
+# %% tags=["demonstration"]
+learned = [np.mean(right) > 0.9 for right in accuracy["tied, 600 steps"]]  # one for each width
+found = "none" if all(learned) else "small" if learned[-1] else "every"
+reply("guess_tied", guess_tied, found, "In few dimensions one vector cannot do both jobs.")
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 separate, early, late = (np.array(accuracy[name]) for name in names)  # each (widths, seeds)

@@ -31,6 +31,7 @@ from lesson.checks import (
     probe,
 )
 from lesson.figures import draw_heatmap, show, text_table
+from lesson.guesses import reply
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
@@ -327,7 +328,10 @@ assert_equal(
 # </details>
 #
 # **Predict, then run.** You have measured up to $d_k = 40$. Write down the *standard deviation* of
-# the scores that you expect for $d_k = 1024$. The cell prints it.
+# the scores that you expect for $d_k = 1024$.
+
+# %% tags=["demonstration", "guess"]
+guess_deviation = 1024  # write the standard deviation at d_k = 1024
 
 # %% tags=["demonstration"]
 d_ks = 2 ** np.arange(11)  # 1, 2, 4, ..., 1024
@@ -348,6 +352,10 @@ show(
     "Log-log plot. Eleven measured variances for d_k from 1 to 1024 lie on the diagonal line "
     "variance = d_k; the last one is near 1024.",
 )
+
+# %% tags=["demonstration"]
+why = "The variance is 1024, and the standard deviation is its root, 32."
+reply("guess_deviation", guess_deviation, variances[-1] ** 0.5, why, within=3)
 
 # %% [markdown]
 # At $d_k = 1024$ the scores are spread over about $\pm 32$ and more. Now recall softmax: a
@@ -2103,8 +2111,11 @@ for name, factor in (("with the scale", 1.0), ("without", math.sqrt(512))):
 # the right digit's vector. "Without the scale" needs no second function: queries multiplied by
 # $\sqrt{d_k}$ undo the division.
 #
-# **Predict, then run.** Three runs each, 300 steps. What share of fresh questions will each
-# model answer correctly?
+# **Predict, then run.** Three runs each, 300 steps, entries of standard deviation 1 at the start.
+# What share of fresh questions will a model with the scale answer correctly? And one without?
+
+# %% tags=["demonstration", "guess"]
+guess_trained = (1.0, 0.8)  # write (with the scale, without the scale)
 
 # %% tags=["demonstration"]
 WORDS, STORE, D_K = 64, 16, 512
@@ -2176,6 +2187,14 @@ assert min(a for _, _, a in runs["no scale, start 0.58"]) > 0.4
 assert max(a for _, _, a in runs["no scale, start 0.58"]) < 0.75
 assert min(a for _, _, a in runs["no scale, start 0.21"]) > 0.99
 
+# %% tags=["demonstration", "nbval-ignore-output"]
+# What came out of training: not compared when this is checked.
+came_out = tuple(
+    np.mean([accuracy for _, _, accuracy in runs[name]])
+    for name in ("scale, start 1", "no scale, start 1")
+)
+why = "The next picture shows that the start is a part of it."
+reply("guess_trained", guess_trained, came_out, why, within=0.1)
 
 # %% tags=["demonstration"]
 def smooth(losses, width=10):
@@ -2441,6 +2460,9 @@ show(
 # We measure two things: the processor time of one call, and the memory that the forward pass keeps
 # for the backward pass.
 
+# %% tags=["demonstration", "guess"]
+guess_memory = (4, 4)  # write (factor of your memory, factor of torch's memory) when n doubles
+
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Times depend on the machine and on its load: look at the factors, not at the numbers.
 import time
@@ -2484,6 +2506,12 @@ for n in lengths:
     print(f"{n:5d}{t0 * 1e3:12.1f}{m0:8.1f}{t1 * 1e3:14.1f}{m1:8.1f}")
     rows.append(row)
 cost = {name: [row[name] for row in rows] for name in functions}
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# The factors of the memory differ a little from one version of torch to the next.
+came_out = tuple(cost[name][-1][1] / cost[name][-2][1] for name in functions)
+why = "Both take four times the time: they compute all scores. Only yours keeps them."
+reply("guess_memory", guess_memory, came_out, why, within=0.3)
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.6))

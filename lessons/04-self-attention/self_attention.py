@@ -32,6 +32,7 @@ from lesson.checks import (
     probe,
 )
 from lesson.figures import draw_heatmap, heatmap, show, text_table
+from lesson.guesses import reply
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
@@ -135,7 +136,10 @@ for row in (2, 3):
 #    prefers "sleeping", whose vector is longer.
 #
 # **Predict, then run.** Take 5 random word vectors of length 64 with entries of variance 1, and
-# $Q = K = V = X$. How much weight does a word put on itself, on average? Write a number down.
+# $Q = K = V = X$. How much weight does a word put on itself, on average?
+
+# %% tags=["demonstration", "guess"]
+guess_itself = 0.2  # write a number between 0 and 1
 
 # %%
 rng = np.random.default_rng(0)
@@ -146,6 +150,10 @@ for _ in range(200):
     on_itself.append(np.diagonal(weights).mean())
 print(f"weight on itself: {np.mean(on_itself):.3f}   (an even share would be {1 / 5})")
 print("score with itself, about:", 64 / math.sqrt(64))  # |x|^2 is about 64, and d_k = 64
+
+# %% tags=["demonstration"]
+why = "Its score with itself is about 8, with another word about 1 or -1."
+reply("guess_itself", guess_itself, np.mean(on_itself), why, within=0.05)
 
 # %% [markdown]
 # With itself a word has the score $64/\sqrt{64} = 8$. With another word the score is about $\pm 1$.
@@ -650,6 +658,9 @@ print(f"weight on itself: {np.mean(diagonals):.2f}   (an even share is 0.20)")
 # has the same product. **Predict, then run:** all queries and keys become other numbers. By how
 # much do the weights change?
 
+# %% tags=["demonstration", "guess"]
+guess_change = 0.1  # write the largest change of a weight
+
 # %% tags=["demonstration"]
 rng = np.random.default_rng(5)
 layer = SelfAttention(8, 3, 3, rng)
@@ -661,6 +672,11 @@ _, after = layer.forward(X)
 print("a query before", first_query.round(2), " after", (X[0] @ layer.W_q).round(2))
 print("largest change of a weight:", np.abs(after - before).max().round(9))  # rounding only
 assert np.abs(after - before).max() < 1e-9
+
+# %% tags=["demonstration"]
+came_out = np.abs(after - before).max().round(9)
+why = "Only the product of the two matrices is ever used."
+reply("guess_change", guess_change, came_out, why)
 
 # %% [markdown]
 # So a query alone says nothing; only its products with keys do. Why then two matrices and not one
@@ -1214,6 +1230,9 @@ check_answer("answer_shared", answer_shared)
 # $W_k = W_q$ on the row. The cell prints the share of words whose predecessor was named correctly.
 # Guessing gives 0.05.
 
+# %% tags=["demonstration", "guess"]
+guess_named = (0.9, 0.5, 0.5)  # write (three projections, shared on the ring, shared on the row)
+
 # %% tags=["demonstration"]
 twenty_words = (
     "the black cat is sleeping a white dog was eating one old horse and two new birds sang in it"
@@ -1287,6 +1306,11 @@ for name, trained in ring_runs.items():
 assert min(accuracy for *_, accuracy in ring_runs["three projections, ring"]) > 0.97
 assert max(accuracy for *_, accuracy in ring_runs[SHARED_RING]) < 0.4
 assert min(accuracy for *_, accuracy in ring_runs[SHARED_ROW]) > 0.9
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# What came out of training: not compared when this is checked.
+came_out = tuple(np.mean([accuracy for *_, accuracy in trained]) for trained in ring_runs.values())
+reply("guess_named", guess_named, came_out, "One word more or less decides.", within=0.15)
 
 # %% [markdown]
 # One word more or less decides. The maps of seed 0 on "the black cat is sleeping" tell how.

@@ -35,6 +35,8 @@ from lesson.checks import (
     probe,
 )
 from lesson.figures import draw_heatmap, show, text_table
+from lesson.guesses import reply
+from lesson.hands_on import switches
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
@@ -150,11 +152,19 @@ for word, row in zip(words, table):
 # to 5 of all five words.
 #
 # **Predict, then run.** `table.reshape(2, 5, 3)` has exactly the shape that we want. Which words'
-# features does its "head 0" hold? Write down its first two rows before you run the cell.
+# features does its "head 0" hold?
+
+# %% tags=["demonstration", "guess"]
+guess_row = (6, 7, 8)  # write the three numbers in row 1 (the second row) of its "head 0"
 
 # %%
 print("'head 0' of table.reshape(2, 5, 3):")
 print(table.reshape(2, 5, 3)[0])
+
+# %% tags=["demonstration"]
+came_out = tuple(table.reshape(2, 5, 3)[0, 1].tolist())
+why = "A reshape goes on where the row before it ended: still in the word 'the'."
+reply("guess_row", guess_row, came_out, why)
 
 # %% [markdown]
 # Only row 0 is right. Row 1 is 3, 4, 5: still the word "the". Row 2 should be "cat" and is "black".
@@ -2105,7 +2115,10 @@ check_answer("answer_mixed_row", answer_mixed_row)
 # The model is as small as can be: word vectors plus learned position vectors, one attention layer,
 # one linear layer that reads the answer. (Lesson 7 is about positions. Here we only add them.)
 #
-# **Predict, then run.** On which task will the bug show?
+# **Predict, then run.** On which task will the bug show, tested as it was trained?
+
+# %% tags=["demonstration", "guess"]
+guess_bug = "both"  # write "neighbours", "partners", "both" or "none"
 
 # %% tags=["demonstration"]
 POSITIONS, D_MODEL = 12, 48  # words in a text; features
@@ -2214,6 +2227,13 @@ right_12, right_9, right_partner = scores["MultiHeadAttention"]
 wrong_12, wrong_9, wrong_partner = scores["Suspicious"]
 assert right_12.min() > 0.99 and right_9.min() > 0.95 and right_partner > 0.98
 assert wrong_12.min() > 0.9 and wrong_9[:2].max() < 0.7 and wrong_partner < 0.6
+
+# %% tags=["demonstration"]
+shows = {"neighbours": wrong_12.min() < 0.9, "partners": wrong_partner < 0.9}
+came_out = [task for task, yes in shows.items() if yes]
+came_out = "both" if len(came_out) == 2 else came_out[0] if came_out else "none"
+why = "Where only the position matters, the model learns around it."
+reply("guess_bug", guess_bug, came_out, why)
 
 # %% [markdown]
 # On "neighbours" with 12 words the bug does not show. The model has **learned around it**. The
@@ -2800,8 +2820,12 @@ def means_of_heads(model, attention, ids):
 
 
 # %% [markdown]
-# **Predict, then run.** You remove the head that looks at the first word. What happens to the three
-# accuracies?
+# **Predict, then run.** You remove the head that looks at the first word. Which of the three
+# accuracies fall far (below 0.6)?
+
+
+# %% tags=["demonstration", "guess"]
+guess_fall = {"previous", "next", "first"}  # write a set of these three, from none to all
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they may differ in the last digits on another machine.
@@ -2831,6 +2855,42 @@ show(
     "to its mean) by three relations. With all heads 1.00 everywhere; without a head its own "
     "relation falls near chance.",
     text_table(np.array(lines), rows, list(keys_of), corner="model \\ relation"),
+)
+
+# %% tags=["demonstration"]
+gone = lines[1 + took.index("first")]  # its part set to zero
+came_out = {name for name, right in zip(keys_of, gone) if right < 0.6}
+why = "The others hardly notice: their words come from other heads."
+reply("guess_fall", guess_fall, came_out, why)
+
+# %% [markdown]
+# Now remove any of them, also two or all three.
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they may differ in the last digits on another machine.
+def accuracy_with(axes, on):
+    speak = torch.tensor(on).float().repeat_interleave(D_MODEL // 3)  # 0 where a head is off
+    hook = layer.W_o.register_forward_pre_hook(lambda _, given: given[0] * speak)
+    right = accuracy(by_heads[3], "neighbours")
+    hook.remove()
+    axes.bar(list(keys_of), right, color="tab:blue")
+    axes.axhline(1 / 12, color="grey", linestyle=":", linewidth=1)
+    axes.set(ylim=(0, 1.05), xlabel="accuracy on", ylabel="share of right answers")
+    return "Right: " + ", ".join(f"{name} {share:.2f}" for name, share in zip(keys_of, right)) + "."
+
+
+switches(
+    accuracy_with,
+    "heads that speak",
+    [f"head {h} ({name})" for h, name in enumerate(took)],
+    pictures={
+        "all heads": (True, True, True),
+        f"without head 0 ({took[0]})": (False, True, True),
+        f"head 0 ({took[0]}) alone": (True, False, False),
+    },
+    caption="Try it. A head that is switched off adds 0 to the output. Which answers need one head, "
+    "and does any of them need two? (The dotted line: guessing.)",
 )
 
 # %% [markdown]

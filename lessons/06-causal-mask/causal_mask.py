@@ -36,6 +36,8 @@ from lesson.checks import (
     probe,
 )
 from lesson.figures import draw_heatmap, show, text_table
+from lesson.guesses import reply
+from lesson.hands_on import switches
 
 torch.set_num_threads(1)  # small models: one thread is faster than two
 
@@ -326,6 +328,10 @@ assert_equal(
 # causal mask, the same scores. One weight on the right, apart from the zeros, can be known without
 # any calculation. Which? And do the numbers of the last row change?
 
+# %% tags=["demonstration", "guess"]
+guess_known = (4, 4)  # write (row, column) of the weight that can be known, counted from 0
+guess_last_row = True  # write whether the numbers of the last row change
+
 # %% tags=["demonstration"]
 rng = np.random.default_rng(5)
 Q, K, V = rng.normal(size=(3, 5, 4))  # each (n, d_k): random, nothing is trained here
@@ -348,6 +354,43 @@ show(
     "Two heat maps, five words by five words. Left all cells have weights. Right the cells above "
     "the diagonal are 0, the first row is 1 on 'the', the last row is as on the left.",
     "\n\n".join(f"{title}\n\n{text_table(w, words, words)}" for title, w in maps.items()),
+)
+
+# %% tags=["demonstration"]
+why = "The first word sees itself alone, so its weight is 1, whatever the scores."
+reply("guess_known", guess_known, (0, 0), why)
+changes = not np.allclose(causal[-1], free[-1])
+reply("guess_last_row", guess_last_row, changes, "The last word saw only its past before.")
+
+# %% [markdown]
+# Now make a mask of your own. A row is a word that looks, a switch a word that it may look at.
+
+
+# %% tags=["demonstration"]
+def weights_under(axes, mask):
+    mask = np.asarray(mask, dtype=bool)
+    draw_heatmap(axes, scaled_dot_product_attention(Q, K, V, mask)[1], words, words)
+    ahead = [word for i, word in enumerate(words) if mask[i, i + 1 :].any()]
+    blind = [word for i, word in enumerate(words) if not mask[i].any()]
+    return (
+        f"Words that see the future: {', '.join(ahead) or 'none'}. "
+        f"Words that see nothing: {', '.join(blind) or 'none'}."
+    )
+
+
+switches(
+    weights_under,
+    "may look at",
+    words,
+    rows=words,
+    pictures={
+        "your causal mask": causal_mask(5),
+        "one diagonal too many": np.tri(5, k=1, dtype=bool),
+        "one diagonal too few": np.tri(5, k=-1, dtype=bool),
+    },
+    caption="Try it. The first mask is yours; the scores stay as they are. Give one word one look "
+    "ahead: which rows change, and which numbers in them? Then take everything from a word.",
+    size=(4.6, 4.2),
 )
 
 # %% [markdown]
@@ -1332,7 +1375,10 @@ checks_passed("leaks_future")
 # mode it uses averages that it kept from training. A **convolution** of width 3 computes each output from a position
 # and its two neighbours; `padding=1` adds one position of zeros at each end.
 #
-# **Predict, then run:** write down which of these nine leak.
+# **Predict, then run:** which of these nine leak?
+
+# %% tags=["demonstration", "guess"]
+guess_leaks = {2, 4, 7}  # write their numbers
 
 # %%
 d_model, rng = 8, np.random.default_rng(1)
@@ -1377,6 +1423,10 @@ verdicts = {
 for name, verdict in verdicts.items():
     print(f"{name:42}{'LEAKS' if verdict else 'causal'}")
 assert [name[0] for name, verdict in verdicts.items() if verdict] == ["2", "4", "6", "7", "8"]
+
+# %% tags=["demonstration"]
+came_out = {int(name[0]) for name, verdict in verdicts.items() if verdict}
+reply("guess_leaks", guess_leaks, came_out)
 
 # %% [markdown]
 # - Layer 2 sets the forbidden weights to 0, but they have already been in the sum of the softmax:
@@ -1627,6 +1677,9 @@ assert cheating.mean() < 0.03
 # Is there a position that cannot cheat? **Predict, then run:** where in the text is the loss of the
 # cheating model large?
 
+# %% tags=["demonstration", "guess"]
+guess_honest = "first"  # write "first", "middle", "last" or "nowhere"
+
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained on this machine: the curves differ a little elsewhere.
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 3.7))
@@ -1667,6 +1720,12 @@ show(
     "with a peak of about 1.8 at position 4; without the mask it is 0 everywhere but at the "
     "last position, where it rises above the honest curve.",
 )
+
+# %% tags=["demonstration"]
+worst = int(cheating.argmax())
+came_out = "first" if worst == 0 else "last" if worst == n - 1 else "middle"
+why = "There the answer stands outside the text, and nothing is left to copy."
+reply("guess_honest", guess_honest, came_out, why)
 
 # %% [markdown]
 # ### Where does it read the answer?

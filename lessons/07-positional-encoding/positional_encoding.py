@@ -34,7 +34,9 @@ from lesson.checks import (
     checks_passed,
     probe,
 )
-from lesson.figures import draw_heatmap, heatmap, show, text_table
+from lesson.figures import DIVERGING, draw_heatmap, heatmap, show, text_table
+from lesson.guesses import reply
+from lesson.hands_on import slider
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
@@ -273,8 +275,11 @@ def accuracy(model, task, n, mask=None, seed=1000):
 
 
 # %% [markdown]
-# **Predict, then run.** How many words will the model without positions get right? It is more than
-# 1 in 12. Why?
+# **Predict, then run.** What share of the words will the model without positions get right? It is
+# more than 1 in 12. Why?
+
+# %% tags=["demonstration", "guess"]
+guess_bag = 0.1  # write a share between 0 and 1
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers may differ a little on other machines, so this output is not compared.
@@ -282,6 +287,11 @@ no_order = train(Reader, backwards, "backwards, no positions")
 no_order_score = accuracy(no_order, backwards, 8).mean()
 print(f"right words without positions: {no_order_score:.2f}")
 assert 0.2 < no_order_score < 0.4, differs
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# What came out of training: not compared when this is checked.
+why = "It knows which words there are, and nothing of where."
+reply("guess_bag", guess_bag, no_order_score, why, within=0.1)
 
 # %% [markdown]
 # It sees which words are in the bag, and how often, and so it guesses one that occurs. More
@@ -570,8 +580,7 @@ heatmap(
     [f"{kind} {hand}" for hand in range(4) for kind in ("sin", "cos")],
     row_label="position and word",
     column_label="wave and number of its hand",
-    vmin=-1.0,
-    vmax=1.0,
+    signed=True,
     caption="Figure 1. What is added to the five word vectors. The fast hand 0 differs clearly "
     "from row to row, the slow hands 2 and 3 hardly move within five words: they tell far "
     "positions apart.",
@@ -583,7 +592,10 @@ heatmap(
 positions = np.arange(100)
 encoding = sinusoidal_positional_encoding(100, 64)  # (100, 64)
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 3.8), width_ratios=(1, 1.3))
-left.imshow(encoding, cmap="Blues", vmin=-1, vmax=1, aspect="auto", interpolation="nearest")
+seen = left.imshow(
+    encoding, cmap=DIVERGING, vmin=-1, vmax=1, aspect="auto", interpolation="nearest"
+)
+figure.colorbar(seen, ax=left)
 left.set(xlabel="column", ylabel="position", title="all 64 columns")
 for column, style in ((6, "-"), (12, "-"), (13, ":"), (24, "-"), (40, "--")):
     kind, hand = ("sin", "cos")[column % 2], column // 2
@@ -613,7 +625,11 @@ show(
 # %% [markdown]
 # Does every position have a vector of its own? The distance of two vectors depends only on how far
 # apart their positions are (section 5 says why), so it is enough to compare position 0 with all
-# others. **Predict, then run:** which of the two clocks below shows the same time twice?
+# others. **Predict, then run:** a clock of one hand, and one of 32 hands. Which of them shows nearly
+# the same time twice, within 20,000 positions?
+
+# %% tags=["demonstration", "guess"]
+guess_twice = "both"  # write "one hand", "32 hands", "both" or "none"
 
 # %% tags=["demonstration"]
 for d_model in (2, 64):
@@ -622,6 +638,45 @@ for d_model in (2, 64):
     nearest = int(distance.argmin()) + 1
     print(f"d_model {d_model:2d}: nearest to position 0 is {nearest}, {distance.min():.4f} away")
 assert distance.min() > 0.5, differs
+
+# %% tags=["demonstration"]
+came_out = []
+for name, d_model in (("one hand", 2), ("32 hands", 64)):
+    table = sinusoidal_positional_encoding(20_000, d_model)
+    if np.sqrt(((table[1:] - table[0]) ** 2).sum(axis=1)).min() < 0.01:
+        came_out.append(name)
+came_out = "both" if len(came_out) == 2 else came_out[0] if came_out else "none"
+why = "The hands come back one by one, each after a time of its own, and never all at once."
+reply("guess_twice", guess_twice, came_out, why)
+
+
+# %% tags=["demonstration"]
+def hands_after(axes, distance):
+    here, there = sinusoidal_positional_encoding(distance + 1, 8)[[0, distance]]  # each (8,)
+    for hand, length in enumerate((1.0, 0.8, 0.6, 0.4)):  # the fast hand is the longest
+        sine, cosine = there[2 * hand : 2 * hand + 2]
+        style = {"color": f"C{hand}", "linewidth": 3, "label": f"hand {hand}"}
+        axes.plot([0, math.atan2(sine, cosine)], [0, length], **style)
+    axes.plot([0, 0], [0, 1], color="grey", linestyle=":")
+    axes.set(theta_zero_location="N", theta_direction=-1, yticks=[], ylim=(0, 1.05), xticks=[])
+    axes.set_title(f"{distance} words further")
+    axes.legend(loc="lower right", bbox_to_anchor=(1.25, -0.1), fontsize=7)
+    cosine = (here @ there) / 4  # both have the length 2
+    turns = distance / (2 * math.pi)
+    return f"Hand 0 has made {turns:.1f} turns. The cosine of the two vectors is {cosine:.2f}."
+
+
+slider(
+    hands_after,
+    "words further",
+    (0, 1, 2, 3, 4, 5, 6, 7, 10, 13, 16, 19, 25, 31, 44, 63, 126, 314, 628, 710),
+    pictures=(0, 6, 44, 628),
+    caption="Try it. The four hands of a clock of 8 columns, a number of words after the dotted line, "
+    "where all of them began. At which distances is hand 0 back, and which hand then tells the two "
+    "places apart?",
+    size=(3.2, 3.4),
+    polar=True,
+)
 
 # %% [markdown]
 # One hand nearly comes back (710 radians are 113 turns, but for 0.00006); 32 hands together do not,
@@ -698,12 +753,14 @@ def wrong_waves(n, d_model):
 
 
 right_one, wrong_one = sinusoidal_positional_encoding(100, 64), wrong_waves(100, 64)
-figure, panels = plt.subplots(1, 2, figsize=(9.5, 3.6), sharey=True)
+figure, panels = plt.subplots(1, 2, figsize=(9.5, 3.6), sharey=True, layout="constrained")
 for axes, (title, matrix) in zip(panels, {"right": right_one, "doubled": wrong_one}.items()):
-    axes.imshow(matrix, cmap="Blues", vmin=-1, vmax=1, aspect="auto", interpolation="nearest")
+    seen = axes.imshow(
+        matrix, cmap=DIVERGING, vmin=-1, vmax=1, aspect="auto", interpolation="nearest"
+    )
     axes.set(xlabel="column", title=title)
 panels[0].set_ylabel("position")
-figure.tight_layout()
+figure.colorbar(seen, ax=panels)
 quiet = [(m.std(axis=0) < 0.05).sum() for m in (right_one, wrong_one)]
 assert quiet[1] > quiet[0] + 15, differs
 show(
@@ -731,6 +788,9 @@ show(
 # backwards?
 
 
+# %% tags=["demonstration", "guess"]
+guess_doubled = 0.3  # write the share of right words, between 0 and 1
+
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers may differ a little on other machines, so this output is not compared.
 def add_wrong_waves(X):
@@ -746,6 +806,11 @@ swapped_score = accuracy(with_waves, backwards, 8).mean()
 with_waves.positions = add_waves
 print(f"trained with the right one, used with the doubled one: {swapped_score:.2f}")
 assert swapped_score < 0.8, differs
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# What came out of training: not compared when this is checked.
+why = "The columns that are left are enough for eight words."
+reply("guess_doubled", guess_doubled, wrong_score, why, within=0.1)
 
 # %% [markdown]
 # So training does not find the mistake: eight words need few columns. It still costs. Half of the
@@ -1716,6 +1781,9 @@ assert wide_scores[1] > 0.97 and wide_scores[3] > 0.9, differs
 #
 # **Predict, then run.** Chance, a little better, or nearly solved? Does one layer do?
 
+# %% tags=["demonstration", "guess"]
+guess_depth = (0.1, 0.3)  # write the share of right words of (one layer, two layers)
+
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers may differ a little on other machines, so this output is not compared.
 look_back = torch.tensor(causal_mask(8))  # (8, 8): True = may attend
@@ -1740,6 +1808,12 @@ assert unmasked_score < 0.45 and min(scores.mean() for scores in by_depth[2]) > 
 assert max(scores.mean() for scores in by_depth[1]) < 0.7, differs  # observed: 0.54
 assert min(scores[:2].min() for scores in by_depth[1]) > 0.9, differs
 assert max(scores[3:].max() for scores in by_depth[1]) < 0.65, differs  # observed: 0.44
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# What came out of training: not compared when this is checked.
+came_out = tuple(np.mean([scores.mean() for scores in by_depth[layers]]) for layers in (1, 2))
+why = "What the first layer finds of the place, only a second one can use."
+reply("guess_depth", guess_depth, came_out, why, within=0.1)
 
 # %% [markdown]
 # A causal mask breaks the symmetry. The first word sees 1 key, the second 2, the third 3. So

@@ -34,6 +34,7 @@ from lesson.checks import (
     probe,
 )
 from lesson.figures import draw_heatmap, show, text_table
+from lesson.guesses import reply
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
@@ -109,6 +110,9 @@ check_answer("answer_recall_scale", answer_recall_scale)
 #
 # **Predict, then run.** After 12 layers, what is the mean cosine of two different words?
 
+# %% tags=["demonstration", "guess"]
+guess_cosine = 0.0  # write the mean cosine, between -1 and 1
+
 # %%
 words = ["the", "black", "cat", "is", "sleeping"]
 torch.manual_seed(0)
@@ -137,13 +141,17 @@ for name, mean in means.items():
     print(f"{name:21s} mean cosine of two words: {mean:5.2f}")
 
 # %% tags=["demonstration"]
+why = "Each layer mixes the words, and what is mixed twelve times is nearly the same."
+reply("guess_cosine", guess_cosine, means["12 x replaced"], why, within=0.05)
+
+# %% tags=["demonstration"]
 figure, panels = plt.subplots(1, 2, figsize=(9.6, 4.2))
 maps = {
     "replaced by attention, 12 times": cosines(plain),
     "attention added, 12 times": cosines(added),
 }
 for axes, (title, map_) in zip(panels, maps.items()):
-    draw_heatmap(axes, map_, words, words, row_label="", column_label="", vmin=-1)
+    draw_heatmap(axes, map_, words, words, row_label="", column_label="", signed=True)
     axes.set_title(title)
 figure.tight_layout()
 corner = "cosine"
@@ -1712,8 +1720,12 @@ show(
 # - hide just as many digits at random
 # - hide the right digit itself, wherever it stands
 #
-# **Predict, then run.** Which of these does the most harm, and which the least?
+# **Predict, then run.** Which of these does the most harm, and which the least? Call them "far",
+# "random" and "right".
 
+
+# %% tags=["demonstration", "guess"]
+guess_harm = ("right", "random")  # write (most harm, least harm)
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 def hiding(model):
@@ -1731,6 +1743,11 @@ def hiding(model):
 hiding_leaves = hiding(sorter)
 for name, right in hiding_leaves.items():
     print(f"hidden: {name:18s} digits right {right:.2f}")
+
+# %% tags=["demonstration"]
+called = {"far digits": "far", "as many at random": "random", "the right digit": "right"}
+by_harm = sorted(called, key=hiding_leaves.get)
+reply("guess_harm", guess_harm, (called[by_harm[0]], called[by_harm[-1]]))
 
 # %% [markdown]
 # Hiding the right digit, or just as many at random, does great harm: the second block **uses** the
@@ -1858,9 +1875,12 @@ def without(model, part):
 # %% [markdown]
 # **Predict, then run.** Seven stacks learn to sort, 120 steps each. One is whole. Four lack
 # attention, residuals, norms or the feed-forward in both blocks. One has no positions, one has only
-# one block.
-# Which of the six put more than eight digits of ten in the right place? Write down six answers.
+# one block. Which of the six put more than eight digits of ten in the right place?
 
+
+# %% tags=["demonstration", "guess"]
+# Write a set of these: "attention", "residuals", "norms", "feed-forward", "positions", "second block".
+guess_spared = {"norms", "second block"}
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 def sorts_without(part):
@@ -1877,6 +1897,10 @@ parts = ("residuals", "norms", "feed-forward", "second block")
 two_blocks |= {part: sorts_without(part) for part in parts}
 for part, (digits, whole) in two_blocks.items():
     print(f"missing: {part:13s} digits right {digits:.2f}   whole texts right {whole:.2f}")
+
+# %% tags=["demonstration"]
+came_out = {part for part, (digits, _) in two_blocks.items() if digits > 0.8} - {"nothing"}
+reply("guess_spared", guess_spared, came_out, "Only attention and positions cannot be spared.")
 
 # %% [markdown]
 # Only attention and positions cannot be spared. (The 0.40 without attention is what a digit's own

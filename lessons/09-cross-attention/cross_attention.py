@@ -41,7 +41,9 @@ from lesson.checks import (
     checks_passed,
     probe,
 )
-from lesson.figures import draw_heatmap, heatmap, show, text_table
+from lesson.figures import draw_heatmap, draw_links, heatmap, show, text_table
+from lesson.guesses import reply
+from lesson.hands_on import slider
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
@@ -138,10 +140,11 @@ heatmap(
     english,
     row_label="Spanish",
     column_label="English",
+    links=True,
     caption="Figure 1. Drawn by hand, not learned: the alignment of our sentence. It crosses at "
     "'gato negro', and two English words share 'duerme'. Do not take it for a result of a model.",
     alt="A map of 4 Spanish by 5 English words: el at the, gato at cat, negro at black, duerme at "
-    "is and sleeping.",
+    "is and sleeping. Beside it the same as lines between the two sentences: two of them cross.",
 )
 
 # %% [markdown]
@@ -204,7 +207,10 @@ print("lesson 5, output", tuple(output.shape), "weights", tuple(weights.shape))
 
 # %% [markdown]
 # **Predict, then run.** We exchange two vectors of the memory: the ones of "black" and "cat" change
-# places. What happens to the output? And to the weights?
+# places. Does the output change? And do the weights?
+
+# %% tags=["demonstration", "guess"]
+guess_exchanged = (True, False)  # write (the output changes, the weights change)
 
 # %% tags=["demonstration"]
 exchanged = M[[0, 2, 1, 3, 4]]  # (m, d): rows 1 and 2 change places
@@ -215,6 +221,11 @@ print("largest change of the output is below 1e-12:", change < 1e-12)
 print("weights, head 0, position 0, before:", weights[0, 0].numpy().round(2))
 print("weights, head 0, position 0, after: ", weights_2[0, 0].numpy().round(2))
 assert torch.allclose(output_2, output) and torch.allclose(weights_2, weights[..., [0, 2, 1, 3, 4]])
+
+# %% tags=["demonstration"]
+came_out = (change > 1e-12, not torch.allclose(weights_2, weights))
+why = "Two columns of the weights change places with their vectors, and the sum stays."
+reply("guess_exchanged", guess_exchanged, came_out, why)
 
 # %% [markdown]
 # The output does not change (up to rounding); two columns of the weights change places. For
@@ -2130,10 +2141,12 @@ maps = {
     "after training": cross_weights(model, english, spanish)[0].numpy(),
 }
 labels = row_labels(spanish)
-figure, panels = plt.subplots(1, 2, figsize=(11.0, 4.2))
-for axes, (title, weights) in zip(panels, maps.items()):
+figure, panels = plt.subplots(2, 2, figsize=(11.0, 6.2), height_ratios=(4.2, 2))
+spoken = [label.split(" → ")[1] for label in labels]
+for axes, below, (title, weights) in zip(*panels, maps.items()):
     draw_heatmap(axes, weights, labels, english, row_label="reads → says", column_label="source")
     axes.set_title(title)
+    draw_links(below, weights, spoken, english)
 figure.tight_layout()
 trained = maps["after training"]
 for row, positions in enumerate(gold):  # each word looks at its own English word
@@ -2149,7 +2162,8 @@ show(
     "anything into it.",
     "Two heat maps, rows: start says el, el says gato, gato says negro, negro says duerme, duerme "
     "says end; columns the, black, cat, is, sleeping. Left weights without pattern. Right nearly "
-    "all weight at el/the, gato/cat, negro/black, duerme/is or sleeping.",
+    "all weight at el/the, gato/cat, negro/black, duerme/is or sleeping. Below each map the same as "
+    "lines between the two sentences: on the right two of them cross.",
     "\n\n".join(
         f"{title}\n\n{text_table(w, labels, english, corner='reads → says')}"
         for title, w in maps.items()
@@ -2252,6 +2266,9 @@ def still_right(model, pairs, t, hidden, where):
 # The model was never trained with such a mask, and an odd mask alone could break it. So each place
 # needs a **control**, a word that should not matter: 2 and 5.
 
+# %% tags=["demonstration", "guess"]
+guess_wrong = {1, 3, 6}  # write the numbers of those that make the Spanish word wrong
+
 # %% tags=["demonstration", "nbval-ignore-output"]
 some_pairs = test_pairs[:150]
 # The third Spanish word comes from English word 1: the subject has an adjective.
@@ -2283,6 +2300,45 @@ for number, (name, share) in enumerate(zip(experiments, shares), start=1):
     print(f"{number}. {name:46s} right: {share:.2f}")
 assert shares[0] < 0.2 and 0.3 < shares[3] < 0.7 and min(shares[1], shares[2], shares[4]) > 0.9
 assert 0.2 < shares[5] < 0.7  # observed with three seeds: 0.39 to 0.51
+
+# %% tags=["demonstration"]
+came_out = {number for number, share in enumerate(shares, start=1) if share < 0.8}
+reply("guess_wrong", guess_wrong, came_out)
+
+# %% [markdown]
+# Now hide one word of our sentence from the decoder, and read what it writes.
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they may differ in the last digits on another machine.
+def written_without(axes, word):
+    english = OURS[0]
+    source, mask = source_ids([english])  # (1, m), (1, 1, m)
+    mask = combine_masks(mask, torch.tensor([one != word for one in english]))
+    with torch.no_grad():
+        memory = model.encode(source, None)
+
+        def step(prefix):
+            return model.decode(torch.tensor([prefix]), memory, mask)[0][0, -1]
+
+        target = greedy_decode(step, START, END, LONGEST)
+        read = torch.tensor([[START, *target][:LONGEST]])
+        weights = model.decode(read, memory, mask)[1][0, 0].numpy()
+    said = [SPANISH[token] for token in target]
+    rows = [*said, "<end>"][: len(weights)]
+    draw_heatmap(axes, weights, rows, english, row_label="says", column_label="source")
+    return f"It writes: {' '.join(said)}."
+
+
+slider(
+    written_without,
+    "hidden word",
+    ("nothing", *OURS[0]),
+    pictures=("nothing", "the", "cat", "black"),
+    caption="Try it. Which English words can be hidden without any harm? Where one is lost, what does "
+    "the model write in its place, and do the words after it suffer?",
+    size=(4.4, 3.6),
+)
 
 # %% [markdown]
 # 1. and 2. agree with the map: without the English adjective's position the Spanish adjective is
@@ -2355,6 +2411,9 @@ assert third < 0.75  # the last line: without; observed with three seeds: 0.47 t
 # **Predict, then run.** The model may not look at the right word. What will its exact match be, and
 # what its alignment score?
 
+# %% tags=["demonstration", "guess"]
+guess_liar = (0.2, 0.2)  # write (exact match, alignment score)
+
 # %% tags=["demonstration"]
 on_gold = torch.zeros(len(train_pairs), LONGEST, sources.shape[1])  # (pairs, n, m)
 for i, pair in enumerate(train_pairs):
@@ -2384,16 +2443,23 @@ for name, one in (("trained", model), ("liar", liar)):
     assert shares.index(max(shares)) == (name == "trained")
 
 # %% tags=["demonstration", "nbval-ignore-output"]
+# What came out of training: not compared when this is checked.
+why = "What the model knows need not pass where the map is looked at."
+reply("guess_liar", guess_liar, (exact["liar"], scores["liar"][0]), why, within=0.1)
+
+# %% tags=["demonstration", "nbval-ignore-output"]
 maps = {
     "trained": cross_weights(model, english, spanish)[0].numpy(),
     "liar": cross_weights(liar, english, spanish)[0].numpy(),
 }
 print("liar:", " ".join(translate(liar, english)))
 assert translate(liar, english) == spanish
-figure, panels = plt.subplots(1, 2, figsize=(11.0, 4.2))
-for axes, (title, weights) in zip(panels, maps.items()):
+figure, panels = plt.subplots(2, 2, figsize=(11.0, 6.2), height_ratios=(4.2, 2))
+spoken = [label.split(" → ")[1] for label in labels]
+for axes, below, (title, weights) in zip(*panels, maps.items()):
     draw_heatmap(axes, weights, labels, english, row_label="reads → says", column_label="source")
     axes.set_title(title)
+    draw_links(below, weights, spoken, english)
 figure.tight_layout()
 for row, positions in enumerate(gold):
     assert maps["liar"][row, list(positions)].sum() < 0.1
