@@ -42,11 +42,11 @@ def misconceptions(
             if test.diagnosis:
                 who = seen.setdefault((entry.assignment, test.exercise, test.diagnosis), {})
                 who[entry.student] = who.get(entry.student) or plain_line(test.sentence, 400)
-    found = []
+    mistakes = []
     for (assignment, exercise, name), who in seen.items():
         said = Counter(sorted(filter(None, who.values()))).most_common(1)
         sentence = said[0][0] if said else ""
-        found.append(
+        mistakes.append(
             Misconception(
                 name=name,
                 assignment=assignment,
@@ -56,4 +56,12 @@ def misconceptions(
                 examples=tuple(called[student] for student in list(who)[:MOST_EXAMPLES]),
             )
         )
-    return sorted(found, key=lambda one: (-one.submissions, one.assignment, one.exercise, one.name))
+    return sorted(
+        mistakes,
+        key=lambda mistake: (
+            -mistake.submissions,
+            mistake.assignment,
+            mistake.exercise,
+            mistake.name,
+        ),
+    )

@@ -30,7 +30,7 @@ def stopped(entries: Iterable[Entry], called: dict[str, str]) -> list[Stopped]:
             if result.has(TIMEOUT) or result.has(CRASHED):
                 place = seen.setdefault((entry.assignment, exercise), [])
                 place.append((called[entry.student], result))
-    found = [
+    rows = [
         Stopped(
             assignment=assignment,
             exercise=exercise,
@@ -41,4 +41,4 @@ def stopped(entries: Iterable[Entry], called: dict[str, str]) -> list[Stopped]:
         )
         for (assignment, exercise), who in seen.items()
     ]
-    return sorted(found, key=lambda one: (one.assignment, -one.submissions))
+    return sorted(rows, key=lambda row: (row.assignment, -row.submissions))
