@@ -46,27 +46,27 @@ class Export:
     rule: str = ""
 
 
-def plain(found: list[Mark]) -> Export:
+def plain(marks: list[Mark]) -> Export:
     """One row a student and assignment."""
     rows = [
         [
-            as_cell(one.member.id),
-            as_cell(one.member.first_name),
-            as_cell(one.member.last_name),
-            as_cell(one.member.email),
-            one.assignment,
-            as_points(one.total + one.penalty),
-            as_points(one.penalty),
-            as_points(one.total),
-            as_points(one.max_points),
-            "" if one.late_minutes is None else one.late_minutes,
-            one.extension_minutes or "",
-            "yes" if one.to_mark else "",
-            "missing" if one.missing else "graded",
+            as_cell(mark.member.id),
+            as_cell(mark.member.first_name),
+            as_cell(mark.member.last_name),
+            as_cell(mark.member.email),
+            mark.assignment,
+            as_points(mark.total + mark.penalty),
+            as_points(mark.penalty),
+            as_points(mark.total),
+            as_points(mark.max_points),
+            "" if mark.late_minutes is None else mark.late_minutes,
+            mark.extension_minutes or "",
+            "yes" if mark.to_mark else "",
+            "missing" if mark.missing else "graded",
         ]
-        for one in found
+        for mark in marks
     ]
-    return Export(as_csv(PLAIN_COLUMNS, rows), len(rows), to_mark(found))
+    return Export(as_csv(PLAIN_COLUMNS, rows), len(rows), to_mark(marks))
 
 
 def whose(
@@ -87,13 +87,13 @@ def whose(
         if known and known == number and student in there:
             return student
     ids = tuple(cell(name) for name in ("SIS Login ID", "SIS User ID", "Username", "ID number"))
-    for one in ids:
-        if one in there:
-            return one
+    for known_id in ids:
+        if known_id in there:
+            return known_id
     name, email = cell("Full name", "Student"), cell("Email address")
-    found = folder.roster.find(ids=ids, lms_id=number, name=name, email=email)
-    if len(found) == 1 and found[0].id in there:
-        return found[0].id
+    members = folder.roster.find(ids=ids, lms_id=number, name=name, email=email)
+    if len(members) == 1 and members[0].id in there:
+        return members[0].id
     return None
 
 

@@ -78,7 +78,7 @@ def marks(folder: ClassFolder, assignments: Sequence[str] | None = None) -> list
     wanted = assignments or folder.assignments
     bundles = {name: folder.bundle(name) for name in wanted}
     entries = read_entries(folder.root / "grades.json")
-    found: list[Mark] = []
+    of_class: list[Mark] = []
     with open_gradebook(folder.db_url) as gradebook:
         for student, name in sorted(entries):
             member = folder.roster.by_id.get(student, Member(student))
@@ -87,7 +87,7 @@ def marks(folder: ClassFolder, assignments: Sequence[str] | None = None) -> list
             bundle = bundles[name]
             most, written = bundle.out_of, bundle.out_of - bundle.max_score
             if handed_in_nothing(entries[student, name]):
-                found.append(Mark(member, name, 0.0, most, missing=True, max_written=written))
+                of_class.append(Mark(member, name, 0.0, most, missing=True, max_written=written))
                 continue
             try:
                 stands = settle(gradebook, folder, student, name)
@@ -96,7 +96,7 @@ def marks(folder: ClassFolder, assignments: Sequence[str] | None = None) -> list
                     f"the gradebook does not know {student}/{name}, which grades.json does; run "
                     f"`autograder grade {folder.root}` again"
                 ) from None
-            found.append(
+            of_class.append(
                 Mark(
                     member,
                     name,
@@ -110,14 +110,14 @@ def marks(folder: ClassFolder, assignments: Sequence[str] | None = None) -> list
                     max_written=written,
                 )
             )
-    if not found:
+    if not of_class:
         raise NothingGraded(f"nothing to export yet; run `autograder grade {folder.root}` first")
-    return found
+    return of_class
 
 
-def to_mark(found: Iterable[Mark]) -> list[str]:
+def to_mark(of_class: Iterable[Mark]) -> list[str]:
     """What is to be said of written answers that nobody has read yet."""
-    number = sum(one.to_mark for one in found)
+    number = sum(mark.to_mark for mark in of_class)
     if not number:
         return []
     return [
