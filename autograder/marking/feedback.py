@@ -62,7 +62,11 @@ def feedback_page(
         for test in bundle.tests
     }
     parts = exercise_parts(result.tests, words, handed_in) if read else []
-    written = [_written(one, result, handed_in, manual) for one in bundle.written] if read else []
+    written = (
+        [_written(question, result, handed_in, manual) for question in bundle.written]
+        if read
+        else []
+    )
     standing = verdict.standing or _before_it_is_settled(result, bundle)
     return _environment.get_template("feedback.html.j2").render(
         entry=verdict.entry(),
@@ -80,13 +84,15 @@ def feedback_page(
 
 
 def _written(
-    one: Written, result: Result, handed_in: dict[str, str], manual: dict[str, ManualGrade]
+    question: Written, result: Result, handed_in: dict[str, str], manual: dict[str, ManualGrade]
 ) -> dict[str, Any]:
-    text = handed_in.get(one.grade_id, "") if one.grade_id in result.written_to_read else ""
-    given = manual.get(one.grade_id)
+    text = (
+        handed_in.get(question.grade_id, "") if question.grade_id in result.written_to_read else ""
+    )
+    given = manual.get(question.grade_id)
     return {
-        "name": one.grade_id,
-        "max_points": one.points,
+        "name": question.grade_id,
+        "max_points": question.points,
         "text": text,
         "score": given.score if given else None,
         "comment": given.comment if given else "",
@@ -95,7 +101,11 @@ def _written(
 
 def _before_it_is_settled(result: Result, bundle: Bundle) -> Standing:
     """What the machine alone says, where no gradebook was asked."""
-    waits = sum(one.points for one in bundle.written if one.grade_id in result.written_to_read)
+    waits = sum(
+        question.points
+        for question in bundle.written
+        if question.grade_id in result.written_to_read
+    )
     return Standing(None, 0.0, 0.0, result.score, bundle.out_of, waits, bool(waits))
 
 

@@ -46,7 +46,7 @@ class ClassResult:
     @property
     def not_judged(self) -> list[Verdict]:
         """Submissions that failed through no fault of the student's."""
-        return [one for one in self.verdicts if one.result.status == OUR_FAULT]
+        return [verdict for verdict in self.verdicts if verdict.result.status == OUR_FAULT]
 
 
 def grade_class(
@@ -130,7 +130,7 @@ def grade_class(
             result.verdicts.append(verdict)
     result.summary = progress.summary()
     result.verdicts += absent
-    judged_now = [one for one in result.verdicts if one.result.status != OUR_FAULT]
+    judged_now = [verdict for verdict in result.verdicts if verdict.result.status != OUR_FAULT]
     whole = [] if students else (assignments or folder.assignments)
     write_grades(folder.root, folder.title, tier, judged_now, whole)
     return result
@@ -144,17 +144,17 @@ def _absent(
     Something is due when its date has passed, or, where it has none, when anybody on the
     roster has handed it in.
     """
-    here = [one for one in folder.roster.members if not one.withdrawn]
-    there = {(one.student, one.assignment) for one in handins}
+    here = [member for member in folder.roster.members if not member.withdrawn]
+    there = {(handin.student, handin.assignment) for handin in handins}
     now = datetime.now(UTC)
-    found = []
+    absent = []
     for name in only or folder.assignments:
-        begun = any((one.id, name) in there for one in here)
+        begun = any((member.id, name) in there for member in here)
         lacking = [
-            one
-            for one in here
-            if (one.id, name) not in there
-            and (begun if (due := folder.due_for(one.id, name)) is None else due <= now)
+            member
+            for member in here
+            if (member.id, name) not in there
+            and (begun if (due := folder.due_for(member.id, name)) is None else due <= now)
         ]
         if not lacking:
             continue
@@ -172,8 +172,8 @@ def _absent(
             max_score=bundle.max_score,
         )
         nothing = Standing(None, manual=0.0, penalty=0.0, total=0.0, out_of=bundle.out_of)
-        found += [Verdict(one.id, graded, nothing) for one in lacking]
-    return found
+        absent += [Verdict(member.id, graded, nothing) for member in lacking]
+    return absent
 
 
 Where = Callable[[], AbstractContextManager[Executor]]

@@ -64,7 +64,7 @@ class EngineExporter(NotebookExporter):
         self._worker: Executor | None = None
         self._bundles: dict[str, Bundle] = {}
         self._former: dict[str, NotebookNode] = {}
-        found: dict[str, list[str]] = {}
+        by_folder: dict[str, list[str]] = {}
         try:
             self.folder = ClassFolder.open(Path(converter.coursedir.root))
             self.tier = choose(self.sandbox)
@@ -72,20 +72,20 @@ class EngineExporter(NotebookExporter):
                 bundle = self._bundle(path.name)
                 self.folder.limits(path.name)
                 notebook = str(path / f"{bundle.notebook_name}.ipynb")
-                found[str(path)] = [notebook]
+                by_folder[str(path)] = [notebook]
                 self._former[notebook] = _former(self._autograded(path.parent.name, bundle))
             _ = self.folder.seed
         except NoSandbox as error:
             _refuse(converter, f'{error} Here: c.EngineExporter.sandbox = "none"')
         except WrongUse as error:
             _refuse(converter, str(error))
-        for path in [Path(name) for name in found]:
+        for path in [Path(name) for name in by_folder]:
             why = _not_for_nbgrader(path, self._bundle(path.name), converter.coursedir)
             if why:
-                del found[str(path)]
+                del by_folder[str(path)]
                 self._judge_alone(path, why, converter.coursedir.db_url)
         # Also submissions without a notebook, or with one of another name, get a verdict.
-        converter.assignments = found
+        converter.assignments = by_folder
 
     def from_filename(
         self, filename: str, resources: dict[str, Any] | None = None, **options: Any

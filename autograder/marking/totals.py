@@ -19,16 +19,18 @@ MOST_NAMES = 20
 def totals(verdicts: Sequence[Verdict]) -> list[str]:
     """One line an assignment: how many were graded, and the points of the one in the middle."""
     lines = []
-    for name in sorted({one.result.assignment for one in verdicts}):
-        here = [one for one in verdicts if one.result.assignment == name]
+    for name in sorted({verdict.result.assignment for verdict in verdicts}):
+        here = [verdict for verdict in verdicts if verdict.result.assignment == name]
         stand = [
-            one.standing for one in here if one.result.status == GRADED and one.standing is not None
+            verdict.standing
+            for verdict in here
+            if verdict.result.status == GRADED and verdict.standing is not None
         ]
         said = f"{name}: {len(stand)} graded"
         if stand:
-            middle = statistics.median(one.total for one in stand)
+            middle = statistics.median(standing.total for standing in stand)
             said += f", median {as_points(middle)} of {as_points(stand[0].out_of)}"
-            waits = sum(one.needs_manual_grade for one in stand)
+            waits = sum(standing.needs_manual_grade for standing in stand)
             said += f", {waits} with answers to mark" if waits else ""
         lines.append(said)
     return lines
@@ -41,15 +43,15 @@ def exceptions(verdicts: Sequence[Verdict], *, details: bool = False) -> list[st
         verdicts: of a class.
         details: name everybody, however many.
     """
-    several = len({one.result.assignment for one in verdicts}) > 1
-    found: dict[str, list[str]] = {}
-    for one in sorted(verdicts, key=lambda one: one.key):
-        number = one.result.assignment.split("-")[0]
-        who = f"{one.student} ({number})" if several else one.student
-        for kind in _kinds(one):
-            found.setdefault(kind, []).append(who)
+    several = len({verdict.result.assignment for verdict in verdicts}) > 1
+    by_kind: dict[str, list[str]] = {}
+    for verdict in sorted(verdicts, key=lambda verdict: verdict.key):
+        number = verdict.result.assignment.split("-")[0]
+        who = f"{verdict.student} ({number})" if several else verdict.student
+        for kind in _kinds(verdict):
+            by_kind.setdefault(kind, []).append(who)
     most = len(verdicts) if details else MOST_NAMES
-    return [f"{kind}: {len(who)}: {listed(who, most)}" for kind, who in sorted(found.items())]
+    return [f"{kind}: {len(who)}: {listed(who, most)}" for kind, who in sorted(by_kind.items())]
 
 
 def _kinds(verdict: Verdict) -> list[str]:
