@@ -157,7 +157,8 @@ def apart(candidates: list[Candidate], known: dict[str, dict[str, str]]) -> list
         replace(
             candidate,
             student=f"{candidate.student}-{_slug(candidate.named.lms_id)}",
-            note=f"two students are called {candidate.named.name}; lms_id in roster.csv tells them apart",
+            note=f"two students are called {candidate.named.name}; "
+            "lms_id in roster.csv tells them apart",
         )
         if len(numbers[scope]) > 1
         and not candidate.named.student
