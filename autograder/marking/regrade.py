@@ -76,6 +76,6 @@ def _refuse_other_cells(old: Bundle, new: Bundle, assignment: str) -> None:
     gone, come = sorted(names[0] - names[1]), sorted(names[1] - names[0])
     raise ClassError(
         f"{assignment}: cells came or went ({', '.join(['-' + name for name in gone])}"
-        f"{', ' if gone and come else ''}{', '.join(['+' + name for name in come])}), and points in "
-        "the gradebook hang on them; keep the names and mend their contents, or make a new class"
+        f"{', ' if gone and come else ''}{', '.join(['+' + name for name in come])}), and points "
+        "in the gradebook hang on them; keep the names and mend their contents, or make a new class"
     )
