@@ -191,13 +191,15 @@ def without_outputs(notebook: NotebookNode) -> NotebookNode:
     return copy
 
 
-def _same_cells(lesson: Lesson, one: Path, other: Path) -> bool:
+def _same_cells(lesson: Lesson, first: Path, other: Path) -> bool:
     name = f"{lesson.notebook_name}.ipynb"
     if not (other / name).exists():
         return False
-    pair = [without_outputs(nbformat.read(folder / name, as_version=4)) for folder in (one, other)]
-    one_says, other_says = (notebook.metadata.get(LESSON) for notebook in pair)
-    return bool(pair[0].cells == pair[1].cells and one_says == other_says)
+    pair = [
+        without_outputs(nbformat.read(folder / name, as_version=4)) for folder in (first, other)
+    ]
+    first_says, other_says = (notebook.metadata.get(LESSON) for notebook in pair)
+    return bool(pair[0].cells == pair[1].cells and first_says == other_says)
 
 
 def _outputs_still_hold(lesson: Lesson, plain: Path, kept: Path) -> bool:
