@@ -81,23 +81,23 @@ def nearest_repair(
         return ""
     end = clock() + seconds
     used = _arguments_used(tree)
-    found: dict[int, str] = {}
+    by_line: dict[int, str] = {}
     for line, kind, changed in _candidates(tree):
         now = clock()
         if now > end:
             break
-        if line in found:
+        if line in by_line:
             continue
         with changed:
             # An answer that does not look at an argument any more passes by chance, if at all.
             if _arguments_used(tree) >= used and passes(tree):
-                found[line] = kind
+                by_line[line] = kind
                 end = min(end, now + LOOK_ON)
-        if len(found) > 1:
+        if len(by_line) > 1:
             return ""
-    if not found:
+    if not by_line:
         return ""
-    ((line, kind),) = found.items()
+    ((line, kind),) = by_line.items()
     code = source.splitlines()[line - 1].strip()
     return (
         f"Look at line {line} of your cell, `{code}`: one small change there makes every check "
@@ -141,9 +141,9 @@ def _changed(
     parent: ast.AST, field: str, index: int | None, node: ast.AST, instead: ast.AST
 ) -> Iterator[None]:
     like = node if hasattr(node, "lineno") else parent
-    for one in ast.walk(instead):
-        if "lineno" in one._attributes and not hasattr(one, "lineno"):
-            ast.copy_location(one, like)
+    for inner in ast.walk(instead):
+        if "lineno" in inner._attributes and not hasattr(inner, "lineno"):
+            ast.copy_location(inner, like)
 
     def put(what: ast.AST) -> None:
         if index is None:
@@ -251,8 +251,8 @@ def _alarm(seconds: float) -> Iterator[None]:
 
 def _limit_memory() -> None:
     status = Path("/proc/self/status").read_text(encoding="ascii")
-    found = re.search(r"VmData:\s*(\d+) kB", status)
-    most = (int(found[1]) << 10 if found else 0) + MORE_MEMORY
+    match = re.search(r"VmData:\s*(\d+) kB", status)
+    most = (int(match[1]) << 10 if match else 0) + MORE_MEMORY
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
