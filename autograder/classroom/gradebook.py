@@ -96,7 +96,7 @@ def _shown(db_url: str) -> str:
 
 def enrol(gradebook: Gradebook, roster: Roster) -> None:
     """Put names and addresses into nbgrader's gradebook, where they changed."""
-    known: dict[str, Any] = {one.id: one for one in gradebook.db.query(Student)}
+    known: dict[str, Any] = {student.id: student for student in gradebook.db.query(Student)}
     for member in roster.members:
         says = {
             "first_name": member.first_name or None,
@@ -165,13 +165,13 @@ def _with_names(
     session: Any, kind: type[Grade] | type[Comment], submission: SubmittedAssignment
 ) -> list[tuple[Any, str]]:
     """The grades or comments of a submission, each with its cell's name, in one query."""
-    found = (
+    rows = (
         session.query(kind, BaseCell.name)
         .join(BaseCell, kind.cell_id == BaseCell.id)
         .join(SubmittedNotebook, kind.notebook_id == SubmittedNotebook.id)
         .filter(SubmittedNotebook.assignment_id == submission.id)
     )
-    return [(one, name) for one, name in found]
+    return [(row, name) for row, name in rows]
 
 
 def _record_written(

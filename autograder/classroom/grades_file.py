@@ -151,7 +151,7 @@ def read_grades(folder: ClassFolder) -> tuple[dict[str, str], list[Entry]]:
     try:
         tree = json.loads(path.read_text(encoding="utf-8"))
         about = {name: str(tree[name]) for name in ("course", "engine", "sandbox")}
-        entries = [_entry_of(one) for one in tree["submissions"]]
+        entries = [_entry_of(entry) for entry in tree["submissions"]]
     except FileNotFoundError:
         raise GradesError(f"{path} does not exist; {first} first") from None
     except OSError as error:

@@ -32,8 +32,8 @@ def settle(gradebook: Gradebook, folder: ClassFolder, student: str, assignment: 
     due = folder.due.get(assignment)
     came = read_timestamp(folder.root / "submitted" / student / assignment)
     naive = {
-        name: one and one.astimezone(UTC).replace(tzinfo=None)
-        for name, one in (("due", due), ("came", came))
+        name: time and time.astimezone(UTC).replace(tzinfo=None)
+        for name, time in (("due", due), ("came", came))
     }  # as nbgrader keeps times
     if due is not None:
         submission.assignment.duedate = naive["due"]
