@@ -211,11 +211,13 @@ def _say(
         return
     print(result.summary)
     print()
-    students = len({one.student for one in result.verdicts})
+    students = len({verdict.student for verdict in result.verdicts})
     if how.details or students <= MOST_IN_TABLE:
         print(table(result.verdicts))
         said = "points so far of all points, what being late costs taken off"
-        waits = sum(one.standing.needs_manual_grade for one in result.verdicts if one.standing)
+        waits = sum(
+            verdict.standing.needs_manual_grade for verdict in result.verdicts if verdict.standing
+        )
         print(f"{said}; * {waits} of them a person still has to mark" if waits else said)
     else:
         print(f"{students} students; --details lists each, as grades.csv does")
@@ -258,7 +260,7 @@ def doctor(*, tier: bool, as_json: bool) -> int:
     for protection in protections:
         answer = "yes" if protection.works else "NO " if protection.tried else "?  "
         print(f"{answer}  {protection.name}{'' if protection.works else ': ' + protection.advice}")
-    if all(one.works for one in protections):
+    if all(protection.works for protection in protections):
         print("Student code is confined with bubblewrap when you grade on this machine.")
         print(f"Of a box, {how_memory_is_held()}.")
         return 0
