@@ -1,4 +1,4 @@
-"""Writing verdicts into nbgrader's gradebook, so that its Formgrader shows them."""
+"""Writing results into nbgrader's gradebook, so that its Formgrader shows them."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def enrol(gradebook: Gradebook, roster: Roster) -> None:
 def record(
     gradebook: Gradebook, student: str, result: Result, same_answers: Callable[[], set[str]]
 ) -> None:
-    """Write the verdict on one submission; the caller commits, or all of it is undone.
+    """Write the result of one submission; the caller commits, or all of it is undone.
 
     All earlier machine scores of the submission are replaced, also by lower ones. A score
     that a person gave stays while the answer it was given for is still the same.
@@ -120,7 +120,7 @@ def record(
     Args:
         gradebook: an open gradebook that knows the assignment.
         student: the student's id; added when new.
-        result: the verdict.
+        result: of the machine.
         same_answers: gives the grade_ids of written answers that are the same as at the last
             grading; asked only where a person gave points.
 

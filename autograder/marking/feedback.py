@@ -16,7 +16,7 @@ from nbgrader.api import Gradebook
 import autograder
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.gradebook import ManualGrade, manual_grades
-from autograder.classroom.grades_file import Verdict
+from autograder.classroom.grades_file import GradedSubmission
 from autograder.classroom.late import Standing, duration, how_late, in_minutes
 from autograder.classroom.standing import give_standing
 from autograder.course.bundle import Bundle, Written
@@ -38,7 +38,7 @@ _environment.filters["points"] = as_points
 
 
 def feedback_page(
-    verdict: Verdict,
+    submission: GradedSubmission,
     bundle: Bundle,
     manual: dict[str, ManualGrade],
     *,
@@ -48,13 +48,13 @@ def feedback_page(
     """The HTML of one feedback page.
 
     Args:
-        verdict: of the machine; its standing is the number that the page shows.
+        submission: with its result; its standing is the number that the page shows.
         bundle: the assignment, for its exercises and what its tests look at.
         manual: what people gave for written answers.
         name: of the student, where the roster has it.
         requests: how to ask for another look, as class.toml says; "" where nobody is told.
     """
-    result = verdict.result
+    result = submission.result
     read = result.status == GRADED
     handed_in = {cell.grade_id: cell.source for cell in result.cells if cell.grade_id}
     words = {
@@ -67,10 +67,10 @@ def feedback_page(
         if read
         else []
     )
-    standing = verdict.standing or _before_it_is_settled(result, bundle)
+    standing = submission.standing or _before_it_is_settled(result, bundle)
     return _environment.get_template("feedback.html.j2").render(
-        entry=verdict.entry(),
-        name=name or verdict.student,
+        entry=submission.entry(),
+        name=name or submission.student,
         points=points_line(standing),
         late=late_line(standing),
         lesson=bundle.title,
@@ -110,21 +110,21 @@ def _before_it_is_settled(result: Result, bundle: Bundle) -> Standing:
 
 
 def settled_page(
-    verdict: Verdict, bundle: Bundle, gradebook: Gradebook, folder: ClassFolder
+    submission: GradedSubmission, bundle: Bundle, gradebook: Gradebook, folder: ClassFolder
 ) -> str:
     """:func:`feedback_page` of now, with the points people gave and what being late costs.
 
-    The verdict gets its standing and its notes, and what is in the gradebook is committed.
+    The submission gets its standing and its notes, and what is in the gradebook is committed.
 
     Raises:
         MissingEntry: the submission was never graded.
         LateError: class.toml cannot be used.
     """
-    manual = manual_grades(gradebook, *verdict.key)
-    give_standing(verdict, gradebook, folder)
-    member = folder.roster.by_id.get(verdict.student)
+    manual = manual_grades(gradebook, *submission.key)
+    give_standing(submission, gradebook, folder)
+    member = folder.roster.by_id.get(submission.student)
     return feedback_page(
-        verdict,
+        submission,
         bundle,
         manual,
         name=member.full_name if member else "",
@@ -156,8 +156,8 @@ def late_line(standing: Standing) -> str:
     return f"{when}, which costs {cost} points: {left} are left."
 
 
-def feedback_path(root: Path, verdict: Verdict) -> Path:
+def feedback_path(root: Path, submission: GradedSubmission) -> Path:
     """Where nbgrader looks for the page."""
-    result = verdict.result
-    folder = root / "feedback" / verdict.student / result.assignment
+    result = submission.result
+    folder = root / "feedback" / submission.student / result.assignment
     return folder / f"{result.notebook}.html"

@@ -28,7 +28,7 @@ from autograder.box.sandbox import BUBBLEWRAP, NONE, NoSandbox, choose
 from autograder.build.alembic import put_alembic_on_path
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.gradebook import open_gradebook
-from autograder.classroom.grades_file import Verdict, write_grades
+from autograder.classroom.grades_file import GradedSubmission, write_grades
 from autograder.classroom.hand_ins import task_in_class
 from autograder.course.bundle import Bundle
 from autograder.errors import WrongUse
@@ -108,10 +108,10 @@ class EngineExporter(NotebookExporter):
         task = task_in_class(self.folder, student, bundle, self.tier)
         result = self._ask(task)
         Results(self.folder.root / ".results").keep(task.key, result)
-        verdict = Verdict(student, result)
+        submission = GradedSubmission(student, result)
         with open_gradebook(db_url) as gradebook:
-            publish(self.folder, verdict, bundle, gradebook)
-        write_grades(self.folder.root, self.folder.title, self.tier, [verdict])
+            publish(self.folder, submission, bundle, gradebook)
+        write_grades(self.folder.root, self.folder.title, self.tier, [submission])
         says = result.reason or f"{result.score:g} of {result.max_score:g} points"
         self.log.info("%s, %s: %s; %s", student, assignment, result.status, says)
         return nbformat.read(self._autograded(student, bundle), as_version=4)
@@ -218,7 +218,7 @@ class FeedbackExporter(Exporter):
             )
             return self._former[student, assignment]
         with open_gradebook(db_url) as gradebook:
-            return settled_page(Verdict(student, result), bundle, gradebook, self.folder)
+            return settled_page(GradedSubmission(student, result), bundle, gradebook, self.folder)
 
 
 def _refuse(converter: Any, message: str) -> None:
