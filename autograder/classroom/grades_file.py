@@ -99,8 +99,8 @@ def _test_of(tree: dict[str, Any]) -> TestResult:
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One submission, as ``grades.json`` tells of it."""
+class RecordedResult:
+    """The result of one submission, as it was read back from ``grades.json``."""
 
     student: str
     assignment: str
@@ -140,7 +140,7 @@ class GradesError(WrongUse):
     """grades.json cannot be read; the message says what to do."""
 
 
-def read_grades(folder: ClassFolder) -> tuple[dict[str, str], list[Entry]]:
+def read_grades(folder: ClassFolder) -> tuple[dict[str, str], list[RecordedResult]]:
     """Course, engine and sandbox, and the submissions that ``grades.json`` tells of.
 
     Raises:
@@ -165,8 +165,8 @@ def read_grades(folder: ClassFolder) -> tuple[dict[str, str], list[Entry]]:
     return about, entries
 
 
-def _entry_of(tree: dict[str, Any]) -> Entry:
-    return Entry(
+def _entry_of(tree: dict[str, Any]) -> RecordedResult:
+    return RecordedResult(
         student=_text(tree["student"]),
         assignment=_text(tree["assignment"]),
         status=_text(tree["status"]),

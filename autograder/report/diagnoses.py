@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from autograder.classroom.grades_file import Entry
+from autograder.classroom.grades_file import RecordedResult
 from autograder.report.labels import MOST_EXAMPLES, without_ids
 from autograder.text import first_sentence, plain_line
 
@@ -29,7 +29,7 @@ class Misconception:
 
 
 def misconceptions(
-    entries: Iterable[Entry], called: dict[str, str], names: bool
+    entries: Iterable[RecordedResult], called: dict[str, str], names: bool
 ) -> list[Misconception]:
     """The mistakes that were recognised, the most frequent first.
 
