@@ -215,24 +215,24 @@ def export(
     from autograder.lms.canvas import canvas
     from autograder.lms.export import ExportError, plain
     from autograder.lms.final import final
-    from autograder.lms.marks import marks
     from autograder.lms.moodle import moodle
+    from autograder.lms.standings import standings
 
     its_class = class_at(folder)
     if output is not None and output.exists():
         raise ExportError(f"{output} exists already; name another file")
     if to in ("csv", "final") and template is not None:
         raise ExportError(f"--to {to} fills no template; leave --template out")
-    class_marks = marks(its_class, assignment)
+    class_standings = standings(its_class, assignment)
     if to == "final":
-        made = final(its_class, class_marks)
+        made = final(its_class, class_standings)
     else:
         maximum = its_class.final_grade.maximum
-        class_marks = [mark.scaled_to(maximum) for mark in class_marks]
+        class_standings = [standing.scaled_to(maximum) for standing in class_standings]
         if to == "csv":
-            made = plain(class_marks)
+            made = plain(class_standings)
         else:
-            made = {"canvas": canvas, "moodle": moodle}[to](its_class, class_marks, template)
+            made = {"canvas": canvas, "moodle": moodle}[to](its_class, class_standings, template)
         if maximum is not None:
             made.rule = f"Points are their share of all points, times {maximum:g}."
     target = output or its_class.root / f"export-{to}.csv"

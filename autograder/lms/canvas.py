@@ -8,13 +8,13 @@ from pathlib import Path
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.roster import squashed
 from autograder.lms.export import Export, ExportError, not_in, same_number, whose
-from autograder.lms.marks import Mark, to_mark
+from autograder.lms.standings import StudentStanding, to_mark
 from autograder.tables import Table, as_cell, as_csv, as_points, read_table
 
 CANVAS_COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 
 
-def canvas(folder: ClassFolder, marks: list[Mark], template: Path | None) -> Export:
+def canvas(folder: ClassFolder, standings: list[StudentStanding], template: Path | None) -> Export:
     """Canvas's gradebook: the columns that say who it is, and one for each assignment.
 
     With a template, an export of that gradebook, its students and columns are kept; what
@@ -23,12 +23,12 @@ def canvas(folder: ClassFolder, marks: list[Mark], template: Path | None) -> Exp
     Raises:
         ExportError: the template has no column for any assignment, or is no such export.
     """
-    names = sorted({mark.assignment for mark in marks})
-    by_student: dict[str, dict[str, Mark]] = {}
-    for mark in marks:
-        by_student.setdefault(mark.member.id, {})[mark.assignment] = mark
-    most = {mark.assignment: mark.max_points for mark in marks}
-    notes = to_mark(marks)
+    names = sorted({standing.assignment for standing in standings})
+    by_student: dict[str, dict[str, StudentStanding]] = {}
+    for standing in standings:
+        by_student.setdefault(standing.member.id, {})[standing.assignment] = standing
+    most = {standing.assignment: standing.max_points for standing in standings}
+    notes = to_mark(standings)
     if template is None:
         header = [*CANVAS_COLUMNS, *(_title(folder, name) for name in names)]
         rows = [["    Points Possible", "", "", "", "", *(as_points(most[name]) for name in names)]]

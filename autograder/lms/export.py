@@ -12,7 +12,7 @@ from pathlib import Path
 
 from autograder.classroom.folder import ClassFolder
 from autograder.errors import WrongUse
-from autograder.lms.marks import Mark, to_mark
+from autograder.lms.standings import StudentStanding, to_mark
 from autograder.tables import Table, as_cell, as_csv, as_points
 
 PLAIN_COLUMNS = (
@@ -46,32 +46,32 @@ class Export:
     rule: str = ""
 
 
-def plain(marks: list[Mark]) -> Export:
+def plain(standings: list[StudentStanding]) -> Export:
     """One row a student and assignment."""
     rows = [
         [
-            as_cell(mark.member.id),
-            as_cell(mark.member.first_name),
-            as_cell(mark.member.last_name),
-            as_cell(mark.member.email),
-            mark.assignment,
-            as_points(mark.total + mark.penalty),
-            as_points(mark.penalty),
-            as_points(mark.total),
-            as_points(mark.max_points),
-            "" if mark.late_minutes is None else mark.late_minutes,
-            mark.extension_minutes or "",
-            "yes" if mark.to_mark else "",
-            "missing" if mark.missing else "graded",
+            as_cell(standing.member.id),
+            as_cell(standing.member.first_name),
+            as_cell(standing.member.last_name),
+            as_cell(standing.member.email),
+            standing.assignment,
+            as_points(standing.total + standing.penalty),
+            as_points(standing.penalty),
+            as_points(standing.total),
+            as_points(standing.max_points),
+            "" if standing.late_minutes is None else standing.late_minutes,
+            standing.extension_minutes or "",
+            "yes" if standing.to_mark else "",
+            "missing" if standing.missing else "graded",
         ]
-        for mark in marks
+        for standing in standings
     ]
-    return Export(as_csv(PLAIN_COLUMNS, rows), len(rows), to_mark(marks))
+    return Export(as_csv(PLAIN_COLUMNS, rows), len(rows), to_mark(standings))
 
 
 def whose(
     folder: ClassFolder,
-    there: dict[str, dict[str, Mark]],
+    there: dict[str, dict[str, StudentStanding]],
     table: Table,
     row: tuple[str, ...],
     numbers: dict[str, str] | None = None,
@@ -97,7 +97,9 @@ def whose(
     return None
 
 
-def not_in(template: Path, there: dict[str, dict[str, Mark]], placed: set[str]) -> list[str]:
+def not_in(
+    template: Path, there: dict[str, dict[str, StudentStanding]], placed: set[str]
+) -> list[str]:
     """What is to be said of our students whom a template does not have."""
     return [
         f"{student} is not in {template.name}: their points are not in the export"
