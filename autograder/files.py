@@ -36,8 +36,8 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def untaken(path: Path) -> Path:
     """``path``, or the first of ``path-2``, ``path-3``... that nothing has yet."""
-    found, number = path, 1
-    while found.exists():
+    free, number = path, 1
+    while free.exists():
         number += 1
-        found = path.with_name(f"{path.name}-{number}")
-    return found
+        free = path.with_name(f"{path.name}-{number}")
+    return free

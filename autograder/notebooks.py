@@ -32,39 +32,39 @@ HIDDEN = re.compile(r"^[^\n]*BEGIN HIDDEN TESTS.*?END HIDDEN TESTS[^\n]*\n?", re
 def nbgrader_metadata(cell: NotebookNode) -> dict[str, Any]:
     """The nbgrader metadata of a cell, or an empty dict."""
     metadata = cell.get("metadata", {})
-    found = metadata.get("nbgrader", {}) if isinstance(metadata, dict) else {}
-    return found if isinstance(found, dict) else {}
+    ours = metadata.get("nbgrader", {}) if isinstance(metadata, dict) else {}
+    return ours if isinstance(ours, dict) else {}
 
 
 def grade_id(cell: NotebookNode) -> str:
     """nbgrader's name of a cell, or an empty string."""
-    found = nbgrader_metadata(cell).get("grade_id", "")
-    return found if isinstance(found, str) else ""
+    name = nbgrader_metadata(cell).get("grade_id", "")
+    return name if isinstance(name, str) else ""
 
 
 def tags(cell: NotebookNode) -> list[str]:
     """The tags of a cell."""
     metadata = cell.get("metadata", {})
-    found = metadata.get("tags", []) if isinstance(metadata, dict) else []
-    return [tag for tag in found if isinstance(tag, str)] if isinstance(found, list) else []
+    listed = metadata.get("tags", []) if isinstance(metadata, dict) else []
+    return [tag for tag in listed if isinstance(tag, str)] if isinstance(listed, list) else []
 
 
 def is_test(cell: NotebookNode) -> bool:
     """Whether a cell holds autograded tests."""
-    found = nbgrader_metadata(cell)
-    return bool(found.get("grade")) and not found.get("solution") and not found.get("task")
+    ours = nbgrader_metadata(cell)
+    return bool(ours.get("grade")) and not ours.get("solution") and not ours.get("task")
 
 
 def is_answer(cell: NotebookNode) -> bool:
     """Whether students fill this code cell."""
-    found = nbgrader_metadata(cell)
-    return cell.cell_type == "code" and bool(found.get("solution")) and not found.get("grade")
+    ours = nbgrader_metadata(cell)
+    return cell.cell_type == "code" and bool(ours.get("solution")) and not ours.get("grade")
 
 
 def is_written(cell: NotebookNode) -> bool:
     """Whether a cell is graded by hand."""
-    found = nbgrader_metadata(cell)
-    return bool(found.get("grade")) and bool(found.get("solution"))
+    ours = nbgrader_metadata(cell)
+    return bool(ours.get("grade")) and bool(ours.get("solution"))
 
 
 def exercise_of(test_id: str, exercises: list[str]) -> str:

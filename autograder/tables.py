@@ -28,7 +28,7 @@ class Table:
 
     def column(self, *names: str) -> int | None:
         """Where the first of these names stands that the table has; case does not matter."""
-        there = [one.strip().casefold() for one in self.columns]
+        there = [name.strip().casefold() for name in self.columns]
         for name in names:
             if name.casefold() in there:
                 return there.index(name.casefold())

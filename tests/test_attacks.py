@@ -21,7 +21,7 @@ from nbgrader.api import Gradebook
 from autograder.build.build import write_source
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.gradebook import open_gradebook, record
-from autograder.classroom.grades_file import Verdict, table
+from autograder.classroom.grades_file import GradedSubmission, table
 from autograder.classroom.new_class import new_class
 from autograder.course.bundle import Bundle, TestCell
 from autograder.grade.result import Result
@@ -125,7 +125,7 @@ def test_an_attack_earns_its_due_and_touches_nobody(
     if attack.tried:
         assert "TRIED" in reasons
 
-    page = feedback_page(Verdict("mallory", verdict), bundle, {})
+    page = feedback_page(GradedSubmission("mallory", verdict), bundle, {})
     page.encode()
     assert "LEAK" not in page
     assert all(len(part) < 25_000 for part in reasons.split("\n"))
@@ -365,7 +365,9 @@ class Tags(HTMLParser):
 
 
 def test_no_escape_reaches_a_terminal(school: ClassFolder) -> None:
-    lines = table([Verdict("\x1b[2J\nroot  8/8\u202e", Result("01-tiny", "tiny", "graded"))])
+    lines = table(
+        [GradedSubmission("\x1b[2J\nroot  8/8\u202e", Result("01-tiny", "tiny", "graded"))]
+    )
     assert len(lines.splitlines()) == 3
     assert not set(lines) & set("\x1b\u202e")
     assert not set(entries(school)["escapes"]["flags"][0]) & set("\x1b\u202e")

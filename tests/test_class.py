@@ -89,7 +89,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[ClassFolder, Class
 
 def test_everybody_gets_a_verdict(graded: tuple[ClassFolder, ClassResult]) -> None:
     folder, result = graded
-    status = {one.student: (one.result.status, one.result.score) for one in result.verdicts}
+    status = {one.student: (one.result.status, one.result.score) for one in result.submissions}
     assert status == {
         "ada": ("graded", 8.0),
         "bob": ("graded", 7.0),
@@ -100,7 +100,7 @@ def test_everybody_gets_a_verdict(graded: tuple[ClassFolder, ClassResult]) -> No
         "gus": ("unreadable", 0.0),
     }
     assert result.strangers == ["ada/99-unknown"]
-    said = {one.student: one.result.reason for one in result.verdicts}
+    said = {one.student: one.result.reason for one in result.submissions}
     assert said["eve"] == (
         "No notebook was handed in, but a file of another kind: notes.txt. Hand in tiny.ipynb."
     )

@@ -14,8 +14,8 @@ from autograder.cli.main import main
 from autograder.lms import collect
 from autograder.lms.canvas import CANVAS_COLUMNS, canvas
 from autograder.lms.export import ExportError, plain
-from autograder.lms.marks import NothingGraded, marks
 from autograder.lms.moodle import MOODLE_COLUMNS, moodle
+from autograder.lms.standings import NothingGraded, standings
 from autograder.marking.grade_class import grade_class
 from autograder.marking.hand_back import write_pages
 
@@ -57,7 +57,7 @@ def rows(text: str) -> list[dict[str, str]]:
 
 
 def test_a_plain_table(graded: ClassFolder) -> None:
-    made = plain(marks(graded))
+    made = plain(standings(graded))
     found = {row["student"]: row for row in rows(made.text)}
     assert set(found) == {"ada", "bob", "dan", "guest"}  # Zoe withdrew
     ada = found["ada"]
@@ -84,7 +84,7 @@ TEMPLATE = """Student,ID,SIS User ID,SIS Login ID,Section,Tiny (77),Essay (78),F
 
 def test_canvas_by_template(graded: ClassFolder, tmp_path: Path) -> None:
     (tmp_path / "canvas.csv").write_text(TEMPLATE)
-    made = canvas(graded, marks(graded), tmp_path / "canvas.csv")
+    made = canvas(graded, standings(graded), tmp_path / "canvas.csv")
     found = {row["ID"]: row for row in rows(made.text)}
     assert list(found["501"]) == [*CANVAS_COLUMNS, "Tiny (77)"]
     points = {number: row["Tiny (77)"] for number, row in found.items()}
@@ -94,21 +94,21 @@ def test_canvas_by_template(graded: ClassFolder, tmp_path: Path) -> None:
     assert "dan is not in canvas.csv" in says and "guest is not in" in says
     (tmp_path / "canvas.csv").write_text(TEMPLATE.replace("Tiny", "Homework 1"))
     with pytest.raises(ExportError, match=r"\[export\]. It has Homework 1"):
-        canvas(graded, marks(graded), tmp_path / "canvas.csv")
+        canvas(graded, standings(graded), tmp_path / "canvas.csv")
     settings = graded.root / "class.toml"
     before = settings.read_text()
     settings.write_text(before.replace("[export]", f'[export]\n"{LESSON}" = "Homework 1"'))
     again = ClassFolder.open(graded.root)
-    made = canvas(again, marks(again), tmp_path / "canvas.csv")
+    made = canvas(again, standings(again), tmp_path / "canvas.csv")
     assert "Homework 1 (77)" in made.text
     settings.write_text(before)
     (tmp_path / "canvas.csv").write_text("Name,Points\nAda,1\n")
     with pytest.raises(ExportError, match="no gradebook of Canvas"):
-        canvas(graded, marks(graded), tmp_path / "canvas.csv")
+        canvas(graded, standings(graded), tmp_path / "canvas.csv")
 
 
 def test_canvas_without_a_template(graded: ClassFolder) -> None:
-    made = canvas(graded, marks(graded), None)
+    made = canvas(graded, standings(graded), None)
     found = {row["SIS Login ID"]: row for row in rows(made.text)}
     assert found["ada"]["Student"] == "Lovelace, Ada" and found["ada"]["ID"] == "501"
     assert found["ada"]["Tiny"] == "9"
@@ -126,7 +126,7 @@ Participant 99,Nobody,,3.5,100.00,-,kept
 
 def test_moodle_by_template(graded: ClassFolder, tmp_path: Path) -> None:
     (tmp_path / "worksheet.csv").write_text(WORKSHEET, encoding="utf-8")
-    made = moodle(graded, marks(graded), tmp_path / "worksheet.csv")
+    made = moodle(graded, standings(graded), tmp_path / "worksheet.csv")
     found = {row["Identifier"]: row for row in rows(made.text)}
     grades = {number: row["Grade"] for number, row in found.items()}
     assert grades == {"Participant 11": "9", "Participant 12": "8", "Participant 99": "3.5"}
@@ -136,11 +136,11 @@ def test_moodle_by_template(graded: ClassFolder, tmp_path: Path) -> None:
     assert any("maximum is 100.00 in Moodle and 11" in note for note in made.notes)
     (tmp_path / "worksheet.csv").write_text("Name,Grade\n")
     with pytest.raises(ExportError, match="no grading worksheet"):
-        moodle(graded, marks(graded), tmp_path / "worksheet.csv")
+        moodle(graded, standings(graded), tmp_path / "worksheet.csv")
 
 
 def test_moodle_without_a_template(graded: ClassFolder) -> None:
-    made = moodle(graded, marks(graded), None)
+    made = moodle(graded, standings(graded), None)
     found = {row["Full name"]: row for row in rows(made.text)}
     assert found["Ada Lovelace"]["Identifier"] == "Participant 11"
     assert list(found["Ada Lovelace"]) == list(MOODLE_COLUMNS)
@@ -149,7 +149,7 @@ def test_moodle_without_a_template(graded: ClassFolder) -> None:
 def test_nothing_to_export(tmp_path: Path) -> None:
     folder = new(tmp_path)
     with pytest.raises(NothingGraded, match="autograder grade"):
-        marks(folder)
+        standings(folder)
 
 
 def test_pages_again_and_a_zip_for_moodle(

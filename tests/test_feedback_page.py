@@ -10,7 +10,7 @@ import pytest
 
 from autograder.build.build import write_source
 from autograder.classroom.gradebook import ManualGrade
-from autograder.classroom.grades_file import Verdict
+from autograder.classroom.grades_file import GradedSubmission
 from autograder.classroom.late import Standing
 from autograder.course.bundle import Bundle
 from autograder.grade.result import (
@@ -71,7 +71,7 @@ def text_of(page: str) -> str:
 
 
 def test_the_summary_comes_first_and_the_failing_exercise_before_the_green(bundle: Bundle) -> None:
-    page = feedback_page(Verdict("ada", a_result()), bundle, {}, name="Ada Lovelace")
+    page = feedback_page(GradedSubmission("ada", a_result()), bundle, {}, name="Ada Lovelace")
     table = page[page.index("<table") : page.index("</table>")]
     rows = re.findall('href="#([^"]+)">', table)
     assert rows == ["quadruple", "answer_size", "double", "written_why"]
@@ -85,7 +85,7 @@ def test_the_summary_comes_first_and_the_failing_exercise_before_the_green(bundl
 
 
 def test_one_cause_is_told_once(bundle: Bundle) -> None:
-    page = feedback_page(Verdict("ada", a_result()), bundle, {})
+    page = feedback_page(GradedSubmission("ada", a_result()), bundle, {})
     assert page.count(f"<pre>{NO_NAME}</pre>") == 1
     assert 'For the same reason as in <a href="#quadruple">' in page
     same = [
@@ -93,11 +93,13 @@ def test_one_cause_is_told_once(bundle: Bundle) -> None:
         for name, points in (("test_double", 2.0), ("test_double_errors", 1.0))
     ]
     runs = tuple(CellRun(f"x = {n}\ntrice(2)", "", error=STOPPED) for n in range(3))
-    page = feedback_page(Verdict("ada", a_result(tests=tuple(same), runs=runs)), bundle, {})
+    page = feedback_page(
+        GradedSubmission("ada", a_result(tests=tuple(same), runs=runs)), bundle, {}
+    )
     assert page.count('class="test ') == 1 and "0 of 3." in page
     assert "Cells that stopped" not in page
     others = tuple(CellRun(f"x = {n}", "", error="ValueError: no") for n in range(3))
-    page = feedback_page(Verdict("ada", a_result(runs=others)), bundle, {})
+    page = feedback_page(GradedSubmission("ada", a_result(runs=others)), bundle, {})
     assert page.count("ValueError: no") == 1 and "x = 2" in page
 
 
@@ -108,14 +110,14 @@ def test_an_unreadable_file_is_one_sentence(bundle: Bundle) -> None:
         for one in bundle.tests
     )
     result = Result("01-tiny", "tiny", UNREADABLE, why, tests=tests, max_score=8.0)
-    text = text_of(feedback_page(Verdict("ada", result), bundle, {}))
+    text = text_of(feedback_page(GradedSubmission("ada", result), bundle, {}))
     assert text.startswith(f"Tiny ada 0 of 11 points {why} Hidden checks") or why in text
     assert text.count(why) == 1 and "written_why" not in text and "Summary" not in text
 
 
 def test_what_the_marker_says_looks_like_the_markers(bundle: Bundle) -> None:
     given = {"written_why": ManualGrade(2.0, "But $x^2$ <b>why</b>?")}
-    page = feedback_page(Verdict("ada", a_result()), bundle, given)
+    page = feedback_page(GradedSubmission("ada", a_result()), bundle, given)
     (said,) = re.findall("<blockquote.*?</blockquote>", page, re.S)
     assert "Your marker says" in said and "<math" in said and "&lt;b&gt;" in said
     assert page.index("Because.") < page.index("<blockquote")
@@ -131,11 +133,11 @@ def test_being_late_with_nothing_to_lose_is_left_out() -> None:
 
 def test_what_was_not_attempted_is_said_in_two_words(bundle: Bundle) -> None:
     tests = (TestResult("test_double", "double", 0.0, 2.0, NOT_ATTEMPTED, "Fill it in."),)
-    page = feedback_page(Verdict("ada", a_result(tests=tests)), bundle, {})
+    page = feedback_page(GradedSubmission("ada", a_result(tests=tests)), bundle, {})
     assert "<td>not attempted</td>" in page
 
 
 def test_how_to_ask_stands_on_the_page(bundle: Bundle) -> None:
-    page = feedback_page(Verdict("ada", a_result()), bundle, {}, requests="Write to <us>.")
+    page = feedback_page(GradedSubmission("ada", a_result()), bundle, {}, requests="Write to <us>.")
     assert "<p>Write to &lt;us&gt;.</p>" in page
-    assert "Is a point wrong?" not in feedback_page(Verdict("ada", a_result()), bundle, {})
+    assert "Is a point wrong?" not in feedback_page(GradedSubmission("ada", a_result()), bundle, {})

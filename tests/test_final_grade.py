@@ -15,7 +15,7 @@ from autograder.classroom.folder import ClassFolder
 from autograder.classroom.roster import Member
 from autograder.lms.export import plain
 from autograder.lms.final import final
-from autograder.lms.marks import Mark
+from autograder.lms.standings import StudentStanding
 
 NAMES = ["01-a", "02-b", "03-c"]
 
@@ -32,22 +32,26 @@ def a_class(root: Path, grade: str = "") -> ClassFolder:
     return ClassFolder.open(root)
 
 
-def mark(student: str, name: str, total: float, written: float = 0.0, **more: Any) -> Mark:
+def standing(
+    student: str, name: str, total: float, written: float = 0.0, **more: Any
+) -> StudentStanding:
     about = {"max_points": 20.0, "written": written, "max_written": 4.0, **more}
-    return Mark(Member(student), name, total, **about)
+    return StudentStanding(Member(student), name, total, **about)
 
 
-MARKS = [
-    mark("ada", "01-a", 20, 4),
-    mark("ada", "02-b", 10, 2),
-    mark("ada", "03-c", 15, 3),
-    mark("bob", "01-a", 10, 1),
-    mark("bob", "02-b", 10, 1),
-    mark("bob", "03-c", 0, 0, missing=True),
+STANDINGS = [
+    standing("ada", "01-a", 20, 4),
+    standing("ada", "02-b", 10, 2),
+    standing("ada", "03-c", 15, 3),
+    standing("bob", "01-a", 10, 1),
+    standing("bob", "02-b", 10, 1),
+    standing("bob", "03-c", 0, 0, missing=True),
 ]
 
 
-def table_of(folder: ClassFolder, found: list[Mark] = MARKS) -> dict[str, dict[str, str]]:
+def table_of(
+    folder: ClassFolder, found: list[StudentStanding] = STANDINGS
+) -> dict[str, dict[str, str]]:
     text = final(folder, found).text
     return {row["student"]: row for row in csv.DictReader(io.StringIO(text))}
 
@@ -66,7 +70,7 @@ def test_weights_and_the_best_and_what_written_parts_need(tmp_path: Path) -> Non
     assert (rows["ada"]["final"], rows["bob"]["final"]) == ("93.75", "50")
     assert (rows["ada"]["02-b"], rows["bob"]["03-c"]) == ("50*", "0*")
     assert (rows["ada"]["written_passed"], rows["bob"]["written_passed"]) == ("yes", "no")
-    said = final(folder, MARKS).rule
+    said = final(folder, STANDINGS).rule
     assert "weighed (01-a 3, others 1)" in said and "the 2 assignments" in said
     assert "50 percent of the points for written answers" in said
 
@@ -77,7 +81,7 @@ def test_a_weight_of_nothing_does_not_count(tmp_path: Path) -> None:
 
 
 def test_another_maximum_keeps_the_share() -> None:
-    given = Mark(Member("ada"), "01-a", 33.6, 46.0, penalty=8.4)
+    given = StudentStanding(Member("ada"), "01-a", 33.6, 46.0, penalty=8.4)
     made = [given.scaled_to(100)]
     (row,) = csv.DictReader(io.StringIO(plain(made).text))
     assert (row["total"], row["max_points"], row["penalty"]) == ("73.04", "100", "18.26")

@@ -10,7 +10,7 @@ import pytest
 
 from autograder.build.build import write_source
 from autograder.classroom.folder import ClassFolder
-from autograder.classroom.grades_file import Verdict, read_grades
+from autograder.classroom.grades_file import GradedSubmission, read_grades
 from autograder.course.bundle import Bundle
 from autograder.grade import flags
 from autograder.grade.flags import KINDS, Flag, Kind, flag_of
@@ -77,7 +77,7 @@ def a_result() -> Result:
 
 
 def test_what_is_published_is_what_it_was_before_flags_and_sentences_were_data() -> None:
-    entry = Verdict("ada", a_result(), notes=("not on the roster",)).entry()
+    entry = GradedSubmission("ada", a_result(), notes=("not on the roster",)).entry()
     assert entry == {
         "student": "ada",
         "assignment": "02-query-key-value",
@@ -117,13 +117,13 @@ def test_a_sentence_without_a_known_mistake_is_part_of_the_message(bundle: Bundl
     repair = TestResult(
         "test_double", "double", 0.0, 2.0, FAILED, message="Is it\nx + x?", sentence="Try line 2."
     )
-    verdict = Verdict("ada", Result("01-tiny", "tiny", GRADED, tests=(repair,)))
+    verdict = GradedSubmission("ada", Result("01-tiny", "tiny", GRADED, tests=(repair,)))
     (test,) = verdict.entry()["tests"]
     assert (test["message"], test["diagnosis"]) == ("Try line 2.\nIs it\nx + x?", "")
     page = feedback_page(verdict, bundle, {})
     assert "<pre>Try line 2.\nIs it\nx + x?</pre>" in page and 'class="diagnosis"' not in page
     mistake = replace(repair, diagnosis="thrice")
-    verdict = Verdict("ada", Result("01-tiny", "tiny", GRADED, tests=(mistake,)))
+    verdict = GradedSubmission("ada", Result("01-tiny", "tiny", GRADED, tests=(mistake,)))
     page = feedback_page(verdict, bundle, {})
     assert "<pre>Is it\nx + x?</pre>" in page and page.count("<pre>Try line 2.") == 0
 
@@ -131,7 +131,7 @@ def test_a_sentence_without_a_known_mistake_is_part_of_the_message(bundle: Bundl
 def test_what_is_published_is_read_back_as_data(tmp_path: Path) -> None:
     (tmp_path / "source").mkdir()
     (tmp_path / "class.toml").write_text("seed = 7\n")
-    entry = Verdict("ada", a_result(), notes=("not on the roster",)).entry()
+    entry = GradedSubmission("ada", a_result(), notes=("not on the roster",)).entry()
     tree = {"engine": "1", "sandbox": "none", "course": "A", "submissions": [entry]}
     (tmp_path / "grades.json").write_text(json.dumps(tree))
     about, (read,) = read_grades(ClassFolder.open(tmp_path))

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from autograder.classroom.folder import ClassFolder
-from autograder.classroom.grades_file import Verdict
+from autograder.classroom.grades_file import GradedSubmission
 from autograder.cli.main import main
 from autograder.grade.executors import SchedulerError
 from autograder.grade.result import Result
@@ -231,9 +231,11 @@ def test_progress_elsewhere_is_a_line_each() -> None:
     stream = io.StringIO()
     graded = Result("01-tiny", "tiny", "graded", seconds=2.0, max_score=8.0)
     with Progress(3, stream) as progress:
-        progress.tell(Verdict("student0", graded), kept=False)
-        progress.tell(Verdict("student1", graded), kept=True)
-        progress.tell(Verdict("student2", Result("01-tiny", "tiny", "unreadable")), kept=False)
+        progress.tell(GradedSubmission("student0", graded), kept=False)
+        progress.tell(GradedSubmission("student1", graded), kept=True)
+        progress.tell(
+            GradedSubmission("student2", Result("01-tiny", "tiny", "unreadable")), kept=False
+        )
     assert told(stream.getvalue()) == ["student0", "student1", "student2"]
     assert "[1/3] " in stream.getvalue() and "as graded before" in stream.getvalue()
     for part in ("3 verdicts", "1 kept", "1 unreadable", "slowest student0 01-tiny, 2.0 s"):
@@ -248,7 +250,7 @@ def test_the_time_left_is_of_the_pace_of_the_last_ones(monkeypatch: pytest.Monke
     with Progress(208, stream) as progress:
         for number in range(12):
             graded = Result("01-tiny", "tiny", "graded", max_score=8.0)
-            progress.tell(Verdict(f"student{number}", graded), kept=False)
+            progress.tell(GradedSubmission(f"student{number}", graded), kept=False)
     said = [line.partition("]")[0] for line in stream.getvalue().splitlines()]
     assert said[8] == "[9/208"
     assert said[9:] == ["[10/208, 198 s left", "[11/208, 197 s left", "[12/208, 196 s left"]
@@ -263,9 +265,9 @@ def test_progress_on_a_terminal_shows_rate_time_left_and_the_slowest() -> None:
     stream = Terminal()
     graded = Result("01-tiny", "tiny", "graded", seconds=2.0, max_score=8.0)
     with Progress(2, stream) as progress:
-        progress.tell(Verdict("student0", graded), kept=False)
+        progress.tell(GradedSubmission("student0", graded), kept=False)
         time.sleep(0.2)
-        progress.tell(Verdict("student1", graded), kept=False)
+        progress.tell(GradedSubmission("student1", graded), kept=False)
     assert "2/2" in stream.getvalue()
     assert "slowest student0 01-tiny 2.0 s" in stream.getvalue()
     assert "submissions/s" in stream.getvalue() or "s/ submissions" in stream.getvalue()

@@ -15,7 +15,7 @@ from autograder.classroom.folder import ClassFolder
 from autograder.classroom.late import LateError, write_timestamp
 from autograder.cli.main import main
 from autograder.lms.export import plain
-from autograder.lms.marks import marks
+from autograder.lms.standings import standings
 from autograder.marking.grade_class import grade_class
 from autograder.marking.hand_back import write_pages
 
@@ -153,7 +153,7 @@ def test_the_pages_say_why(graded: ClassFolder) -> None:
 
 
 def test_the_export(graded: ClassFolder) -> None:
-    made = plain(marks(graded))
+    made = plain(standings(graded))
     rows = {row["student"]: row for row in csv.DictReader(io.StringIO(made.text))}
     expected = {who: total for who, (total, _) in EXPECTED.items() if who != "gone"}
     assert {who: float(row["total"]) for who, row in rows.items()} == expected

@@ -158,7 +158,7 @@ def test_nobody_is_missing_before_the_due_date(tmp_path: Path) -> None:
     for date, missing in (("2999-01-01", set()), ("2020-01-01", {"bob"})):
         settings.write_text(text.replace("[due]", f'[due]\n"{LESSON}" = {date}T00:00:00Z'))
         result = grade_class(ClassFolder.open(folder.root), sandbox=boxes().tier, quiet=True)
-        assert {one.student for one in result.verdicts} == {"ada"} | missing
+        assert {one.student for one in result.submissions} == {"ada"} | missing
 
 
 def test_new_class_takes_a_class_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

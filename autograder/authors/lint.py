@@ -44,12 +44,12 @@ _LEAST_WRONG, _LEAST_RIGHT = 4, 2
 def lint(lesson: Lesson, seed: int = 401) -> list[str]:
     """What is wrong with a lesson's exercises and tests, each with what to do; empty when
     nothing is."""
-    found = [*_texts(lesson), *processor_bound(lesson), *_catalogue(lesson)]
+    remarks = [*_texts(lesson), *processor_bound(lesson), *_catalogue(lesson)]
     with PlainRun(lesson) as run:
-        found += [f"{cell}: the solved lesson stops here: {e}" for cell, e in run.stopped.items()]
-        found += _on_stubs(run, seed)
-        found += _on_solutions(run, seed)
-    return [f"{lesson.folder}: {text}" for text in found]
+        remarks += [f"{cell}: the solved lesson stops here: {e}" for cell, e in run.stopped.items()]
+        remarks += _on_stubs(run, seed)
+        remarks += _on_solutions(run, seed)
+    return [f"{lesson.folder}: {text}" for text in remarks]
 
 
 def _texts(lesson: Lesson) -> Iterator[str]:
@@ -82,7 +82,9 @@ def _texts(lesson: Lesson) -> Iterator[str]:
 def _named_points(name: str, tree: ast.Module, points: float) -> Iterator[str]:
     total, there = 0.0, False
     for node in ast.walk(tree):
-        for call in [one.context_expr for one in node.items] if isinstance(node, ast.With) else ():
+        for call in (
+            [item.context_expr for item in node.items] if isinstance(node, ast.With) else ()
+        ):
             if not isinstance(call, ast.Call) or getattr(call.func, "id", "") != "check":
                 continue
             there = True
@@ -106,8 +108,8 @@ def _catalogue(lesson: Lesson) -> Iterator[str]:
         if exercise.startswith("answer_"):
             continue
         counts = (
-            sum(one.exercise == exercise for one in wrong),
-            sum(one.exercise == exercise for one in right),
+            sum(misconception.exercise == exercise for misconception in wrong),
+            sum(alternative.exercise == exercise for alternative in right),
         )
         if counts[0] < _LEAST_WRONG:
             yield f"{exercise}: {counts[0]} misconceptions; add some to misconceptions.py"
@@ -115,9 +117,12 @@ def _catalogue(lesson: Lesson) -> Iterator[str]:
             yield f"{exercise}: {counts[1]} alternatives; add some to alternatives.py"
         if exercise not in hidden:
             yield f"{exercise}: no hidden test; add a cell test_{exercise}_<aspect>"
-    for one in wrong:
-        if not one.sentence or not one.seen:
-            yield f"{one.exercise}: the misconception {one.name} lacks its sentence or where seen"
+    for misconception in wrong:
+        if not misconception.sentence or not misconception.seen:
+            yield (
+                f"{misconception.exercise}: the misconception {misconception.name} lacks its "
+                "sentence or where seen"
+            )
     for first, second in look_alike(mistakes(lesson, 401)):
         if first.sentence != second.sentence:
             yield (
@@ -189,10 +194,10 @@ def _equal_sizes(exercise: str, calls: _Calls) -> Iterator[str]:
             f"{exercise}: in every test all sizes are equal; a transposed or wrongly reduced axis "
             "would pass, so make them distinct"
         )
-    for one, other in (("Q", "K"), ("query", "key")):
-        both = [s for s in calls.shapes if len(s.get(one, ())) >= 2 and len(s.get(other, ())) >= 2]
-        if both and all(shapes[one][-2] == shapes[other][-2] for shapes in both):
-            yield f"{exercise}: {one} and {other} have the same length in every test; vary it"
+    for query, key in (("Q", "K"), ("query", "key")):
+        both = [s for s in calls.shapes if len(s.get(query, ())) >= 2 and len(s.get(key, ())) >= 2]
+        if both and all(shapes[query][-2] == shapes[key][-2] for shapes in both):
+            yield f"{exercise}: {query} and {key} have the same length in every test; vary it"
 
 
 def _recorded(thing: Any, calls: _Calls) -> Any:
@@ -240,19 +245,19 @@ def _used(tree: ast.AST) -> set[str]:
 
 
 def _bound(tree: ast.AST) -> set[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            found.add(node.id)
+            names.add(node.id)
         elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            found.add(node.name)
+            names.add(node.name)
         elif isinstance(node, ast.arg):
-            found.add(node.arg)
+            names.add(node.arg)
         elif isinstance(node, ast.alias):
-            found.add((node.asname or node.name).split(".")[0])
+            names.add((node.asname or node.name).split(".")[0])
         elif isinstance(node, ast.ExceptHandler) and node.name:
-            found.add(node.name)
-    return found
+            names.add(node.name)
+    return names
 
 
 def _called(tree: ast.AST) -> set[str]:

@@ -20,17 +20,19 @@ HEAD = f"{'exercise':40} {'mistakes':>8} {'median lost':>11} {'lose 80 % or more
 def shares_lost(lesson: Lesson, seed: int) -> dict[str, dict[str, float]]:
     """For each exercise that is no short answer, the share of its points that each mistake
     loses."""
-    found: dict[str, dict[str, float]] = {}
+    shares: dict[str, dict[str, float]] = {}
     with PlainRun(lesson) as run:
-        for one in misconceptions(lesson):
-            if one.exercise.startswith("answer_") or one.two_at_once:
+        for misconception in misconceptions(lesson):
+            if misconception.exercise.startswith("answer_") or misconception.two_at_once:
                 continue
-            tests = run.tests_of({one.exercise})
-            errors = run.errors({one.exercise: one.source}, seed, tests, as_graded=True)
+            tests = run.tests_of({misconception.exercise})
+            errors = run.errors(
+                {misconception.exercise: misconception.source}, seed, tests, as_graded=True
+            )
             worth = sum(float(nbgrader_metadata(lesson.tests[test])["points"]) for test in tests)
             kept = sum(run.points(errors).values())
-            found.setdefault(one.exercise, {})[one.name] = 1 - kept / worth
-    return found
+            shares.setdefault(misconception.exercise, {})[misconception.name] = 1 - kept / worth
+    return shares
 
 
 def row(name: str, shares: Sequence[float]) -> str:

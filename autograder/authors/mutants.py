@@ -101,55 +101,67 @@ def count(
         unseen: also, which takes minutes, each known wrong answer without its own sentence, and
             mechanical changes of known wrong answers.
     """
-    found = {name: Counted(name) for name in lesson.exercises if not name.startswith("answer_")}
+    by_exercise = {
+        name: Counted(name) for name in lesson.exercises if not name.startswith("answer_")
+    }
     by_seed = {seed: mistakes(lesson, seed) for seed in seeds}
     with PlainRun(lesson) as run:
         for seed, known in by_seed.items():
-            for one in misconceptions(lesson):
-                if one.exercise in found:
-                    _count_wrong(found[one.exercise], one.name, known, seed)
-            for one in alternatives(lesson):
-                _count_right(run, found[one.exercise], one, known, seed)
+            for misconception in misconceptions(lesson):
+                if misconception.exercise in by_exercise:
+                    _count_wrong(
+                        by_exercise[misconception.exercise], misconception.name, known, seed
+                    )
+            for alternative in alternatives(lesson):
+                _count_right(run, by_exercise[alternative.exercise], alternative, known, seed)
         if changes:
             two = {seed: by_seed[seed] for seed in seeds[:2]}
-            for name, counted in found.items():
+            for name, counted in by_exercise.items():
                 for label, source in mutants(lesson.exercises[name]):
                     _count_mutant(run, counted, Implementation(name, label, source), two)
         if unseen:
             two = {seed: by_seed[seed] for seed in seeds[:2]}
-            for name, counted in found.items():
-                wrong = [one for one in misconceptions(lesson) if one.exercise == name]
-                for one in _changed_again(wrong):
-                    _count_mutant(run, counted, one, two)
-                for one in wrong:
-                    _count_unseen(run, counted, one, by_seed[seeds[0]], seeds[0])
-    return list(found.values())
+            for name, counted in by_exercise.items():
+                wrong = [
+                    misconception
+                    for misconception in misconceptions(lesson)
+                    if misconception.exercise == name
+                ]
+                for misconception in _changed_again(wrong):
+                    _count_mutant(run, counted, misconception, two)
+                for misconception in wrong:
+                    _count_unseen(run, counted, misconception, by_seed[seeds[0]], seeds[0])
+    return list(by_exercise.values())
 
 
 def _count_wrong(counted: Counted, name: str, known: list[Mistake], seed: int) -> None:
     """Each is looked up as a student's code would be: by what the tests see of it."""
-    own = next(one for one in known if (one.exercise, one.name) == (counted.exercise, name))
+    own = next(
+        mistake for mistake in known if (mistake.exercise, mistake.name) == (counted.exercise, name)
+    )
     counted.wrong += 1
     if not any(own.seen.values()):
         counted.remarks.append(f"seed {seed}: {name} is accepted")
         return
     counted.rejected += 1
-    found = diagnose(own.seen, [one for one in known if one.exercise == counted.exercise])
-    if found is not None and found.mistake.sentence == own.sentence:
+    diagnosis = diagnose(
+        own.seen, [mistake for mistake in known if mistake.exercise == counted.exercise]
+    )
+    if diagnosis is not None and diagnosis.mistake.sentence == own.sentence:
         counted.named += 1
     else:
-        got = found.mistake.name if found is not None else "nothing"
+        got = diagnosis.mistake.name if diagnosis is not None else "nothing"
         counted.remarks.append(f"seed {seed}: {name} gets {got}")
 
 
 def _count_right(
-    run: PlainRun, counted: Counted, one: Implementation, known: list[Mistake], seed: int
+    run: PlainRun, counted: Counted, alternative: Implementation, known: list[Mistake], seed: int
 ) -> None:
-    what = mistake_of(run, one, seed).seen
+    what = mistake_of(run, alternative, seed).seen
     counted.right += 1
-    accused = diagnose(what, [wrong for wrong in known if wrong.exercise == one.exercise])
+    accused = diagnose(what, [wrong for wrong in known if wrong.exercise == alternative.exercise])
     if any(what.values()) or accused is not None:
-        counted.remarks.append(f"seed {seed}: the right answer {one.name} is rejected")
+        counted.remarks.append(f"seed {seed}: the right answer {alternative.name} is rejected")
     else:
         counted.accepted += 1
 
@@ -157,33 +169,34 @@ def _count_right(
 def _count_mutant(
     run: PlainRun,
     counted: Counted,
-    one: Implementation,
+    implementation: Implementation,
     by_seed: dict[int, list[Mistake]],
 ) -> None:
     first, *others = by_seed
     try:
         with _time_limit():
-            mutant = mistake_of(run, one, first)
-            again = {seed: mistake_of(run, one, seed) for seed in others}
+            mutant = mistake_of(run, implementation, first)
+            again = {seed: mistake_of(run, implementation, seed) for seed in others}
     except TimeoutError:
         return
     counted.mutants += 1
     if not any(mutant.seen.values()):
         return
     counted.mutants_rejected += 1
-    known = [one for one in by_seed[first] if one.exercise == counted.exercise]
-    found = diagnose(mutant.seen, known)
-    if found is None:
+    known = [mistake for mistake in by_seed[first] if mistake.exercise == counted.exercise]
+    diagnosis = diagnose(mutant.seen, known)
+    if diagnosis is None:
         return
     counted.mutants_named += 1
     for seed in others:
         # The mistake is in the code if it explains what other inputs show, too.
-        then = [one for one in by_seed[seed] if one.exercise == counted.exercise]
+        then = [mistake for mistake in by_seed[seed] if mistake.exercise == counted.exercise]
         confirmed = diagnose(again[seed].seen, then)
-        if confirmed is None or confirmed.mistake.sentence != found.mistake.sentence:
+        if confirmed is None or confirmed.mistake.sentence != diagnosis.mistake.sentence:
             counted.falsely += 1
             counted.remarks.append(
-                f"mutant ({one.name}) gets {found.mistake.name}: not so on other inputs"
+                f"mutant ({implementation.name}) gets {diagnosis.mistake.name}: "
+                "not so on other inputs"
             )
             return
 
@@ -193,39 +206,43 @@ def _changed_again(wrong: list[Implementation]) -> list[Implementation]:
     if not wrong:
         return []
     of_each = -(-MOST_TWICE_WRONG // len(wrong))
-    found: list[Implementation] = []
-    for one in wrong:
-        changes = list(mutants(one.source))
+    twice_wrong: list[Implementation] = []
+    for misconception in wrong:
+        changes = list(mutants(misconception.source))
         step = max(1, len(changes) // of_each)
-        found += [
-            replace(one, name=f"{one.name}, {label}", source=source)
+        twice_wrong += [
+            replace(misconception, name=f"{misconception.name}, {label}", source=source)
             for label, source in changes[step // 2 :: step][:of_each]
         ]
-    return found[:: max(1, len(found) // MOST_TWICE_WRONG)]
+    return twice_wrong[:: max(1, len(twice_wrong) // MOST_TWICE_WRONG)]
 
 
 def _count_unseen(
-    run: PlainRun, counted: Counted, one: Implementation, known: list[Mistake], seed: int
+    run: PlainRun, counted: Counted, misconception: Implementation, known: list[Mistake], seed: int
 ) -> None:
     """What is read of a wrong answer as if its sentence had never been written."""
-    own = next(m for m in known if (m.exercise, m.name) == (one.exercise, one.name))
+    own = next(
+        m for m in known if (m.exercise, m.name) == (misconception.exercise, misconception.name)
+    )
     if not any(own.seen.values()):
         return
     counted.unseen += 1
-    others = [m for m in known if m.exercise == one.exercise and m.sentence != own.sentence]
-    found = diagnose(own.seen, others)
-    if found is not None:
+    others = [
+        m for m in known if m.exercise == misconception.exercise and m.sentence != own.sentence
+    ]
+    diagnosis = diagnose(own.seen, others)
+    if diagnosis is not None:
         counted.anothers += 1
-        counted.remarks.append(f"unseen {one.name} would get {found.mistake.name}")
-    elif never_used(one.source) or _is_located(run, one, seed):
+        counted.remarks.append(f"unseen {misconception.name} would get {diagnosis.mistake.name}")
+    elif never_used(misconception.source) or _is_located(run, misconception, seed):
         counted.located += 1
 
 
-def _is_located(run: PlainRun, one: Implementation, seed: int) -> bool:
-    tests = run.tests_of({one.exercise})
+def _is_located(run: PlainRun, misconception: Implementation, seed: int) -> bool:
+    tests = run.tests_of({misconception.exercise})
 
     def passes(tree: ast.Module) -> bool:
-        changed = {one.exercise: ast.unparse(tree)}
+        changed = {misconception.exercise: ast.unparse(tree)}
         try:
             with _time_limit(TRY_SECONDS), in_haste():
                 return all(
@@ -236,7 +253,9 @@ def _is_located(run: PlainRun, one: Implementation, seed: int) -> bool:
             return False
 
     # Of the processor: a busy machine must not make a difference.
-    return bool(nearest_repair(one.source, passes, REPAIR_SECONDS, clock=time.process_time))
+    return bool(
+        nearest_repair(misconception.source, passes, REPAIR_SECONDS, clock=time.process_time)
+    )
 
 
 @contextmanager

@@ -136,8 +136,8 @@ class _Trained:
         return self.shown
 
     def _block(self, statements: list[ast.stmt]) -> None:
-        for one in statements:
-            self._statement(one)
+        for statement in statements:
+            self._statement(statement)
 
     def _statement(self, node: ast.stmt) -> None:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -145,9 +145,9 @@ class _Trained:
             return
         # What stands in a body has its turn when names are bound as they are there.
         for part in ast.iter_child_nodes(node):
-            for one in ast.walk(part) if not isinstance(part, ast.stmt) else ():
-                if isinstance(one, ast.Call):
-                    self._call(one)
+            for inner in ast.walk(part) if not isinstance(part, ast.stmt) else ():
+                if isinstance(inner, ast.Call):
+                    self._call(inner)
         match node:
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
@@ -167,21 +167,21 @@ class _Trained:
 
     def _define(self, node: ast.FunctionDef | ast.ClassDef) -> None:
         given = node.args.args + node.args.kwonlyargs if isinstance(node, ast.FunctionDef) else []
-        one = _Function([argument.arg for argument in given])
+        function = _Function([argument.arg for argument in given])
         for loop in (part for part in ast.walk(node) if isinstance(part, ast.For)):
-            one.trains |= bool(_by_hand(loop))
+            function.trains |= bool(_by_hand(loop))
         own = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and _stored(n)}
         for call in (part for part in ast.walk(node) if isinstance(part, ast.Call)):
-            one.shows |= _shows(call) or self._function(call).shows
+            function.shows |= _shows(call) or self._function(call).shows
             called = self._function(call)
-            one.trains |= called.trains
-            one.trained |= self._trained_by(call) & set(one.parameters)
-        one.trains |= bool(self._sources(node) - own - set(one.parameters))
+            function.trains |= called.trains
+            function.trained |= self._trained_by(call) & set(function.parameters)
+        function.trains |= bool(self._sources(node) - own - set(function.parameters))
         self.names.discard(node.name)
         returned = [part.value for part in ast.walk(node) if isinstance(part, ast.Return)]
-        one.settled = bool(returned) and all(map(_truth, returned))
+        function.settled = bool(returned) and all(map(_truth, returned))
         if isinstance(node, ast.FunctionDef):
-            self.functions[node.name] = one
+            self.functions[node.name] = function
 
     def _function(self, call: ast.Call) -> _Function:
         return self.functions.get(_name(call.func), _Function([]))
@@ -195,7 +195,7 @@ class _Trained:
             pairs = [*zip(function.parameters, call.args)]
             pairs += [(word.arg or "", word.value) for word in call.keywords]
             given = [value for name, value in pairs if name in function.trained]
-        return {_base(name) for one in given for name in ast.walk(one) if _base(name)}
+        return {_base(name) for argument in given for name in ast.walk(argument) if _base(name)}
 
     def _call(self, call: ast.Call) -> None:
         self.names |= self._trained_by(call)
@@ -257,10 +257,10 @@ class _Trained:
             return set()
         if isinstance(node, _COMPREHENSIONS):
             return self._of_comprehension(node)
-        found = {node.id} & self.names if isinstance(node, ast.Name) else set()
+        sources = {node.id} & self.names if isinstance(node, ast.Name) else set()
         if isinstance(node, ast.Call) and self._function(node).trains:
-            found.add(_name(node.func))
-        return found.union(*map(self._sources, ast.iter_child_nodes(node)))
+            sources.add(_name(node.func))
+        return sources.union(*map(self._sources, ast.iter_child_nodes(node)))
 
     def _settles(self, call: ast.Call) -> bool:
         return _name(call.func) in _SETTLED_CALLS or self._function(call).settled
@@ -274,9 +274,9 @@ class _Trained:
             self._bind_each(loop.target, loop.iter)
             within |= {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
         parts = [getattr(node, part) for part in ("elt", "key", "value") if hasattr(node, part)]
-        found = set().union(*map(self._sources, parts))
+        sources = set().union(*map(self._sources, parts))
         self.names = before
-        return (found - within) | (over if found & within else set())
+        return (sources - within) | (over if sources & within else set())
 
 
 def _truth(node: ast.AST | None) -> bool:
@@ -295,8 +295,8 @@ def _truth(node: ast.AST | None) -> bool:
 
 def _by_hand(loop: ast.For) -> set[str]:
     """The names that a loop which follows gradients changes; empty for another loop."""
-    calls = {_name(one.func) for one in ast.walk(loop) if isinstance(one, ast.Call)}
-    changed = {_base(one.target) for one in ast.walk(loop) if isinstance(one, ast.AugAssign)}
+    calls = {_name(node.func) for node in ast.walk(loop) if isinstance(node, ast.Call)}
+    changed = {_base(node.target) for node in ast.walk(loop) if isinstance(node, ast.AugAssign)}
     if not calls & {"backward", "grad"} or not (calls & _STEPS or changed):
         return set()
     return changed | {n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and _stored(n)}

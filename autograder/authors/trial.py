@@ -39,18 +39,24 @@ def _of_seed(run: PlainRun, seed: int) -> Iterator[str]:
     for cell, error in run.errors({}, seed).items():
         if error:
             yield f"seed {seed}: the solution fails {cell}: {told(error)}"
-    for one in alternatives(lesson):
-        tests = run.tests_of({one.exercise} | run.dependents(one.exercise))
-        for cell, error in run.errors({one.exercise: one.source}, seed, tests).items():
+    for alternative in alternatives(lesson):
+        tests = run.tests_of({alternative.exercise} | run.dependents(alternative.exercise))
+        for cell, error in run.errors(
+            {alternative.exercise: alternative.source}, seed, tests
+        ).items():
             if error:
-                yield f"seed {seed}: alternative {one.name} fails {cell}: {told(error)}"
-    for one in misconceptions(lesson):
-        errors = run.errors({one.exercise: one.source}, seed, run.tests_that_see(one.exercise))
+                yield f"seed {seed}: alternative {alternative.name} fails {cell}: {told(error)}"
+    for misconception in misconceptions(lesson):
+        errors = run.errors(
+            {misconception.exercise: misconception.source},
+            seed,
+            run.tests_that_see(misconception.exercise),
+        )
         failed = {exercise_of(cell, run.names) for cell, error in errors.items() if error}
-        if one.exercise not in failed:
-            yield f"seed {seed}: misconception {one.name} is accepted"
-        for other in failed - {one.exercise} - run.dependents(one.exercise):
-            yield f"seed {seed}: misconception {one.name} also fails {other}"
+        if misconception.exercise not in failed:
+            yield f"seed {seed}: misconception {misconception.name} is accepted"
+        for other in failed - {misconception.exercise} - run.dependents(misconception.exercise):
+            yield f"seed {seed}: misconception {misconception.name} also fails {other}"
 
 
 def execute(lesson: Lesson, folder: Path) -> float:

@@ -78,7 +78,7 @@ def answers(folder: Path, lesson: Lesson) -> list[Read]:
     ]
 
 
-def in_a_notebook(lesson: Lesson, found: list[Read], folder: Path) -> None:
+def in_a_notebook(lesson: Lesson, read: list[Read], folder: Path) -> None:
     """Run each answer's visible check in one kernel, in a folder as a student has it."""
     write_companions(lesson, folder)
     cells = [
@@ -87,22 +87,22 @@ def in_a_notebook(lesson: Lesson, found: list[Read], folder: Path) -> None:
         if cell.cell_type == "code" and DEMONSTRATION not in tags(cell) and not is_test(cell)
     ]
     checks: list[NotebookNode] = []
-    for one in found:
-        cells.append(nbformat.v4.new_code_cell(one.source))
-        checks.append(nbformat.v4.new_code_cell(_visible(lesson, one.exercise)))
+    for answer in read:
+        cells.append(nbformat.v4.new_code_cell(answer.source))
+        checks.append(nbformat.v4.new_code_cell(_visible(lesson, answer.exercise)))
         clock = [nbformat.v4.new_code_cell("import time; print(time.time())") for _ in range(2)]
-        solved = nbformat.v4.new_code_cell(lesson.exercises[one.exercise])
+        solved = nbformat.v4.new_code_cell(lesson.exercises[answer.exercise])
         cells += [clock[0], checks[-1], clock[1], solved]
     notebook = nbformat.v4.new_notebook(cells=cells)
     resources = {"metadata": {"path": str(folder)}}
     NotebookClient(  # an answer without an end is interrupted, and the next one is tried
         notebook, timeout=120, interrupt_on_timeout=True, allow_errors=True, resources=resources
     ).execute()
-    for one, check in zip(found, checks):
+    for answer, check in zip(read, checks):
         place = next(n for n, cell in enumerate(cells) if cell is check)
         before, after = (float(cells[n].outputs[0]["text"]) for n in (place - 1, place + 1))
-        one.seconds = after - before
-        one.box = list(_shown(check))
+        answer.seconds = after - before
+        answer.box = list(_shown(check))
 
 
 def _visible(lesson: Lesson, exercise: str) -> str:
@@ -124,27 +124,27 @@ def _shown(cell: NotebookNode) -> Iterator[str]:
         )
 
 
-def when_graded(lesson: Lesson, found: list[Read], folder: Path) -> None:
+def when_graded(lesson: Lesson, read: list[Read], folder: Path) -> None:
     """Grade a notebook with each answer."""
     write_source(lesson, folder)
     bundle = Bundle.load(folder)
     tester = Tester(bundle, Limits().test)
-    works = all(one.works for one in examine())
+    works = all(protection.works for protection in examine())
     with contextlib.closing(Boxes(BUBBLEWRAP if works else NONE)) as boxes:
-        for one in found:
+        for answer in read:
             notebook = copy.deepcopy(bundle.notebook)
             for cell in notebook.cells:
-                if is_answer(cell) and grade_id(cell) == one.exercise:
-                    cell.source = one.source
+                if is_answer(cell) and grade_id(cell) == answer.exercise:
+                    cell.source = answer.source
             started = time.monotonic()
             data = json.dumps(notebook).encode()
             verdict = grade(data, bundle, make_box=boxes.start, seed=SEED, tester=tester)
             for test in verdict.tests:
-                if test.exercise == one.exercise:
-                    one.points += test.points
-                    one.of += test.max_points
+                if test.exercise == answer.exercise:
+                    answer.points += test.points
+                    answer.of += test.max_points
                     if test.outcome != PASSED:
-                        one.messages.append(f"{test.grade_id}: {test.says}")
+                        answer.messages.append(f"{test.grade_id}: {test.says}")
                 elif test.outcome != PASSED:
-                    one.messages.append(f"OTHER {test.grade_id}: {test.says}")
-            one.messages.append(f"({time.monotonic() - started:.2f} s)")
+                    answer.messages.append(f"OTHER {test.grade_id}: {test.says}")
+            answer.messages.append(f"({time.monotonic() - started:.2f} s)")

@@ -228,11 +228,11 @@ def without_outputs(notebook: NotebookNode) -> NotebookNode:
     return copy
 
 
-def _same_cells(lesson: Lesson, one: Path, other: Path) -> bool:
+def _same_cells(lesson: Lesson, first: Path, other: Path) -> bool:
     name = f"{lesson.notebook_name}.ipynb"
     if not (other / name).exists():
         return False
-    both = [nbformat.read(folder / name, as_version=4) for folder in (one, other)]
+    both = [nbformat.read(folder / name, as_version=4) for folder in (first, other)]
     if what_stopped(both[1]):
         return False
     pair = [without_outputs(notebook) for notebook in both]

@@ -47,22 +47,24 @@ def parted(source: str, exercises: set[str]) -> tuple[str, str, str]:
 
 def _calls(node: ast.AST) -> set[str]:
     """The names of what is called anywhere in a statement."""
-    called = [one.func for one in ast.walk(node) if isinstance(one, ast.Call)]
-    names = {one.id for one in called if isinstance(one, ast.Name)}
+    called = [part.func for part in ast.walk(node) if isinstance(part, ast.Call)]
+    names = {function.id for function in called if isinstance(function, ast.Name)}
     return names | {
-        one.attr
-        for one in called
-        if isinstance(one, ast.Attribute)
-        and isinstance(one.value, ast.Name)
-        and one.value.id == "plt"
+        function.attr
+        for function in called
+        if isinstance(function, ast.Attribute)
+        and isinstance(function.value, ast.Name)
+        and function.value.id == "plt"
     }
 
 
 def _teaches(body: list[ast.stmt], exercises: set[str]) -> bool:
     body = [node for node in body if not isinstance(node, ast.Assert)]
-    if len(body) > 2 or any(isinstance(one, (ast.FunctionDef, ast.ClassDef)) for one in body):
+    if len(body) > 2 or any(
+        isinstance(statement, (ast.FunctionDef, ast.ClassDef)) for statement in body
+    ):
         return True
-    used = {one.id for node in body for one in ast.walk(node) if isinstance(one, ast.Name)}
+    used = {part.id for node in body for part in ast.walk(node) if isinstance(part, ast.Name)}
     return bool(used & exercises)
 
 
@@ -72,7 +74,7 @@ def _only_draws(node: ast.stmt) -> bool:
 
 def _first_line(node: ast.stmt) -> int:
     decorators = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(one.lineno for one in decorators)])
+    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 def _what(source: str) -> str:

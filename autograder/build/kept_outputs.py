@@ -22,7 +22,9 @@ def take_outputs(new: NotebookNode, solved: NotebookNode) -> bool:
     Returns:
         False where running it could print something else; then ``new`` is as it was.
     """
-    pairs = [[cell for cell in one.cells if cell.cell_type == "code"] for one in (new, solved)]
+    pairs = [
+        [cell for cell in notebook.cells if cell.cell_type == "code"] for notebook in (new, solved)
+    ]
     if [_what_runs(cell) for cell in pairs[0]] != [_what_runs(cell) for cell in pairs[1]]:
         return False
     for cell, ran in zip(*pairs):

@@ -56,17 +56,19 @@ def _follow(source: str, made_of_it: set[str]) -> bool:
 def _names(node: ast.stmt) -> tuple[set[str], set[str]]:
     """Names that a statement takes from before it, and names that it binds."""
     local = {
-        one.id
+        target.id
         for part in ast.walk(node)
         if isinstance(part, ast.comprehension)
-        for one in ast.walk(part.target)
-        if isinstance(one, ast.Name)
+        for target in ast.walk(part.target)
+        if isinstance(target, ast.Name)
     }
-    inside = [one for one in ast.walk(node) if isinstance(one, ast.Name) and one.id not in local]
-    used = {one.id for one in inside if isinstance(one.ctx, ast.Load)}
-    bound = {one.id for one in inside if isinstance(one.ctx, ast.Store)}
+    inside = [
+        name for name in ast.walk(node) if isinstance(name, ast.Name) and name.id not in local
+    ]
+    used = {name.id for name in inside if isinstance(name.ctx, ast.Load)}
+    bound = {name.id for name in inside if isinstance(name.ctx, ast.Store)}
     if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-        arguments = {one.arg for one in ast.walk(node) if isinstance(one, ast.arg)}
+        arguments = {argument.arg for argument in ast.walk(node) if isinstance(argument, ast.arg)}
         return used - bound - arguments, {node.name}
     if isinstance(node, (ast.For, ast.With)):
         return used - bound, bound

@@ -81,7 +81,7 @@ def as_page(lesson: Lesson) -> NotebookNode:
     cells = [_copied(cell) for cell in notebook.cells]
     exercises = _exercises(cells)
     _take_hints(cells, exercises)
-    later = [cell for one in exercises.values() for cell in one.later]
+    later = [cell for exercise in exercises.values() for cell in exercise.later]
     moved = {id(cell) for cell in later}
     page = [
         part
@@ -89,8 +89,8 @@ def as_page(lesson: Lesson) -> NotebookNode:
         if id(cell) not in moved and cell.source.strip()
         for part in _folded(cell, exercises, lesson.folder)
     ]
-    for name, one in exercises.items():
-        page = list(_with_card(page, one, figures_opened(page, name), lesson.folder))
+    for name, exercise in exercises.items():
+        page = list(_with_card(page, exercise, figures_opened(page, name), lesson.folder))
     if later:
         begins, ends = (_id(lesson.folder, what) for what in ("checks when graded", "own cells"))
         page += [nbformat.v4.new_markdown_cell(_AT_THE_END, metadata=_CLOSED, id=begins), *later]
@@ -110,14 +110,18 @@ def _id(folder: str, *key: str) -> str:
 
 def _exercises(cells: list[NotebookNode]) -> dict[str, _Exercise]:
     names = [grade_id(cell) for cell in cells if is_answer(cell)]
-    found = {grade_id(c): _Exercise(grade_id(c)) for c in cells if is_answer(c) or is_written(c)}
+    exercises = {
+        grade_id(c): _Exercise(grade_id(c)) for c in cells if is_answer(c) or is_written(c)
+    }
     for cell in cells:
         if is_written(cell):
-            found[grade_id(cell)].written = _points(cell)
+            exercises[grade_id(cell)].written = _points(cell)
         elif is_test(cell):
-            one = found[exercise_of(grade_id(cell), names)]
-            (one.checks if has_code(HIDDEN.sub("", cell.source)) else one.later).append(cell)
-    return found
+            exercise = exercises[exercise_of(grade_id(cell), names)]
+            (exercise.checks if has_code(HIDDEN.sub("", cell.source)) else exercise.later).append(
+                cell
+            )
+    return exercises
 
 
 def _points(cell: NotebookNode) -> float:
@@ -126,7 +130,7 @@ def _points(cell: NotebookNode) -> float:
 
 def _take_hints(cells: list[NotebookNode], exercises: dict[str, _Exercise]) -> None:
     """A hint that follows an exercise's tests goes into its card."""
-    names = [name for name, one in exercises.items() if not one.written]
+    names = [name for name, exercise in exercises.items() if not exercise.written]
     for before, cell in pairwise(cells):
         hint = _HINT.match(cell.source) if cell.cell_type == "markdown" else None
         if hint and is_test(before):
@@ -157,7 +161,7 @@ def _folded(
 
 
 def _checked(cell: NotebookNode, exercises: dict[str, _Exercise]) -> str:
-    return exercise_of(grade_id(cell), [one for one in exercises if not exercises[one].written])
+    return exercise_of(grade_id(cell), [name for name in exercises if not exercises[name].written])
 
 
 def _fold(cell: NotebookNode) -> NotebookNode:
@@ -166,22 +170,22 @@ def _fold(cell: NotebookNode) -> NotebookNode:
 
 
 def _with_card(
-    page: list[NotebookNode], one: _Exercise, opens: list[str], folder: str
+    page: list[NotebookNode], exercise: _Exercise, opens: list[str], folder: str
 ) -> Iterator[NotebookNode]:
     """The page with the card of one exercise: the text from its heading on."""
-    place, at = _heading(page, one.name)
+    place, at = _heading(page, exercise.name)
     for number, cell in enumerate(page):
         if number != place:
             yield cell
             continue
         before, text = cell.source[:at].rstrip(), cell.source[at:]
         heading = text.partition("\n")[0] if text.startswith("#") else ""
-        says = _card(one, text.removeprefix(heading).strip(), opens)
+        says = _card(exercise, text.removeprefix(heading).strip(), opens)
         card = "\n\n".join(part for part in (heading, _FRAME, *says, "</div>") if part)
         if before:
             cell.source = before
             yield cell
-            yield nbformat.v4.new_markdown_cell(card, id=_id(folder, "card", one.name))
+            yield nbformat.v4.new_markdown_cell(card, id=_id(folder, "card", exercise.name))
         else:
             cell.source = card
             yield cell
@@ -192,35 +196,35 @@ def _heading(page: list[NotebookNode], name: str) -> tuple[int, int]:
     last heading of the text right above the answer, or all of that text."""
     for number, cell in enumerate(page):
         if cell.cell_type == "markdown":
-            found = re.search(rf"^#{{2,6}} [^\n]*`{re.escape(name)}`", cell.source, re.M)
-            if found:
-                return number, found.start()
+            heading = re.search(rf"^#{{2,6}} [^\n]*`{re.escape(name)}`", cell.source, re.M)
+            if heading:
+                return number, heading.start()
     above = [grade_id(cell) for cell in page].index(name) - 1
     if page[above].cell_type != "markdown":
         return -1, 0
-    headings = [one.start() for one in re.finditer(r"^#{2,6} ", page[above].source, re.M)]
+    headings = [match.start() for match in re.finditer(r"^#{2,6} ", page[above].source, re.M)]
     return above, headings[-1] if headings else 0
 
 
-def _card(one: _Exercise, body: str, opens: list[str]) -> Iterator[str]:
-    yield _worth(one, opens)
+def _card(exercise: _Exercise, body: str, opens: list[str]) -> Iterator[str]:
+    yield _worth(exercise, opens)
     yield body
-    yield one.hint
-    if one.later:
-        points = sum(map(_points, one.later))
-        more = _counted(len(one.later), "more check")
+    yield exercise.hint
+    if exercise.later:
+        points = sum(map(_points, exercise.later))
+        more = _counted(len(exercise.later), "more check")
         yield (
             f"<details><summary>When graded: {more}, {_counted(points, 'point')}</summary>\n\n"
-            + "\n".join(f"- {_what(cell)}" for cell in one.later)
+            + "\n".join(f"- {_what(cell)}" for cell in exercise.later)
             + "\n\n</details>"
         )
 
 
-def _worth(one: _Exercise, opens: list[str]) -> str:
+def _worth(exercise: _Exercise, opens: list[str]) -> str:
     """Points, and what a right answer opens, on one line."""
-    if one.written:
-        return f"**{_counted(one.written, 'point')}**, given by a person who reads it."
-    now, then = (sum(map(_points, cells)) for cells in (one.checks, one.later))
+    if exercise.written:
+        return f"**{_counted(exercise.written, 'point')}**, given by a person who reads it."
+    now, then = (sum(map(_points, cells)) for cells in (exercise.checks, exercise.later))
     text = f"**{_counted(now + then, 'point')}.**"
     if now and then:
         text += f" {now:g} in the check below, {then:g} when your work is graded."

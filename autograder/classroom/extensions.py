@@ -64,7 +64,7 @@ class Extensions:
         """
         if not isinstance(table, dict):
             raise LateError(f"{settings}: extensions should be a table, [extensions]")
-        found: dict[tuple[str, str], datetime | timedelta] = {}
+        until: dict[tuple[str, str], datetime | timedelta] = {}
         where = f"{settings}: extensions"
         for student, by_assignment in table.items():
             if not isinstance(by_assignment, dict):
@@ -75,11 +75,11 @@ class Extensions:
             for name, value in by_assignment.items():
                 says = f"{where} of {student}"
                 _known(student, name, assignments, students, says)
-                found[student, name] = _longer(value, f"{says}, {name},")
+                until[student, name] = _longer(value, f"{says}, {name},")
         path = settings.with_name(EXTENSIONS_CSV)
         if path.exists():
-            found |= _from_csv(path, assignments, students)
-        return cls(found)
+            until |= _from_csv(path, assignments, students)
+        return cls(until)
 
 
 def _from_csv(
@@ -92,13 +92,13 @@ def _from_csv(
             f"{path} should have the columns id, assignment, and until or days; it has "
             f"{', '.join(table.columns)}"
         )
-    found: dict[tuple[str, str], datetime | timedelta] = {}
+    until: dict[tuple[str, str], datetime | timedelta] = {}
     for number, row in enumerate(table.rows, start=2):
         cells = {name: row[place].strip() for name, place in at.items() if place is not None}
         where = f"{path}, line {number}:"
         name = cells.get("assignment") or EVERY
         _known(cells["id"], name, assignments, students, where)
-        if (cells["id"], name) in found:
+        if (cells["id"], name) in until:
             raise LateError(f"{where} {cells['id']!r} and {name!r} stand there twice")
         try:
             value: Any = (
@@ -106,8 +106,8 @@ def _from_csv(
             )
         except ValueError:
             raise LateError(f"{where} the extension {_SHOULD}") from None
-        found[cells["id"], name] = _longer(value, where)
-    return found
+        until[cells["id"], name] = _longer(value, where)
+    return until
 
 
 def _known(

@@ -81,7 +81,7 @@ class ClassFolder(ClassSettings):
 
         A student's name has no control characters and can be written as UTF-8.
         """
-        found: list[Handin] = []
+        handins: list[Handin] = []
         strangers: list[str] = []
         top = self.root / "submitted"
         if not top.is_dir():
@@ -94,7 +94,7 @@ class ClassFolder(ClassSettings):
                 continue
             for folder in sorted(path for path in student.iterdir() if path.is_dir()):
                 if folder.name in self.assignments:
-                    found.append(Handin(student.name, folder.name, folder))
+                    handins.append(Handin(student.name, folder.name, folder))
                 elif not folder.name.startswith("."):
                     strangers.append(f"{student.name}/{folder.name}")
-        return found, strangers
+        return handins, strangers

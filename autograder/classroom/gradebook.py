@@ -1,4 +1,4 @@
-"""Writing verdicts into nbgrader's gradebook, so that its Formgrader shows them."""
+"""Writing results into nbgrader's gradebook, so that its Formgrader shows them."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _shown(db_url: str) -> str:
 
 def enrol(gradebook: Gradebook, roster: Roster) -> None:
     """Put names and addresses into nbgrader's gradebook, where they changed."""
-    known: dict[str, Any] = {one.id: one for one in gradebook.db.query(Student)}
+    known: dict[str, Any] = {student.id: student for student in gradebook.db.query(Student)}
     for member in roster.members:
         says = {
             "first_name": member.first_name or None,
@@ -112,7 +112,7 @@ def enrol(gradebook: Gradebook, roster: Roster) -> None:
 def record(
     gradebook: Gradebook, student: str, result: Result, same_answers: Callable[[], set[str]]
 ) -> None:
-    """Write the verdict on one submission; the caller commits, or all of it is undone.
+    """Write the result of one submission; the caller commits, or all of it is undone.
 
     All earlier machine scores of the submission are replaced, also by lower ones. A score
     that a person gave stays while the answer it was given for is still the same.
@@ -120,7 +120,7 @@ def record(
     Args:
         gradebook: an open gradebook that knows the assignment.
         student: the student's id; added when new.
-        result: the verdict.
+        result: of the machine.
         same_answers: gives the grade_ids of written answers that are the same as at the last
             grading; asked only where a person gave points.
 
@@ -165,13 +165,13 @@ def _with_names(
     session: Any, kind: type[Grade] | type[Comment], submission: SubmittedAssignment
 ) -> list[tuple[Any, str]]:
     """The grades or comments of a submission, each with its cell's name, in one query."""
-    found = (
+    rows = (
         session.query(kind, BaseCell.name)
         .join(BaseCell, kind.cell_id == BaseCell.id)
         .join(SubmittedNotebook, kind.notebook_id == SubmittedNotebook.id)
         .filter(SubmittedNotebook.assignment_id == submission.id)
     )
-    return [(one, name) for one, name in found]
+    return [(row, name) for row, name in rows]
 
 
 def _record_written(

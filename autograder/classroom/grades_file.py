@@ -1,4 +1,4 @@
-"""``grades.json`` and ``grades.csv``: the verdicts of a class as files for others to read.
+"""``grades.json`` and ``grades.csv``: the results of a class as files for others to read.
 
 Both are written here, and ``grades.json`` is read here and nowhere else.
 """
@@ -33,7 +33,7 @@ NOTHING_HANDED_IN = "Nothing was handed in."
 
 
 @dataclass
-class Verdict:
+class GradedSubmission:
     """A graded submission and whose it is.
 
     ``standing`` is what it counts in the end, known once it is published; ``notes`` is what
@@ -47,11 +47,11 @@ class Verdict:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Student and assignment: one verdict each."""
+        """Student and assignment: one submission each."""
         return self.student, self.result.assignment
 
     def entry(self) -> dict[str, Any]:
-        """The verdict as ``grades.json`` holds it."""
+        """Its entry in ``grades.json``."""
         result = self.result
         return {
             "student": self.student,
@@ -99,8 +99,8 @@ def _test_of(tree: dict[str, Any]) -> TestResult:
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One submission, as ``grades.json`` tells of it."""
+class RecordedResult:
+    """The result of one submission, as it was read back from ``grades.json``."""
 
     student: str
     assignment: str
@@ -140,7 +140,7 @@ class GradesError(WrongUse):
     """grades.json cannot be read; the message says what to do."""
 
 
-def read_grades(folder: ClassFolder) -> tuple[dict[str, str], list[Entry]]:
+def read_grades(folder: ClassFolder) -> tuple[dict[str, str], list[RecordedResult]]:
     """Course, engine and sandbox, and the submissions that ``grades.json`` tells of.
 
     Raises:
@@ -151,7 +151,7 @@ def read_grades(folder: ClassFolder) -> tuple[dict[str, str], list[Entry]]:
     try:
         tree = json.loads(path.read_text(encoding="utf-8"))
         about = {name: str(tree[name]) for name in ("course", "engine", "sandbox")}
-        entries = [_entry_of(one) for one in tree["submissions"]]
+        entries = [_entry_of(entry) for entry in tree["submissions"]]
     except FileNotFoundError:
         raise GradesError(f"{path} does not exist; {first} first") from None
     except OSError as error:
@@ -165,8 +165,8 @@ def read_grades(folder: ClassFolder) -> tuple[dict[str, str], list[Entry]]:
     return about, entries
 
 
-def _entry_of(tree: dict[str, Any]) -> Entry:
-    return Entry(
+def _entry_of(tree: dict[str, Any]) -> RecordedResult:
+    return RecordedResult(
         student=_text(tree["student"]),
         assignment=_text(tree["assignment"]),
         status=_text(tree["status"]),
@@ -191,7 +191,7 @@ def _number(value: Any) -> float:
 
 
 def read_entries(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
-    """The verdicts in an existing ``grades.json``, by student and assignment.
+    """The entries of an existing ``grades.json``, by student and assignment.
 
     Raises:
         GradesError: the file is there and is not what this engine writes.
@@ -265,10 +265,10 @@ def write_grades(
     folder: Path,
     course: str,
     sandbox: str,
-    verdicts: Iterable[Verdict],
+    submissions: Iterable[GradedSubmission],
     whole: Iterable[str] = (),
 ) -> None:
-    """Write both files, keeping the verdicts of submissions that were not graded now.
+    """Write both files, keeping the entries of submissions that were not graded now.
 
     Of the assignments in ``whole`` everybody was looked at: who was said to have handed in
     nothing and is not any more, such as somebody who left the roster, is taken out.
@@ -279,7 +279,7 @@ def write_grades(
         for key, entry in read_entries(folder / "grades.json").items()
         if not handed_in_nothing(entry) or entry["assignment"] not in looked_at
     }
-    entries |= {verdict.key: verdict.entry() for verdict in verdicts}
+    entries |= {submission.key: submission.entry() for submission in submissions}
     ordered = [entry for _, entry in sorted(entries.items())]
     tree = {
         "engine": autograder.__version__,
@@ -304,14 +304,14 @@ def _as_csv(entries: list[dict[str, Any]]) -> str:
     return as_csv([*_COLUMNS, *_STANDING], rows)
 
 
-def table(verdicts: list[Verdict]) -> str:
+def table(submissions: list[GradedSubmission]) -> str:
     """Students and points of all that there are, for a terminal.
 
     A star: a person still has to mark something. Lateness is taken off.
     """
-    assignments = sorted({verdict.result.assignment for verdict in verdicts})
-    students = sorted({verdict.student for verdict in verdicts})
-    cells = {verdict.key: _cell(verdict) for verdict in verdicts}
+    assignments = sorted({submission.result.assignment for submission in submissions})
+    students = sorted({submission.student for submission in submissions})
+    cells = {submission.key: _cell(submission) for submission in submissions}
     rows = [["student", *(name.split("-")[0] for name in assignments)]]
     rows += [
         [plain_line(who), *(cells.get((who, name), "") for name in assignments)] for who in students
@@ -321,8 +321,8 @@ def table(verdicts: list[Verdict]) -> str:
     return "\n".join(lines)
 
 
-def _cell(verdict: Verdict) -> str:
-    result, stands = verdict.result, verdict.standing
+def _cell(submission: GradedSubmission) -> str:
+    result, stands = submission.result, submission.standing
     if result.status != GRADED or stands is None:
         return result.status
     star = "*" if stands.needs_manual_grade else ""

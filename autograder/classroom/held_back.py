@@ -48,14 +48,14 @@ def waits_for(folder: ClassFolder, now: datetime) -> dict[str, str]:
     Raises:
         ClassError, LateError: hold_back or [due] in class.toml cannot be used.
     """
-    found: dict[str, str] = {}
+    held: dict[str, str] = {}
     last: str | None = None
     for name in folder.assignments:
         if last is not None and folder.hold_back and folder.due[last] > now:
-            found[name] = last
+            held[name] = last
         if name in folder.due and (last is None or folder.due[name] > folder.due[last]):
             last = name
-    return found
+    return held
 
 
 def release_due(folder: ClassFolder, now: datetime | None = None) -> tuple[str, ...]:

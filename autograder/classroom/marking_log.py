@@ -64,32 +64,32 @@ def given_so_far(folder: ClassFolder) -> list[Given]:
         lines = _path(folder).read_text(encoding="utf-8", errors="replace").splitlines()
     except FileNotFoundError:
         return []
-    found = []
+    all_given = []
     for line in lines:
         try:
-            found.append(Given(**json.loads(line)))
+            all_given.append(Given(**json.loads(line)))
         except (ValueError, TypeError):  # half a line: a disk was full, or somebody edited it
             continue
-    return found
+    return all_given
 
 
 def agreements(given: Iterable[Given]) -> list[Agreement]:
     """How often second marks equal the first ones, by question; the last second mark counts."""
-    last = {(one.assignment, one.question, one.student): one for one in given if one.second}
+    last = {(mark.assignment, mark.question, mark.student): mark for mark in given if mark.second}
     differences: dict[tuple[str, str], list[float]] = {}
-    for (assignment, question, _), one in last.items():
-        if one.first is not None:
-            differences.setdefault((assignment, question), []).append(abs(one.points - one.first))
+    for (assignment, question, _), mark in last.items():
+        if mark.first is not None:
+            differences.setdefault((assignment, question), []).append(abs(mark.points - mark.first))
     return [
         Agreement(
             assignment,
             question,
-            len(found),
-            sum(difference < 1e-9 for difference in found),
-            sum(found) / len(found),
-            max(found),
+            len(gaps),
+            sum(difference < 1e-9 for difference in gaps),
+            sum(gaps) / len(gaps),
+            max(gaps),
         )
-        for (assignment, question), found in sorted(differences.items())
+        for (assignment, question), gaps in sorted(differences.items())
     ]
 
 

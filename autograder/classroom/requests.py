@@ -67,7 +67,7 @@ def look_at(folder: ClassFolder) -> tuple[list[Request], list[str]]:
         )
     entries = read_entries(folder.root / "grades.json")
     seen = _seen(folder)
-    found: list[Request] = []
+    requested: list[Request] = []
     problems: list[str] = []
     for path in paths:
         table = read_table(path)
@@ -83,9 +83,9 @@ def look_at(folder: ClassFolder) -> tuple[list[Request], list[str]]:
                 )
                 continue
             before = seen.setdefault(json.dumps(asked), points)
-            found.append(Request(*asked, before=before, now=points))
+            requested.append(Request(*asked, before=before, now=points))
     write_whole(folder.root / SEEN, json.dumps(seen, indent=1) + "\n")
-    return found, problems
+    return requested, problems
 
 
 def _asked(
@@ -106,7 +106,7 @@ def _asked(
     )
     student = members[0].id if len(members) == 1 else student
     assignment = cell("assignment")
-    matching = [one for one in folder.assignments if one.split("-")[0] == assignment.zfill(2)]
+    matching = [name for name in folder.assignments if name.split("-")[0] == assignment.zfill(2)]
     text = plain_line(" ".join(cell("text", "reason", "comment").split()), 1000)
     return student, matching[0] if matching else assignment, cell("exercise", "question"), text
 
@@ -134,18 +134,18 @@ def _seen(folder: ClassFolder) -> dict[str, float]:
         ) from None
 
 
-def table(found: Sequence[Request]) -> str:
+def table(requested: Sequence[Request]) -> str:
     """Requests for a terminal, those with other points first."""
     rows = [("student", "assignment", "exercise", "before", "now", "what was written")]
     rows += [
         (
-            plain_line(one.student),
-            one.assignment,
-            plain_line(one.exercise) or "(all)",
-            as_points(one.before),
-            as_points(one.now),
-            one.text[:MOST_SHOWN],
+            plain_line(request.student),
+            request.assignment,
+            plain_line(request.exercise) or "(all)",
+            as_points(request.before),
+            as_points(request.now),
+            request.text[:MOST_SHOWN],
         )
-        for one in sorted(found, key=lambda one: not one.changed)
+        for request in sorted(requested, key=lambda request: not request.changed)
     ]
     return "\n".join(aligned(rows, left=3))

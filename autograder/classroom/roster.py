@@ -99,26 +99,26 @@ class Roster:
         A name may be "First Last", "Last, First" or Canvas's "lastfirst". Two of one name
         are both returned.
         """
-        for one in ids:
-            if one in self.by_id:
-                return [self.by_id[one]]
-        found = [each for each in self.members if lms_id and lms_id == each.lms_id]
-        if found:
-            return found
+        for student_id in ids:
+            if student_id in self.by_id:
+                return [self.by_id[student_id]]
+        members = [each for each in self.members if lms_id and lms_id == each.lms_id]
+        if members:
+            return members
         wanted = email.strip().casefold()
-        found = [each for each in self.members if wanted and each.email.casefold() == wanted]
-        if found or not squashed(name):
-            return found
+        members = [each for each in self.members if wanted and each.email.casefold() == wanted]
+        if members or not squashed(name):
+            return members
         return self._by_name.get(squashed(name), [])
 
     @cached_property
     def _by_name(self) -> dict[str, list[Member]]:
-        found: dict[str, list[Member]] = {}
-        for one in self.members:
-            orders = (one.first_name + one.last_name, one.last_name + one.first_name)
+        by_name: dict[str, list[Member]] = {}
+        for member in self.members:
+            orders = (member.first_name + member.last_name, member.last_name + member.first_name)
             for order in {squashed(text) for text in orders} - {""}:
-                found.setdefault(order, []).append(one)
-        return found
+                by_name.setdefault(order, []).append(member)
+        return by_name
 
     def notes(self, student: str) -> tuple[str, ...]:
         """What is to be said of somebody who handed in."""
@@ -130,7 +130,7 @@ class Roster:
         """The text of ``roster.csv``."""
         return as_csv(
             COLUMNS,
-            [[as_cell(getattr(one, name)) for name in COLUMNS] for one in self.members],
+            [[as_cell(getattr(member, name)) for name in COLUMNS] for member in self.members],
         )
 
     @classmethod
@@ -190,7 +190,7 @@ def import_roster(path: Path, columns: Mapping[str, str] | None = None) -> tuple
 
 
 def _members(table: Table, places: Mapping[str, int | None], path: Path) -> tuple[Member, ...]:
-    found: list[Member] = []
+    members: list[Member] = []
     seen: set[str] = set()
     for number, row in enumerate(table.rows, start=2):
         cells = {
@@ -221,8 +221,8 @@ def _members(table: Table, places: Mapping[str, int | None], path: Path) -> tupl
                 f"{where}: status is {cells['status']!r}; it is empty or {WITHDRAWN!r}"
             )
         seen.add(cells["id"])
-        found.append(Member(**cells))
-    return tuple(found)
+        members.append(Member(**cells))
+    return tuple(members)
 
 
 def _in_two(full: str) -> tuple[str, str]:

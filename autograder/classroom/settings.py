@@ -200,17 +200,17 @@ class ClassSettings:
         Raises:
             ClassError: assistants in [marking] is no list of different names.
         """
-        found = self._table("marking", ("assistants",)).get("assistants", [])
+        names = self._table("marking", ("assistants",)).get("assistants", [])
         if (
-            not isinstance(found, list)
-            or not all(isinstance(one, str) and one for one in found)
-            or len(set(found)) < len(found)
+            not isinstance(names, list)
+            or not all(isinstance(name, str) and name for name in names)
+            or len(set(names)) < len(names)
         ):
             raise ClassError(
                 f"{self.root / 'class.toml'}: marking.assistants should be a list of different "
                 'names, such as ["anna", "ben"]'
             )
-        return found
+        return names
 
     @cached_property
     def final_grade(self) -> FinalGrade:
@@ -280,7 +280,9 @@ class ClassSettings:
     def export_columns(self) -> dict[str, str]:
         """The column of the LMS's gradebook for each assignment, where [export] names one."""
         table = self._settings.get("export", {})
-        if not isinstance(table, dict) or not all(isinstance(one, str) for one in table.values()):
+        if not isinstance(table, dict) or not all(
+            isinstance(title, str) for title in table.values()
+        ):
             raise ClassError(
                 f"{self.root / 'class.toml'}: export should be a table of columns' names, "
                 '[export] with "01-..." = "Title in the LMS"'

@@ -15,7 +15,7 @@ from nbgrader.api import Grade, Gradebook, GradeCell, SubmittedNotebook
 from nbgrader.plugins import LateSubmissionPlugin
 
 from autograder.classroom.folder import ClassFolder
-from autograder.classroom.grades_file import Verdict
+from autograder.classroom.grades_file import GradedSubmission
 from autograder.classroom.late import Standing, read_timestamp
 
 
@@ -32,8 +32,8 @@ def settle(gradebook: Gradebook, folder: ClassFolder, student: str, assignment: 
     due = folder.due.get(assignment)
     came = read_timestamp(folder.root / "submitted" / student / assignment)
     naive = {
-        name: one and one.astimezone(UTC).replace(tzinfo=None)
-        for name, one in (("due", due), ("came", came))
+        name: time and time.astimezone(UTC).replace(tzinfo=None)
+        for name, time in (("due", due), ("came", came))
     }  # as nbgrader keeps times
     if due is not None:
         submission.assignment.duedate = naive["due"]
@@ -78,15 +78,15 @@ def settle(gradebook: Gradebook, folder: ClassFolder, student: str, assignment: 
     )
 
 
-def give_standing(verdict: Verdict, gradebook: Gradebook, folder: ClassFolder) -> None:
-    """Settle a verdict and let it say so: this is the number that everything shows.
+def give_standing(submission: GradedSubmission, gradebook: Gradebook, folder: ClassFolder) -> None:
+    """Settle what a submission counts and let it say so: this is the number that everything shows.
 
     Raises:
         MissingEntry: the submission was never graded.
         LateError: class.toml cannot be used.
     """
-    verdict.standing = settle(gradebook, folder, *verdict.key)
-    verdict.notes = folder.roster.notes(verdict.student)
+    submission.standing = settle(gradebook, folder, *submission.key)
+    submission.notes = folder.roster.notes(submission.student)
 
 
 class LatePenalty(LateSubmissionPlugin):  # type: ignore[misc]

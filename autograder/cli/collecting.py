@@ -66,8 +66,10 @@ def collect(
     aside = [] if dry_run else carry_out(its_class, made)
     if not dry_run:
         say_released(its_class, to=sys.stderr if as_json else sys.stdout)
-    lost = [one for one in made.decisions if one.action == LEFT_OUT]
-    notebooks = [one for one in lost if one.path.casefold().endswith((".ipynb", ".zip"))]
+    lost = [decision for decision in made.decisions if decision.action == LEFT_OUT]
+    notebooks = [
+        decision for decision in lost if decision.path.casefold().endswith((".ipynb", ".zip"))
+    ]
     if as_json:
         print_json({**as_tree(made), "set_aside": aside})
     else:
@@ -87,17 +89,20 @@ def _say(
     for name, layout in made.layouts.items():
         print(f"{name}: layout {layout.name}, by the pattern\n  {layout.pattern.pattern}")
     told = [
-        one
-        for one in made.decisions
-        if details or one.note or one.action in (actions.LEFT_OUT, actions.OLDER)
+        decision
+        for decision in made.decisions
+        if details or decision.note or decision.action in (actions.LEFT_OUT, actions.OLDER)
     ]
-    told.sort(key=lambda one: one.action != actions.LEFT_OUT)  # these are somebody's work
-    for one in told if details else told[:_MOST_FILES]:
-        about = ", ".join(text for text in (one.late, one.note) if text)
-        if one.action == actions.LEFT_OUT:
-            print(f"{one.path}\n  left out: {one.note}")
+    told.sort(key=lambda decision: decision.action != actions.LEFT_OUT)  # these are somebody's work
+    for decision in told if details else told[:_MOST_FILES]:
+        about = ", ".join(text for text in (decision.late, decision.note) if text)
+        if decision.action == actions.LEFT_OUT:
+            print(f"{decision.path}\n  left out: {decision.note}")
         else:
-            print(f"{one.path}\n  {one.action}: {one.to}{' (' + about + ')' if about else ''}")
+            print(
+                f"{decision.path}\n  {decision.action}: {decision.to}"
+                f"{' (' + about + ')' if about else ''}"
+            )
     if not details and len(told) > _MOST_FILES:
         print(f"and {len(told) - _MOST_FILES} more files like these (--details)")
     for path in aside if details else aside[:_MOST_FILES]:

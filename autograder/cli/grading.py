@@ -181,20 +181,22 @@ def _grade(
             f"{', '.join(folder.assignments)}",
             file=sys.stderr,
         )
-    for verdict in result.not_judged:
-        graded = verdict.result
-        print(f"not judged: {verdict.student} {graded.assignment}", file=sys.stderr)
+    for submission in result.not_judged:
+        graded = submission.result
+        print(f"not judged: {submission.student} {graded.assignment}", file=sys.stderr)
         print(graded.reason, file=sys.stderr)
     return 1 if result.not_judged or result.strangers else 0
 
 
 def _tree(result: ClassResult, changed: list[Change]) -> dict[str, Any]:
-    verdicts = sorted(result.verdicts, key=lambda verdict: verdict.key)
+    submissions = sorted(result.submissions, key=lambda submission: submission.key)
     return {
         "sandbox": result.sandbox,
-        "submissions": [verdict.entry() for verdict in verdicts],
+        "submissions": [submission.entry() for submission in submissions],
         "changes": [vars(change) for change in changed],
-        "not_judged": [list(verdict.key) for verdict in verdicts if verdict in result.not_judged],
+        "not_judged": [
+            list(submission.key) for submission in submissions if submission in result.not_judged
+        ],
         "not_graded": result.strangers,
     }
 
@@ -206,21 +208,25 @@ def _say(
     from autograder.marking.changes import table as changes_table
     from autograder.marking.totals import MOST_IN_TABLE, exceptions, totals
 
-    if not result.verdicts:
+    if not result.submissions:
         print(f"Nothing to grade in {folder.root}/submitted/STUDENT/ASSIGNMENT/.")
         return
     print(result.summary)
     print()
-    students = len({one.student for one in result.verdicts})
+    students = len({submission.student for submission in result.submissions})
     if how.details or students <= MOST_IN_TABLE:
-        print(table(result.verdicts))
+        print(table(result.submissions))
         said = "points so far of all points, what being late costs taken off"
-        waits = sum(one.standing.needs_manual_grade for one in result.verdicts if one.standing)
+        waits = sum(
+            submission.standing.needs_manual_grade
+            for submission in result.submissions
+            if submission.standing
+        )
         print(f"{said}; * {waits} of them a person still has to mark" if waits else said)
     else:
         print(f"{students} students; --details lists each, as grades.csv does")
     print()
-    for line in (*totals(result.verdicts), *exceptions(result.verdicts, details=how.details)):
+    for line in (*totals(result.submissions), *exceptions(result.submissions, details=how.details)):
         print(line)
     if changed:
         print()
@@ -258,7 +264,7 @@ def doctor(*, tier: bool, as_json: bool) -> int:
     for protection in protections:
         answer = "yes" if protection.works else "NO " if protection.tried else "?  "
         print(f"{answer}  {protection.name}{'' if protection.works else ': ' + protection.advice}")
-    if all(one.works for one in protections):
+    if all(protection.works for protection in protections):
         print("Student code is confined with bubblewrap when you grade on this machine.")
         print(f"Of a box, {how_memory_is_held()}.")
         return 0

@@ -215,24 +215,24 @@ def export(
     from autograder.lms.canvas import canvas
     from autograder.lms.export import ExportError, plain
     from autograder.lms.final import final
-    from autograder.lms.marks import marks
     from autograder.lms.moodle import moodle
+    from autograder.lms.standings import standings
 
     its_class = class_at(folder)
     if output is not None and output.exists():
         raise ExportError(f"{output} exists already; name another file")
     if to in ("csv", "final") and template is not None:
         raise ExportError(f"--to {to} fills no template; leave --template out")
-    found = marks(its_class, assignment)
+    class_standings = standings(its_class, assignment)
     if to == "final":
-        made = final(its_class, found)
+        made = final(its_class, class_standings)
     else:
         maximum = its_class.final_grade.maximum
-        found = [one.scaled_to(maximum) for one in found]
+        class_standings = [standing.scaled_to(maximum) for standing in class_standings]
         if to == "csv":
-            made = plain(found)
+            made = plain(class_standings)
         else:
-            made = {"canvas": canvas, "moodle": moodle}[to](its_class, found, template)
+            made = {"canvas": canvas, "moodle": moodle}[to](its_class, class_standings, template)
         if maximum is not None:
             made.rule = f"Points are their share of all points, times {maximum:g}."
     target = output or its_class.root / f"export-{to}.csv"
@@ -264,14 +264,14 @@ def requests(*, folder: Path, as_json: bool) -> int:
     from autograder.classroom.requests import look_at, table
 
     its_class = class_at(folder)
-    found, problems = look_at(its_class)
+    requested, problems = look_at(its_class)
     if as_json:
-        print_json({"requests": [asdict(one) for one in found], "problems": problems})
+        print_json({"requests": [asdict(request) for request in requested], "problems": problems})
     else:
-        changed = sum(one.changed for one in found)
-        print(f"{_count(len(found), 'request')}, {changed} with other points since")
-        if found:
-            print(table(found))
+        changed = sum(request.changed for request in requested)
+        print(f"{_count(len(requested), 'request')}, {changed} with other points since")
+        if requested:
+            print(table(requested))
     for problem in problems:
         print(problem, file=sys.stderr)
     return 1 if problems else 0
@@ -291,23 +291,24 @@ def report(*, folder: Path, names: bool, as_json: bool) -> int:
     from autograder.report.class_report import write_report
 
     its_class = class_at(folder)
-    found = write_report(its_class, names=names)
+    its_report = write_report(its_class, names=names)
     if as_json:
-        print_json(found.tree())
+        print_json(its_report.tree())
         return 0
     print(
-        f"{_count(found.submissions, 'submission')}, {_count(found.students, 'student')}, "
-        f"{_nothing(found)}"
-        f"{len(found.need_an_eye)} need an eye, "
-        f"{_count(len(found.misconceptions), 'misconception')} recognised."
+        f"{_count(its_report.submissions, 'submission')}, "
+        f"{_count(its_report.students, 'student')}, "
+        f"{_nothing(its_report)}"
+        f"{len(its_report.need_an_eye)} need an eye, "
+        f"{_count(len(its_report.misconceptions), 'misconception')} recognised."
     )
     print(f"page     {its_class.root}/report.html{' (holds names)' if names else ''}")
     print(f"numbers  {its_class.root}/report.csv")
     return 0
 
 
-def _nothing(found: Report) -> str:
-    missing = sum(one.nothing for one in found.assignments)
+def _nothing(its_report: Report) -> str:
+    missing = sum(assignment.nothing for assignment in its_report.assignments)
     return f"{missing} handed in nothing, " if missing else ""
 
 

@@ -49,9 +49,9 @@ def lint(*, lesson: tuple[str, ...], course: Path | None, as_json: bool) -> int:
     from autograder.authors import lint as linting
 
     lessons = lessons_of(course_at(course), lesson)
-    remarks = [text for one in lessons for text in linting.lint(one)]
+    remarks = [text for lesson in lessons for text in linting.lint(lesson)]
     if as_json:
-        print_json({"lessons": [one.folder for one in lessons], "found": remarks})
+        print_json({"lessons": [lesson.folder for lesson in lessons], "found": remarks})
     else:
         print("\n".join(remarks) or f"{len(lessons)} lessons: nothing to mend")
     return 1 if remarks else 0

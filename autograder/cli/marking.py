@@ -110,14 +110,14 @@ def similar(*, folder: Path, assignment: str, least: int, as_json: bool) -> int:
     from autograder.report.similar import similar as compare
 
     its_class = class_at(folder)
-    found = compare(its_class, assignment, least / 100)
+    pairs = compare(its_class, assignment, least / 100)
     path = its_class.root / f"similar-{assignment}.csv"
-    write_whole(path, as_table(found))
+    write_whole(path, as_table(pairs))
     if as_json:
-        print_json([asdict(one) for one in found])
+        print_json([asdict(pair) for pair in pairs])
         return 0
-    print(f"{len(found)} pairs with {least} % or more of one's own code in common")
-    if found:
-        print(in_lines(found))
+    print(f"{len(pairs)} pairs with {least} % or more of one's own code in common")
+    if pairs:
+        print(in_lines(pairs))
     print(f"pieces in {path}; look at both before you say anything")
     return 0

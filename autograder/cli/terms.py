@@ -54,17 +54,19 @@ def trends(*, store: Path, as_json: bool) -> int:
         print_json(
             {
                 "terms": known,
-                "items": [{**asdict(one), "stays_hard": one.stays_hard} for one in items],
-                "mistakes": [{**asdict(one), "faded": list(one.faded)} for one in mistakes],
+                "items": [{**asdict(item), "stays_hard": item.stays_hard} for item in items],
+                "mistakes": [
+                    {**asdict(mistake), "faded": list(mistake.faded)} for mistake in mistakes
+                ],
             }
         )
         return 0
     print(f"terms: {', '.join(known)}")
-    hard = [one for one in items if one.stays_hard]
+    hard = [item for item in items if item.stays_hard]
     print(f"stay hard: {len(hard)} of {len(items)} exercises")
     for item in hard:
         print(f"  {item.assignment} {item.exercise}: {_listed(item.shares)} of the points")
-    faded = [one for one in mistakes if one.faded]
+    faded = [mistake for mistake in mistakes if mistake.faded]
     print(f"faded after another sentence: {len(faded)} of {len(mistakes)} mistakes")
     for mistake in faded:
         said = f"{mistake.assignment} {mistake.exercise} {mistake.name}"

@@ -181,7 +181,7 @@ class Bundle:
     @property
     def out_of(self) -> float:
         """All points: those that the machine gives and those that only a person gives."""
-        return self.max_score + sum(one.points for one in self.written)
+        return self.max_score + sum(cell.points for cell in self.written)
 
     @cached_property
     def digest(self) -> str:
@@ -206,9 +206,9 @@ class Bundle:
 
 def _by_exercise(tests: Iterable[TestCell]) -> tuple[TestCell, ...]:
     """On the page, what runs only when graded stands at the end; here, with its exercise."""
-    found = list(tests)
-    exercises = list(dict.fromkeys(test.exercise for test in found))
-    return tuple(sorted(found, key=lambda test: exercises.index(test.exercise)))
+    listed = list(tests)
+    exercises = list(dict.fromkeys(test.exercise for test in listed))
+    return tuple(sorted(listed, key=lambda test: exercises.index(test.exercise)))
 
 
 def _read(path: Path) -> bytes:

@@ -47,7 +47,7 @@ class Former:
 
 def read_former(sources: Iterable[Path]) -> tuple[Former, ...]:
     """The earlier releases whose source notebooks lie in these folders; others are passed over."""
-    found = []
+    former = []
     for folder in sources:
         for path in sorted(folder.glob("*.ipynb")):
             try:
@@ -55,10 +55,10 @@ def read_former(sources: Iterable[Path]) -> tuple[Former, ...]:
             except DamagedNotebook:
                 continue
             cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-            found.append(
+            former.append(
                 Former(
                     {grade_id(cell): cell.source for cell in cells if is_test(cell)},
                     frozenset(cell.source.strip() for cell in cells if DEMONSTRATION in tags(cell)),
                 )
             )
-    return tuple(found)
+    return tuple(former)

@@ -92,7 +92,10 @@ def _made_from(lesson: Lesson, exercise: str) -> str:
         if DEMONSTRATION not in tags(cell)
         and (not is_test(cell) or exercise_of(grade_id(cell) or "", names) == exercise)
     ]
-    entries = [(one.name, one.sentence, one.source) for one in _entries(lesson)[exercise]]
+    entries = [
+        (implementation.name, implementation.sentence, implementation.source)
+        for implementation in _entries(lesson)[exercise]
+    ]
     tree = [kept, entries, DIAGNOSIS_SEED]
     return hashlib.sha256(json.dumps(tree).encode() + _makers(lesson)).hexdigest()[:16]
 
@@ -116,7 +119,7 @@ def mistakes(lesson: Lesson, seed: int, *, as_graded: bool = True) -> list[Mista
     A wrong choice of a short answer is not among them: it has its reason already.
     """
     made = _made(lesson, list(_entries(lesson)), seed, as_graded=as_graded)
-    return [mistake for _, found in made for mistake in found]
+    return [mistake for _, of_exercise in made for mistake in of_exercise]
 
 
 def _made(
@@ -131,11 +134,17 @@ def _made(
             )
 
 
-def mistake_of(run: PlainRun, one: Implementation, seed: int, *, as_graded: bool = True) -> Mistake:
+def mistake_of(
+    run: PlainRun, implementation: Implementation, seed: int, *, as_graded: bool = True
+) -> Mistake:
     """A wrong implementation put through the tests of its exercise."""
-    tests = run.tests_of({one.exercise})
-    errors = run.errors({one.exercise: one.source}, seed, tests, as_graded=as_graded)
-    return Mistake(one.exercise, one.name, one.sentence, seen(errors))
+    tests = run.tests_of({implementation.exercise})
+    errors = run.errors(
+        {implementation.exercise: implementation.source}, seed, tests, as_graded=as_graded
+    )
+    return Mistake(
+        implementation.exercise, implementation.name, implementation.sentence, seen(errors)
+    )
 
 
 @cache
@@ -145,7 +154,7 @@ def released_mistakes(lesson: Lesson) -> str:
     return as_released(lesson, _kept(lesson, as_graded=False), _committed(lesson))
 
 
-def as_released(lesson: Lesson, found: Sequence[Mistake], committed: Mapping[str, Any]) -> str:
+def as_released(lesson: Lesson, of_lesson: Sequence[Mistake], committed: Mapping[str, Any]) -> str:
     """What is released of a lesson's mistakes, the same text on every machine.
 
     Rounding differs between processors, and no way to write a number down is safe from that:
@@ -158,22 +167,22 @@ def as_released(lesson: Lesson, found: Sequence[Mistake], committed: Mapping[str
 
     Args:
         lesson: with its visible checks.
-        found: the mistakes on the inputs of the student's notebook.
+        of_lesson: the mistakes on the inputs of the student's notebook.
         committed: what ``course/`` holds; empty to begin from nothing.
     """
     visible = {name for name, cell in lesson.tests.items() if not HIDDEN.search(cell.source)}
     before = _by_sentence(committed)
     tree: dict[str, list[dict[str, Any]]] = {}
-    for one in found:
-        known = before.get((one.exercise, one.sentence), [])
+    for mistake in of_lesson:
+        known = before.get((mistake.exercise, mistake.sentence), [])
         seen_by = {
             name: _as_committed([[e.check, e.got, e.tolerance] for e in seen], name, known)
-            for name, seen in one.seen.items()
+            for name, seen in mistake.seen.items()
             if name in visible and seen
         }
         if seen_by:
-            entry = {"sentence": one.sentence, "seen": seen_by}
-            tree.setdefault(one.exercise, []).append(entry)
+            entry = {"sentence": mistake.sentence, "seen": seen_by}
+            tree.setdefault(mistake.exercise, []).append(entry)
     return _by_lines(_digest(lesson), tree)
 
 
@@ -181,7 +190,7 @@ def _by_lines(made_from: str, tree: Mapping[str, Sequence[Any]]) -> str:
     """As JSON with one entry a line, so that a changed entry is one changed line."""
     parts = []
     for exercise in sorted(tree):
-        lines = [json.dumps(one, ensure_ascii=False, sort_keys=True) for one in tree[exercise]]
+        lines = [json.dumps(entry, ensure_ascii=False, sort_keys=True) for entry in tree[exercise]]
         parts.append(f"{json.dumps(exercise)}: [\n" + ",\n".join(lines) + "\n]")
     mistakes = "{\n" + ",\n".join(parts) + "\n}"
     return f'{{"made_from": {json.dumps(made_from)}, "mistakes": {mistakes}}}\n'
@@ -198,26 +207,26 @@ def _committed(lesson: Lesson) -> dict[str, Any]:
 
 def _by_sentence(committed: Mapping[str, Any]) -> dict[tuple[str, str], list[dict[str, Any]]]:
     """What checks saw of the committed mistakes, by exercise and sentence."""
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    by_sentence: dict[tuple[str, str], list[dict[str, Any]]] = {}
     with contextlib.suppress(KeyError, TypeError, AttributeError):  # damaged: made anew
         for exercise, entries in committed.get("mistakes", {}).items():
             for entry in entries:
-                found.setdefault((exercise, entry["sentence"]), []).append(entry["seen"])
-    return found
+                by_sentence.setdefault((exercise, entry["sentence"]), []).append(entry["seen"])
+    return by_sentence
 
 
 def _as_committed(made: list[Any], test: str, known: Sequence[Mapping[str, Any]]) -> list[Any]:
     """What a test saw, each result as it stands in the committed file where it stands there."""
-    found = list(made)
+    kept_parts = list(made)
     for before in known:
         there = before.get(test, [])
         if [part[0] for part in there] != [part[0] for part in made]:
             continue
-        found = [
+        kept_parts = [
             old if rounded(old) == old and agree(new, old) else kept
-            for new, old, kept in zip(made, there, found)
+            for new, old, kept in zip(made, there, kept_parts)
         ]
-    return found
+    return kept_parts
 
 
 def keep_all(course: Course) -> Iterator[Lesson]:
@@ -233,13 +242,13 @@ def keep(lesson: Lesson) -> None:
         _kept(lesson, as_graded=as_graded)
 
 
-def look_alike(found: Sequence[Mistake]) -> list[tuple[Mistake, Mistake]]:
+def look_alike(of_lesson: Sequence[Mistake]) -> list[tuple[Mistake, Mistake]]:
     """Pairs of one exercise that no test can tell apart."""
     pairs = []
-    for number, one in enumerate(found):
-        for other in found[:number]:
-            if one.exercise == other.exercise and all(
-                same(one.seen[name], other.seen[name]) for name in one.seen
+    for number, mistake in enumerate(of_lesson):
+        for other in of_lesson[:number]:
+            if mistake.exercise == other.exercise and all(
+                same(mistake.seen[name], other.seen[name]) for name in mistake.seen
             ):
-                pairs.append((other, one))
+                pairs.append((other, mistake))
     return pairs

@@ -74,15 +74,15 @@ def to_json(mistakes: Sequence[Mistake]) -> str:
     """The catalogue's evidence as text."""
     tree = [
         {
-            "exercise": one.exercise,
-            "name": one.name,
-            "sentence": one.sentence,
+            "exercise": mistake.exercise,
+            "name": mistake.name,
+            "sentence": mistake.sentence,
             "seen": {
                 name: [[e.check, e.got, e.tolerance] for e in evidence]
-                for name, evidence in one.seen.items()
+                for name, evidence in mistake.seen.items()
             },
         }
-        for one in mistakes
+        for mistake in mistakes
     ]
     return json.dumps(tree, ensure_ascii=False) + "\n"
 
@@ -91,13 +91,13 @@ def from_json(text: str) -> list[Mistake]:
     """What :func:`to_json` wrote."""
     return [
         Mistake(
-            one["exercise"],
-            one["name"],
-            one["sentence"],
+            entry["exercise"],
+            entry["name"],
+            entry["sentence"],
             {
                 name: tuple(Evidence(check, got, tolerance) for check, got, tolerance in evidence)
-                for name, evidence in one["seen"].items()
+                for name, evidence in entry["seen"].items()
             },
         )
-        for one in json.loads(text)
+        for entry in json.loads(text)
     ]

@@ -143,11 +143,11 @@ class PlainRun:
             namespace[name] = watch(namespace[name])
         if as_graded:
             namespace = {**namespace, **self._remote(namespace)}
-        found: dict[str, BaseException | None] = {}
+        errors: dict[str, BaseException | None] = {}
         for test in self.lesson.tests if tests is None else tests:
-            found[test] = self._run(self.lesson.tests[test].source, test, dict(namespace))
-            self.named_checks[test] = getattr(found[test], "parts", checks.parts())
-        return found
+            errors[test] = self._run(self.lesson.tests[test].source, test, dict(namespace))
+            self.named_checks[test] = getattr(errors[test], "parts", checks.parts())
+        return errors
 
     def points(self, errors: dict[str, BaseException | None]) -> dict[str, float]:
         """What each test cell of the last :meth:`errors` is worth, as the grader counts it."""
@@ -187,12 +187,12 @@ class PlainRun:
             beside.__kwdefaults__ = function.__kwdefaults__
             return _remotely(self._answer(beside) if self._answer else beside)
 
-        found: dict[str, Any] = {
+        remote: dict[str, Any] = {
             name: _remotely(self._answer(namespace[name]) if self._answer else namespace[name])
             for name in self.names
             if not name.startswith("answer_") and name in namespace
         }
-        return {**found, "probe": probe}
+        return {**remote, "probe": probe}
 
     @contextlib.contextmanager
     def watched(

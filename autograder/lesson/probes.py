@@ -59,12 +59,12 @@ class _Call:
     @property
     def arrays(self) -> list[Any]:
         """The arrays and tensors among its arguments."""
-        return [one for one in (*self.args, *self.kwargs.values()) if _is_array(one)]
+        return [value for value in (*self.args, *self.kwargs.values()) if _is_array(value)]
 
     @property
     def axes(self) -> int:
         """The most that one of its arrays has."""
-        return max((one.ndim for one in self.arrays), default=0)
+        return max((value.ndim for value in self.arrays), default=0)
 
     @property
     def asks_for_the_batch_axis(self) -> bool:
@@ -74,8 +74,10 @@ class _Call:
     def again(self, change: Callable[[Any], Any] = lambda array: array) -> Any:
         """What it returns with changed copies of its arrays; an exception where it raises."""
         args, kwargs = copy.deepcopy((self.args, self.kwargs))
-        args = tuple(change(one) if _is_array(one) else one for one in args)
-        kwargs = {key: change(one) if _is_array(one) else one for key, one in kwargs.items()}
+        args = tuple(change(value) if _is_array(value) else value for value in args)
+        kwargs = {
+            key: change(value) if _is_array(value) else value for key, value in kwargs.items()
+        }
         try:
             return self.function(*args, **kwargs)
         except Exception as error:
@@ -86,7 +88,8 @@ class _Call:
         """Whether numbers alone decide what it returns."""
         plain = (int, float, str, type(None))
         return bool(self.arrays) and all(
-            _is_array(one) or isinstance(one, plain) for one in (*self.args, *self.kwargs.values())
+            _is_array(value) or isinstance(value, plain)
+            for value in (*self.args, *self.kwargs.values())
         )
 
 
@@ -136,7 +139,7 @@ def _seen(failed: list[_Call], passed: list[_Call], *, of_named_checks: bool) ->
             yield NOT_THE_SAME_TWICE
     if not plain or not passed or len(plain) < len(failed):
         return
-    most, least = max(one.axes for one in passed), min(one.axes for one in passed)
+    most, least = max(call.axes for call in passed), min(call.axes for call in passed)
     if all(call.axes > most for call in failed) and any(map(_differs_in_a_batch, plain)):
         yield NOT_TEXT_BY_TEXT
     if (
@@ -154,11 +157,11 @@ def _differs_in_a_batch(call: _Call) -> bool:
         return False
     texts = range(lengths.pop())
     alone = [call.again(lambda array, n=n: array[n]) for n in texts]  # type: ignore[misc]
-    if len(alone) < 2 or any(isinstance(one, Exception) for one in alone):
+    if len(alone) < 2 or any(isinstance(result, Exception) for result in alone):
         return False
     together = call.again()
     return isinstance(together, Exception) or not all(
-        _agree(_item(together, n), one) for n, one in enumerate(alone)
+        _agree(_item(together, n), result) for n, result in enumerate(alone)
     )
 
 
@@ -171,25 +174,27 @@ def _needs_a_batch(call: _Call) -> bool:
 
 
 def _has_mask(call: _Call) -> bool:
-    return any(one.dtype in (np.dtype(bool), torch.bool) for one in call.arrays)
+    return any(array.dtype in (np.dtype(bool), torch.bool) for array in call.arrays)
 
 
 def _item(result: Any, n: int) -> Any:
     if isinstance(result, tuple):
-        return tuple(_item(one, n) for one in result)
+        return tuple(_item(part, n) for part in result)
     try:
         return result[n]
     except (TypeError, IndexError) as error:
         return error
 
 
-def _agree(one: Any, other: Any) -> bool:
-    if isinstance(one, tuple) and isinstance(other, tuple):
-        return len(one) == len(other) and all(map(_agree, one, other))
-    if isinstance(one, Exception) or isinstance(other, Exception):
-        return type(one) is type(other)
+def _agree(first: Any, second: Any) -> bool:
+    if isinstance(first, tuple) and isinstance(second, tuple):
+        return len(first) == len(second) and all(map(_agree, first, second))
+    if isinstance(first, Exception) or isinstance(second, Exception):
+        return type(first) is type(second)
     try:
-        a, b = (np.asarray(x.detach() if isinstance(x, torch.Tensor) else x) for x in (one, other))
+        a, b = (
+            np.asarray(x.detach() if isinstance(x, torch.Tensor) else x) for x in (first, second)
+        )
         return a.shape == b.shape and bool(np.allclose(a, b, rtol=1e-4, atol=1e-6, equal_nan=True))
     except TypeError:
         return True  # nothing that can be compared

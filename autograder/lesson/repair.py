@@ -146,9 +146,9 @@ def _changed(
     parent: ast.AST, field: str, index: int | None, node: ast.AST, instead: ast.AST
 ) -> Iterator[None]:
     like = node if hasattr(node, "lineno") else parent
-    for one in ast.walk(instead):
-        if "lineno" in one._attributes and not hasattr(one, "lineno"):
-            ast.copy_location(one, like)
+    for inner in ast.walk(instead):
+        if "lineno" in inner._attributes and not hasattr(inner, "lineno"):
+            ast.copy_location(inner, like)
 
     def put(what: ast.AST) -> None:
         if index is None:
@@ -256,8 +256,8 @@ def _alarm(seconds: float) -> Iterator[None]:
 
 def _limit_memory() -> None:
     status = Path("/proc/self/status").read_text(encoding="ascii")
-    found = re.search(r"VmData:\s*(\d+) kB", status)
-    most = (int(found[1]) << 10 if found else 0) + MORE_MEMORY
+    match = re.search(r"VmData:\s*(\d+) kB", status)
+    most = (int(match[1]) << 10 if match else 0) + MORE_MEMORY
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 

@@ -82,12 +82,12 @@ def look_into(path: Path) -> Archive:
 
 
 def _folder(top: Path) -> Archive:
-    found = Archive(top.name)
+    archive = Archive(top.name)
     total = 0
     for here, folders, names in os.walk(top):
         folders.sort()
-        for name in [one for one in folders if Path(here, one).is_symlink()]:
-            found.left_out.append((_shown(Path(here, name), top), "it is a link"))
+        for name in [folder for folder in folders if Path(here, folder).is_symlink()]:
+            archive.left_out.append((_shown(Path(here, name), top), "it is a link"))
         for name in sorted(names):
             path = Path(here, name)
             shown = _shown(path, top)
@@ -95,21 +95,21 @@ def _folder(top: Path) -> Archive:
                 continue
             status = path.lstat()
             if not stat.S_ISREG(status.st_mode):
-                found.left_out.append((shown, "it is a link, or not a regular file"))
+                archive.left_out.append((shown, "it is a link, or not a regular file"))
                 continue
             total += status.st_size
             when = datetime.fromtimestamp(status.st_mtime, UTC)
-            found.files.append(File(found.name, shown, when, partial(read_file, path)))
-            _check(found, total, top)
-    return found
+            archive.files.append(File(archive.name, shown, when, partial(read_file, path)))
+            _check(archive, total, top)
+    return archive
 
 
 def _shown(path: Path, top: Path) -> str:
     return plain_line(path.relative_to(top).as_posix(), 1000)
 
 
-def _check(found: Archive, total: int, path: Path) -> None:
-    if len(found.files) > MOST_FILES:
+def _check(archive: Archive, total: int, path: Path) -> None:
+    if len(archive.files) > MOST_FILES:
         raise ArchiveError(
             f"{path} holds more than {MOST_FILES} files; is it the LMS's zip of one class? "
             "Nothing was taken from it"
@@ -122,7 +122,7 @@ def _check(found: Archive, total: int, path: Path) -> None:
 
 
 def _zip(path: Path) -> Archive:
-    found = Archive(path.name)
+    archive = Archive(path.name)
     total = 0
     try:
         with zipfile.ZipFile(path) as opened:
@@ -136,12 +136,12 @@ def _zip(path: Path) -> Archive:
             continue
         why = _not_taken(info, raw)
         if why:
-            found.left_out.append((shown, why))
+            archive.left_out.append((shown, why))
             continue
         total += info.file_size
-        found.files.append(File(found.name, shown, _modified(info), _reader(path, info)))
-        _check(found, total, path)
-    return found
+        archive.files.append(File(archive.name, shown, _modified(info), _reader(path, info)))
+        _check(archive, total, path)
+    return archive
 
 
 def _name(info: zipfile.ZipInfo) -> str:

@@ -8,13 +8,13 @@ from pathlib import Path
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.roster import squashed
 from autograder.lms.export import Export, ExportError, not_in, same_number, whose
-from autograder.lms.marks import Mark, to_mark
+from autograder.lms.standings import StudentStanding, to_mark
 from autograder.tables import Table, as_cell, as_csv, as_points, read_table
 
 CANVAS_COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 
 
-def canvas(folder: ClassFolder, found: list[Mark], template: Path | None) -> Export:
+def canvas(folder: ClassFolder, standings: list[StudentStanding], template: Path | None) -> Export:
     """Canvas's gradebook: the columns that say who it is, and one for each assignment.
 
     With a template, an export of that gradebook, its students and columns are kept; what
@@ -23,19 +23,19 @@ def canvas(folder: ClassFolder, found: list[Mark], template: Path | None) -> Exp
     Raises:
         ExportError: the template has no column for any assignment, or is no such export.
     """
-    names = sorted({one.assignment for one in found})
-    by_student: dict[str, dict[str, Mark]] = {}
-    for one in found:
-        by_student.setdefault(one.member.id, {})[one.assignment] = one
-    most = {one.assignment: one.max_points for one in found}
-    notes = to_mark(found)
+    names = sorted({standing.assignment for standing in standings})
+    by_student: dict[str, dict[str, StudentStanding]] = {}
+    for standing in standings:
+        by_student.setdefault(standing.member.id, {})[standing.assignment] = standing
+    most = {standing.assignment: standing.max_points for standing in standings}
+    notes = to_mark(standings)
     if template is None:
         header = [*CANVAS_COLUMNS, *(_title(folder, name) for name in names)]
         rows = [["    Points Possible", "", "", "", "", *(as_points(most[name]) for name in names)]]
         for student, has in by_student.items():
             who = next(iter(has.values())).member
             name = f"{who.last_name}, {who.first_name}" if who.last_name else student
-            points = [as_points(has[one].total) if one in has else "" for one in names]
+            points = [as_points(has[name].total) if name in has else "" for name in names]
             rows.append([as_cell(name), as_cell(who.lms_id), "", as_cell(student), "", *points])
         notes.append(
             "columns have no number of Canvas's: the import will ask which assignment is meant; "
@@ -95,11 +95,11 @@ def _canvas_column(folder: ClassFolder, table: Table, name: str) -> int | None:
         ]
     )
     titles = [squashed(re.sub(r" \(\d+\)$", "", column)) for column in table.columns]
-    for one in wanted:
-        if squashed(one) and squashed(one) in titles:
-            return titles.index(squashed(one))
-        if one in table.columns:
-            return table.columns.index(one)
+    for heading in wanted:
+        if squashed(heading) and squashed(heading) in titles:
+            return titles.index(squashed(heading))
+        if heading in table.columns:
+            return table.columns.index(heading)
     return None
 
 

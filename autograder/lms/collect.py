@@ -52,7 +52,7 @@ class Plan:
 
     def count(self, action: str) -> int:
         """How many files have this action."""
-        return sum(one.action == action for one in self.decisions)
+        return sum(decision.action == action for decision in self.decisions)
 
 
 def plan(
@@ -81,20 +81,22 @@ def plan(
     for path in archives:
         archive = look_into(path)
         chosen = (
-            choose([one.path for one in archive.files], folder.collect_pattern, folder.assignments)
+            choose(
+                [file.path for file in archive.files], folder.collect_pattern, folder.assignments
+            )
             if layout == "auto"
             else LAYOUTS[layout]
         )
         made.layouts[archive.name] = chosen
         made.decisions += [Decision(archive.name, *each) for each in _refused(archive)]
         handed_in_by = people(archive, chosen, folder.assignments)
-        deep = too_deep([one.path for one in archive.files], chosen)
+        deep = too_deep([file.path for file in archive.files], chosen)
         for file in archive.files:
             if file.path in deep:
                 inside = "it lies deeper than the others, inside somebody's folder: whose is it?"
                 made.decisions.append(Decision(archive.name, file.path, LEFT_OUT, note=inside))
                 continue
-            found = assigned(
+            theirs = assigned(
                 file,
                 partial(chosen.read, people=handed_in_by),
                 plain=chosen is LAYOUTS["plain"],
@@ -102,13 +104,15 @@ def plan(
                 notebooks=notebooks,
                 only=assignment,
             )
-            if isinstance(found, str):
+            if isinstance(theirs, str):
                 if file.path.rpartition("/")[2] != METADATA:
-                    made.decisions.append(Decision(archive.name, file.path, LEFT_OUT, note=found))
+                    made.decisions.append(Decision(archive.name, file.path, LEFT_OUT, note=theirs))
             else:
-                candidates += found
+                candidates += theirs
     _decide(folder, apart(candidates, collected(folder)), notebooks, made)
-    made.decisions.sort(key=lambda one: (one.action == LEFT_OUT, one.student, one.assignment))
+    made.decisions.sort(
+        key=lambda decision: (decision.action == LEFT_OUT, decision.student, decision.assignment)
+    )
     return made
 
 
@@ -120,50 +124,52 @@ def _decide(
     folder: ClassFolder, candidates: list[Candidate], notebooks: dict[str, str], made: Plan
 ) -> None:
     groups: dict[tuple[str, str], list[Candidate]] = {}
-    for one in candidates:
-        groups.setdefault((one.student, one.assignment), []).append(one)
+    for candidate in candidates:
+        groups.setdefault((candidate.student, candidate.assignment), []).append(candidate)
     for (_, assignment), group in sorted(groups.items()):
-        right = [one for one in group if one.name == notebooks[assignment]] or group
-        best = max(reversed(right), key=lambda one: one.rank)
-        for one in group:
-            if one is best:
-                decision = _against_what_is_there(folder, one)
-                made._taken.append((decision, one))
+        right = [
+            candidate for candidate in group if candidate.name == notebooks[assignment]
+        ] or group
+        best = max(reversed(right), key=lambda candidate: candidate.rank)
+        for candidate in group:
+            if candidate is best:
+                decision = _against_what_is_there(folder, candidate)
+                made._taken.append((decision, candidate))
             else:
                 decision = replace(
-                    _decision(folder, one),
+                    _decision(folder, candidate),
                     action=OLDER,
                     note=f"{best.file.path} is the newer one, or has the right name",
                 )
             made.decisions.append(decision)
 
 
-def _decision(folder: ClassFolder, one: Candidate) -> Decision:
-    due = folder.due_for(one.student, one.assignment)
-    late = "late, says the LMS" if one.named.late else ""
-    if due is not None and one.came is not None:
-        minutes = (one.came - due).total_seconds() / 60
+def _decision(folder: ClassFolder, candidate: Candidate) -> Decision:
+    due = folder.due_for(candidate.student, candidate.assignment)
+    late = "late, says the LMS" if candidate.named.late else ""
+    if due is not None and candidate.came is not None:
+        minutes = (candidate.came - due).total_seconds() / 60
         late = how_late(minutes) + (
-            ", but late, says the LMS" if one.named.late and minutes <= 0 else ""
+            ", but late, says the LMS" if candidate.named.late and minutes <= 0 else ""
         )
     return Decision(
-        archive=one.file.archive,
-        path=one.file.path,
+        archive=candidate.file.archive,
+        path=candidate.file.path,
         action=TAKE,
-        student=one.student,
-        assignment=one.assignment,
-        to=f"submitted/{one.student}/{one.assignment}/{one.name}.ipynb",
+        student=candidate.student,
+        assignment=candidate.assignment,
+        to=f"submitted/{candidate.student}/{candidate.assignment}/{candidate.name}.ipynb",
         late=late,
-        came=as_timestamp(one.came) if one.came else "",
-        note=one.note,
+        came=as_timestamp(candidate.came) if candidate.came else "",
+        note=candidate.note,
     )
 
 
-def _against_what_is_there(folder: ClassFolder, one: Candidate) -> Decision:
-    decision = _decision(folder, one)
-    there = place(folder, one.student, one.assignment)
+def _against_what_is_there(folder: ClassFolder, candidate: Candidate) -> Decision:
+    decision = _decision(folder, candidate)
+    there = place(folder, candidate.student, candidate.assignment)
     try:
-        content = one.file.read()
+        content = candidate.file.read()
     except Unreadable as problem:
         return replace(decision, action=LEFT_OUT, to="", note=str(problem))
     for path in (there.parent, there):
@@ -172,16 +178,16 @@ def _against_what_is_there(folder: ClassFolder, one: Candidate) -> Decision:
     present = [path for path in there.iterdir() if path.name != TIMESTAMP] if there.exists() else []
     if not present:
         return decision
-    if any(path.name == f"{one.name}.ipynb" and _same(path, content) for path in present):
+    if any(path.name == f"{candidate.name}.ipynb" and _same(path, content) for path in present):
         return replace(decision, action=UNCHANGED)
     before = read_timestamp(there)
-    if before is None or one.came is None:
+    if before is None or candidate.came is None:
         return replace(
             decision,
             action=OLDER,
             note=f"it is not known which is newer; to take this one, move {there} away",
         )
-    if one.came.replace(microsecond=0) <= before:
+    if candidate.came.replace(microsecond=0) <= before:
         return replace(decision, action=OLDER, note="what is in submitted/ is not older")
     return replace(decision, action=REPLACE)
 
@@ -198,21 +204,21 @@ def carry_out(folder: ClassFolder, made: Plan) -> list[str]:
     """
     aside: list[str] = []
     known = collected(folder)
-    for decision, one in made._taken:
+    for decision, candidate in made._taken:
         if decision.action not in (TAKE, REPLACE, UNCHANGED):
             continue
-        there = place(folder, one.student, one.assignment)
+        there = place(folder, candidate.student, candidate.assignment)
         if decision.action != UNCHANGED:
-            top = folder.set_aside / one.student / one.assignment
-            kept = put(there, f"{one.name}.ipynb", one.file.read(), one.came, top)
+            top = folder.set_aside / candidate.student / candidate.assignment
+            kept = put(there, f"{candidate.name}.ipynb", candidate.file.read(), candidate.came, top)
             if kept is not None:
                 aside.append(str(kept.relative_to(folder.root)))
-        known[f"{one.student}/{one.assignment}"] = {
-            "archive": one.file.archive,
-            "path": one.file.path,
-            "folder": one.named.folder,
-            "lms_id": one.named.lms_id,
-            "name": one.named.name,
+        known[f"{candidate.student}/{candidate.assignment}"] = {
+            "archive": candidate.file.archive,
+            "path": candidate.file.path,
+            "folder": candidate.named.folder,
+            "lms_id": candidate.named.lms_id,
+            "name": candidate.named.name,
         }
     if made._taken:
         keep_record(folder, known)
@@ -227,29 +233,33 @@ def exceptions(folder: ClassFolder, made: Plan, *, details: bool = False) -> lis
         made: the plan.
         details: name everybody, however many.
     """
-    brought = [one for one in made.decisions if one.student and one.action != LEFT_OUT]
-    late = [one for one in brought if one.late and one.late != how_late(0)]
+    brought = [
+        decision for decision in made.decisions if decision.student and decision.action != LEFT_OUT
+    ]
+    late = [decision for decision in brought if decision.late and decision.late != how_late(0)]
     roster = folder.roster.by_id
-    found = {
-        "late": [one.student for one in late],
+    by_kind = {
+        "late": [decision.student for decision in late],
         "not on the roster": [
-            one.student for one in brought if roster and one.student not in roster
+            decision.student for decision in brought if roster and decision.student not in roster
         ],
         "withdrawn": [
-            one.student
-            for one in brought
-            if one.student in roster and roster[one.student].withdrawn
+            decision.student
+            for decision in brought
+            if decision.student in roster and roster[decision.student].withdrawn
         ],
     }
-    for name in sorted({one.assignment for one in brought}):
-        have = {one.student for one in brought if one.assignment == name}
-        found[f"handed in nothing for {name}"] = [
-            one.id
-            for one in folder.roster.members
-            if not one.withdrawn and one.id not in have and not place(folder, one.id, name).exists()
+    for name in sorted({decision.assignment for decision in brought}):
+        have = {decision.student for decision in brought if decision.assignment == name}
+        by_kind[f"handed in nothing for {name}"] = [
+            member.id
+            for member in folder.roster.members
+            if not member.withdrawn
+            and member.id not in have
+            and not place(folder, member.id, name).exists()
         ]
     most = len(made.decisions) if details else MOST_NAMES
-    lists = {kind: sorted(set(who)) for kind, who in found.items() if who}
+    lists = {kind: sorted(set(who)) for kind, who in by_kind.items() if who}
     return [f"{kind}: {len(who)}: {listed(who, most)}" for kind, who in lists.items()]
 
 
@@ -257,8 +267,8 @@ def as_tree(made: Plan) -> dict[str, Any]:
     """A plan as ``--json`` prints it."""
     return {
         "layouts": {
-            name: {"layout": one.name, "pattern": one.pattern.pattern}
-            for name, one in made.layouts.items()
+            name: {"layout": layout.name, "pattern": layout.pattern.pattern}
+            for name, layout in made.layouts.items()
         },
-        "files": [asdict(one) for one in made.decisions],
+        "files": [asdict(decision) for decision in made.decisions],
     }

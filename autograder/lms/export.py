@@ -12,7 +12,7 @@ from pathlib import Path
 
 from autograder.classroom.folder import ClassFolder
 from autograder.errors import WrongUse
-from autograder.lms.marks import Mark, to_mark
+from autograder.lms.standings import StudentStanding, to_mark
 from autograder.tables import Table, as_cell, as_csv, as_points
 
 PLAIN_COLUMNS = (
@@ -46,32 +46,32 @@ class Export:
     rule: str = ""
 
 
-def plain(found: list[Mark]) -> Export:
+def plain(standings: list[StudentStanding]) -> Export:
     """One row a student and assignment."""
     rows = [
         [
-            as_cell(one.member.id),
-            as_cell(one.member.first_name),
-            as_cell(one.member.last_name),
-            as_cell(one.member.email),
-            one.assignment,
-            as_points(one.total + one.penalty),
-            as_points(one.penalty),
-            as_points(one.total),
-            as_points(one.max_points),
-            "" if one.late_minutes is None else one.late_minutes,
-            one.extension_minutes or "",
-            "yes" if one.to_mark else "",
-            "missing" if one.missing else "graded",
+            as_cell(standing.member.id),
+            as_cell(standing.member.first_name),
+            as_cell(standing.member.last_name),
+            as_cell(standing.member.email),
+            standing.assignment,
+            as_points(standing.total + standing.penalty),
+            as_points(standing.penalty),
+            as_points(standing.total),
+            as_points(standing.max_points),
+            "" if standing.late_minutes is None else standing.late_minutes,
+            standing.extension_minutes or "",
+            "yes" if standing.to_mark else "",
+            "missing" if standing.missing else "graded",
         ]
-        for one in found
+        for standing in standings
     ]
-    return Export(as_csv(PLAIN_COLUMNS, rows), len(rows), to_mark(found))
+    return Export(as_csv(PLAIN_COLUMNS, rows), len(rows), to_mark(standings))
 
 
 def whose(
     folder: ClassFolder,
-    there: dict[str, dict[str, Mark]],
+    there: dict[str, dict[str, StudentStanding]],
     table: Table,
     row: tuple[str, ...],
     numbers: dict[str, str] | None = None,
@@ -87,17 +87,19 @@ def whose(
         if known and known == number and student in there:
             return student
     ids = tuple(cell(name) for name in ("SIS Login ID", "SIS User ID", "Username", "ID number"))
-    for one in ids:
-        if one in there:
-            return one
+    for known_id in ids:
+        if known_id in there:
+            return known_id
     name, email = cell("Full name", "Student"), cell("Email address")
-    found = folder.roster.find(ids=ids, lms_id=number, name=name, email=email)
-    if len(found) == 1 and found[0].id in there:
-        return found[0].id
+    members = folder.roster.find(ids=ids, lms_id=number, name=name, email=email)
+    if len(members) == 1 and members[0].id in there:
+        return members[0].id
     return None
 
 
-def not_in(template: Path, there: dict[str, dict[str, Mark]], placed: set[str]) -> list[str]:
+def not_in(
+    template: Path, there: dict[str, dict[str, StudentStanding]], placed: set[str]
+) -> list[str]:
     """What is to be said of our students whom a template does not have."""
     return [
         f"{student} is not in {template.name}: their points are not in the export"

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from autograder.classroom.folder import ClassFolder
 from autograder.lms.export import Export
-from autograder.lms.marks import Mark, to_mark
+from autograder.lms.standings import StudentStanding, to_mark
 from autograder.tables import as_cell, as_csv, as_points
 
 _PERSON = ("student", "first_name", "last_name", "email")
 
 
-def final(folder: ClassFolder, found: list[Mark]) -> Export:
+def final(folder: ClassFolder, standings: list[StudentStanding]) -> Export:
     """One row a student, by the rules of [grade] in class.toml; withdrawn students are not in it.
 
     A star marks an assignment that does not count for this student.
     """
     rules = folder.final_grade
-    names = sorted({one.assignment for one in found})
-    by_student: dict[str, dict[str, Mark]] = {}
-    for one in found:
-        by_student.setdefault(one.member.id, {})[one.assignment] = one
+    names = sorted({standing.assignment for standing in standings})
+    by_student: dict[str, dict[str, StudentStanding]] = {}
+    for standing in standings:
+        by_student.setdefault(standing.member.id, {})[standing.assignment] = standing
     rows = []
     for has in by_student.values():
         member = next(iter(has.values())).member
@@ -28,8 +28,8 @@ def final(folder: ClassFolder, found: list[Mark]) -> Export:
         }
         counts = set(rules.counted(shares))
         cells = [as_points(100 * shares[name]) + ("" if name in counts else "*") for name in names]
-        most = sum(one.max_written for one in has.values())
-        written = 100 * sum(one.written for one in has.values()) / most if most else None
+        most = sum(standing.max_written for standing in has.values())
+        written = 100 * sum(standing.written for standing in has.values()) / most if most else None
         rows.append(
             [
                 *(as_cell(getattr(member, name)) for name in ("id", *_PERSON[1:])),
@@ -40,7 +40,7 @@ def final(folder: ClassFolder, found: list[Mark]) -> Export:
             ]
         )
     header = [*_PERSON, *names, "written", "final", "written_passed"]
-    return Export(as_csv(header, rows), len(rows), to_mark(found), rules.in_words())
+    return Export(as_csv(header, rows), len(rows), to_mark(standings), rules.in_words())
 
 
 def _passes(least: float | None, written: float | None) -> str:

@@ -85,8 +85,8 @@ class Layout:
         file = says["file_id"].rpartition("/")[2]
         if self.pattern is GRADESCOPE:
             return [
-                Named(file, one.student, one.name, one.email, came=one.came)
-                for one in people.get(says["submission"], [])
+                Named(file, person.student, person.name, person.email, came=person.came)
+                for person in people.get(says["submission"], [])
             ]
         named = Named(
             file=file,
@@ -119,7 +119,7 @@ def own_metadata(paths: Iterable[str], assignments: list[str]) -> str | None:
     for path in sorted(paths, key=lambda path: path.count("/")):
         folder, _, name = path.rpartition("/")
         inside = f"{folder}/" if folder else ""
-        if name != METADATA or not all(one.startswith(inside) for one in notebooks):
+        if name != METADATA or not all(path.startswith(inside) for path in notebooks):
             continue
         of_a_student = MOODLE.match(f"{inside}x") or GRADESCOPE.match(f"{inside}x")
         if not of_a_student and not set(folder.split("/")) & set(assignments):
@@ -164,10 +164,10 @@ def choose(paths: Iterable[str], own: re.Pattern[str] | None, assignments: list[
         return LAYOUTS["gradescope"]
 
     def fits(layout: Layout) -> int:
-        found = [match for path in notebooks if (match := layout.pattern.match(path))]
+        matches = [match for path in notebooks if (match := layout.pattern.match(path))]
         if layout.pattern is PLAIN:
-            found = [match for match in found if match["assignment"] in assignments]
-        return len(found)
+            matches = [match for match in matches if match["assignment"] in assignments]
+        return len(matches)
 
     best = max((LAYOUTS[name] for name in ("moodle", "canvas", "plain")), key=fits)
     if not fits(best):
@@ -219,7 +219,7 @@ def submitters(metadata: bytes) -> dict[str, list[Named]]:
         raise wrong from None
     if not isinstance(tree, dict):
         raise wrong
-    found: dict[str, list[Named]] = {}
+    by_submission: dict[str, list[Named]] = {}
     for submission, about in tree.items():
         people = about.get(":submitters") if isinstance(about, dict) else None
         if not isinstance(people, list):
@@ -228,18 +228,18 @@ def submitters(metadata: bytes) -> dict[str, list[Named]]:
         when = came if isinstance(came, datetime) else None
         if when is not None:
             when = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
-        found[str(submission)] = [
+        by_submission[str(submission)] = [
             Named(
                 file="",
-                student=_text(one.get(":sid")),
-                name=_text(one.get(":name")),
-                email=_text(one.get(":email")),
+                student=_text(person.get(":sid")),
+                name=_text(person.get(":name")),
+                email=_text(person.get(":email")),
                 came=when,
             )
-            for one in people
-            if isinstance(one, dict)
+            for person in people
+            if isinstance(person, dict)
         ]
-    return found
+    return by_submission
 
 
 def _text(value: Any) -> str:

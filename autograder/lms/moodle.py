@@ -7,7 +7,7 @@ from pathlib import Path
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.hand_ins import collected
 from autograder.lms.export import Export, ExportError, not_in, same_number, whose
-from autograder.lms.marks import Mark, to_mark
+from autograder.lms.standings import StudentStanding, to_mark
 from autograder.tables import as_cell, as_csv, as_points, read_table
 
 MOODLE_COLUMNS = (
@@ -24,7 +24,7 @@ MOODLE_COLUMNS = (
 )
 
 
-def moodle(folder: ClassFolder, found: list[Mark], template: Path | None) -> Export:
+def moodle(folder: ClassFolder, standings: list[StudentStanding], template: Path | None) -> Export:
     """Moodle's offline grading worksheet for one assignment.
 
     With a template, the worksheet downloaded from Moodle, all its cells are kept but Grade
@@ -33,37 +33,37 @@ def moodle(folder: ClassFolder, found: list[Mark], template: Path | None) -> Exp
     Raises:
         ExportError: there are several assignments, or the template is no such worksheet.
     """
-    names = sorted({one.assignment for one in found})
+    names = sorted({standing.assignment for standing in standings})
     if len(names) != 1:
         raise ExportError(
             "Moodle's worksheet is of one assignment; say which with --assignment, one of "
             + ", ".join(names)
         )
-    by_student = {one.member.id: {one.assignment: one} for one in found}
+    by_student = {standing.member.id: {standing.assignment: standing} for standing in standings}
     numbers = {
         place.partition("/")[0]: about.get("lms_id", "")
         for place, about in collected(folder).items()
         if place.partition("/")[2] == names[0] and about.get("folder")
     }
-    notes = to_mark(found)
+    notes = to_mark(standings)
     if template is None:
         rows = []
-        for one in found:
-            number = numbers.get(one.member.id) or one.member.lms_id
+        for standing in standings:
+            number = numbers.get(standing.member.id) or standing.member.lms_id
             if not number:
-                notes.append(f"{one.member.id}: Moodle's participant number is not known")
+                notes.append(f"{standing.member.id}: Moodle's participant number is not known")
             rows.append(
                 [
                     f"Participant {number}" if number else "",
-                    as_cell(one.member.full_name),
-                    as_cell(one.member.email),
+                    as_cell(standing.member.full_name),
+                    as_cell(standing.member.email),
                     "",
-                    as_points(one.total),
-                    as_points(one.max_points),
+                    as_points(standing.total),
+                    as_points(standing.max_points),
                     "Yes",
                     "-",
                     "-",
-                    one.words,
+                    standing.words,
                 ]
             )
         return Export(as_csv(MOODLE_COLUMNS, rows), len(rows), notes)
@@ -81,14 +81,14 @@ def moodle(folder: ClassFolder, found: list[Mark], template: Path | None) -> Exp
         cells = list(row)
         member = whose(folder, by_student, table, row, numbers)
         if member is not None:
-            one = by_student[member][names[0]]
+            standing = by_student[member][names[0]]
             placed.add(member)
-            cells[grade] = as_points(one.total)
+            cells[grade] = as_points(standing.total)
             if comments is not None:
-                cells[comments] = one.words
-            if most is not None and not same_number(row[most], one.max_points):
+                cells[comments] = standing.words
+            if most is not None and not same_number(row[most], standing.max_points):
                 wrong.add(
-                    f"the maximum is {row[most]} in Moodle and {as_points(one.max_points)} "
+                    f"the maximum is {row[most]} in Moodle and {as_points(standing.max_points)} "
                     "here: set it there, or say maximum in [grade] of class.toml, or grades mean "
                     "something else"
                 )

@@ -100,15 +100,15 @@ def assigned(
         return f"it belongs to {assignment}"
     if plain and named[0].assignment != assignment:
         return f"it is a notebook of {assignment} and lies in {named[0].assignment}"
-    found = []
-    for one in named:
-        student, note = _student(one, folder)
+    candidates = []
+    for named_file in named:
+        student, note = _student(named_file, folder)
         if not fit_for_a_folder(student):
             return f"{student!r} cannot be a student's id: it could not name a folder"
-        found.append(
+        candidates.append(
             Candidate(
                 file,
-                one,
+                named_file,
                 student,
                 assignment,
                 notebooks[assignment] if belongs else name,
@@ -116,20 +116,20 @@ def assigned(
                 note,
             )
         )
-    return found
+    return candidates
 
 
 def _student(named: Named, folder: ClassFolder) -> tuple[str, str]:
     """A student's id, and what is to be said of it."""
     roster = folder.roster
-    found = roster.find(
+    members = roster.find(
         ids=(named.student,), lms_id=named.lms_id, name=named.name, email=named.email
     )
-    if len(found) == 1:
-        return found[0].id, "withdrawn" if found[0].withdrawn else ""
+    if len(members) == 1:
+        return members[0].id, "withdrawn" if members[0].withdrawn else ""
     made = named.student or _slug(named.name) or _slug(named.email) or named.lms_id
-    if len(found) > 1:
-        who = ", ".join(one.id for one in found)
+    if len(members) > 1:
+        who = ", ".join(member.id for member in members)
         return f"{made}-{named.lms_id}", f"{who} have this name: fill in lms_id in roster.csv"
     return made, "not on the roster" if roster else ""
 
@@ -146,21 +146,25 @@ def apart(candidates: list[Candidate], known: dict[str, dict[str, str]]) -> list
         student, _, assignment = place.partition("/")
         if about.get("lms_id"):
             numbers[_scope(student, assignment, about.get("folder", ""))] = {about["lms_id"]}
-    holders = {scope: next(iter(found)) for scope, found in numbers.items()}
-    scopes = [_scope(one.student, one.assignment, one.named.folder) for one in candidates]
-    for one, scope in zip(candidates, scopes):
-        numbers.setdefault(scope, set()).add(one.named.lms_id)
+    holders = {scope: next(iter(lms_ids)) for scope, lms_ids in numbers.items()}
+    scopes = [
+        _scope(candidate.student, candidate.assignment, candidate.named.folder)
+        for candidate in candidates
+    ]
+    for candidate, scope in zip(candidates, scopes):
+        numbers.setdefault(scope, set()).add(candidate.named.lms_id)
     return [
         replace(
-            one,
-            student=f"{one.student}-{_slug(one.named.lms_id)}",
-            note=f"two students are called {one.named.name}; lms_id in roster.csv tells them apart",
+            candidate,
+            student=f"{candidate.student}-{_slug(candidate.named.lms_id)}",
+            note=f"two students are called {candidate.named.name}; "
+            "lms_id in roster.csv tells them apart",
         )
         if len(numbers[scope]) > 1
-        and not one.named.student
-        and one.named.lms_id != holders.get(scope)
-        else one
-        for one, scope in zip(candidates, scopes)
+        and not candidate.named.student
+        and candidate.named.lms_id != holders.get(scope)
+        else candidate
+        for candidate, scope in zip(candidates, scopes)
     ]
 
 

@@ -1,4 +1,4 @@
-"""Grading a class: every submission gets a verdict, every verdict its place and its page.
+"""Grading a class: every submission gets a result, every result its place and its page.
 
 In: a class folder. Out: its gradebook, ``autograded/``, ``feedback/`` and grades, also by
 nbgrader's own commands and buttons. It must not know LMSs or the command line. Public face:

@@ -177,9 +177,9 @@ class Marking:
     def comments(self, question: str) -> list[str]:
         """Comments that were given for a question, the most used first."""
         used = Counter(
-            one.comment
-            for one in given_so_far(self.folder)
-            if (one.assignment, one.question) == (self.assignment, question) and one.comment
+            given.comment
+            for given in given_so_far(self.folder)
+            if (given.assignment, given.question) == (self.assignment, question) and given.comment
         )
         return [text for text, _ in used.most_common(MOST_COMMENTS)]
 
@@ -231,29 +231,29 @@ class Marking:
             .filter(Assignment.name == self.assignment, BaseCell.name == question)
         )
         members = self.folder.roster.by_id
-        found = {
+        by_token = {
             self._token(student): (student, score is not None)
             for student, score, waits in rows
             if (waits or score is not None)
             and not (student in members and members[student].withdrawn)
         }
         if not self.second:
-            return found
+            return by_token
         told = {
-            one.student
-            for one in given_so_far(self.folder)
-            if one.second and (one.assignment, one.question) == (self.assignment, question)
+            given.student
+            for given in given_so_far(self.folder)
+            if given.second and (given.assignment, given.question) == (self.assignment, question)
         }
-        marked = sorted(token for token, (_, done) in found.items() if done)[: self.second]
-        return {token: (found[token][0], found[token][0] in told) for token in marked}
+        marked = sorted(token for token, (_, done) in by_token.items() if done)[: self.second]
+        return {token: (by_token[token][0], by_token[token][0] in told) for token in marked}
 
     def _unseen(self, question: str, answer: Answer) -> Answer:
         """As a second marker sees it: their own points, and not the first ones."""
         own = [
-            one
-            for one in given_so_far(self.folder)
-            if one.second
-            and (one.assignment, one.question, one.student)
+            given
+            for given in given_so_far(self.folder)
+            if given.second
+            and (given.assignment, given.question, given.student)
             == (self.assignment, question, answer.student)
         ]
         score, comment = (own[-1].points, own[-1].comment) if own else (None, "")
@@ -265,9 +265,9 @@ class Marking:
         return hmac.digest(str(self.folder.seed).encode(), said, hashlib.sha256).hex()[:16]
 
     def _rows(self, question: str, student: str) -> tuple[Grade, Comment | None]:
-        found = []
+        rows = []
         for kind in (Grade, Comment):
-            found.append(
+            rows.append(
                 self.gradebook.db.query(kind)
                 .join(BaseCell, kind.cell_id == BaseCell.id)
                 .join(SubmittedNotebook, kind.notebook_id == SubmittedNotebook.id)
@@ -282,4 +282,4 @@ class Marking:
                 )
                 .one_or_none()
             )
-        return found[0], found[1]
+        return rows[0], rows[1]

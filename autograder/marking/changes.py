@@ -29,14 +29,14 @@ def changes(before: Entries, after: Entries) -> list[Change]:
         before: the verdicts of ``grades.json`` as they were; who has none there is new.
         after: as they are.
     """
-    found: list[Change] = []
+    changed: list[Change] = []
     for key in sorted(set(before) & set(after)):
         was, now = _by_exercise(before[key]), _by_exercise(after[key])
         for exercise in dict.fromkeys([*was, *now]):
             points = was.get(exercise, 0.0), now.get(exercise, 0.0)
             if abs(points[0] - points[1]) > 1e-9:
-                found.append(Change(*key, exercise, *points))
-    return found
+                changed.append(Change(*key, exercise, *points))
+    return changed
 
 
 def _by_exercise(entry: dict[str, Any]) -> dict[str, float]:
@@ -46,11 +46,17 @@ def _by_exercise(entry: dict[str, Any]) -> dict[str, float]:
     return points
 
 
-def table(found: Iterable[Change]) -> str:
+def table(changed: Iterable[Change]) -> str:
     """Changes for a terminal."""
     rows = [("student", "assignment", "exercise", "before", "after")]
     rows += [
-        (plain_line(one.student), one.assignment, one.exercise, f"{one.before:g}", f"{one.after:g}")
-        for one in found
+        (
+            plain_line(change.student),
+            change.assignment,
+            change.exercise,
+            f"{change.before:g}",
+            f"{change.after:g}",
+        )
+        for change in changed
     ]
     return "\n".join(aligned(rows, left=3))

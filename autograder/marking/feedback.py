@@ -16,7 +16,7 @@ from nbgrader.api import Gradebook
 import autograder
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.gradebook import ManualGrade, manual_grades
-from autograder.classroom.grades_file import Verdict
+from autograder.classroom.grades_file import GradedSubmission
 from autograder.classroom.late import Standing, duration, how_late, in_minutes
 from autograder.classroom.standing import give_standing
 from autograder.course.bundle import Bundle, Written
@@ -38,7 +38,7 @@ _environment.filters["points"] = as_points
 
 
 def feedback_page(
-    verdict: Verdict,
+    submission: GradedSubmission,
     bundle: Bundle,
     manual: dict[str, ManualGrade],
     *,
@@ -48,13 +48,13 @@ def feedback_page(
     """The HTML of one feedback page.
 
     Args:
-        verdict: of the machine; its standing is the number that the page shows.
+        submission: with its result; its standing is the number that the page shows.
         bundle: the assignment, for its exercises and what its tests look at.
         manual: what people gave for written answers.
         name: of the student, where the roster has it.
         requests: how to ask for another look, as class.toml says; "" where nobody is told.
     """
-    result = verdict.result
+    result = submission.result
     read = result.status == GRADED
     handed_in = {cell.grade_id: cell.source for cell in result.cells if cell.grade_id}
     words = {
@@ -62,11 +62,15 @@ def feedback_page(
         for test in bundle.tests
     }
     parts = exercise_parts(result.tests, words, handed_in) if read else []
-    written = [_written(one, result, handed_in, manual) for one in bundle.written] if read else []
-    standing = verdict.standing or _before_it_is_settled(result, bundle)
+    written = (
+        [_written(question, result, handed_in, manual) for question in bundle.written]
+        if read
+        else []
+    )
+    standing = submission.standing or _before_it_is_settled(result, bundle)
     return _environment.get_template("feedback.html.j2").render(
-        entry=verdict.entry(),
-        name=name or verdict.student,
+        entry=submission.entry(),
+        name=name or submission.student,
         points=points_line(standing),
         late=late_line(standing),
         lesson=bundle.title,
@@ -80,13 +84,15 @@ def feedback_page(
 
 
 def _written(
-    one: Written, result: Result, handed_in: dict[str, str], manual: dict[str, ManualGrade]
+    question: Written, result: Result, handed_in: dict[str, str], manual: dict[str, ManualGrade]
 ) -> dict[str, Any]:
-    text = handed_in.get(one.grade_id, "") if one.grade_id in result.written_to_read else ""
-    given = manual.get(one.grade_id)
+    text = (
+        handed_in.get(question.grade_id, "") if question.grade_id in result.written_to_read else ""
+    )
+    given = manual.get(question.grade_id)
     return {
-        "name": one.grade_id,
-        "max_points": one.points,
+        "name": question.grade_id,
+        "max_points": question.points,
         "text": text,
         "score": given.score if given else None,
         "comment": given.comment if given else "",
@@ -95,26 +101,30 @@ def _written(
 
 def _before_it_is_settled(result: Result, bundle: Bundle) -> Standing:
     """What the machine alone says, where no gradebook was asked."""
-    waits = sum(one.points for one in bundle.written if one.grade_id in result.written_to_read)
+    waits = sum(
+        question.points
+        for question in bundle.written
+        if question.grade_id in result.written_to_read
+    )
     return Standing(None, 0.0, 0.0, result.score, bundle.out_of, waits, bool(waits))
 
 
 def settled_page(
-    verdict: Verdict, bundle: Bundle, gradebook: Gradebook, folder: ClassFolder
+    submission: GradedSubmission, bundle: Bundle, gradebook: Gradebook, folder: ClassFolder
 ) -> str:
     """:func:`feedback_page` of now, with the points people gave and what being late costs.
 
-    The verdict gets its standing and its notes, and what is in the gradebook is committed.
+    The submission gets its standing and its notes, and what is in the gradebook is committed.
 
     Raises:
         MissingEntry: the submission was never graded.
         LateError: class.toml cannot be used.
     """
-    manual = manual_grades(gradebook, *verdict.key)
-    give_standing(verdict, gradebook, folder)
-    member = folder.roster.by_id.get(verdict.student)
+    manual = manual_grades(gradebook, *submission.key)
+    give_standing(submission, gradebook, folder)
+    member = folder.roster.by_id.get(submission.student)
     return feedback_page(
-        verdict,
+        submission,
         bundle,
         manual,
         name=member.full_name if member else "",
@@ -146,8 +156,8 @@ def late_line(standing: Standing) -> str:
     return f"{when}, which costs {cost} points: {left} are left."
 
 
-def feedback_path(root: Path, verdict: Verdict) -> Path:
+def feedback_path(root: Path, submission: GradedSubmission) -> Path:
     """Where nbgrader looks for the page."""
-    result = verdict.result
-    folder = root / "feedback" / verdict.student / result.assignment
+    result = submission.result
+    folder = root / "feedback" / submission.student / result.assignment
     return folder / f"{result.notebook}.html"

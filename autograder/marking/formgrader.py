@@ -58,12 +58,12 @@ def _less_penalties(api: Any, listed: list[dict[str, Any]]) -> list[dict[str, An
     """Those submissions with the points that are left of each."""
     with api.gradebook as gradebook:
         penalties = {
-            one.id: one.late_submission_penalty or 0.0
-            for one in gradebook.db.query(SubmittedAssignment)
-            if one.late_submission_penalty
+            submission.id: submission.late_submission_penalty or 0.0
+            for submission in gradebook.db.query(SubmittedAssignment)
+            if submission.late_submission_penalty
         }
-    for one in listed:
-        one["score"] = max(0.0, one["score"] - penalties.get(one["id"], 0.0))
+    for submission in listed:
+        submission["score"] = max(0.0, submission["score"] - penalties.get(submission["id"], 0.0))
     return listed
 
 
@@ -75,7 +75,9 @@ def markdown_with_formulas(text: str) -> str:
     :func:`autograder.marking.autograded.safe_markdown`).
     """
     renderer = _Renderer(escape=False, exclude_anchor_links=True)
-    plugins = [import_plugin(one) for one in MarkdownWithMath.DEFAULT_PLUGINS if one != "url"]
+    plugins = [
+        import_plugin(plugin) for plugin in MarkdownWithMath.DEFAULT_PLUGINS if plugin != "url"
+    ]
     return str(MarkdownWithMath(renderer=renderer, plugins=plugins).render(text))
 
 

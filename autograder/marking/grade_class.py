@@ -18,7 +18,7 @@ from nbgrader.api import Gradebook
 from autograder.box.sandbox import NONE, choose
 from autograder.classroom.folder import ClassError, ClassFolder, Handin
 from autograder.classroom.gradebook import enrol, open_gradebook, record, stops_the_class
-from autograder.classroom.grades_file import NOTHING_HANDED_IN, Verdict, write_grades
+from autograder.classroom.grades_file import NOTHING_HANDED_IN, GradedSubmission, write_grades
 from autograder.classroom.late import Standing
 from autograder.course.bundle import Bundle
 from autograder.files import write_whole
@@ -38,15 +38,17 @@ AHEAD = 3
 class ClassResult:
     """What came of grading a class."""
 
-    verdicts: list[Verdict] = field(default_factory=list)
+    submissions: list[GradedSubmission] = field(default_factory=list)
     strangers: list[str] = field(default_factory=list)
     sandbox: str = NONE
     summary: str = ""
 
     @property
-    def not_judged(self) -> list[Verdict]:
+    def not_judged(self) -> list[GradedSubmission]:
         """Submissions that failed through no fault of the student's."""
-        return [one for one in self.verdicts if one.result.status == OUR_FAULT]
+        return [
+            submission for submission in self.submissions if submission.result.status == OUR_FAULT
+        ]
 
 
 def grade_class(
@@ -117,20 +119,22 @@ def grade_class(
     with progress, open_gradebook(folder.db_url) as gradebook:
         enrol(gradebook, folder.roster)
         for handin, graded, kept in judged:
-            verdict = Verdict(handin.student, graded)
+            submission = GradedSubmission(handin.student, graded)
             if graded.status != OUR_FAULT:
                 try:
-                    publish(folder, verdict, bundles[handin.assignment], gradebook)
+                    publish(folder, submission, bundles[handin.assignment], gradebook)
                 except Exception as error:
                     gradebook.db.rollback()
-                    verdict = Verdict(handin.student, _our_fault(handin, error))
-            progress.tell(verdict, kept)
+                    submission = GradedSubmission(handin.student, _our_fault(handin, error))
+            progress.tell(submission, kept)
             # What the pages needed is not kept in memory for a whole class.
-            verdict.result = replace(verdict.result, runs=(), cells=())
-            result.verdicts.append(verdict)
+            submission.result = replace(submission.result, runs=(), cells=())
+            result.submissions.append(submission)
     result.summary = progress.summary()
-    result.verdicts += absent
-    judged_now = [one for one in result.verdicts if one.result.status != OUR_FAULT]
+    result.submissions += absent
+    judged_now = [
+        submission for submission in result.submissions if submission.result.status != OUR_FAULT
+    ]
     whole = [] if students else (assignments or folder.assignments)
     write_grades(folder.root, folder.title, tier, judged_now, whole)
     return result
@@ -138,23 +142,23 @@ def grade_class(
 
 def _absent(
     folder: ClassFolder, handins: list[Handin], only: Sequence[str] | None
-) -> list[Verdict]:
-    """A verdict for each student on the roster who handed in nothing that is due.
+) -> list[GradedSubmission]:
+    """A graded submission for each student on the roster who handed in nothing that is due.
 
     Something is due when its date has passed, or, where it has none, when anybody on the
     roster has handed it in.
     """
-    here = [one for one in folder.roster.members if not one.withdrawn]
-    there = {(one.student, one.assignment) for one in handins}
+    here = [member for member in folder.roster.members if not member.withdrawn]
+    there = {(handin.student, handin.assignment) for handin in handins}
     now = datetime.now(UTC)
-    found = []
+    absent = []
     for name in only or folder.assignments:
-        begun = any((one.id, name) in there for one in here)
+        begun = any((member.id, name) in there for member in here)
         lacking = [
-            one
-            for one in here
-            if (one.id, name) not in there
-            and (begun if (due := folder.due_for(one.id, name)) is None else due <= now)
+            member
+            for member in here
+            if (member.id, name) not in there
+            and (begun if (due := folder.due_for(member.id, name)) is None else due <= now)
         ]
         if not lacking:
             continue
@@ -172,8 +176,8 @@ def _absent(
             max_score=bundle.max_score,
         )
         nothing = Standing(None, manual=0.0, penalty=0.0, total=0.0, out_of=bundle.out_of)
-        found += [Verdict(one.id, graded, nothing) for one in lacking]
-    return found
+        absent += [GradedSubmission(member.id, graded, nothing) for member in lacking]
+    return absent
 
 
 Where = Callable[[], AbstractContextManager[Executor]]
@@ -253,14 +257,16 @@ def _our_fault(handin: Handin, error: Exception) -> Result:
     return Result(handin.assignment, "", OUR_FAULT, reason=details[-2000:])
 
 
-def publish(folder: ClassFolder, verdict: Verdict, bundle: Bundle, gradebook: Gradebook) -> None:
-    """Write what one verdict means: autograded notebook, gradebook, feedback page.
+def publish(
+    folder: ClassFolder, submission: GradedSubmission, bundle: Bundle, gradebook: Gradebook
+) -> None:
+    """Write what came of one submission: autograded notebook, gradebook, feedback page.
 
-    The verdict gets its standing and its notes. The notebook is replaced last: it says for
+    It gets its standing and its notes. The notebook is replaced last: it says for
     which answers a person's points were given.
     """
-    graded = verdict.result
-    place = folder.root / "autograded" / verdict.student / graded.assignment
+    graded = submission.result
+    place = folder.root / "autograded" / submission.student / graded.assignment
     path = place / f"{graded.notebook}.ipynb"
     notebook = autograded_notebook(graded, bundle)
 
@@ -271,7 +277,7 @@ def publish(folder: ClassFolder, verdict: Verdict, bundle: Bundle, gradebook: Gr
         after = written_answers(notebook)
         return {name for name, text in after.items() if before.get(name) == text}
 
-    record(gradebook, verdict.student, graded, same_answers)
-    page = settled_page(verdict, bundle, gradebook, folder)
-    write_whole(feedback_path(folder.root, verdict), page)
+    record(gradebook, submission.student, graded, same_answers)
+    page = settled_page(submission, bundle, gradebook, folder)
+    write_whole(feedback_path(folder.root, submission), page)
     write_whole(path, json.dumps(notebook, ensure_ascii=False) + "\n")

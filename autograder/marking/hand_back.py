@@ -15,7 +15,7 @@ from nbgrader.api import MissingEntry
 from autograder.box.sandbox import NONE
 from autograder.classroom.folder import ClassError, ClassFolder
 from autograder.classroom.gradebook import open_gradebook, stops_the_class
-from autograder.classroom.grades_file import Verdict, sandbox_of, write_grades
+from autograder.classroom.grades_file import GradedSubmission, sandbox_of, write_grades
 from autograder.classroom.hand_ins import collected, task_in_class
 from autograder.files import replacing, write_whole
 from autograder.grade.kept import Results
@@ -44,7 +44,7 @@ def write_pages(folder: ClassFolder, assignments: Sequence[str] | None = None) -
     results = Results(folder.root / ".results")
     done = HandedBack()
     handins, _ = folder.handins()
-    again: list[Verdict] = []
+    again: list[GradedSubmission] = []
     with open_gradebook(folder.db_url) as gradebook:
         for handin in handins:
             if handin.assignment not in bundles:
@@ -56,10 +56,10 @@ def write_pages(folder: ClassFolder, assignments: Sequence[str] | None = None) -
             if result is None:
                 done.not_graded.append(name)
                 continue
-            verdict = Verdict(handin.student, result)
-            path = feedback_path(folder.root, verdict)
+            submission = GradedSubmission(handin.student, result)
+            path = feedback_path(folder.root, submission)
             try:
-                write_whole(path, settled_page(verdict, bundle, gradebook, folder))
+                write_whole(path, settled_page(submission, bundle, gradebook, folder))
             except MissingEntry:
                 done.not_graded.append(name)
             except Exception as error:
@@ -69,7 +69,7 @@ def write_pages(folder: ClassFolder, assignments: Sequence[str] | None = None) -
                 done.problems.append(f"{name}: {type(error).__name__}: {plain_line(str(error))}")
             else:
                 done.pages.append(path)
-                again.append(verdict)
+                again.append(submission)
     write_grades(folder.root, folder.title, sandbox_of(folder.root / "grades.json"), again)
     return done
 

@@ -100,12 +100,12 @@ class _Page(_Handler):
         """The page itself."""
         questions = [
             {
-                "name": one.name,
-                "points": one.points,
-                "asked": with_formulas(one.asked),
-                "scheme": with_formulas(one.scheme),
+                "name": question.name,
+                "points": question.points,
+                "asked": with_formulas(question.asked),
+                "scheme": with_formulas(question.scheme),
             }
-            for one in self.marking.questions.values()
+            for question in self.marking.questions.values()
         ]
         page = _environment.get_template("mark.html.j2").render(
             assignment=self.marking.bundle.title,
@@ -128,7 +128,7 @@ class _Answers(_Handler):
     def get(self) -> None:
         """The answers to a question, and which are done."""
         tokens = self.marking.tokens(self.get_query_argument("question"))
-        self.finish({"answers": [{"token": one, "done": done} for one, done in tokens.items()]})
+        self.finish({"answers": [{"token": token, "done": done} for token, done in tokens.items()]})
 
 
 class _One(_Handler):

@@ -28,7 +28,7 @@ from autograder.box.sandbox import BUBBLEWRAP, NONE, NoSandbox, choose
 from autograder.build.alembic import put_alembic_on_path
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.gradebook import open_gradebook
-from autograder.classroom.grades_file import Verdict, write_grades
+from autograder.classroom.grades_file import GradedSubmission, write_grades
 from autograder.classroom.hand_ins import task_in_class
 from autograder.course.bundle import Bundle
 from autograder.errors import WrongUse
@@ -64,7 +64,7 @@ class EngineExporter(NotebookExporter):
         self._worker: Executor | None = None
         self._bundles: dict[str, Bundle] = {}
         self._former: dict[str, NotebookNode] = {}
-        found: dict[str, list[str]] = {}
+        by_folder: dict[str, list[str]] = {}
         try:
             self.folder = ClassFolder.open(Path(converter.coursedir.root))
             self.tier = choose(self.sandbox)
@@ -72,20 +72,20 @@ class EngineExporter(NotebookExporter):
                 bundle = self._bundle(path.name)
                 self.folder.limits(path.name)
                 notebook = str(path / f"{bundle.notebook_name}.ipynb")
-                found[str(path)] = [notebook]
+                by_folder[str(path)] = [notebook]
                 self._former[notebook] = _former(self._autograded(path.parent.name, bundle))
             _ = self.folder.seed
         except NoSandbox as error:
             _refuse(converter, f'{error} Here: c.EngineExporter.sandbox = "none"')
         except WrongUse as error:
             _refuse(converter, str(error))
-        for path in [Path(name) for name in found]:
+        for path in [Path(name) for name in by_folder]:
             why = _not_for_nbgrader(path, self._bundle(path.name), converter.coursedir)
             if why:
-                del found[str(path)]
+                del by_folder[str(path)]
                 self._judge_alone(path, why, converter.coursedir.db_url)
         # Also submissions without a notebook, or with one of another name, get a verdict.
-        converter.assignments = found
+        converter.assignments = by_folder
 
     def from_filename(
         self, filename: str, resources: dict[str, Any] | None = None, **options: Any
@@ -108,10 +108,10 @@ class EngineExporter(NotebookExporter):
         task = task_in_class(self.folder, student, bundle, self.tier)
         result = self._ask(task)
         Results(self.folder.root / ".results").keep(task.key, result)
-        verdict = Verdict(student, result)
+        submission = GradedSubmission(student, result)
         with open_gradebook(db_url) as gradebook:
-            publish(self.folder, verdict, bundle, gradebook)
-        write_grades(self.folder.root, self.folder.title, self.tier, [verdict])
+            publish(self.folder, submission, bundle, gradebook)
+        write_grades(self.folder.root, self.folder.title, self.tier, [submission])
         says = result.reason or f"{result.score:g} of {result.max_score:g} points"
         self.log.info("%s, %s: %s; %s", student, assignment, result.status, says)
         return nbformat.read(self._autograded(student, bundle), as_version=4)
@@ -218,7 +218,7 @@ class FeedbackExporter(Exporter):
             )
             return self._former[student, assignment]
         with open_gradebook(db_url) as gradebook:
-            return settled_page(Verdict(student, result), bundle, gradebook, self.folder)
+            return settled_page(GradedSubmission(student, result), bundle, gradebook, self.folder)
 
 
 def _refuse(converter: Any, message: str) -> None:

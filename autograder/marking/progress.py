@@ -9,7 +9,7 @@ from typing import TextIO
 
 from tqdm import tqdm
 
-from autograder.classroom.grades_file import Verdict
+from autograder.classroom.grades_file import GradedSubmission
 from autograder.grade.result import CRASHED, TIMEOUT
 from autograder.text import plain_line
 
@@ -49,12 +49,12 @@ class Progress:
         if self._bar is not None:
             self._bar.close()
 
-    def tell(self, verdict: Verdict, kept: bool) -> None:
+    def tell(self, submission: GradedSubmission, kept: bool) -> None:
         """One more verdict; ``kept``: from an earlier run."""
-        result = verdict.result
+        result = submission.result
         self.done += 1
         self.kept += kept
-        name = plain_line(f"{verdict.student} {result.assignment}")
+        name = plain_line(f"{submission.student} {result.assignment}")
         if not kept and result.seconds > self.slowest[1]:
             self.slowest = (name, result.seconds)
         self.outcomes[result.status] += 1
@@ -66,7 +66,7 @@ class Progress:
             self._bar.set_postfix_str(f"slowest {self.slowest[0]} {self.slowest[1]:.1f} s")
             self._bar.update()
             return
-        stands = verdict.standing
+        stands = submission.standing
         score = "not judged" if stands is None else f"{stands.total:g} of {stands.out_of:g}"
         earlier = ", as graded before" if kept else ""
         counted = f"[{self.done}/{self.total}{self._time_left()}]"

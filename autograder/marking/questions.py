@@ -44,14 +44,14 @@ class Share:
             return cls()
         if text in assistants:
             return cls(assistants.index(text) + 1, len(assistants))
-        found = _SHARE.fullmatch(text)
-        if found is None or not 1 <= int(found[1]) <= int(found[2]):
+        match = _SHARE.fullmatch(text)
+        if match is None or not 1 <= int(match[1]) <= int(match[2]):
             known = f" or one of {', '.join(assistants)}" if assistants else ""
             raise MarkingError(
                 f"--share is {text!r}; it should be like 2/10, the second of ten parts{known}, the "
                 "assistants in [marking] of class.toml"
             )
-        return cls(int(found[1]), int(found[2]))
+        return cls(int(match[1]), int(match[2]))
 
     def has(self, token: str) -> bool:
         """Whether an answer is in it."""
@@ -87,13 +87,13 @@ class Answer:
 def questions_of(bundle: Bundle) -> dict[str, Question]:
     """The questions that a person marks, in the order of the notebook."""
     return {
-        one.grade_id: Question(
-            one.grade_id,
-            one.points,
-            _asked(bundle, one.grade_id),
-            _MARKERS.sub("", one.source).strip(),
+        cell.grade_id: Question(
+            cell.grade_id,
+            cell.points,
+            _asked(bundle, cell.grade_id),
+            _MARKERS.sub("", cell.source).strip(),
         )
-        for one in bundle.written
+        for cell in bundle.written
     }
 
 

@@ -70,12 +70,12 @@ def _contents(folder: Path) -> dict[str, bytes]:
 
 
 def _refuse_other_cells(old: Bundle, new: Bundle, assignment: str) -> None:
-    names = [{grade_id(cell) for cell in one.notebook.cells} - {""} for one in (old, new)]
+    names = [{grade_id(cell) for cell in bundle.notebook.cells} - {""} for bundle in (old, new)]
     if names[0] == names[1] and old.notebook_name == new.notebook_name:
         return
     gone, come = sorted(names[0] - names[1]), sorted(names[1] - names[0])
     raise ClassError(
-        f"{assignment}: cells came or went ({', '.join(['-' + one for one in gone])}"
-        f"{', ' if gone and come else ''}{', '.join(['+' + one for one in come])}), and points in "
-        "the gradebook hang on them; keep the names and mend their contents, or make a new class"
+        f"{assignment}: cells came or went ({', '.join(['-' + name for name in gone])}"
+        f"{', ' if gone and come else ''}{', '.join(['+' + name for name in come])}), and points "
+        "in the gradebook hang on them; keep the names and mend their contents, or make a new class"
     )

@@ -91,10 +91,10 @@ def exercise_parts(
         for name in names
     }
     told: dict[str, str] = {}
-    found = []
+    parts = []
     for name in sorted(names, key=lambda name: results[name].part == 0):
         result = results[name]
-        found.append(
+        parts.append(
             ExercisePart(
                 name=name,
                 result=result,
@@ -106,7 +106,7 @@ def exercise_parts(
                 source=handed_in.get(name, ""),
             )
         )
-    return found
+    return parts
 
 
 def _boxes(result: ExerciseResult, words: Mapping[str, str], told: dict[str, str]) -> list[Box]:
@@ -152,8 +152,8 @@ def stopped_cells(runs: Iterable[CellRun], told: Iterable[str]) -> dict[str, lis
     One whose words stand in the message of a check was told there.
     """
     said = "\n".join(told)
-    found: dict[str, list[str]] = {}
+    by_error: dict[str, list[str]] = {}
     for run in runs:
         if run.error and not run.unfinished and run.error not in said:
-            found.setdefault(run.error, []).append(run.source)
-    return found
+            by_error.setdefault(run.error, []).append(run.source)
+    return by_error

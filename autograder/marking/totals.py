@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from autograder.classroom.grades_file import NOTHING_HANDED_IN, Verdict
+from autograder.classroom.grades_file import NOTHING_HANDED_IN, GradedSubmission
 from autograder.grade.result import GRADED
 from autograder.tables import as_points
 from autograder.text import listed
@@ -16,48 +16,50 @@ MOST_IN_TABLE = 40
 MOST_NAMES = 20
 
 
-def totals(verdicts: Sequence[Verdict]) -> list[str]:
+def totals(submissions: Sequence[GradedSubmission]) -> list[str]:
     """One line an assignment: how many were graded, and the points of the one in the middle."""
     lines = []
-    for name in sorted({one.result.assignment for one in verdicts}):
-        here = [one for one in verdicts if one.result.assignment == name]
+    for name in sorted({submission.result.assignment for submission in submissions}):
+        here = [submission for submission in submissions if submission.result.assignment == name]
         stand = [
-            one.standing for one in here if one.result.status == GRADED and one.standing is not None
+            submission.standing
+            for submission in here
+            if submission.result.status == GRADED and submission.standing is not None
         ]
         said = f"{name}: {len(stand)} graded"
         if stand:
-            middle = statistics.median(one.total for one in stand)
+            middle = statistics.median(standing.total for standing in stand)
             said += f", median {as_points(middle)} of {as_points(stand[0].out_of)}"
-            waits = sum(one.needs_manual_grade for one in stand)
+            waits = sum(standing.needs_manual_grade for standing in stand)
             said += f", {waits} with answers to mark" if waits else ""
         lines.append(said)
     return lines
 
 
-def exceptions(verdicts: Sequence[Verdict], *, details: bool = False) -> list[str]:
+def exceptions(submissions: Sequence[GradedSubmission], *, details: bool = False) -> list[str]:
     """A line for each kind of exception, with names.
 
     Args:
-        verdicts: of a class.
+        submissions: of a class, graded.
         details: name everybody, however many.
     """
-    several = len({one.result.assignment for one in verdicts}) > 1
-    found: dict[str, list[str]] = {}
-    for one in sorted(verdicts, key=lambda one: one.key):
-        number = one.result.assignment.split("-")[0]
-        who = f"{one.student} ({number})" if several else one.student
-        for kind in _kinds(one):
-            found.setdefault(kind, []).append(who)
-    most = len(verdicts) if details else MOST_NAMES
-    return [f"{kind}: {len(who)}: {listed(who, most)}" for kind, who in sorted(found.items())]
+    several = len({submission.result.assignment for submission in submissions}) > 1
+    by_kind: dict[str, list[str]] = {}
+    for submission in sorted(submissions, key=lambda submission: submission.key):
+        number = submission.result.assignment.split("-")[0]
+        who = f"{submission.student} ({number})" if several else submission.student
+        for kind in _kinds(submission):
+            by_kind.setdefault(kind, []).append(who)
+    most = len(submissions) if details else MOST_NAMES
+    return [f"{kind}: {len(who)}: {listed(who, most)}" for kind, who in sorted(by_kind.items())]
 
 
-def _kinds(verdict: Verdict) -> list[str]:
-    kinds = [f"graded, but {note}" for note in verdict.notes]
-    if verdict.result.reason == NOTHING_HANDED_IN:
+def _kinds(submission: GradedSubmission) -> list[str]:
+    kinds = [f"graded, but {note}" for note in submission.notes]
+    if submission.result.reason == NOTHING_HANDED_IN:
         kinds.append("handed in nothing")
-    elif verdict.result.status != GRADED:
-        kinds.append(f"{verdict.result.status}")
-    if verdict.standing is not None and verdict.standing.late_minutes:
+    elif submission.result.status != GRADED:
+        kinds.append(f"{submission.result.status}")
+    if submission.standing is not None and submission.standing.late_minutes:
         kinds.append("late")
     return kinds

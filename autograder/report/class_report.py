@@ -24,7 +24,7 @@ def write_report(folder: ClassFolder, *, names: bool = False) -> Report:
         ClassError: the class's settings cannot be read.
     """
     about, entries = read_grades(folder)
-    people = {one.id: one.full_name for one in folder.roster.members}
+    people = {member.id: member.full_name for member in folder.roster.members}
     report = make_report(
         about,
         entries,

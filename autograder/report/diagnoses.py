@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from autograder.classroom.grades_file import Entry
+from autograder.classroom.grades_file import RecordedResult
 from autograder.report.labels import MOST_EXAMPLES, without_ids
 from autograder.text import first_sentence, plain_line
 
@@ -29,7 +29,7 @@ class Misconception:
 
 
 def misconceptions(
-    entries: Iterable[Entry], called: dict[str, str], names: bool
+    entries: Iterable[RecordedResult], called: dict[str, str], names: bool
 ) -> list[Misconception]:
     """The mistakes that were recognised, the most frequent first.
 
@@ -42,11 +42,11 @@ def misconceptions(
             if test.diagnosis:
                 who = seen.setdefault((entry.assignment, test.exercise, test.diagnosis), {})
                 who[entry.student] = who.get(entry.student) or plain_line(test.sentence, 400)
-    found = []
+    mistakes = []
     for (assignment, exercise, name), who in seen.items():
         said = Counter(sorted(filter(None, who.values()))).most_common(1)
         sentence = said[0][0] if said else ""
-        found.append(
+        mistakes.append(
             Misconception(
                 name=name,
                 assignment=assignment,
@@ -56,4 +56,12 @@ def misconceptions(
                 examples=tuple(called[student] for student in list(who)[:MOST_EXAMPLES]),
             )
         )
-    return sorted(found, key=lambda one: (-one.submissions, one.assignment, one.exercise, one.name))
+    return sorted(
+        mistakes,
+        key=lambda mistake: (
+            -mistake.submissions,
+            mistake.assignment,
+            mistake.exercise,
+            mistake.name,
+        ),
+    )

@@ -109,17 +109,26 @@ def by_frequency(shown: Sequence[Misconception]) -> Drawn | None:
     """The misconceptions, the most frequent first; None where none was seen twice."""
     if not shown or shown[0].submissions < 2:
         return None
-    found = "; ".join(f"{one.says} In {one.exercise}: {one.submissions}" for one in shown)
-    alt = f"Bars, one a misconception: submissions in which it was recognised. {found}."
+    described = "; ".join(
+        f"{mistake.says} In {mistake.exercise}: {mistake.submissions}" for mistake in shown
+    )
+    alt = f"Bars, one a misconception: submissions in which it was recognised. {described}."
     most = shown[0].submissions
     first = _listed(
-        [f"“{one.says}” in {one.exercise}" for one in shown if one.submissions == most],
+        [
+            f"“{mistake.says}” in {mistake.exercise}"
+            for mistake in shown
+            if mistake.submissions == most
+        ],
         "misconceptions",
     )
     caption = f"Most frequent: {first} (in {most} submissions)."
     bars = frequency_bars(
-        [_shortened(f"{one.assignment.split('-')[0]} {one.exercise}: {one.says}") for one in shown],
-        [one.submissions for one in shown],
+        [
+            _shortened(f"{mistake.assignment.split('-')[0]} {mistake.exercise}: {mistake.says}")
+            for mistake in shown
+        ],
+        [mistake.submissions for mistake in shown],
         alt,
     )
     return Drawn(Markup(bars), caption)
@@ -280,8 +289,8 @@ def _svg(figure: Figure, alt: str) -> str:
     names = {name: f"figure{own}-{number}" for number, name in enumerate(used)}
     text = re.sub(
         r'\sid="([^"]*)"',
-        lambda found: f' id="{names[found[1]]}"' if found[1] in names else "",
+        lambda match: f' id="{names[match[1]]}"' if match[1] in names else "",
         text,
     )
-    text = re.sub(r'(url\(#|href="#)([^")]+)', lambda found: found[1] + names[found[2]], text)
+    text = re.sub(r'(url\(#|href="#)([^")]+)', lambda match: match[1] + names[match[2]], text)
     return text.replace("<svg", f'<svg role="img" aria-label="{html.escape(alt)}"', 1).strip()

@@ -34,14 +34,14 @@ def labels(
     if not names:
         return numbered
     return {
-        one: ", ".join(filter(None, [(people or {}).get(one, ""), plain_line(one)]))
-        + f" ({numbered[one]})"
-        for one in sorted(everybody)
+        student: ", ".join(filter(None, [(people or {}).get(student, ""), plain_line(student)]))
+        + f" ({numbered[student]})"
+        for student in sorted(everybody)
     }
 
 
 def without_ids(text: str, students: Iterable[str]) -> str:
     """``text`` with "…" where the id of a student stands as a word, in any case."""
-    ids = sorted((one for one in students if one), key=len, reverse=True)
-    pattern = "|".join(re.escape(one) for one in ids)
+    ids = sorted((student for student in students if student), key=len, reverse=True)
+    pattern = "|".join(re.escape(student) for student in ids)
     return re.sub(rf"(?<!\w)(?:{pattern})(?!\w)", "…", text, flags=re.I) if ids else text

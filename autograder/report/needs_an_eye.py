@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from autograder.classroom.grades_file import Entry
+from autograder.classroom.grades_file import RecordedResult
 from autograder.grade import flags as kinds
 from autograder.grade.flags import Flag
 from autograder.grade.reasons import without_quotes
@@ -66,7 +66,9 @@ class NeedsAnEye:
     reasons: tuple[Reason, ...]
 
 
-def need_an_eye(entries: Sequence[Entry], called: dict[str, str], names: bool) -> list[NeedsAnEye]:
+def need_an_eye(
+    entries: Sequence[RecordedResult], called: dict[str, str], names: bool
+) -> list[NeedsAnEye]:
     """Those submissions, in the order in which they are to be looked at.
 
     Args:
@@ -86,13 +88,13 @@ def _names(test: TestResult) -> tuple[str, str]:
     return test.grade_id, test.exercise
 
 
-def _urgency(entry: Entry) -> int:
+def _urgency(entry: RecordedResult) -> int:
     """What is to be looked at first."""
     order = (OUR_FAULT, UNREADABLE, NO_NOTEBOOK)
     return order.index(entry.status) if entry.status in order else len(order)
 
 
-def _reasons(entry: Entry, known: set[str], names: bool) -> tuple[Reason, ...]:
+def _reasons(entry: RecordedResult, known: set[str], names: bool) -> tuple[Reason, ...]:
     """Why a person should look at a submission; nothing where nobody needs to.
 
     Args:
@@ -115,7 +117,7 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST_CELLS]) + (f" and {more} more" if more > 0 else "")
 
 
-def _status_reason(entry: Entry, names: bool) -> Reason:
+def _status_reason(entry: RecordedResult, names: bool) -> Reason:
     words = _STATUSES.get(entry.status, "has a status that this version does not know")
     lines = entry.reason.strip().splitlines()
     if names and lines:  # of a traceback, the last line says what happened

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from autograder.classroom.grades_file import Entry
+from autograder.classroom.grades_file import RecordedResult
 from autograder.classroom.marking_log import Agreement
 from autograder.grade.result import GRADED
 from autograder.report.diagnoses import Misconception, misconceptions
@@ -41,7 +41,7 @@ class Report:
 
 def make_report(
     about: dict[str, str],
-    entries: Sequence[Entry],
+    entries: Sequence[RecordedResult],
     *,
     seed: int = 0,
     names: bool = False,

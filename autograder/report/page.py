@@ -45,14 +45,16 @@ def report_page(report: Report) -> str:
     """The HTML of the report: one file, no script, nothing loaded from elsewhere."""
     return _environment.get_template("report.html.j2").render(
         report=report,
-        eye_reasons=Counter(reason.words for one in report.need_an_eye for reason in one.reasons),
+        eye_reasons=Counter(reason.words for row in report.need_an_eye for reason in row.reasons),
         by_exercise={
-            one.name: figures.by_exercise(one) for one in report.assignments if one.exercises
+            assignment.name: figures.by_exercise(assignment)
+            for assignment in report.assignments
+            if assignment.exercises
         },
         in_total={
-            one.name: figures.in_total(one, one.median_share)
-            for one in report.assignments
-            if one.median_share is not None
+            assignment.name: figures.in_total(assignment, assignment.median_share)
+            for assignment in report.assignments
+            if assignment.median_share is not None
         },
         by_frequency=figures.by_frequency(report.misconceptions[:MOST_IN_FIGURE]),
         most_in_figure=MOST_IN_FIGURE,

@@ -6,7 +6,7 @@ import statistics
 from collections import Counter
 from dataclasses import dataclass
 
-from autograder.classroom.grades_file import Entry
+from autograder.classroom.grades_file import RecordedResult
 from autograder.grade.result import CRASHED, GRADED, NO_NOTEBOOK, OUR_FAULT, TIMEOUT, UNREADABLE
 from autograder.report.separation import in_words, separates
 
@@ -75,7 +75,9 @@ class AssignmentNumbers:
     exercises: tuple[ExerciseNumbers, ...]
 
 
-def assignment_numbers(name: str, entries: list[Entry], need_an_eye: int) -> AssignmentNumbers:
+def assignment_numbers(
+    name: str, entries: list[RecordedResult], need_an_eye: int
+) -> AssignmentNumbers:
     """The numbers of one assignment.
 
     Args:
@@ -109,7 +111,7 @@ def assignment_numbers(name: str, entries: list[Entry], need_an_eye: int) -> Ass
     )
 
 
-def _exercise(name: str, graded: list[Entry]) -> ExerciseNumbers:
+def _exercise(name: str, graded: list[RecordedResult]) -> ExerciseNumbers:
     having = [entry for entry in graded if name in entry.exercises]
     results = [entry.exercises[name] for entry in having]
     parts = Counter(result.part for result in results)

@@ -104,19 +104,19 @@ def alike(
     """
     taken_out = {mark for text in known for mark in _fingerprint([text], 1).hashes}
     prints = {student: _fingerprint(cells, WINDOW) for student, cells in code.items()}
-    holders = Counter(mark for one in prints.values() for mark in one.hashes)
+    holders = Counter(mark for fingerprint in prints.values() for mark in fingerprint.hashes)
     most = max(COMMON_LEAST, COMMON_SHARE * len(prints))
     taken_out |= {mark for mark, number in holders.items() if number > most}
-    for one in prints.values():
-        _without(one, taken_out)
+    for fingerprint in prints.values():
+        _without(fingerprint, taken_out)
     who: dict[int, list[str]] = {}
-    for student, one in sorted(prints.items()):
-        for mark in one.hashes:
+    for student, fingerprint in sorted(prints.items()):
+        for mark in fingerprint.hashes:
             who.setdefault(mark, []).append(student)
     pairs = {pair for students in who.values() for pair in combinations(students, 2)}
     compared = (_pair(pair, prints) for pair in sorted(pairs))
-    found = [one for one in compared if one.tokens >= LEAST_TOKENS and max(one.shares) >= least]
-    return sorted(found, key=lambda one: (-max(one.shares), -one.tokens, one.students))
+    close = [pair for pair in compared if pair.tokens >= LEAST_TOKENS and max(pair.shares) >= least]
+    return sorted(close, key=lambda pair: (-max(pair.shares), -pair.tokens, pair.students))
 
 
 def _fingerprint(cells: Sequence[str], window: int) -> Any:
@@ -131,13 +131,17 @@ def _fingerprint(cells: Sequence[str], window: int) -> Any:
     return CodeFingerprint("cell.py", K_GRAM, window, fp=io.StringIO(text), language="python")
 
 
-def _without(one: Any, taken_out: set[int]) -> None:
+def _without(fingerprint: Any, taken_out: set[int]) -> None:
     """Leave of a fingerprint what is a student's own."""
     from copydetect.utils import get_token_coverage
 
-    one.hash_idx = {mark: at for mark, at in one.hash_idx.items() if mark not in taken_out}
-    one.hashes = set(one.hash_idx)
-    one.token_coverage = get_token_coverage(one.hash_idx, one.k, len(one.filtered_code))
+    fingerprint.hash_idx = {
+        mark: at for mark, at in fingerprint.hash_idx.items() if mark not in taken_out
+    }
+    fingerprint.hashes = set(fingerprint.hash_idx)
+    fingerprint.token_coverage = get_token_coverage(
+        fingerprint.hash_idx, fingerprint.k, len(fingerprint.filtered_code)
+    )
 
 
 def _pair(students: tuple[str, str], prints: Mapping[str, Any]) -> Pair:
@@ -159,26 +163,29 @@ def _pair(students: tuple[str, str], prints: Mapping[str, Any]) -> Pair:
     )
 
 
-def as_table(found: Iterable[Pair]) -> str:
+def as_table(pairs: Iterable[Pair]) -> str:
     """Pairs as CSV, for a spreadsheet."""
     columns = ("first", "second", "share_of_first", "share_of_second", "tokens", "piece")
     rows = [
         [
-            *(as_cell(one) for one in pair.students),
+            *(as_cell(student) for student in pair.students),
             *(f"{share:.2f}" for share in pair.shares),
             pair.tokens,
             as_cell(pair.piece),
         ]
-        for pair in found
+        for pair in pairs
     ]
     return as_csv(columns, rows)
 
 
-def in_lines(found: Iterable[Pair]) -> str:
+def in_lines(pairs: Iterable[Pair]) -> str:
     """Pairs for a terminal."""
     rows: list[tuple[str, ...]] = [("first", "second", "of first", "of second")]
     rows += [
-        (*(plain_line(one) for one in pair.students), *(f"{share:.0%}" for share in pair.shares))
-        for pair in found
+        (
+            *(plain_line(student) for student in pair.students),
+            *(f"{share:.0%}" for share in pair.shares),
+        )
+        for pair in pairs
     ]
     return "\n".join(aligned(rows, left=2))

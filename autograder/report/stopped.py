@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from autograder.classroom.grades_file import Entry
+from autograder.classroom.grades_file import RecordedResult
 from autograder.grade.result import CRASHED, TIMEOUT, ExerciseResult
 from autograder.report.labels import MOST_EXAMPLES
 
@@ -22,7 +22,7 @@ class Stopped:
     examples: tuple[str, ...]
 
 
-def stopped(entries: Iterable[Entry], called: dict[str, str]) -> list[Stopped]:
+def stopped(entries: Iterable[RecordedResult], called: dict[str, str]) -> list[Stopped]:
     """The exercises in which that happened, by assignment, the most frequent first."""
     seen: dict[tuple[str, str], list[tuple[str, ExerciseResult]]] = {}
     for entry in entries:
@@ -30,7 +30,7 @@ def stopped(entries: Iterable[Entry], called: dict[str, str]) -> list[Stopped]:
             if result.has(TIMEOUT) or result.has(CRASHED):
                 place = seen.setdefault((entry.assignment, exercise), [])
                 place.append((called[entry.student], result))
-    found = [
+    rows = [
         Stopped(
             assignment=assignment,
             exercise=exercise,
@@ -41,4 +41,4 @@ def stopped(entries: Iterable[Entry], called: dict[str, str]) -> list[Stopped]:
         )
         for (assignment, exercise), who in seen.items()
     ]
-    return sorted(found, key=lambda one: (one.assignment, -one.submissions))
+    return sorted(rows, key=lambda row: (row.assignment, -row.submissions))

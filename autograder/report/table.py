@@ -41,9 +41,9 @@ def report_csv(report: Report) -> str:
                 if isinstance(value, float):
                     row[column] = f"{value:.4g}"
             row["misconceptions"] = "; ".join(
-                f"{one.name} ({one.submissions})"
-                for one in report.misconceptions
-                if (one.assignment, one.exercise) == (assignment.name, exercise.name)
+                f"{mistake.name} ({mistake.submissions})"
+                for mistake in report.misconceptions
+                if (mistake.assignment, mistake.exercise) == (assignment.name, exercise.name)
             )
             writer.writerow(row)
     return text.getvalue()

@@ -163,13 +163,13 @@ def terms_of(store: Path) -> list[str]:
     Raises:
         TermsError: there is none.
     """
-    found = sorted(path.name.removeprefix("term=") for path in store.glob("term=*"))
-    if not found:
+    terms = sorted(path.name.removeprefix("term=") for path in store.glob("term=*"))
+    if not terms:
         raise TermsError(
             f"{store} holds no terms; put one there: "
             f"autograder keep CLASS {store} --term 2026-spring"
         )
-    return found
+    return terms
 
 
 def trends(store: Path) -> tuple[list[Item], list[Mistake]]:
@@ -205,8 +205,8 @@ def trends(store: Path) -> tuple[list[Item], list[Mistake]]:
         .agg(who=polars.col("who").sum(), told=polars.col("sentence").last())
         .sort("assignment", "exercise", "diagnosis", "term")
     )
-    found = _items(items.iter_rows(named=True))
-    return found, _mistakes(mistakes.iter_rows(named=True), found)
+    exercises = _items(items.iter_rows(named=True))
+    return exercises, _mistakes(mistakes.iter_rows(named=True), exercises)
 
 
 def _summed_up(polars: Any, term: str, path: Path) -> tuple[Any, Any]:
@@ -233,27 +233,27 @@ def _summed_up(polars: Any, term: str, path: Path) -> tuple[Any, Any]:
 
 
 def _items(rows: Iterable[dict[str, Any]]) -> list[Item]:
-    found: dict[tuple[str, str], Item] = {}
+    items: dict[tuple[str, str], Item] = {}
     for row in rows:
         key = row["assignment"], row["exercise"]
-        item = found.setdefault(key, Item(*key, {}, {}))
+        item = items.setdefault(key, Item(*key, {}, {}))
         item.shares[row["term"]] = float(row["share"] or 0.0)
         item.submissions[row["term"]] = int(row["many"])
-    return list(found.values())
+    return list(items.values())
 
 
 def _mistakes(rows: Iterable[dict[str, Any]], items: list[Item]) -> list[Mistake]:
-    counts = {(one.assignment, one.exercise): one.submissions for one in items}
+    counts = {(item.assignment, item.exercise): item.submissions for item in items}
     told: dict[tuple[str, str, str], dict[str, tuple[int, str]]] = {}
     for row in rows:
         key = row["assignment"], row["exercise"], row["diagnosis"]
         told.setdefault(key, {})[row["term"]] = int(row["who"]), str(row["told"])
-    found = []
+    mistakes = []
     for (assignment, exercise, name), by_term in told.items():
         many = counts.get((assignment, exercise), {})
         sentences = {term: sentence for term, (_, sentence) in sorted(by_term.items())}
         known = list(sentences)
-        found.append(
+        mistakes.append(
             Mistake(
                 assignment,
                 exercise,
@@ -263,7 +263,7 @@ def _mistakes(rows: Iterable[dict[str, Any]], items: list[Item]) -> list[Mistake
                 tuple(b for a, b in pairwise(known) if sentences[a] != sentences[b]),
             )
         )
-    return found
+    return mistakes
 
 
 def _polars() -> Any:

@@ -111,10 +111,10 @@ def notebooks(given: Sequence[Path], here: Path) -> list[Path]:
         CheckError: there is no notebook with checks; the message says where was looked.
     """
     if given:
-        return list(dict.fromkeys(found for path in given for found in _in(path, named=True)))
+        return list(dict.fromkeys(notebook for path in given for notebook in _in(path, named=True)))
     for folder in (here, here / "course"):
-        if folder.is_dir() and (found := _in(folder, named=False)):
-            return found
+        if folder.is_dir() and (lessons := _in(folder, named=False)):
+            return lessons
     raise CheckError(
         f"there is no lesson in {here}: run this in the course folder, or name a notebook: "
         "autograder check 03-NAME/NAME.ipynb"
@@ -126,14 +126,14 @@ def _in(path: Path, named: bool) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise CheckError(f"{path} does not exist; name a notebook or a folder with notebooks")
-    lessons = [one.parent for one in lesson_notebooks(path)] or [path]
+    lessons = [notebook.parent for notebook in lesson_notebooks(path)] or [path]
     files = [file for folder in lessons for file in sorted(folder.glob("*.ipynb"))]
-    found = [file for file in files if not is_beside(file) and _may_have_checks(file)]
-    if named and not found:
+    with_checks = [file for file in files if not is_beside(file) and _may_have_checks(file)]
+    if named and not with_checks:
         raise CheckError(
             f"{path} holds no notebook with checks; name a notebook or a course folder"
         )
-    return found
+    return with_checks
 
 
 def _may_have_checks(path: Path) -> bool:
@@ -172,12 +172,14 @@ def check_notebook(
             told[name] = outcomes.of(name)
             tell(told[name], len(told), len(outcomes.names))
 
-    found = _Outcomes(notebook, run(notebook, path.resolve().parent, seconds, after), expected)
-    for check in found.all():
+    all_outcomes = _Outcomes(
+        notebook, run(notebook, path.resolve().parent, seconds, after), expected
+    )
+    for check in all_outcomes.all():
         if check.grade_id not in told:
             told[check.grade_id] = check
-            tell(check, len(told), len(found.names))
-    return Checked(path, found.all())
+            tell(check, len(told), len(all_outcomes.names))
+    return Checked(path, all_outcomes.all())
 
 
 def _expected(path: Path) -> dict[str, float]:
@@ -216,7 +218,7 @@ class _Outcomes:
 
     def exercise(self, name: str) -> str:
         """The exercise of a check, also where its answer cell is gone."""
-        known = [*self.answers, *(one.removeprefix("test_") for one in self.expected)]
+        known = [*self.answers, *(test.removeprefix("test_") for test in self.expected)]
         try:
             return exercise_of(name, known)
         except LookupError:
@@ -316,11 +318,11 @@ def lines_of_check(check: Check, columns: int = WIDTH + _INDENT) -> list[str]:
     return lines
 
 
-def summary(found: list[Checked]) -> str:
+def summary(checked: list[Checked]) -> str:
     """The last lines: points of the visible checks, and that there are others."""
-    points = sum(check.points for one in found for check in one.checks)
-    most = sum(check.max_points for one in found for check in one.checks)
-    unread = sum(1 for one in found if one.problem)
+    points = sum(check.points for notebook in checked for check in notebook.checks)
+    most = sum(check.max_points for notebook in checked for check in notebook.checks)
+    unread = sum(1 for notebook in checked if notebook.problem)
     text = f"{points:g} of {most:g} points of the visible checks."
     if unread:
         text += f" {unread} notebook{'s' * (unread > 1)} could not be checked."

@@ -140,7 +140,7 @@ class _Merging:
     def _add(self, cell: NotebookNode) -> None:
         mine = copy.deepcopy(cell)
         mine.metadata.pop("nbgrader", None)  # a second cell of one name stops nbgrader
-        if mine.get("id") is None or mine["id"] in {one.get("id") for one in self.cells}:
+        if mine.get("id") is None or mine["id"] in {cell.get("id") for cell in self.cells}:
             mine["id"] = generate_corpus_id()
         at = 0 if self.anchor is None else self._index(self.anchor) + 1
         self.cells.insert(at, mine)
@@ -148,7 +148,7 @@ class _Merging:
         self.added += 1
 
     def _index(self, cell: NotebookNode) -> int:
-        return next(at for at, one in enumerate(self.cells) if one is cell)
+        return next(at for at, other in enumerate(self.cells) if other is cell)
 
 
 def _take_outputs(cell: NotebookNode, place: NotebookNode) -> None:

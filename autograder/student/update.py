@@ -146,7 +146,7 @@ def course_folder(path: Path) -> Path:
         UpdateError: there is none.
     """
     for folder in (path, path / "course"):
-        if folder.is_dir() and any(one.is_file() for one in lesson_notebooks(folder)):
+        if folder.is_dir() and any(notebook.is_file() for notebook in lesson_notebooks(folder)):
             return folder.resolve()
     raise UpdateError(
         f"{path} is no course folder: it holds no lesson such as 01-NAME/NAME.ipynb; name the "
@@ -259,9 +259,9 @@ def _beside(course: Path, name: str, mark: str, stamp: str) -> str:
     """A name beside a file that nothing has yet."""
     path = Path(name)
     for more in ("", *(f"-{number}" for number in range(2, 1000))):
-        found = path.with_name(f"{path.stem}{mark}{stamp}{more}{path.suffix}").as_posix()
-        if not (course / found).exists():
-            return found
+        beside = path.with_name(f"{path.stem}{mark}{stamp}{more}{path.suffix}").as_posix()
+        if not (course / beside).exists():
+            return beside
     raise UpdateError(f"too many copies of {name} lie beside it; move them away")
 
 

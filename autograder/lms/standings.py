@@ -26,7 +26,7 @@ class NothingGraded(WrongUse):
 
 
 @dataclass(frozen=True)
-class Mark:
+class StudentStanding:
     """What one student has for one assignment."""
 
     member: Member
@@ -41,7 +41,7 @@ class Mark:
     written: float = 0.0
     max_written: float = 0.0
 
-    def scaled_to(self, maximum: float | None) -> Mark:
+    def scaled_to(self, maximum: float | None) -> StudentStanding:
         """The same with other points: each is the same share of another maximum."""
         if maximum is None or not self.max_points:
             return self
@@ -68,7 +68,9 @@ class Mark:
         return says + (", written answers are not marked yet" if self.to_mark else "")
 
 
-def marks(folder: ClassFolder, assignments: Sequence[str] | None = None) -> list[Mark]:
+def standings(
+    folder: ClassFolder, assignments: Sequence[str] | None = None
+) -> list[StudentStanding]:
     """Everybody's points in the gradebook, with late penalties brought up to date.
 
     Raises:
@@ -78,7 +80,7 @@ def marks(folder: ClassFolder, assignments: Sequence[str] | None = None) -> list
     wanted = assignments or folder.assignments
     bundles = {name: folder.bundle(name) for name in wanted}
     entries = read_entries(folder.root / "grades.json")
-    found: list[Mark] = []
+    of_class: list[StudentStanding] = []
     with open_gradebook(folder.db_url) as gradebook:
         for student, name in sorted(entries):
             member = folder.roster.by_id.get(student, Member(student))
@@ -87,7 +89,9 @@ def marks(folder: ClassFolder, assignments: Sequence[str] | None = None) -> list
             bundle = bundles[name]
             most, written = bundle.out_of, bundle.out_of - bundle.max_score
             if handed_in_nothing(entries[student, name]):
-                found.append(Mark(member, name, 0.0, most, missing=True, max_written=written))
+                of_class.append(
+                    StudentStanding(member, name, 0.0, most, missing=True, max_written=written)
+                )
                 continue
             try:
                 stands = settle(gradebook, folder, student, name)
@@ -96,8 +100,8 @@ def marks(folder: ClassFolder, assignments: Sequence[str] | None = None) -> list
                     f"the gradebook does not know {student}/{name}, which grades.json does; run "
                     f"`autograder grade {folder.root}` again"
                 ) from None
-            found.append(
-                Mark(
+            of_class.append(
+                StudentStanding(
                     member,
                     name,
                     stands.total,
@@ -110,14 +114,14 @@ def marks(folder: ClassFolder, assignments: Sequence[str] | None = None) -> list
                     max_written=written,
                 )
             )
-    if not found:
+    if not of_class:
         raise NothingGraded(f"nothing to export yet; run `autograder grade {folder.root}` first")
-    return found
+    return of_class
 
 
-def to_mark(found: Iterable[Mark]) -> list[str]:
+def to_mark(of_class: Iterable[StudentStanding]) -> list[str]:
     """What is to be said of written answers that nobody has read yet."""
-    number = sum(one.to_mark for one in found)
+    number = sum(standing.to_mark for standing in of_class)
     if not number:
         return []
     return [
