@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import Executor, Future, wait
 from pathlib import Path
 from typing import Any
 
@@ -181,40 +182,127 @@ def test_a_worker_that_dies_costs_one_verdict(tmp_path: Path) -> None:
     }
 
 
-@pytest.fixture(scope="module")
-def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A real Dask scheduler and two worker processes, on loopback."""
-    folder = tmp_path_factory.mktemp("dask")
-    where = folder / "scheduler.json"
+class Cluster:
+    """A real Dask scheduler on loopback, and worker processes that come and go."""
 
-    def start(module: str, *options: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", f"distributed.cli.{module}", *options]
-        command += ["--no-dashboard", "--host", "127.0.0.1"]
-        quiet = subprocess.DEVNULL
-        return subprocess.Popen(command, stdout=quiet, stderr=quiet, cwd=folder)
-
-    started = [start("dask_scheduler", "--port", "0", "--scheduler-file", str(where))]
-    try:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._started: list[subprocess.Popen[bytes]] = []
+        where = folder / "scheduler.json"
+        self._start("dask_scheduler", "--port", "0", "--scheduler-file", str(where))
         until = time.monotonic() + 300
         while not where.exists():
             assert time.monotonic() < until, "the scheduler did not start"
             time.sleep(0.1)
-        address = json.loads(where.read_text())["address"]
-        for _ in range(2):
-            started.append(start("dask_worker", address, "--no-nanny", "--nthreads", "1"))
-        yield address
-    finally:
-        for process in reversed(started):
+        self.address = json.loads(where.read_text())["address"]
+
+    def _start(self, module: str, *options: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", f"distributed.cli.{module}", *options]
+        command += ["--no-dashboard", "--host", "127.0.0.1"]
+        quiet = subprocess.DEVNULL
+        self._started.append(
+            subprocess.Popen(command, stdout=quiet, stderr=quiet, cwd=self._folder)
+        )
+        return self._started[-1]
+
+    def join(self) -> subprocess.Popen[bytes]:
+        """One worker more."""
+        return self._start("dask_worker", self.address, "--no-nanny", "--nthreads", "1")
+
+    def end(self) -> None:
+        for process in reversed(self._started):
             process.terminate()
             process.wait(timeout=300)
 
 
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    made = Cluster(tmp_path)
+    try:
+        yield made
+    finally:
+        made.end()
+
+
 def test_a_dask_cluster_comes_to_the_same(
-    undisturbed: tuple[ClassFolder, dict[str, Any]], scheduler: str
+    undisturbed: tuple[ClassFolder, dict[str, Any]], cluster: Cluster
 ) -> None:
     folder, expected = undisturbed
-    grade_class(folder, scheduler=scheduler, sandbox=boxes().tier, again=True, quiet=True)
+    cluster.join()
+    cluster.join()
+    grade_class(folder, scheduler=cluster.address, sandbox=boxes().tier, again=True, quiet=True)
     assert everything(folder) == expected
+
+
+def test_a_dask_worker_that_is_killed_and_one_that_joins_late(
+    undisturbed: tuple[ClassFolder, dict[str, Any]], cluster: Cluster
+) -> None:
+    """The only worker is killed over its work; the rest is graded by one that comes then."""
+    folder, expected = undisturbed
+    first = cluster.join()
+    command = [sys.executable, "-m", "autograder.cli.main", "grade", str(folder.root), "--again"]
+    command += ["--scheduler", cluster.address, "--sandbox", boxes().tier]
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as grading:
+        assert grading.stderr is not None
+        before = next(line for line in grading.stderr if line.startswith("[1/"))
+        first.kill()
+        first.wait()
+        cluster.join()
+        after = [before, *(line for line in grading.stderr if line.startswith("["))]
+    assert grading.returncode == 0
+    assert sorted(name for line in after for name in told(line)) == [
+        f"student{number}" for number in range(STUDENTS)
+    ]
+    assert everything(folder) == expected
+
+
+class Growing(Executor):
+    """Stands for a cluster of one worker, to which seven come once one task is done."""
+
+    def __init__(self) -> None:
+        self.asked: list[Future[Result]] = []
+        self.workers = 1
+
+    @property
+    def _client(self) -> Growing:
+        return self
+
+    def nthreads(self) -> dict[int, int]:
+        return dict.fromkeys(range(self.workers), 1)
+
+    def submit(self, judge: Any, task: Task) -> Future[Result]:  # type: ignore[override]
+        self.asked.append(Future())
+        return self.asked[-1]
+
+    def end_one(self) -> None:
+        self.asked.pop(0).set_exception(RuntimeError("this cluster judges nothing"))
+        self.workers = 8
+
+
+def test_a_dask_worker_that_joins_late_is_given_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = new(tmp_path)
+    for number in range(12):
+        hand_in(folder, f"student{number:02}", b"{")
+    cluster = Growing()
+    asked_for: list[int] = []
+
+    def wait_for_one(futures: Any, **how: Any) -> Any:
+        asked_for.append(len(futures))
+        cluster.end_one()
+        return wait(futures, **how)
+
+    @contextlib.contextmanager
+    def dask(address: str) -> Iterator[Executor]:
+        yield cluster
+
+    monkeypatch.setattr("autograder.marking.grade_class.dask", dask)
+    monkeypatch.setattr("autograder.marking.grade_class.wait", wait_for_one)
+    grade_class(folder, scheduler="tcp://nowhere", sandbox="none", quiet=True)
+    assert asked_for[:2] == [3, 11]
 
 
 def test_no_scheduler_is_said_and_loses_nothing(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import lru_cache
 
 from nbformat import NotebookNode
 
@@ -38,19 +39,24 @@ def figures_opened(page: list[NotebookNode], name: str) -> list[str]:
 
 def _follow(source: str, made_of_it: set[str]) -> bool:
     """Whether a cell uses what an answer made; what it makes of that is added to the names."""
-    try:
-        body = ast.parse(source).body
-    except SyntaxError:  # a cell with magics
-        return False
     uses = False
-    for node in body:
-        used, bound = _names(node)
+    for used, bound in _statements(source):
         if used & made_of_it:
             uses = True
             made_of_it |= bound
         else:
             made_of_it -= bound
     return uses
+
+
+@lru_cache(maxsize=1024)  # each exercise of a lesson asks for the same cells
+def _statements(source: str) -> tuple[tuple[set[str], set[str]], ...]:
+    """:func:`_names` of a cell's statements; of none in a cell with magics."""
+    try:
+        body = ast.parse(source).body
+    except SyntaxError:
+        return ()
+    return tuple(map(_names, body))
 
 
 def _names(node: ast.stmt) -> tuple[set[str], set[str]]:

@@ -81,9 +81,9 @@ def dask(address: str) -> Iterator[Executor]:
 
 
 def size(executor: Executor, workers: int) -> int:
-    """How many tasks run at a time: ``workers`` here, all of a cluster's workers there."""
+    """How many tasks run at a time: ``workers`` here, there as many as the cluster has now."""
     client = getattr(executor, "_client", None)
-    return max(1, len(client.scheduler_info()["workers"])) if client is not None else workers
+    return max(1, len(client.nthreads())) if client is not None else workers
 
 
 def judge(task: Task) -> Result:

@@ -208,9 +208,9 @@ def _judged(
     suspects: list[tuple[Handin, Task]] = []
     with where() as executor:
         running: dict[Future[Result], tuple[Handin, Task]] = {}
-        ahead = AHEAD * size(executor, workers)
         more = True
         while more or running:
+            ahead = AHEAD * size(executor, workers)  # workers of a cluster come and go
             while more and len(running) < ahead:
                 handin, read = next(tasks, (None, None))
                 if handin is None or read is None:
