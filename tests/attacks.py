@@ -263,6 +263,12 @@ add("a deep output", "An output nested 450 deep.", _with_tree(_deep_output))
 add("half characters", "Sources that no file can hold.", _with_tree(_half_characters))
 add("strange grade_ids", "Ids that are paths and tags.", _with_tree(_strange_ids))
 
+add(
+    "a second guess",
+    "One choice where the check stands and another one in a later cell: a short answer is one.",
+    cell('answer_size = "b"', last=True),
+)
+
 # Hooks and patches inside the box ----------------------------------------------------------
 
 INSIDE = {
