@@ -987,6 +987,29 @@ add(
     cell("!timeout 2 yes"),
 )
 
+add(
+    "nobody says how it ended",
+    "Ends the box kept at its check, and has the one beside it take its time to say how.",
+    edited(
+        lambda notebook, bundle: notebook.cells.append(
+            nbformat.v4.new_code_cell(
+                code(
+                    """
+                    import time
+                    import autograder.box.inside as inside
+                    inside._status = lambda number: time.sleep(6)
+                    def double(x): return 3 * x
+                    """
+                )
+            )
+        ),
+        double="import os\ndef double(x):\n    os._exit(1)\n",
+        quadruple="def quadruple(x):\n    return 5 * x\n",
+    ),
+    outcomes={"test_double": "crashed"},
+    limits=Limits(cell=5, test=4, notebook=30),
+)
+
 # Network, escalation -------------------------------------------------------------------------
 
 add(
