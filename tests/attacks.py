@@ -263,6 +263,12 @@ add("a deep output", "An output nested 450 deep.", _with_tree(_deep_output))
 add("half characters", "Sources that no file can hold.", _with_tree(_half_characters))
 add("strange grade_ids", "Ids that are paths and tags.", _with_tree(_strange_ids))
 
+add(
+    "a second guess",
+    "One choice where the check stands and another one in a later cell: a short answer is one.",
+    cell('answer_size = "b"', last=True),
+)
+
 # Hooks and patches inside the box ----------------------------------------------------------
 
 INSIDE = {
@@ -979,6 +985,29 @@ add(
     "a shell's output",
     "A program that prints without end.",
     cell("!timeout 2 yes"),
+)
+
+add(
+    "nobody says how it ended",
+    "Ends the box kept at its check, and has the one beside it take its time to say how.",
+    edited(
+        lambda notebook, bundle: notebook.cells.append(
+            nbformat.v4.new_code_cell(
+                code(
+                    """
+                    import time
+                    import autograder.box.inside as inside
+                    inside._status = lambda number: time.sleep(6)
+                    def double(x): return 3 * x
+                    """
+                )
+            )
+        ),
+        double="import os\ndef double(x):\n    os._exit(1)\n",
+        quadruple="def quadruple(x):\n    return 5 * x\n",
+    ),
+    outcomes={"test_double": "crashed"},
+    limits=Limits(cell=5, test=4, notebook=30),
 )
 
 # Network, escalation -------------------------------------------------------------------------

@@ -419,6 +419,14 @@ def test_what_a_later_cell_mends_counts_too_and_is_said(bundle: Bundle) -> None:
     assert "As your notebook ends this passes" in message(verdict, "test_double")
 
 
+def test_a_short_answer_that_is_given_later_counts(bundle: Bundle) -> None:
+    """Where none stands at its check, what the notebook ends with is the first and only guess."""
+    for at_the_check in ("answer_size = None\n", "pass\n"):
+        notebook = notebook_with(bundle, {"answer_size": at_the_check})
+        notebook.cells.append(nbformat.v4.new_code_cell('answer_size = "b"'))
+        assert points(graded(bundle, notebook)) == FULL
+
+
 def test_an_error_after_hidden_tests_is_not_shown(bundle: Bundle) -> None:
     """What cells say is what they said before any hidden test was run."""
     wrong = (

@@ -161,6 +161,29 @@ def test_functions_that_ignore_the_question_earn_nothing(run: PlainRun, body: st
         assert earned(run, replaced, as_graded=as_graded) == {}
 
 
+#: Says what its caller, or what it is given, calls the thing that is to be judged.
+READS_ITS_CALLER = """
+def {name}(judged, *more):
+    import sys
+    inside = [cell.cell_contents for cell in judged.__closure__ or ()]
+    seen = [judged.__name__, *inside, *sys._getframe(1).f_locals.values()]
+    return any(str(one).startswith("right") for one in seen) is {right}
+"""
+
+
+@pytest.mark.parametrize(("number", "name"), [("05", "mixes_rows"), ("10", "judges_step")])
+def test_hidden_checks_tell_a_judge_no_verdict(number: str, name: str) -> None:
+    """What is right is known to the tester alone: not by a name beside the student's code."""
+    with PlainRun(COURSE.lesson(number)) as run:
+        hidden = [test for test in run.tests_of({name}) if test not in (name, f"test_{name}")]
+        assert hidden
+        for right in (True, False):
+            judge = READS_ITS_CALLER.format(name=name, right=right)
+            errors = run.errors({name: judge}, 301, hidden, as_graded=True)
+            assert sum(run.points(errors).values()) == 0.0
+        assert not any(run.errors({}, 301, hidden, as_graded=True).values())
+
+
 def test_a_graded_student_reads_why_a_side_condition_does_not_count(tmp_path: Path) -> None:
     course = tiny_course(tmp_path)
     hidden = "### BEGIN HIDDEN TESTS"

@@ -25,6 +25,9 @@ from autograder.text import plain, plain_line
 #: Seconds a fresh box may take until it is ready: a fork, on a busy machine.
 START_SECONDS = 60.0
 
+#: Seconds in which a box may say how a snapshot of it ended.
+STATUS_SECONDS = 10.0
+
 #: Bytes that the processes of a box may take together.
 MOST_MEMORY = BoxLimits().memory
 
@@ -284,8 +287,9 @@ class Box:
         """How a snapshot ended, as the box says that it was taken of."""
         assert self._taken_of is not None
         box, number = self._taken_of
-        for _ in range(20):
-            status = box._ask({"op": "status", "number": number}, START_SECONDS).value
+        end = time.monotonic() + STATUS_SECONDS  # for all answers together: they are a student's
+        while (left := end - time.monotonic()) > 0:
+            status = box._ask({"op": "status", "number": number}, left).value
             if type(status) is int:
                 return status
             time.sleep(0.05)  # it has hung up and not ended yet

@@ -2068,7 +2068,7 @@ checks_passed("judges_step")
 # Hidden checks of judges_step: every kind of missing or partial update; errors.
 ### BEGIN HIDDEN TESTS
 @probe
-def verdicts(seed, groups):
+def verdicts(seed, which):
     def loss_of(model, tokens):
         logits = model(tokens)
         guesses = logits[..., :-1, :].reshape(-1, logits.shape[-1])
@@ -2081,7 +2081,7 @@ def verdicts(seed, groups):
         nn.utils.clip_grad_norm_(model.parameters(), max_norm)
         return loss
 
-    def right_zeros(model, optimizer, tokens, max_norm=1.0):
+    def with_zeros(model, optimizer, tokens, max_norm=1.0):
         optimizer.zero_grad(set_to_none=False)
         loss = loss_of(model, tokens)
         loss.backward()
@@ -2089,7 +2089,7 @@ def verdicts(seed, groups):
         optimizer.step()
         return loss.item()
 
-    def right_autograd(model, optimizer, tokens, max_norm=1.0):
+    def with_autograd(model, optimizer, tokens, max_norm=1.0):
         parameters = [p for p in model.parameters() if p.requires_grad]
         loss = loss_of(model, tokens)
         found = torch.autograd.grad(loss, parameters, allow_unused=True)
@@ -2099,7 +2099,7 @@ def verdicts(seed, groups):
         optimizer.step()
         return float(loss.detach())
 
-    def right_by_groups(model, optimizer, tokens, max_norm=1.0):
+    def by_groups(model, optimizer, tokens, max_norm=1.0):
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
         for p in parameters:
             p.grad = None
@@ -2165,33 +2165,36 @@ def verdicts(seed, groups):
         return step
 
     middle = int(np.random.default_rng(seed).integers(1, 100))
-    kinds = {
-        "right": {"zeros": right_zeros, "autograd": right_autograd, "groups": right_by_groups},
-        "no update": {
-            "no step": no_step,
-            "gradients forgotten before the step": zero_before_step,
-            "no backward": no_backward,
-            "step, then backward": step_then_backward,
-        },
-        "frozen": {
-            "the first": freezes(lambda count: 0, "none"),
-            "the last": freezes(lambda count: count - 1, "zero"),
-            "the last but one": freezes(lambda count: max(count - 2, 0), "restore"),
-            "some other": freezes(lambda count: middle % count, "zero"),
-        },
-        "errors": {
-            "ValueError": raises(ValueError("shapes")),
-            "RuntimeError": raises(RuntimeError("in place")),
-            "ZeroDivisionError": raises(ZeroDivisionError()),
-        },
-    }
-    return {
-        f"{kind}: {name}": judges_step(step)
-        for kind in groups
-        for name, step in kinds[kind].items()
-    }
+    numbered = [
+        [no_step, zero_before_step, no_backward, step_then_backward],
+        [with_zeros, with_autograd, by_groups],
+        [
+            freezes(lambda count: 0, "none"),
+            freezes(lambda count: count - 1, "zero"),
+            freezes(lambda count: max(count - 2, 0), "restore"),
+            freezes(lambda count: middle % count, "zero"),
+        ],
+        [
+            raises(ValueError("shapes")),
+            raises(RuntimeError("in place")),
+            raises(ZeroDivisionError()),
+        ],
+    ]
+    return [[judges_step(step) for step in numbered[number]] for number in which]
 
 
+#: Which are right is known here and not beside the student's code, which could look at its caller.
+kinds = {
+    "no update": (
+        "no step",
+        "gradients forgotten before the step",
+        "no backward",
+        "step, then backward",
+    ),
+    "right": ("zeros", "autograd", "groups"),
+    "frozen": ("the first", "the last", "the last but one", "some other"),
+    "errors": ("ValueError", "RuntimeError", "ZeroDivisionError"),
+}
 seed = int(check_rng().integers(2**31))
 
 
@@ -2202,7 +2205,13 @@ def plain(verdict):
 
 
 def compare(kind, message):
-    found = {name: plain(one) for name, one in verdicts(seed, ["right", kind]).items()}
+    both = ("right", kind)
+    judged = verdicts(seed, [list(kinds).index(one) for one in both])
+    found = {
+        f"{one}: {name}": plain(verdict)
+        for one, verdicts_of_it in zip(both, judged, strict=True)
+        for name, verdict in zip(kinds[one], verdicts_of_it, strict=True)
+    }
     assert_equal(len(found) > 5, True, message, name="'all were judged'")
     expected = {name: name.startswith("right") for name in found}
     assert_equal(found, expected, message, name="your verdicts")
@@ -2333,17 +2342,20 @@ def verdicts_on_losses(kind):
         return step
 
     kinds = {
-        "targets": {
-            "not shifted": with_loss(cross_entropy),
-            "not shifted, the right loss reported": with_loss(cross_entropy, report_of=shifted),
-        },
-        "moment": {"after": with_loss(shifted, report="after")},
-        "old": {"kept": with_loss(shifted, "keep"), "kept, by gather": with_loss(by_gather, "keep")},
+        "targets": [with_loss(cross_entropy), with_loss(cross_entropy, report_of=shifted)],
+        "moment": [with_loss(shifted, report="after")],
+        "old": [with_loss(shifted, "keep"), with_loss(by_gather, "keep")],
     }
-    rights = {"right": with_loss(shifted), "right, by gather": with_loss(by_gather)}
-    return {name: judges_step(step) for name, step in (rights | kinds[kind]).items()}
+    steps = [with_loss(shifted), *kinds[kind], with_loss(by_gather)]
+    return [judges_step(step) for step in steps]
 
 
+#: Which are right is known here and not beside the student's code, which could look at its caller.
+broken = {
+    "targets": ("not shifted", "not shifted, the right loss reported"),
+    "moment": ("after",),
+    "old": ("kept", "kept, by gather"),
+}
 
 
 def plain(verdict):
@@ -2353,7 +2365,9 @@ def plain(verdict):
 
 
 def compare(kind, message):
-    found = {name: plain(one) for name, one in verdicts_on_losses(kind).items()}
+    first, *others, last = map(plain, verdicts_on_losses(kind))
+    found = {"right": first, "right, by gather": last}
+    found |= dict(zip(broken[kind], others, strict=True))
     assert_equal(len(found) >= 3, True, message, name="'all were judged'")
     expected = {name: name.startswith("right") for name in found}
     assert_equal(found, expected, message, name="your verdicts")
