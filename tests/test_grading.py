@@ -12,6 +12,7 @@ import pytest
 
 from autograder.build.build import write_source
 from autograder.course.bundle import Bundle, BundleError
+from autograder.course.lessons import Course
 from autograder.grade.limits import Limits
 from autograder.grade.result import Result
 from autograder.grade.submission import Missing, Unreadable, find_notebook, read_file
@@ -234,6 +235,50 @@ def test_building_on_a_failed_exercise_earns_nothing_by_itself(bundle: Bundle) -
     }
     verdict = graded(bundle, notebook_with(bundle, wrong))
     assert points(verdict) == {"double": 0.0, "quadruple": 0.0, "answer_size": 1.0}
+
+
+PARTS = (
+    "# Named checks.\nfrom lesson.checks import check\nx = check_rng().uniform(size=4)\n"
+    'with check("small", points=1):\n'
+    '    assert_close(quadruple(x), 4 * x, "Is it four times x?")\n'
+    'with check("large", points=2):\n'
+    '    assert_close(quadruple(x + 9), 4 * x + 36, "Is it four times x?")\n'
+    'with check("the same", points=1):\n'
+    '    assert_equal(quadruple(x) is not x, True, "A new array.")\n'
+    'checks_passed("quadruple")\n\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("double", "quadruple", "earned"),
+    [
+        # Wrong for large x by itself, and wrong altogether since double is.
+        ("3 * x", "double(double(x)) * (1 if np.max(x) < 5 else 7)", 2.0),
+        # Right with a wrong double, and wrong with the right one: what was earned stays.
+        (
+            "2 * x + (1 if np.max(x) > 5 else 0)",
+            "double(double(x)) - 3 if np.max(x) > 5 else 9 * x",
+            3.0,
+        ),
+    ],
+)
+def test_what_is_right_in_part_with_the_courses_own_version_counts_and_nothing_is_lost(
+    tmp_path: Path, double: str, quadruple: str, earned: float
+) -> None:
+    tiny_course(tmp_path)
+    source = tmp_path / "lessons" / "01-tiny" / "tiny.py"
+    text = source.read_text()
+    start = text.index("@probe\ndef result_and_input")
+    end = text.index('# %% tags=["demonstration"]')
+    source.write_text(text[:start] + PARTS + text[end:])
+    lesson = Course.load(tmp_path).lesson("01")
+    write_source(lesson, tmp_path / "source" / lesson.folder)
+    bundle = Bundle.load(tmp_path / "source" / lesson.folder)
+    answers = {
+        "double": f"def double(x):\n    return {double}\n",
+        "quadruple": f"def quadruple(x):\n    return {quadruple}\n",
+    }
+    assert points(graded(bundle, notebook_with(bundle, answers)))["quadruple"] == earned
 
 
 def test_a_hidden_test_shows_no_value(bundle: Bundle) -> None:

@@ -291,9 +291,11 @@ def _follow_through(
             if again.outcome == PASSED:
                 message = f"Passes with the course's own {names}; with yours it does not."
                 better[test.grade_id] = replace(again, message=message)
-            elif again.outcome != better[test.grade_id].outcome:
+            elif again.points > better[test.grade_id].points:
                 # No values here: this run held the course's solution of another exercise.
-                message = f"Tried with the course's own {names}, since yours is not right yet."
+                message = (
+                    f"In part right with the course's own {names}, since yours is not right yet."
+                )
                 better[test.grade_id] = replace(again, message=message)
     return [better[result.grade_id] for result in results]
 
