@@ -2011,8 +2011,9 @@ with exercise("mixes_rows"):
     wrong(
         "mixes_order_not_given_back",
         {"output[:, order]": "output"},
-        "You put the words into another order and compare row by row with the old output. The rows of "
-        "a right layer move with their words: every layer seems broken to you.",
+        "Every layer seems broken to you, also a right one. If you put the words into another order: the "
+        "rows of a right layer move with their words, so the old output has to be put into that order "
+        "too. And equal means equal up to rounding.",
     )
     wrong(
         "mixes_order_that_stays",
