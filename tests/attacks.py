@@ -255,6 +255,12 @@ FILE_ATTACKS = [
     ("an endless number", "A number of many digits.", _raw_file(b"9" * 100_000), "not JSON"),
     ("brackets", "A million brackets.", _raw_file(b"[" * 10**6), "not JSON"),
     ("too many cells", "50,000 cells.", _with_tree(_many_cells), "at most"),
+    (
+        "millions of objects",
+        "24 MB of empty objects, which take a GiB to read.",
+        _with_tree(lambda tree: tree["metadata"].update(x=[{}] * 6_000_000)),
+        "lists and objects",
+    ),
 ]
 for _name, _tries, _make, _says in FILE_ATTACKS:
     add(_name, _tries, _make, status="unreadable", says=_says)

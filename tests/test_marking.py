@@ -20,7 +20,7 @@ from tornado.netutil import bind_sockets
 
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.grades_file import read_grades
-from autograder.classroom.marking_log import MARKING_LOG, agreements, given_so_far
+from autograder.classroom.marking_log import MARKING_LOG, Given, agreements, given_so_far, note
 from autograder.marking.by_question import Marking
 from autograder.marking.grade_class import grade_class
 from autograder.marking.mark_server import application
@@ -189,6 +189,16 @@ def test_a_second_marker_is_compared_and_counts_nowhere(folder: ClassFolder) -> 
     assert write_report(folder).agreements == (found,)
     assert "Two markers" in (folder.root / "report.html").read_text()
     assert read_grades(folder)
+
+
+def test_a_comment_with_line_ends_of_unicode_is_kept(tmp_path: Path) -> None:
+    """A student can plant them in an answer for whoever copies a piece of it."""
+    given = Given(
+        "2026", "anna", LESSON, QUESTION, "ada", 2.0, "You say \u2018a\u2028b\u2029\u2019."
+    )
+    note(ClassFolder(tmp_path), given)
+    note(ClassFolder(tmp_path), given)
+    assert given_so_far(ClassFolder(tmp_path)) == [given, given]
 
 
 class Server:

@@ -11,7 +11,7 @@ import pytest
 
 from autograder.classroom.folder import ClassFolder
 from autograder.cli.main import main
-from autograder.report.similar import SimilarError, alike
+from autograder.report.similar import MOST_CHARACTERS, SimilarError, alike, compared
 
 from .classes import LESSON, hand_in, new, solved
 
@@ -94,3 +94,12 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "copydetect", None)
     with pytest.raises(SimilarError, match="pip install"):
         alike({"ada": [OWN]}, [])
+
+
+def test_a_huge_submission_is_compared_in_what_somebody_wrote_by_hand() -> None:
+    """Comparing it whole would take hours, and nobody else's code would be looked at."""
+    huge = "x = 1\n" * MOST_CHARACTERS
+    assert compared([GIVEN, huge, OWN]) == [GIVEN, OWN]
+    assert compared([GIVEN, OWN]) == [GIVEN, OWN]
+    many = ["y = 2\n" * 1000] * 2000
+    assert sum(map(len, compared(many))) <= MOST_CHARACTERS

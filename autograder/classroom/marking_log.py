@@ -61,7 +61,8 @@ def note(folder: ClassFolder, given: Given) -> None:
 def given_so_far(folder: ClassFolder) -> list[Given]:
     """All that was given, the earliest first; a line that is damaged is passed over."""
     try:
-        lines = _path(folder).read_text(encoding="utf-8", errors="replace").splitlines()
+        # Not splitlines: a comment may hold line ends of Unicode, copied out of an answer.
+        lines = _path(folder).read_text(encoding="utf-8", errors="replace").split("\n")
     except FileNotFoundError:
         return []
     all_given = []

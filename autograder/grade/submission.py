@@ -19,6 +19,8 @@ from autograder.text import plain_line
 
 #: A notebook file, in bytes. One with many figures has a few million.
 MOST_BYTES = 25 * 2**20
+#: Lists and objects in it: read, each takes up to a hundred times its place in the file.
+MOST_CONTAINERS = 1_000_000
 #: Its cells. A lesson has a few dozen.
 MOST_CELLS = 2_000
 #: Outputs of a cell.
@@ -145,6 +147,11 @@ def parse(data: bytes, bundle: Bundle) -> Submission:
     """
     if not data.strip():
         raise Unreadable(f"{reasons.EMPTY}. Save the notebook and hand it in again.")
+    if data.count(b"{") + data.count(b"[") > MOST_CONTAINERS:
+        raise Unreadable(
+            f"The notebook holds more than {MOST_CONTAINERS} lists and objects. Clear its outputs "
+            "and hand it in again."
+        )
     try:
         tree = json.loads(data.decode(json.detect_encoding(data)))
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError, ValueError):

@@ -35,6 +35,8 @@ _BETWEEN = "\n" + "9" * K_GRAM + "\n"
 COMMON_SHARE, COMMON_LEAST = 0.1, 3
 #: Letters without names that two have to share before they are named.
 LEAST_TOKENS = 60
+#: Characters of code of one submission that are compared: the time grows faster than they do.
+MOST_CHARACTERS = 200_000
 #: Characters of the first common piece that is shown.
 MOST_SHOWN = 300
 
@@ -79,8 +81,21 @@ def similar(folder: ClassFolder, assignment: str, least: float = 0.5) -> list[Pa
             cells = parse(read_file(path), bundle).to_run(bundle)
         except (Missing, Unreadable):
             continue
-        code[handin.student] = [cell.source for cell in cells]
+        code[handin.student] = compared([cell.source for cell in cells])
     return alike(code, handed_out(bundle), least)
+
+
+def compared(cells: Sequence[str]) -> list[str]:
+    """The cells that are compared, in order: of a huge submission the longest are left out, which
+    nobody has written by hand."""
+    left = MOST_CHARACTERS
+    taken = set()
+    for number in sorted(range(len(cells)), key=lambda number: len(cells[number])):
+        left -= len(cells[number])
+        if left < 0:
+            break
+        taken.add(number)
+    return [cell for number, cell in enumerate(cells) if number in taken]
 
 
 def handed_out(bundle: Bundle) -> list[str]:
