@@ -167,7 +167,9 @@ def _run_once(test: TestCell, tester: Tester, notebook: NotebookInBox, seed: int
         message = f"The notebook as a whole used up its {total:g} seconds before this check."
         return _lost(test, TIMEOUT, message)
     own = "\n".join(cell.source for cell in notebook.cells)
-    result = tester.run(test, box, seed, own)
+    result = tester.run(test, box, seed, own, notebook.patience(test.exercise))
+    if result.outcome == TIMEOUT:
+        notebook.endless.add(test.exercise)
     if box.ended:
         notebook.lost()
     return result
@@ -186,7 +188,8 @@ def _diagnosed(
     end = time.monotonic() + REPAIRS_OF_A_NOTEBOOK
     for exercise in dict.fromkeys(result.exercise for result in failed):
         mistakes = tester.mistakes(exercise)
-        seen = _seen(exercise, tester, notebook) if mistakes else None
+        ends = exercise not in notebook.endless
+        seen = _seen(exercise, tester, notebook) if mistakes and ends else None
         diagnosis = diagnose(seen, mistakes) if seen is not None else None
         if diagnosis is not None:
             told, tests, name = diagnosis.mistake.sentence, diagnosis.tests, diagnosis.mistake.name
