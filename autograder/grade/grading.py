@@ -290,15 +290,11 @@ def _follow_through(
             if notebook.box is None:
                 break
             again = _run_once(test, tester, notebook, seed)
-            names = " and ".join(replaced)
-            if again.outcome == PASSED:
-                message = f"Passes with the course's own {names}; with yours it does not."
-                better[test.grade_id] = replace(again, message=message)
-            elif again.points > better[test.grade_id].points:
+            if again.points > better[test.grade_id].points:
                 # No values here: this run held the course's solution of another exercise.
-                message = (
-                    f"In part right with the course's own {names}, since yours is not right yet."
-                )
+                passes = "Passes" if again.outcome == PASSED else "Passes in part"
+                names = " and ".join(replaced)
+                message = f"{passes} with the course's own {names}; with yours it does not."
                 better[test.grade_id] = replace(again, message=message)
     return [better[result.grade_id] for result in results]
 
