@@ -2788,6 +2788,21 @@ show(
 # ### END SOLUTION
 
 # %% [markdown]
+# <details><summary>When yours is written: a good answer and a plausible bad one, each on one point only</summary>
+#
+# > It tells me which position to hide first.
+#
+# Good: one sentence, as asked, and it puts the map before the experiment, not in its place.
+#
+# > The row has a small weight at *cat*, so the model hardly uses *cat*. The translation is right, so the
+# > map must be right as well.
+#
+# Plausible, and bad: it is the friend's mistake in other words. A weight says which position is read,
+# not what had been put there; and a right translation says nothing about a map.
+#
+# </details>
+
+# %% [markdown]
 # ## 9. The whole transformer
 #
 # You have built every part of the transformer of 2017. The drawing shows where each stands. The
