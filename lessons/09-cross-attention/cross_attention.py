@@ -2485,29 +2485,36 @@ def by_hand(gather, fetch, read, source, reads, lengths, hidden, where):
 
 
 rng = check_rng()
-for where in ("decoder", "encoder"):
-    place = "from the decoder" if where == "decoder" else "inside the encoder"
-    with check(f"hidden {place}", points=1):
-        for batch, m, n, vocab in ((60, 5, 3, 4), (80, 7, 4, 5), (50, 4, 1, 3)):
-            gather = torch.tensor(rng.normal(size=(m, m)))
-            fetch = torch.tensor(rng.normal(size=(n, m)))
-            read = torch.tensor(0.3 * rng.normal(size=(vocab, vocab)))
-            source = torch.tensor(rng.integers(0, vocab, size=(batch, m)))
-            targets = torch.tensor(rng.integers(0, vocab, size=(batch, n)))
-            lengths = rng.integers(2, m + 1, size=batch)
-            mask = torch.arange(m) < torch.tensor(lengths)[:, None, None]
-            hidden = rng.integers(0, lengths)
-            said = by_hand(gather, fetch, read, source, targets, lengths, hidden, where)
-            right = torch.tensor(rng.random(batch) < 0.7)
-            comes_next = torch.where(right, said, (said + 1) % vocab)
-            given = (source, mask, targets, comes_next, torch.tensor(hidden), where)
-            assert_close(
-                share_of(gather, fetch, read, *given),
-                right.double().mean().item(),
-                f"{batch} texts of up to {m} words, {n} target tokens read, hidden {place}. "
-                "Which positions may still read which?",
-                name="the share",
-            )
+
+
+def shares_are_right(where, place):
+    """Three models, each with texts of many lengths."""
+    for batch, m, n, vocab in ((60, 5, 3, 4), (80, 7, 4, 5), (50, 4, 1, 3)):
+        gather = torch.tensor(rng.normal(size=(m, m)))
+        fetch = torch.tensor(rng.normal(size=(n, m)))
+        read = torch.tensor(0.3 * rng.normal(size=(vocab, vocab)))
+        source = torch.tensor(rng.integers(0, vocab, size=(batch, m)))
+        targets = torch.tensor(rng.integers(0, vocab, size=(batch, n)))
+        lengths = rng.integers(2, m + 1, size=batch)
+        mask = torch.arange(m) < torch.tensor(lengths)[:, None, None]
+        hidden = rng.integers(0, lengths)
+        said = by_hand(gather, fetch, read, source, targets, lengths, hidden, where)
+        right = torch.tensor(rng.random(batch) < 0.7)
+        comes_next = torch.where(right, said, (said + 1) % vocab)
+        given = (source, mask, targets, comes_next, torch.tensor(hidden), where)
+        assert_close(
+            share_of(gather, fetch, read, *given),
+            right.double().mean().item(),
+            f"{batch} texts of up to {m} words, {n} target tokens read, hidden {place}. "
+            "Which positions may still read which?",
+            name="the share",
+        )
+
+
+with check("hidden from the decoder", points=1):
+    shares_are_right("decoder", "from the decoder")
+with check("hidden inside the encoder", points=1):
+    shares_are_right("encoder", "inside the encoder")
 checks_passed("still_right")
 ### END HIDDEN TESTS
 
