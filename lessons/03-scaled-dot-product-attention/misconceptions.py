@@ -1651,15 +1651,17 @@ with exercise("gradient_descent"):
     wrong(
         "descent_cleared_too_late",
         {"tensor.grad = None": "pass", "tensor.sub_(": "tensor.grad.zero_()\ntensor.sub_("},
-        "You set the gradient to zero before it is used, so nothing moves. Old gradients go before "
-        "`backward`.",
+        "Nothing moves. Either the gradient is set to zero before the step that should use it, or the "
+        "step makes a new tensor: `p = p - ...` gives the loop's name to it, and the caller's tensor "
+        "stays. Old gradients go before `backward`, and the step changes the tensor in place.",
     )
 
     wrong(
         "descent_new_tensors",
         {"tensor.sub_(lr * tensor.grad)": "tensor = tensor - lr * tensor.grad"},
-        "You make a new tensor and give it the loop's name. The caller's tensor never moves: change "
-        "it in place.",
+        "Nothing moves. Either the gradient is set to zero before the step that should use it, or the "
+        "step makes a new tensor: `p = p - ...` gives the loop's name to it, and the caller's tensor "
+        "stays. Old gradients go before `backward`, and the step changes the tensor in place.",
     )
 
     wrong(

@@ -241,3 +241,51 @@ def mended_batch(run, sentences):
     texts = run([words for _, words in numbered])
     pairs = sorted((i, place) for place, (i, _) in enumerate(numbered))
     return [texts[place] for _, place in pairs]
+
+
+@alternative("still_right", "one_text_after_the_other")
+def still_right(model, source, mask, reads, says, hidden, where):
+    if where not in ("decoder", "encoder"):
+        raise ValueError(f"where: {where}")
+    count = 0
+    for i, gone in enumerate(hidden.tolist()):
+        real = mask[i : i + 1]
+        part = real.repeat(1, source.shape[1], 1) if where == "encoder" else real.clone()
+        part[..., gone] = False
+        if where == "encoder":
+            part[:, gone, gone] = True
+        with torch.no_grad():
+            memory = model.encode(source[i : i + 1], part if where == "encoder" else real)
+            decoded = model.decode(reads[i : i + 1], memory, part if where == "decoder" else real)
+        count += int(decoded[0][0, -1].argmax()) == int(says[i])
+    return count / len(source)
+
+
+@alternative("still_right", "one_hot_and_scatter")
+@torch.no_grad()
+def still_right(model, source, mask, reads, says, hidden, where):
+    gone = F.one_hot(hidden, source.shape[1]).bool()  # (batch, m)
+    if where == "decoder":
+        masks = (mask, mask.masked_fill(gone[:, None], False))
+    elif where == "encoder":
+        closed = gone[:, None, :] & ~gone[:, :, None]  # column of the hidden word, other rows
+        masks = (mask & ~closed, mask)
+    else:
+        raise ValueError(f"no such place: {where}")
+    logits = model.decode(reads, model.encode(source, masks[0]), masks[1])[0]
+    return float((torch.argmax(logits[:, -1, :], 1) == says).float().mean())
+
+
+@alternative("still_right", "masks_with_a_head_axis")
+def still_right(model, source, mask, reads, says, hidden, where):
+    places = {"decoder": mask.clone(), "encoder": mask.repeat(1, source.shape[1], 1)}
+    if where not in places:
+        raise ValueError(f"where should be one of {list(places)}, not {where}")
+    rows = torch.arange(len(source))
+    places[where][rows, :, hidden] = False
+    if where == "encoder":
+        places["encoder"][rows, hidden, hidden] = True
+    memory = model.encode(source, places["encoder"].unsqueeze(1))
+    logits, _ = model.decode(reads, memory, places["decoder"].unsqueeze(1))
+    said = logits.detach()[:, -1].max(dim=-1).indices
+    return (said == says).sum().item() / says.numel()

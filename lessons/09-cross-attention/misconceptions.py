@@ -1433,6 +1433,200 @@ with exercise("mended_batch"):
     )
 
 
+with exercise("still_right"):
+    wrong(
+        "still_places_swapped",
+        {
+            'others | itself) if where == "encoder"': 'others | itself) if where == "decoder"',
+            'mask, others) if where == "decoder"': 'mask, others) if where == "encoder"',
+        },
+        "The two places are exchanged: \"decoder\" is about the cross-attention's mask, \"encoder\" "
+        "about the mask with which the source words read each other.",
+    )
+
+    wrong(
+        "still_hidden_in_both",
+        {'combine_masks(mask, others) if where == "decoder" else mask': "combine_masks(mask, others)"},
+        "The decoder never reads the hidden position, also where the word is hidden inside the "
+        "encoder only. Then you cannot tell which of the two paths was needed.",
+    )
+
+    wrong(
+        "still_encoder_always_hidden",
+        {'combine_masks(mask, others | itself) if where == "encoder" else mask': "combine_masks(mask, others | itself)"},
+        "The encoder never lets the others read the hidden word, also where it is hidden from the "
+        "decoder only. Then you cannot tell which of the two paths was needed.",
+    )
+
+    wrong(
+        "still_word_cannot_read_itself",
+        {"others | itself": "others"},
+        "Inside the encoder the hidden word may not read itself either, so its own place loses it. "
+        "It should be hidden from the other words only.",
+    )
+
+    wrong(
+        "still_reads_nobody",
+        {"others | itself": "others.transpose(-1, -2) | itself"},
+        "Inside the encoder you close the hidden word's row: it reads nobody, and the others still "
+        "read it. Rows ask, columns are read: which of them should be closed?",
+    )
+
+    wrong(
+        "still_mask_the_other_way",
+        {"positions != hidden": "positions == hidden"},
+        "Your mask is True at the hidden position only, so that everything else is hidden. True "
+        "means: may be read.",
+    )
+
+    wrong(
+        "still_padding_readable",
+        {
+            "combine_masks(mask, others | itself)": "others | itself",
+            "combine_masks(mask, others)": "others",
+        },
+        "Where a word is hidden, padding may be read again: your mask takes the place of the one "
+        "that you got. Both should hold.",
+    )
+
+    wrong(
+        "still_masks_joined_by_or",
+        {
+            "combine_masks(mask, others | itself)": "mask | others | itself",
+            "combine_masks(mask, others)": "mask | others",
+        },
+        "You join the masks with OR: what one of them allows may be read, so nothing real is hidden. "
+        "A position may be read where both allow it.",
+    )
+
+    wrong(
+        "still_padding_in_the_decoder",
+        {'combine_masks(mask, others) if where == "decoder" else mask': 'combine_masks(mask, others) if where == "decoder" else None'},
+        "Where the word is hidden inside the encoder, the decoder gets no mask at all and reads the "
+        "padding. Padding stays hidden in every experiment.",
+    )
+
+    wrong(
+        "still_padding_in_the_encoder",
+        {'combine_masks(mask, others | itself) if where == "encoder" else mask': 'others | itself if where == "encoder" else None'},
+        "The encoder reads the padding: the mask that you got belongs into both parts of the model, "
+        "in every experiment.",
+    )
+
+    wrong(
+        "still_first_position_for_all",
+        {"hidden[:, None, None]": "hidden[0]"},
+        "The first text's hidden position is hidden in every text. Each text has one of its own.",
+    )
+
+    wrong(
+        "still_one_later",
+        {"positions != hidden[:, None, None]": "positions != hidden[:, None, None] + 1"},
+        "The position after the hidden one is hidden. The source has no start token: its first word "
+        "is at position 0.",
+    )
+
+    wrong(
+        "still_token_for_position",
+        {"positions != hidden[:, None, None]": "source[:, None] != hidden[:, None, None]"},
+        "You look for the token whose number is hidden. hidden holds positions in the text.",
+    )
+
+    wrong(
+        "still_nothing_hidden",
+        """
+            if where not in ("decoder", "encoder"):
+                raise ValueError(f"where is {where!r}")
+            with torch.no_grad():
+                logits, _ = model.decode(reads, model.encode(source, mask), mask)
+            return (logits[:, -1].argmax(dim=-1) == says).double().mean().item()
+        """,
+        "Nothing is hidden: this is how often the model is right when it may read everything.",
+    )
+
+    wrong(
+        "still_replaced_by_padding",
+        """
+            if where not in ("decoder", "encoder"):
+                raise ValueError(f"where is {where!r}")
+            gone = torch.arange(source.shape[-1]) == hidden[:, None]
+            with torch.no_grad():
+                memory = model.encode(source.masked_fill(gone, 0), mask)
+                logits, _ = model.decode(reads, memory, mask)
+            return (logits[:, -1].argmax(dim=-1) == says).double().mean().item()
+        """,
+        "The hidden word is replaced by token 0. That is another text: its position can still be "
+        "read, in both parts of the model. Hide the position with a mask, in one part.",
+    )
+
+    wrong(
+        "still_first_logits",
+        {"logits[:, -1]": "logits[:, 0]"},
+        "You look at the logits of the first target position. The token that comes after all of "
+        "reads is said at the last one.",
+    )
+
+    wrong(
+        "still_every_position",
+        {"(logits[:, -1].argmax(dim=-1) == says)": "(logits.argmax(dim=-1) == says[:, None])"},
+        "You compare every target position with the same token and average over all of them. Only "
+        "the last position should say it.",
+    )
+
+    wrong(
+        "still_weights_for_logits",
+        {"logits, _ = model": "_, logits = model", "logits[:, -1]": "logits[:, 0, -1]"},
+        "You take the largest attention weight. That is a source position; the token that is said "
+        "is the one with the largest logit.",
+    )
+
+    wrong(
+        "still_smallest",
+        {"argmax": "argmin"},
+        "The token with the smallest logit is taken for what the model says.",
+    )
+
+    wrong(
+        "still_share_of_mistakes",
+        {"== says": "!= says"},
+        "This is the share of texts that are wrong. Asked is how many stay right.",
+    )
+
+    wrong(
+        "still_number_not_share",
+        {".mean()": ".sum()"},
+        "You return how many texts are right. A share is that number divided by the number of texts.",
+    )
+
+    wrong(
+        "still_any_where",
+        {
+            """
+            if where not in ("decoder", "encoder"):
+                raise ValueError(f'where is {where!r}; it should be "decoder" or "encoder"')
+            """: "",
+        },
+        "Another `where` passes without a word, and the result looks like that of an experiment in "
+        "which nothing is hidden. It should be a ValueError.",
+    )
+
+    wrong(
+        "still_mask_changed",
+        {
+            "in_encoder = combine_masks(mask, others | itself)": "mask = mask.logical_and_(others) if "
+            'where == "decoder" else mask\nin_encoder = combine_masks(mask, others | itself)'
+        },
+        "You write into the mask that you got, and the caller's next experiment hides this word too. "
+        "Make a new one.",
+    )
+
+    wrong(
+        "still_tensor",
+        {".mean().item()": ".mean()"},
+        "You return a tensor with one number. A Python float was asked for.",
+    )
+
+
 choice(
     "answer_recall_norm",
     "a",
