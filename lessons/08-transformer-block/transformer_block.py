@@ -191,7 +191,7 @@ show(
 # **Layer norm** (Ba, Kiros and Hinton, 2016) brings each word back to mean 0 and variance 1. On
 # paper, for one word with four features:
 #
-# | | | | | | |
+# | step | 1 | 2 | 3 | 4 | what is computed |
 # |---|---|---|---|---|---|
 # | features of "cat" | 0 | 2 | 2 | 4 | mean $\mu = 2$ |
 # | minus the mean | −2 | 0 | 0 | 2 | variance $\sigma^2 = (4+0+0+4)/4 = 2$ |
