@@ -95,7 +95,8 @@ site: $(READY) ## make the documentation in build/site (SOLUTIONS=1: the solved 
 
 screenshots: $(READY) ## take the documentation's pictures again, with a headless Chromium
 	SCREENSHOTS=docs/images $(BIN)/pytest -r s tests/test_browser_student.py \
-	  tests/test_browser_accidents.py tests/test_browser_start.py tests/test_browser_instructor.py
+	  tests/test_browser_accidents.py tests/test_browser_start.py tests/test_browser_hands_on.py \
+	  tests/test_browser_instructor.py
 
 clean: ## remove what was made, but for course/ and solutions/
 	rm -rf build demo-class .pytest_cache .mypy_cache .ruff_cache *.egg-info

@@ -55,3 +55,16 @@ def test_links_leave_small_weights_out_and_show_a_crossing() -> None:
     assert axes.lines[0].get_linewidth() > axes.lines[2].get_linewidth()
     assert {text.get_text() for text in axes.texts} == {"chat", "noir", "black", "cat"}
     plt.close(figure)
+
+
+def test_a_flow_has_its_boxes_and_an_arrow_for_each_way() -> None:
+    figure, axes = plt.subplots()
+    boxes = {"x": (0.0, 0.0), "part#1": (1.0, 0.0), "part#2": (2.0, 0.0)}
+    ways = [("x", "part#1"), ("part#1", "part#2"), ((0.5, 0.0), (0.5, 1.0), (2.0, 1.0), "part#2")]
+    figures.draw_flow(axes, boxes, ways, plain=("x",))  # type: ignore[arg-type]
+    heads = [one for one in axes.texts if getattr(one, "arrow_patch", None)]
+    words = [one.get_text() for one in axes.texts if one not in heads]
+    assert words == ["x", "part", "part"] and len(heads) == 3
+    assert len(axes.lines) == 2, "the corners of the third"
+    assert axes.get_ylim()[1] > 1.0, "all of it is in sight"
+    plt.close(figure)

@@ -82,6 +82,10 @@ def test_one_that_cannot_be_compared(
     assert len(text) < 250
 
 
+def test_a_large_number_is_said_as_it_was_written(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "You predicted 1024; it came out as 32.5." in said(capsys, 1024, 32.51)
+
+
 def test_none_yet(capsys: pytest.CaptureFixture[str]) -> None:
     text = said(capsys, None, 0.123)
     assert "guess_x" in text and "Write your guess first" in text and "0.123" not in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import nbformat
@@ -124,6 +125,14 @@ def test_only_what_draws_is_folded(lesson: Lesson) -> None:
         elif folded(cell):
             assert is_test(cell)
     assert names
+
+
+@each_lesson
+def test_every_column_of_a_table_has_a_heading(lesson: Lesson) -> None:
+    """Read aloud, a table without one begins with nothing."""
+    for cell in as_page(lesson).cells:
+        for names in re.findall(r"^\|(.*)\|\n\|[-:| ]+\|$", cell.source, re.M):
+            assert all(name.strip() for name in names.split("|")), names
 
 
 DRAWS = """\

@@ -10,7 +10,8 @@ from __future__ import annotations
 import base64
 import html
 import io
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -20,7 +21,16 @@ from IPython.display import Markdown, display
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-__all__ = ["DIVERGING", "as_image", "draw_heatmap", "draw_links", "heatmap", "show", "text_table"]
+__all__ = [
+    "DIVERGING",
+    "as_image",
+    "draw_flow",
+    "draw_heatmap",
+    "draw_links",
+    "heatmap",
+    "show",
+    "text_table",
+]
 
 #: Sequential, light to dark: readable in print and with any colour vision.
 COLOUR_MAP = "Blues"
@@ -149,6 +159,64 @@ def draw_links(
         for word, x in zip(words, places):
             axes.text(x, y, word, ha="center", va=side)
     axes.set(xlim=(-0.1, 1.1), ylim=(-0.3, 1.3))
+    axes.axis("off")
+
+
+def draw_flow(
+    axes: Axes,
+    boxes: Mapping[str, tuple[float, float]],
+    arrows: Sequence[Sequence[str | tuple[float, float]]],
+    *,
+    plain: Collection[str] = (),
+) -> None:
+    """Draw how data flow: boxes with their names, and arrows between them.
+
+    Args:
+        axes: to draw into; they lose their frame, and are as large as what is drawn.
+        boxes: the middle of each box, by what stands in it. What stands behind a "#" tells boxes of
+            one name apart and is not shown.
+        arrows: each the boxes or points that it passes, in order; it ends in the last one.
+        plain: names that stand without a box: what goes in and out.
+    """
+    shown = {
+        name: axes.text(
+            *place,
+            name.partition("#")[0],
+            ha="center",
+            va="center",
+            zorder=3,
+            bbox={
+                "boxstyle": "round,pad=0.4",
+                "facecolor": "white" if name in plain else "#dce9f5",
+                "edgecolor": "white" if name in plain else "#2166ac",
+            },
+        )
+        for name, place in boxes.items()
+    }
+    for path in arrows:
+        points = [boxes[one] if isinstance(one, str) else one for one in path]
+        for one, other in pairwise(points[:-1]):
+            axes.plot(*zip(one, other), color="#333333", linewidth=1.2, zorder=1)
+        begin, end = (
+            shown[one].get_bbox_patch() if isinstance(one, str) else None for one in path[-2:]
+        )
+        axes.annotate(
+            "",
+            points[-1],
+            points[-2],
+            arrowprops={
+                "arrowstyle": "-|>",
+                "color": "#333333",
+                "shrinkA": 0,
+                "shrinkB": 2,
+                "patchA": begin,
+                "patchB": end,
+            },
+            zorder=4,  # after the boxes: where those end is known when they are drawn
+        )
+    corners = [one for path in arrows for one in path if not isinstance(one, str)]
+    across, up = zip(*boxes.values(), *corners)
+    axes.set(xlim=(min(across) - 0.7, max(across) + 0.7), ylim=(min(up) - 0.5, max(up) + 0.5))
     axes.axis("off")
 
 

@@ -96,7 +96,8 @@ def _said(value: Any) -> str:
         return str(bool(value))
     if isinstance(value, str):
         return _short(value.strip())
-    return f"{float(value):.3g}"
+    number = float(value)
+    return f"{number:.0f}" if abs(number) >= 100 else f"{number:.3g}"
 
 
 def _several(values: Collection[Any], brackets: str) -> str:

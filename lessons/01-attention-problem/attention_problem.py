@@ -1685,7 +1685,7 @@ heatmap(
     alt="Attention map of the trained translator. Rows le, chat, noir, dort, end; columns the, "
     "black, cat, is, sleeping. The weight is near 1 for chat at cat and for noir at black; le "
     "looks at the, dort at sleeping. Beside it both sentences, with a line for each large weight: "
-    "the lines of chat and noir cross.",
+    "the lines of chat and noir cross, and so do those of dort and end, which means nothing.",
 )
 
 # %% [markdown]

@@ -103,7 +103,7 @@ check_answer("answer_again_copy", answer_again_copy)
 # at. The numbers below are **made by hand**, so that you can follow them with a pencil. The four
 # features of a key mean: noun, animal, colour, article.
 #
-# | | noun | animal | colour | article |
+# | feature | noun | animal | colour | article |
 # |---|---|---|---|---|
 # | query of "chat" | 2 | 2 | 2 | 0 |
 # | key of "the" | 0 | 0 | 0 | 1 |
@@ -957,7 +957,7 @@ print("text 1 alone and in the batch differ by", np.abs(together[1] - alone).max
 # two. The rest of the row is filled with padding. Nobody may attend to it. So each text needs a
 # row of `True` for its words and `False` for its padding:
 #
-# | | the / the | black / cat | cat / - | is / - | sleeping / - |
+# | text | the / the | black / cat | cat / - | is / - | sleeping / - |
 # |---|---|---|---|---|---|
 # | length 5 | True | True | True | True | True |
 # | length 2 | True | True | False | False | False |

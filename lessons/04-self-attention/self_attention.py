@@ -2314,7 +2314,7 @@ checks_passed("attention_cost")
 # \cdot (d, d)$. A recurrent network (lesson 1) has two products with a $d \times d$ matrix at
 # each of its $n$ steps.
 #
-# | | multiply-adds | steps that must wait for each other | from the first word to the last |
+# | layer | multiply-adds | steps that must wait for each other | from the first word to the last |
 # |---|---|---|---|
 # | self-attention | your `attention_cost(n, d, d)` $+\ 3nd^2$ | 4, whatever $n$ is | 1 layer |
 # | recurrent network | $2nd^2$ | $n$ | $n$ steps |

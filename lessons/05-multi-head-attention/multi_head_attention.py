@@ -34,7 +34,7 @@ from lesson.checks import (
     checks_passed,
     probe,
 )
-from lesson.figures import draw_heatmap, show, text_table
+from lesson.figures import draw_flow, draw_heatmap, show, text_table
 from lesson.guesses import reply
 from lesson.hands_on import switches
 
@@ -133,11 +133,32 @@ for before, after in (("cat", "dog"), ("dog", "cat")):
 # heads at once. Then the features are **split**, all heads attend in one batched matrix product,
 # and the results are **combined** again:
 #
-# ```
-# (batch, n, d_model)  --split-->  (batch, num_heads, n, d_head)  --attend in every head-->
-# (batch, num_heads, n, d_head)  --combine-->  (batch, n, d_model)
-# ```
-#
+# - split: `(batch, n, d_model)` becomes `(batch, num_heads, n, d_head)`;
+# - attend in every head: the shape stays;
+# - combine: back to `(batch, n, d_model)`.
+
+# %% tags=["demonstration"]
+places = {"x": (0.0, 1.0), "combine": (7.2, 1.0), "W_o": (8.5, 1.0), "output": (9.8, 1.0)}
+arrows = [("combine", "W_o"), ("W_o", "output")]
+for head in range(2):
+    places[f"attention, head {head}"] = (5.2, 1.6 - 1.2 * head)
+    arrows.append((f"attention, head {head}", "combine"))
+for row, letter in enumerate("qkv"):
+    projection, split = f"W_{letter}", f"split#{letter}"
+    places |= {projection: (1.5, 2.0 - row), split: (3.0, 2.0 - row)}
+    arrows += [("x", projection), (projection, split)]
+    arrows += [(split, f"attention, head {head}") for head in range(2)]
+figure, axes = plt.subplots(figsize=(10, 3.2))
+draw_flow(axes, places, arrows, plain=("x", "output"))
+show(
+    figure,
+    "The layer with two heads: three projections, each split in two; two attentions that do not know "
+    "of each other; their results side by side, mixed by one more matrix.",
+    "Boxes with arrows. x goes to W_q, W_k and W_v; each of them is split, and both heads get a part "
+    "of all three. The two attentions go to combine, that to W_o, and that is the output.",
+)
+
+# %% [markdown]
 # Our sentence "the black cat is sleeping" with six features and two heads. The numbers are chosen
 # so that you can read where they come from: 23 is word 2, feature 3.
 

@@ -108,7 +108,7 @@ check_answer("answer_recall_state", answer_recall_state)
 # next. They have the same size, the same data and the same training. Only one line differs. This
 # is what they do after training (the loss is explained below; smaller is better):
 #
-# | | loss on texts it has never read | what it writes |
+# | which | loss on texts it has never read | what it writes |
 # |---|---|---|
 # | model A | 0.22 | `the white dogs are sleeping` |
 # | model B | **0.005** | `the old dogslslepeepeepireepislep` |
@@ -1964,7 +1964,7 @@ assert F.scaled_dot_product_attention(new_query, kept, kept, is_causal=True)[...
 # the first key alone. The query stands at the **last** position and may see all keys: the right
 # mask is the last row of `causal_mask(5)`, which is no mask at all.
 #
-# | | training | writing |
+# | what | training | writing |
 # |---|---|---|
 # | the text | known | grows by one character each time |
 # | passes for $n$ characters | 1 | $n$ |

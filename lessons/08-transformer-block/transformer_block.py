@@ -33,7 +33,7 @@ from lesson.checks import (
     checks_passed,
     probe,
 )
-from lesson.figures import draw_heatmap, show, text_table
+from lesson.figures import draw_flow, draw_heatmap, show, text_table
 from lesson.guesses import reply
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
@@ -191,7 +191,7 @@ show(
 # **Layer norm** (Ba, Kiros and Hinton, 2016) brings each word back to mean 0 and variance 1. On
 # paper, for one word with four features:
 #
-# | | | | | | |
+# | step | 1 | 2 | 3 | 4 | what is computed |
 # |---|---|---|---|---|---|
 # | features of "cat" | 0 | 2 | 2 | 4 | mean $\mu = 2$ |
 # | minus the mean | −2 | 0 | 0 | 2 | variance $\sigma^2 = (4+0+0+4)/4 = 2$ |
@@ -827,17 +827,34 @@ print("results that change:", [word for word, yes in zip(words, changed) if yes]
 #
 # $$h = x + \operatorname{MHA}(\operatorname{LN}_1(x)), \qquad
 # y = h + \operatorname{FFN}(\operatorname{LN}_2(h)) \qquad \text{(pre-norm)}$$
-#
-# ```
-#  post-norm                                  pre-norm
-#
-#  x ──┬── MHA ──(+)── LN1 ── h               x ──┬── LN1 ── MHA ──(+)── h
-#      └──────────┘                               └─────────────────┘
-#  h ──┬── FFN ──(+)── LN2 ── y               h ──┬── LN2 ── FFN ──(+)── y
-#      └──────────┘                               └─────────────────┘
-# ```
-#
-# Follow the lower line, the **residual path**. In pre-norm $x$ comes through to the end of the
+
+# %% tags=["demonstration"]
+figure, panels = plt.subplots(2, 1, figsize=(9.6, 3.6))
+for axes, order in zip(panels, ("post-norm", "pre-norm")):
+    places = {"x": (0.0, 0.0), "h": (4.8, 0.0), "y": (9.6, 0.0)}
+    arrows = []
+    for number, (part, begin, end) in enumerate((("MHA", "x", "h"), ("FFN", "h", "y")), start=1):
+        names = [part, "+", f"LN{number}"] if order == "post-norm" else [f"LN{number}", part, "+"]
+        names = [f"{name}#{number}" for name in names]
+        left = places[begin][0]
+        places |= {name: (left + 1.2 + 1.2 * step, 0.0) for step, name in enumerate(names)}
+        arrows += zip([begin, *names], [*names, end])
+        branch, add = left + 0.5, f"+#{number}"
+        arrows.append(((branch, 0.0), (branch, 0.8), (places[add][0], 0.8), add))
+    draw_flow(axes, places, arrows, plain=("x", "h", "y"))
+    axes.set_title(order, loc="left")
+figure.tight_layout()
+show(
+    figure,
+    "The block in both orders, from left to right. The line above the parts carries what is added "
+    "again.",
+    "Two rows of boxes with arrows. Post-norm: x, MHA, plus, LN1, h, FFN, plus, LN2, y. Pre-norm: x, "
+    "LN1, MHA, plus, h, LN2, FFN, plus, y. In both a line leads from x past the parts to the first "
+    "plus, and one from h to the second.",
+)
+
+# %% [markdown]
+# Follow the line from plus to plus, the **residual path**. In pre-norm $x$ comes through to the end of the
 # stack with nothing in its way but plus signs. In post-norm it passes a norm at each step.
 # Remember this for section 8. (There are other places. OLMo 2 normalises what comes **out of** a
 # part, before it is added; Gemma 2 normalises both what goes in and what comes out.)

@@ -1291,7 +1291,7 @@ show(
 # at work on one distribution, by hand: five words may come after "the black cat is", with the
 # logits $\ln$ of 8, 4, 2, 1, 1.
 #
-# | | sleeping | running | singing | tired | blue |
+# | weights | sleeping | running | singing | tired | blue |
 # |---|---|---|---|---|---|
 # | softmax: 8, 4, 2, 1, 1 of 16 | 0.500 | 0.250 | 0.125 | 0.0625 | 0.0625 |
 # | **temperature** 0.5: logits / 0.5, so squares: 64, 16, 4, 1, 1 of 86 | 0.744 | 0.186 | 0.047 | 0.012 | 0.012 |

@@ -109,7 +109,7 @@ torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numb
 # No $\mu$, no $\beta$. By hand, for "cat" with four features, and $\epsilon = 2$ so that the numbers
 # come out even:
 #
-# | | | | | | |
+# | step | 1 | 2 | 3 | 4 | what is computed |
 # |---|---|---|---|---|---|
 # | features of "cat" | 1 | 3 | 3 | 3 | squares 1, 9, 9, 9; their mean is 28 / 4 = 7 |
 # | divided by $\sqrt{7 + 2} = 3$ | 0.33 | 1 | 1 | 1 | the mean is not 0, and nobody minds |
