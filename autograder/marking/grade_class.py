@@ -27,6 +27,7 @@ from autograder.grade.kept import Results
 from autograder.grade.result import MISSING, NO_NOTEBOOK, OUR_FAULT, Result, TestResult
 from autograder.grade.task import Task, make_task
 from autograder.marking.autograded import autograded_notebook, written_answers
+from autograder.marking.exchange import name_for_exchange
 from autograder.marking.feedback import feedback_path, settled_page
 from autograder.marking.progress import Progress
 
@@ -273,5 +274,9 @@ def publish(folder: ClassFolder, verdict: Verdict, bundle: Bundle, gradebook: Gr
 
     record(gradebook, verdict.student, graded, same_answers)
     page = settled_page(verdict, bundle, gradebook, folder)
-    write_whole(feedback_path(folder.root, verdict), page)
+    page_path = feedback_path(folder.root, verdict)
+    write_whole(page_path, page)
+    submission = folder.root / "submitted" / verdict.student / graded.assignment
+    for made in (page_path, path):  # the Formgrader makes the folder of the page from the other
+        name_for_exchange(submission, made)
     write_whole(path, json.dumps(notebook, ensure_ascii=False) + "\n")
