@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from PIL import Image
-from playwright.sync_api import BrowserContext, Page, sync_playwright
+from playwright.sync_api import BrowserContext, FrameLocator, Page, sync_playwright
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -125,7 +125,7 @@ def jupyter_lab(folder: Path, scratch: Path, settings: Path | None = None) -> It
         server = subprocess.Popen(
             [
                 *(sys.executable, "-m", "jupyterlab", "--no-browser", "--ip=127.0.0.1"),
-                *(f"--port={_free_port()}", "--allow-root", f"--ServerApp.root_dir={folder}"),
+                *(f"--port={free_port()}", "--allow-root", f"--ServerApp.root_dir={folder}"),
                 *more,
             ],
             cwd=folder,
@@ -161,7 +161,7 @@ def _started(server: subprocess.Popen[bytes], says: Path, log: Path) -> JupyterL
     raise AssertionError(f"JupyterLab did not start:\n{log.read_text(errors='replace')}")
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
@@ -176,3 +176,10 @@ def take_picture(page: Page, name: str) -> None:
         page.screenshot(path=path, animations="disabled", caret="hide")
         with Image.open(path) as picture:  # 256 colours are enough, and a third of the size
             picture.convert("RGB").quantize(256).save(path, optimize=True)
+
+
+def open_formgrader(page: Page) -> FrameLocator:
+    """From JupyterLab's menu."""
+    page.get_by_role("menuitem", name="Nbgrader").click()
+    page.get_by_role("menuitem", name="Formgrader", exact=True).click()
+    return page.frame_locator("iframe")

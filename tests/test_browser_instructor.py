@@ -16,7 +16,14 @@ from autograder.classroom.roster import Member, Roster
 from autograder.marking.grade_class import grade_class
 from demo.make_class import hand_in
 
-from .browser import SECONDS, jupyter_lab, needs_chromium, take_picture, window
+from .browser import (
+    SECONDS,
+    jupyter_lab,
+    needs_chromium,
+    open_formgrader,
+    take_picture,
+    window,
+)
 from .conftest import COURSE
 from .submissions import boxes
 
@@ -68,13 +75,6 @@ def points(folder: ClassFolder, student: str) -> tuple[float, float, float]:
         submission = gradebook.find_submission(LESSON.folder, student)
         given = gradebook.find_grade(WRITTEN, LESSON.notebook_name, LESSON.folder, student)
         return submission.score, given.manual_score or 0.0, submission.max_score
-
-
-def open_formgrader(page: Page) -> FrameLocator:
-    """From JupyterLab's menu."""
-    page.get_by_role("menuitem", name="Nbgrader").click()
-    page.get_by_role("menuitem", name="Formgrader", exact=True).click()
-    return page.frame_locator("iframe")
 
 
 def autograde(formgrader: FrameLocator, student: str) -> None:

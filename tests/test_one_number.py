@@ -8,8 +8,10 @@ import io
 import json
 import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.late import LateError, write_timestamp
@@ -19,9 +21,12 @@ from autograder.lms.standings import standings
 from autograder.marking.grade_class import grade_class
 from autograder.marking.hand_back import write_pages
 
+from .browser import SECONDS, jupyter_lab, needs_chromium, open_formgrader, window
 from .classes import LESSON, dated, entries, give_by_hand, hand_in, new, solved
 from .nbgrader_buttons import run
 from .submissions import boxes
+
+expect.set_options(timeout=SECONDS * 1000)
 
 DUE = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAY = 24 * 60
@@ -127,6 +132,25 @@ def test_the_formgrader(graded: ClassFolder) -> None:
     assert ran.returncode == 0, ran.stderr
     expected = {who: [total, 11.0] for who, (total, _) in EXPECTED.items() if who != "nothing"}
     assert json.loads(ran.stdout) == expected
+
+
+@needs_chromium
+def test_the_formgrader_and_the_pages_in_a_browser(graded: ClassFolder, tmp_path: Path) -> None:
+    with jupyter_lab(graded.root, tmp_path) as lab, window(1500, 800) as browser:
+        formgrader = open_formgrader(browser.open(lab.address("lab")))
+        formgrader.locator("#main-table .num-submissions a").click()
+        for who, (total, to_mark) in EXPECTED.items():
+            if who == "nothing":
+                continue
+            name = formgrader.locator(".student-id", has_text=re.compile(f"^\\s*{who}\\s*$"))
+            row = formgrader.locator("#main-table tr").filter(has=name)
+            expect(row).to_contain_text(f"{total:g} / 11")
+            expect(row.get_by_text("needs manual grading")).to_have_count(int(to_mark > 0))
+            page = graded.root / "feedback" / who / LESSON / "tiny.html"
+            read = browser.open(page.as_uri())
+            expect(read.locator(".score")).to_contain_text(f"{total:g} of 11 points")
+            read.close()
+        assert not browser.asked_outside
 
 
 def test_the_pages(graded: ClassFolder) -> None:

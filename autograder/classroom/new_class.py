@@ -28,6 +28,8 @@ from pathlib import Path
 
 c = get_config()  # noqa: F821
 c.CourseDirectory.course_id = {course_id!r}
+# Everybody's, also on a hub whose settings name each server's user.
+c.CourseDirectory.student_id = "*"
 
 # The gradebook is said once, in class.toml.
 try:

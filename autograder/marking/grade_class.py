@@ -27,6 +27,7 @@ from autograder.grade.kept import Results
 from autograder.grade.result import MISSING, NO_NOTEBOOK, OUR_FAULT, Result, TestResult
 from autograder.grade.task import Task, make_task
 from autograder.marking.autograded import autograded_notebook, written_answers
+from autograder.marking.exchange import name_for_exchange
 from autograder.marking.feedback import feedback_path, settled_page
 from autograder.marking.progress import Progress
 
@@ -279,5 +280,9 @@ def publish(
 
     record(gradebook, submission.student, graded, same_answers)
     page = settled_page(submission, bundle, gradebook, folder)
-    write_whole(feedback_path(folder.root, submission), page)
+    page_path = feedback_path(folder.root, submission)
+    write_whole(page_path, page)
+    handed_in = folder.root / "submitted" / submission.student / graded.assignment
+    for made in (page_path, path):  # the Formgrader makes the folder of the page from the other
+        name_for_exchange(handed_in, made)
     write_whole(path, json.dumps(notebook, ensure_ascii=False) + "\n")

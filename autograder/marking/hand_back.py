@@ -19,6 +19,7 @@ from autograder.classroom.grades_file import GradedSubmission, sandbox_of, write
 from autograder.classroom.hand_ins import collected, task_in_class
 from autograder.files import replacing, write_whole
 from autograder.grade.kept import Results
+from autograder.marking.exchange import name_for_exchange
 from autograder.marking.feedback import feedback_path, settled_page
 from autograder.text import plain_line
 
@@ -60,6 +61,7 @@ def write_pages(folder: ClassFolder, assignments: Sequence[str] | None = None) -
             path = feedback_path(folder.root, submission)
             try:
                 write_whole(path, settled_page(submission, bundle, gradebook, folder))
+                name_for_exchange(handin.folder, path)
             except MissingEntry:
                 done.not_graded.append(name)
             except Exception as error:
