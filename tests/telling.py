@@ -15,6 +15,7 @@ BOILERPLATE = {
     "exceptRuntimeErroraserror:",
     "n=X.shape[-2]",
     "batch,n,d_model=x.shape",
+    "output,weights=torch_scaled_dot_product_attention(Q,K,V,mask)",
     "mask,",
     "return(",
 }
