@@ -19,10 +19,10 @@ from autograder.report.class_report import write_report
 from .accessible import violations
 from .browser import SECONDS, jupyter_lab, needs_chromium, window
 from .conftest import COURSE, ROOT
+from .feedback_result import a_result
 from .hand_outs import TINY, handed_out
 from .notebook_page import wait_for_the_kernel
-from .test_feedback_page import a_result
-from .test_report import CLASS, a_class
+from .report_class import CLASS, a_class
 from .tiny import tiny_course
 
 expect.set_options(timeout=SECONDS * 1000)

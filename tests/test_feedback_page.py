@@ -14,22 +14,18 @@ from autograder.classroom.grades_file import GradedSubmission
 from autograder.classroom.late import Standing
 from autograder.course.bundle import Bundle
 from autograder.grade.result import (
-    FAILED,
-    GRADED,
     MISSING,
     NOT_ATTEMPTED,
-    PASSED,
     UNREADABLE,
     CellRun,
     Result,
     TestResult,
 )
-from autograder.grade.submission import Cell
 from autograder.marking.feedback import feedback_page, late_line
 
+from .feedback_result import NO_NAME, a_result
 from .tiny import tiny_course
 
-NO_NAME = "double is not defined: run the cell."
 STOPPED = "NameError: name 'trice' is not defined"
 
 
@@ -38,24 +34,6 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     place = tmp_path_factory.mktemp("source") / "01-tiny"
     write_source(tiny_course(place.parent / "course").lesson("01"), place)
     return Bundle.load(place)
-
-
-def a_result(**more: object) -> Result:
-    """Double passes; quadruple and the short answer stop for one reason; one answer to read."""
-    tests = (
-        TestResult("test_double", "double", 2.0, 2.0, PASSED),
-        TestResult("test_double_errors", "double", 1.0, 1.0, PASSED),
-        TestResult("test_quadruple", "quadruple", 0.0, 4.0, FAILED, message=NO_NAME),
-        TestResult("test_answer_size", "answer_size", 0.0, 1.0, FAILED, message=NO_NAME),
-    )
-    parts: dict[str, object] = {
-        "tests": tests,
-        "max_score": 8.0,
-        "written_to_read": frozenset({"written_why"}),
-        "cells": (Cell("markdown", "Because.", "written_why"),),
-        **more,
-    }
-    return Result("01-tiny", "tiny", GRADED, **parts)  # type: ignore[arg-type]
 
 
 def text_of(page: str) -> str:
