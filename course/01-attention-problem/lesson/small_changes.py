@@ -56,7 +56,7 @@ def called(node: ast.AST) -> str:
 
 def _call(value: Any, method: str, *arguments: int) -> ast.Call:
     function = ast.Attribute(value, method, ast.Load())
-    return ast.Call(function, [_number(one) for one in arguments], [])
+    return ast.Call(function, [_number(number) for number in arguments], [])
 
 
 def _number(value: float) -> ast.expr:
@@ -69,14 +69,14 @@ def _axes(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> Change
         return
     named = isinstance(parent, ast.keyword) and parent.arg in ("axis", "dim")
     if named or (isinstance(parent, ast.Call) and called(parent) in _TAKES_AXES):
-        yield from ((AXIS, _number(one)) for one in _AXES if one != value)
+        yield from ((AXIS, _number(axis)) for axis in _AXES if axis != value)
     elif (
         isinstance(parent, ast.Subscript)
         and isinstance(parent.value, ast.Attribute)
         and parent.value.attr == "shape"
         and node is parent.slice
     ):
-        yield from ((SHAPE, _number(one)) for one in _AXES if one != value)
+        yield from ((SHAPE, _number(axis)) for axis in _AXES if axis != value)
 
 
 def _kept_axes(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> Changes:
@@ -161,7 +161,7 @@ _OPERATORS: dict[type[ast.operator], tuple[type[ast.operator], ...]] = {
 
 def _operators(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> Changes:
     if isinstance(node, ast.operator) and isinstance(parent, (ast.BinOp, ast.AugAssign)):
-        yield from ((OPERATOR, one()) for one in _OPERATORS.get(type(node), ()))
+        yield from ((OPERATOR, operator()) for operator in _OPERATORS.get(type(node), ()))
     elif isinstance(node, ast.And):
         yield OPERATOR, ast.Or()
     elif isinstance(node, ast.Or):
@@ -170,9 +170,9 @@ def _operators(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> C
 
 def _comparisons(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> Changes:
     if isinstance(node, (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)):
-        for one in (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq):
-            if not isinstance(node, one):
-                yield COMPARISON, one()
+        for comparison in (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq):
+            if not isinstance(node, comparison):
+                yield COMPARISON, comparison()
     elif isinstance(node, ast.Is):
         yield COMPARISON, ast.IsNot()
     elif isinstance(node, ast.IsNot):
@@ -186,9 +186,9 @@ def _numbers(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> Cha
     if isinstance(value, bool):
         yield NUMBER, ast.Constant(not value)
     elif isinstance(value, (int, float)):
-        for one in (value + 1, value - 1, 2 * value, value / 2, -value, 0, 1, 2):
-            if one != value and (isinstance(value, float) or one == int(one)):
-                yield NUMBER, _number(int(one) if isinstance(value, int) else float(one))
+        for number in (value + 1, value - 1, 2 * value, value / 2, -value, 0, 1, 2):
+            if number != value and (isinstance(value, float) or number == int(number)):
+                yield NUMBER, _number(int(number) if isinstance(value, int) else float(number))
 
 
 def _twice(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> Changes:
@@ -208,9 +208,9 @@ def _pairs_of_axes(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) 
     """Two axes that are exchanged, both counted from the end."""
     if not isinstance(node, ast.Call) or called(node) not in ("swapaxes", "transpose"):
         return
-    if len(node.args) >= 2 and all(_integer(one) is not None for one in node.args[-2:]):
+    if len(node.args) >= 2 and all(_integer(argument) is not None for argument in node.args[-2:]):
         for pair in ((-1, -2), (-2, -3), (-1, -3)):
-            axes = [_number(one) for one in pair]
+            axes = [_number(axis) for axis in pair]
             yield AXIS, ast.Call(node.func, [*node.args[:-2], *axes], node.keywords)
 
 
@@ -218,8 +218,8 @@ def _twice_in_an_index(node: ast.AST, parent: ast.AST, names: dict[str, list[str
     """i for 2 i in all of an index, such as ``M[i:i + 2, i:i + 2]``."""
     if not isinstance(node, ast.Subscript):
         return
-    indices = [one.id for one in ast.walk(node.slice) if isinstance(one, ast.Name)]
-    for name in dict.fromkeys(one for one in indices if indices.count(one) > 1):
+    indices = [name.id for name in ast.walk(node.slice) if isinstance(name, ast.Name)]
+    for name in dict.fromkeys(index for index in indices if indices.count(index) > 1):
         changed = _Twice(name).visit(copy.deepcopy(node.slice))
         yield NUMBER, ast.Subscript(node.value, changed, node.ctx)
 
@@ -307,8 +307,11 @@ _POSSIBLE: tuple[_Operator, ...] = (
     _statements,
 )
 
+#: Operators in an order.
+Groups = tuple[tuple[_Operator, ...], ...]
+
 #: Groups of operators, the likelier first.
-LIKELIEST_FIRST: tuple[tuple[_Operator, ...], ...] = (
+LIKELIEST_FIRST: Groups = (
     _HINTED,
     _LIKELY,
     _POSSIBLE,

@@ -95,8 +95,8 @@ def seconds_of_cell() -> float:
 
 def exercise_of_cell() -> str:
     """The exercise whose checks the running cell holds, or ""."""
-    found = _CHECKS.findall(source_of_cell())
-    return found[-1] if found else ""
+    checked = _CHECKS.findall(source_of_cell())
+    return checked[-1] if checked else ""
 
 
 def watch(begin: Callable[[], None]) -> None:
@@ -159,7 +159,9 @@ def _told(error: BaseException) -> str:
 
 def defined_in(source: str) -> list[str]:
     """The names that a cell defines at its top, also where it is not valid Python."""
-    return list(dict.fromkeys(one or other for one, other in _DEFINES.findall(source)))
+    return list(
+        dict.fromkeys(defined or assigned for defined, assigned in _DEFINES.findall(source))
+    )
 
 
 def not_run(exercise: str) -> str:
@@ -204,28 +206,30 @@ def _names(source: str) -> set[str]:
 
 def _used_by(value: Any, been: set[int]) -> set[str]:
     """The names of the notebook that a function or class uses, also through others."""
-    found: set[str] = set()
+    used: set[str] = set()
     if id(value) in been:
-        return found
+        return used
     been.add(id(value))
     for function in _functions(value):
         for name in _names_in(function.__code__):
-            found.add(name)
+            used.add(name)
             if function.__globals__ is namespace():
-                found |= _used_by(namespace().get(name), been)
-    return found
+                used |= _used_by(namespace().get(name), been)
+    return used
 
 
 def _functions(value: Any) -> Iterator[FunctionType]:
     if isinstance(value, FunctionType):
         yield value
     elif isinstance(value, type) and value.__module__ == "__main__":
-        yield from (one for one in vars(value).values() if isinstance(one, FunctionType))
+        yield from (
+            attribute for attribute in vars(value).values() if isinstance(attribute, FunctionType)
+        )
 
 
 def _names_in(code: CodeType) -> set[str]:
-    found = set(code.co_names)
+    names = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            found |= _names_in(constant)
-    return found
+            names |= _names_in(constant)
+    return names

@@ -40,4 +40,4 @@ def tolerance(
         relative, absolute = SINGLE if least else ON_THE_WAY
         largest = float(np.max(np.abs(want), initial=0.0, where=np.isfinite(want)))
         default = relative, max(DOUBLE[1], absolute * min(1.0, largest))
-    return [one if it is None else max(it, least * one) for it, one in zip(given, default)]
+    return [usual if it is None else max(it, least * usual) for it, usual in zip(given, default)]

@@ -9,6 +9,8 @@ fits with what passed and what failed.
 from __future__ import annotations
 
 import copy
+import functools
+import inspect
 from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass
 from types import CodeType
@@ -51,23 +53,31 @@ class _Call:
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     part: int
+    axis: int | None = None
     wrote: bool = False
 
     @property
     def arrays(self) -> list[Any]:
         """The arrays and tensors among its arguments."""
-        return [one for one in (*self.args, *self.kwargs.values()) if _is_array(one)]
+        return [value for value in (*self.args, *self.kwargs.values()) if _is_array(value)]
 
     @property
     def axes(self) -> int:
         """The most that one of its arrays has."""
-        return max((one.ndim for one in self.arrays), default=0)
+        return max((value.ndim for value in self.arrays), default=0)
+
+    @property
+    def asks_for_the_batch_axis(self) -> bool:
+        """Whether an argument names an axis that another one in front would make another one."""
+        return self.axis is not None and (self.axis >= 0 or -self.axis >= self.axes)
 
     def again(self, change: Callable[[Any], Any] = lambda array: array) -> Any:
         """What it returns with changed copies of its arrays; an exception where it raises."""
         args, kwargs = copy.deepcopy((self.args, self.kwargs))
-        args = tuple(change(one) if _is_array(one) else one for one in args)
-        kwargs = {key: change(one) if _is_array(one) else one for key, one in kwargs.items()}
+        args = tuple(change(value) if _is_array(value) else value for value in args)
+        kwargs = {
+            key: change(value) if _is_array(value) else value for key, value in kwargs.items()
+        }
         try:
             return self.function(*args, **kwargs)
         except Exception as error:
@@ -78,7 +88,8 @@ class _Call:
         """Whether numbers alone decide what it returns."""
         plain = (int, float, str, type(None))
         return bool(self.arrays) and all(
-            _is_array(one) or isinstance(one, plain) for one in (*self.args, *self.kwargs.values())
+            _is_array(value) or isinstance(value, plain)
+            for value in (*self.args, *self.kwargs.values())
         )
 
 
@@ -128,7 +139,7 @@ def _seen(failed: list[_Call], passed: list[_Call], *, of_named_checks: bool) ->
             yield NOT_THE_SAME_TWICE
     if not plain or not passed or len(plain) < len(failed):
         return
-    most, least = max(one.axes for one in passed), min(one.axes for one in passed)
+    most, least = max(call.axes for call in passed), min(call.axes for call in passed)
     if all(call.axes > most for call in failed) and any(map(_differs_in_a_batch, plain)):
         yield NOT_TEXT_BY_TEXT
     if (
@@ -142,49 +153,64 @@ def _seen(failed: list[_Call], passed: list[_Call], *, of_named_checks: bool) ->
 def _differs_in_a_batch(call: _Call) -> bool:
     """Whether a batch gives another result than its texts, each of which gives one."""
     lengths = {one.shape[0] if one.ndim else 0 for one in call.arrays}
-    if len(lengths) != 1 or _has_mask(call):
+    if len(lengths) != 1 or _has_mask(call) or call.asks_for_the_batch_axis:
         return False
     texts = range(lengths.pop())
     alone = [call.again(lambda array, n=n: array[n]) for n in texts]  # type: ignore[misc]
-    if len(alone) < 2 or any(isinstance(one, Exception) for one in alone):
+    if len(alone) < 2 or any(isinstance(result, Exception) for result in alone):
         return False
     together = call.again()
     return isinstance(together, Exception) or not all(
-        _agree(_item(together, n), one) for n, one in enumerate(alone)
+        _agree(_item(together, n), result) for n, result in enumerate(alone)
     )
 
 
 def _needs_a_batch(call: _Call) -> bool:
     """Whether an axis of length 1 in front makes a difference, and not an error."""
-    if _has_mask(call):
+    if _has_mask(call) or call.asks_for_the_batch_axis:
         return False
     batch = call.again(lambda array: array[None])
     return not isinstance(batch, Exception) and not _agree(call.again(), _item(batch, 0))
 
 
 def _has_mask(call: _Call) -> bool:
-    return any(one.dtype in (np.dtype(bool), torch.bool) for one in call.arrays)
+    return any(array.dtype in (np.dtype(bool), torch.bool) for array in call.arrays)
 
 
 def _item(result: Any, n: int) -> Any:
     if isinstance(result, tuple):
-        return tuple(_item(one, n) for one in result)
+        return tuple(_item(part, n) for part in result)
     try:
         return result[n]
     except (TypeError, IndexError) as error:
         return error
 
 
-def _agree(one: Any, other: Any) -> bool:
-    if isinstance(one, tuple) and isinstance(other, tuple):
-        return len(one) == len(other) and all(map(_agree, one, other))
-    if isinstance(one, Exception) or isinstance(other, Exception):
-        return type(one) is type(other)
+def _agree(first: Any, second: Any) -> bool:
+    if isinstance(first, tuple) and isinstance(second, tuple):
+        return len(first) == len(second) and all(map(_agree, first, second))
+    if isinstance(first, Exception) or isinstance(second, Exception):
+        return type(first) is type(second)
     try:
-        a, b = (np.asarray(x.detach() if isinstance(x, torch.Tensor) else x) for x in (one, other))
+        a, b = (
+            np.asarray(x.detach() if isinstance(x, torch.Tensor) else x) for x in (first, second)
+        )
         return a.shape == b.shape and bool(np.allclose(a, b, rtol=1e-4, atol=1e-6, equal_nan=True))
     except TypeError:
         return True  # nothing that can be compared
+
+
+def _axis(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> int | None:
+    """The axis that a call asks for by an argument of that name."""
+    try:
+        arguments = inspect.signature(function).bind(*args, **kwargs)
+    except TypeError:
+        return None
+    arguments.apply_defaults()
+    named = (arguments.arguments.get(name) for name in ("axis", "dim"))
+    return next((value for value in named if isinstance(value, int)), None)
 
 
 def _is_array(value: Any) -> bool:
@@ -199,7 +225,8 @@ def _watched(answer: Any, calls: list[_Call], part: Callable[[], int]) -> Any:
             if len(calls) >= MOST_CALLS:
                 return function(*args, **kwargs)
             before, given = copy.deepcopy((args[first:], kwargs))
-            made = _Call(lambda *a, **k: function(*args[:first], *a, **k), before, given, part())
+            again = functools.partial(function, *args[:first])
+            made = _Call(again, before, given, part(), _axis(function, args, kwargs))
             calls.append(made)
             result = function(*args, **kwargs)
             now = (*args[first:], *kwargs.values())

@@ -28,7 +28,7 @@ from typing import Any
 
 from . import setting
 from .changed_names import names_in
-from .small_changes import LIKELIEST_FIRST, called
+from .small_changes import LIKELIEST_FIRST, Groups, called
 
 try:
     import resource
@@ -65,7 +65,9 @@ def nearest_repair(
 ) -> str:
     """Where one small change of an answer makes every check pass, in a sentence; or "".
 
-    Said only where all repairs that were found stand in one line.
+    Said only where all repairs that were found stand in one line. After the first the others are
+    looked for from the other end, where a step is left out or a number is another one: a change
+    that only covers a mistake up is soon met by one that takes it away.
 
     Args:
         source: of the answer.
@@ -81,23 +83,26 @@ def nearest_repair(
         return ""
     end = clock() + seconds
     used = _arguments_used(tree)
-    found: dict[int, str] = {}
-    for line, kind, changed in _candidates(tree):
-        now = clock()
-        if now > end:
-            break
-        if line in found:
-            continue
-        with changed:
-            # An answer that does not look at an argument any more passes by chance, if at all.
-            if _arguments_used(tree) >= used and passes(tree):
-                found[line] = kind
-                end = min(end, now + LOOK_ON)
-        if len(found) > 1:
-            return ""
-    if not found:
+
+    def repairs(groups: Groups, elsewhere_than: int = 0) -> Iterator[tuple[int, str]]:
+        for line, kind, changed in _candidates(tree, groups):
+            if clock() > end:
+                return
+            if line == elsewhere_than:
+                continue
+            with changed:
+                # An answer that does not look at an argument any more passes by chance, if at all.
+                mends = _arguments_used(tree) >= used and passes(tree)
+            if mends:
+                yield line, kind
+
+    first = next(repairs(LIKELIEST_FIRST), None)
+    if first is None:
         return ""
-    ((line, kind),) = found.items()
+    line, kind = first
+    end = min(end, clock() + LOOK_ON)
+    if next(repairs(LIKELIEST_FIRST[::-1], elsewhere_than=line), None):
+        return ""
     code = source.splitlines()[line - 1].strip()
     return (
         f"Look at line {line} of your cell, `{code}`: one small change there makes every check "
@@ -112,7 +117,7 @@ def _arguments_used(tree: ast.Module) -> set[str]:
 
 
 def _candidates(
-    tree: ast.Module,
+    tree: ast.Module, groups: Groups
 ) -> Iterator[tuple[int, str, contextlib.AbstractContextManager[None]]]:
     """Line, kind and change of every small repair, the likelier kinds first."""
     names = names_in(tree)
@@ -123,7 +128,7 @@ def _candidates(
         for index, node in (enumerate(value) if isinstance(value, list) else [(None, value)])
         if isinstance(node, ast.AST)
     ]
-    for operators in LIKELIEST_FIRST:
+    for operators in groups:
         for parent, field, index, node in places:
             if isinstance(node, ast.arguments) or isinstance(parent, ast.arguments):
                 continue
@@ -141,9 +146,9 @@ def _changed(
     parent: ast.AST, field: str, index: int | None, node: ast.AST, instead: ast.AST
 ) -> Iterator[None]:
     like = node if hasattr(node, "lineno") else parent
-    for one in ast.walk(instead):
-        if "lineno" in one._attributes and not hasattr(one, "lineno"):
-            ast.copy_location(one, like)
+    for inner in ast.walk(instead):
+        if "lineno" in inner._attributes and not hasattr(inner, "lineno"):
+            ast.copy_location(inner, like)
 
     def put(what: ast.AST) -> None:
         if index is None:
@@ -251,8 +256,8 @@ def _alarm(seconds: float) -> Iterator[None]:
 
 def _limit_memory() -> None:
     status = Path("/proc/self/status").read_text(encoding="ascii")
-    found = re.search(r"VmData:\s*(\d+) kB", status)
-    most = (int(found[1]) << 10 if found else 0) + MORE_MEMORY
+    match = re.search(r"VmData:\s*(\d+) kB", status)
+    most = (int(match[1]) << 10 if match else 0) + MORE_MEMORY
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 

@@ -45,9 +45,11 @@ class Evidence:
 Seen = Mapping[str, tuple[Evidence, ...]]
 
 
-def same(one: tuple[Evidence, ...], other: tuple[Evidence, ...]) -> bool:
+def same(first: tuple[Evidence, ...], second: tuple[Evidence, ...]) -> bool:
     """Whether a test saw the same of two answers."""
-    return len(one) == len(other) and all(a.is_that_of(b.check, b.got) for a, b in zip(one, other))
+    return len(first) == len(second) and all(
+        a.is_that_of(b.check, b.got) for a, b in zip(first, second)
+    )
 
 
 def evidence_of(error: BaseException) -> tuple[Evidence, ...]:
@@ -59,7 +61,7 @@ def evidence_of(error: BaseException) -> tuple[Evidence, ...]:
     parts = getattr(error, "parts", None)
     if parts is not None:
         return tuple(
-            one for part in parts if part.error is not None for one in evidence_of(part.error)
+            piece for part in parts if part.error is not None for piece in evidence_of(part.error)
         )
     if hasattr(error, "evidence"):
         return (error.evidence,) if error.evidence is not None else ()

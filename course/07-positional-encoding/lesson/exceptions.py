@@ -240,9 +240,9 @@ def meaning(kinds: tuple[str, ...], text: str) -> str:
     for kind, pattern, sentence in _RULES:
         if not set(kind.split()) & set(kinds):
             continue
-        found = re.search(pattern, text, re.S)
-        if found:
-            return _filled_in(sentence, [group for group in found.groups() if group])
+        match = re.search(pattern, text, re.S)
+        if match:
+            return _filled_in(sentence, [group for group in match.groups() if group])
     return ""
 
 
@@ -259,14 +259,14 @@ def lines_of(error: BaseException) -> list[str]:
     kinds = tuple(kind.__name__ for kind in type(error).__mro__)
     text = str(error)
     by_hand = raised_by_hand(error)
-    found = [REFUSED if by_hand else meaning(kinds, text)]
-    found.append(
+    lines = [REFUSED if by_hand else meaning(kinds, text)]
+    lines.append(
         f"It raised {type(error).__name__}: {text[:500]}"
         if text
         else f"It raised {type(error).__name__}."
     )
-    found.append(_where(error, kinds))
-    return [line for line in found if line]
+    lines.append(_where(error, kinds))
+    return [line for line in lines if line]
 
 
 def in_a_cell(filename: str) -> bool:
@@ -315,19 +315,19 @@ def _shapes(source: str, frame: FrameType) -> str:
         tree = ast.parse(_whole(source))
     except SyntaxError:
         return ""
-    found: dict[str, str] = {}
+    described: dict[str, str] = {}
     for node in ast.walk(tree):
         if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
             continue
         value: Any = frame.f_locals.get(node.id, _shapes)
         shape = getattr(value, "shape", None)
         if isinstance(shape, tuple):
-            found[node.id] = f"has shape {tuple(int(length) for length in shape)}"
+            described[node.id] = f"has shape {tuple(int(length) for length in shape)}"
         elif value is None:
-            found[node.id] = "is None"
-    if not 0 < len(found) <= 4:
+            described[node.id] = "is None"
+    if not 0 < len(described) <= 4:
         return ""
-    told = ", ".join(f"`{name}` {what}" for name, what in found.items())
+    told = ", ".join(f"`{name}` {what}" for name, what in described.items())
     return f"There {told}."
 
 

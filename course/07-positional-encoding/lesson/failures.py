@@ -84,9 +84,9 @@ class CheckFailed(AssertionError):
 
     def lines(self) -> list[str]:
         """The message as plain text."""
-        found = [self.advice] if self.advice else []
-        found += [text for _, text in self.own_blocks()]
-        return "\n".join(found).split("\n")
+        texts = [self.advice] if self.advice else []
+        texts += [text for _, text in self.own_blocks()]
+        return "\n".join(texts).split("\n")
 
     def html(self) -> str:
         """The message as a box for a notebook."""

@@ -51,14 +51,14 @@ def seal_reply(exercise: str, value: Any, right: bool, reason: str) -> tuple[str
     """
     reply = ("+" if right else "-").encode() + reason.encode()
     stream = _sealing_bytes("reply", exercise, value, len(reply))
-    sealed = bytes(one ^ other for one, other in zip(reply, stream)).hex()
+    sealed = bytes(byte ^ key for byte, key in zip(reply, stream)).hex()
     return _sealing_bytes("fingerprint", exercise, value, 10).hex(), sealed
 
 
 def _open_reply(exercise: str, value: Any, sealed: str) -> tuple[bool, str]:
     data = bytes.fromhex(sealed)
     stream = _sealing_bytes("reply", exercise, value, len(data))
-    reply = bytes(one ^ other for one, other in zip(data, stream)).decode()
+    reply = bytes(byte ^ key for byte, key in zip(data, stream)).decode()
     return reply[0] == "+", reply[1:]
 
 

@@ -167,7 +167,7 @@ def _number(value: Any, arrays: tuple[np.ndarray, np.ndarray]) -> str:
     """A value as text, all of both arrays with as many decimals."""
     if arrays[1].dtype.kind != "f":
         return str(value)
-    sizes = np.abs(np.concatenate([one.astype(float).ravel() for one in arrays]))
+    sizes = np.abs(np.concatenate([array.astype(float).ravel() for array in arrays]))
     sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
     plain = not sizes.size or (sizes.max() < 1e4 and sizes.max() >= 1e-2)
     return f"{value:.4f}" if plain else f"{value:.3e}"

@@ -287,8 +287,8 @@ def _difference(actual: Any, expected: Any, name: str) -> _Difference | None:
         if actual != expected:
             return f"{name} is {actual!r} and should be {expected!r}.", (None, "")
         return None
-    for part, one, other in pairs:
-        difference = _difference(one, other, part)
+    for part, yours, wanted in pairs:
+        difference = _difference(yours, wanted, part)
         if difference is not None:
             return difference
     return None

@@ -54,17 +54,17 @@ def other_names(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> 
     """Another variable, or another attribute of ``self``."""
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
         if node.id in names["variables"]:
-            for one in names["variables"]:
-                if one != node.id:
-                    yield NAME, ast.Name(one, ast.Load())
+            for variable in names["variables"]:
+                if variable != node.id:
+                    yield NAME, ast.Name(variable, ast.Load())
         elif not hasattr(builtins, node.id) and not isinstance(parent, (ast.Call, ast.Attribute)):
-            for one in names["variables"]:
-                yield NAME, ast.Name(one, ast.Load())
+            for variable in names["variables"]:
+                yield NAME, ast.Name(variable, ast.Load())
     elif (
         isinstance(node, ast.Attribute)
         and isinstance(node.ctx, ast.Load)
         and node.attr in names["attributes"]
     ):
-        for one in names["attributes"]:
-            if one != node.attr:
-                yield NAME, ast.Attribute(node.value, one, ast.Load())
+        for attribute in names["attributes"]:
+            if attribute != node.attr:
+                yield NAME, ast.Attribute(node.value, attribute, ast.Load())

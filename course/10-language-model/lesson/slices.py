@@ -42,5 +42,7 @@ def where_they_differ(got: np.ndarray, want: np.ndarray, first: tuple[int, ...])
 
 
 def _as_index(index: tuple[int | slice, ...]) -> str:
-    parts = [f"{one.start}:{one.stop}" if isinstance(one, slice) else f"{one}" for one in index]
+    parts = [
+        f"{part.start}:{part.stop}" if isinstance(part, slice) else f"{part}" for part in index
+    ]
     return f" [{', '.join(parts)}]"

@@ -75,7 +75,7 @@ def _of_exception(error: BaseException) -> Any:
     remote = getattr(error, "box_error", None)  # it was raised in a box
     frames = traceback.extract_tb(error.__traceback__)
     text = re.sub(r"0x[0-9a-f]+", "0x", str(error))[:200]
-    test = next((one for one in frames if one.name == "<module>" and _in_a_cell(one)), None)
+    test = next((frame for frame in frames if frame.name == "<module>" and _in_a_cell(frame)), None)
     by_hand = remote.by_hand if remote is not None else raised_by_hand(error)
     return {
         "is": remote.types[0] if remote is not None else type(error).__name__,
@@ -108,26 +108,26 @@ def _of_numbers(value: Any) -> Any:
         kind = "array" if isinstance(value, np.ndarray) and value.ndim else "number"
         array = np.asarray(value)
         name = array.dtype.name
-    found: dict[str, Any] = {"is": kind, "shape": list(array.shape)}
+    numbers: dict[str, Any] = {"is": kind, "shape": list(array.shape)}
     if kind != "number":
-        found["dtype"] = name
+        numbers["dtype"] = name
     if array.dtype.kind not in "biuf":
-        return found
+        return numbers
     flat = array.astype(np.float64).ravel()
     finite = np.isfinite(flat)
     if not finite.all():
         # Where a value is not finite, and how, is part of it.
         holes = np.where(finite, 0.0, np.where(np.isnan(flat), 1.0, np.where(flat > 0, 2.0, 3.0)))
-        found["holes"] = _sums(holes)
+        numbers["holes"] = _sums(holes)
         flat = np.where(finite, flat, 0.0)
-    if array.dtype.kind == "f" and _precision(found) == 8 and _came_from_single(flat):
-        found["single"] = True
+    if array.dtype.kind == "f" and _precision(numbers) == 8 and _came_from_single(flat):
+        numbers["single"] = True
     if flat.size <= FEW:
-        found["values"] = flat.tolist()
+        numbers["values"] = flat.tolist()
     else:
-        found["sums"] = _sums(flat)
-        found["size"] = _size(flat)
-    return rounded(found)
+        numbers["sums"] = _sums(flat)
+        numbers["size"] = _size(flat)
+    return rounded(numbers)
 
 
 def _came_from_single(flat: np.ndarray) -> bool:
@@ -157,26 +157,26 @@ def _sums(flat: np.ndarray) -> list[float]:
     return [float(flat @ np.cos(np.sqrt(k + 2.0) * place) / scale) for k in range(SUMS)]
 
 
-def rounded(found: Any) -> Any:
+def rounded(part: Any) -> Any:
     """A fingerprint with the decimals that count in results of its size and precision."""
-    if isinstance(found, list):
-        return [rounded(one) for one in found]
-    if not isinstance(found, dict):
-        return found
-    if "shape" not in found:
-        return {key: rounded(value) for key, value in found.items()}
-    precision, made = _precision(found), dict(found)
-    if "holes" in found:
-        made["holes"] = [_rounded(one, 1.0, 8) for one in found["holes"]]
-    if "values" in found:
-        largest = min(1.0, max((abs(one) for one in found["values"]), default=0.0))
+    if isinstance(part, list):
+        return [rounded(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    if "shape" not in part:
+        return {key: rounded(value) for key, value in part.items()}
+    precision, made = _precision(part), dict(part)
+    if "holes" in part:
+        made["holes"] = [_rounded(hole, 1.0, 8) for hole in part["holes"]]
+    if "values" in part:
+        largest = min(1.0, max((abs(value) for value in part["values"]), default=0.0))
         made["values"] = [
-            _rounded(one, max(abs(one), largest), precision) for one in found["values"]
+            _rounded(value, max(abs(value), largest), precision) for value in part["values"]
         ]
-    if "sums" in found:
+    if "sums" in part:
         # By the rounded size: what is rounded once more stays as it is.
-        size = made["size"] = _rounded(found["size"], found["size"], precision)
-        made["sums"] = [_rounded(one, size, precision) for one in found["sums"]]
+        size = made["size"] = _rounded(part["size"], part["size"], precision)
+        made["sums"] = [_rounded(total, size, precision) for total in part["sums"]]
     return made
 
 
@@ -188,55 +188,57 @@ def _rounded(number: float, size: float, precision: int) -> float:
     return round(float(number), decimals) + 0.0  # no negative zero
 
 
-def agree(one: Any, other: Any, tolerance: float = 0.0) -> bool:
+def agree(first: Any, second: Any, tolerance: float = 0.0) -> bool:
     """Whether two fingerprints are of the same result, up to rounding.
 
     Args:
-        one, other: made by :func:`fingerprint`.
+        first, second: made by :func:`fingerprint`.
         tolerance: relative, of a check that allows more than rounding.
     """
-    if isinstance(one, dict) and isinstance(other, dict):
-        if one.get("is") != other.get("is"):
+    if isinstance(first, dict) and isinstance(second, dict):
+        if first.get("is") != second.get("is"):
             return False
-        if "shape" in one or "shape" in other:
-            return _same_numbers(one, other, tolerance)
-        return one.keys() == other.keys() and all(
-            agree(one[key], other[key], tolerance) for key in one
+        if "shape" in first or "shape" in second:
+            return _same_numbers(first, second, tolerance)
+        return first.keys() == second.keys() and all(
+            agree(first[key], second[key], tolerance) for key in first
         )
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(agree(a, b, tolerance) for a, b in zip(one, other))
-    return bool(one == other)
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(
+            agree(a, b, tolerance) for a, b in zip(first, second)
+        )
+    return bool(first == second)
 
 
-def _same_numbers(one: dict[str, Any], other: dict[str, Any], tolerance: float) -> bool:
-    if any(one.get(key) != other.get(key) for key in ("shape", "dtype", "single")):
+def _same_numbers(first: dict[str, Any], second: dict[str, Any], tolerance: float) -> bool:
+    if any(first.get(key) != second.get(key) for key in ("shape", "dtype", "single")):
         return False
-    if one.keys() != other.keys():
+    if first.keys() != second.keys():
         return False
-    precision = _precision(one)
+    precision = _precision(first)
     least = LEAST_TOLERANCE[precision]
     tolerance = max(tolerance, least)
     quantum = 10.0 ** (SMALLEST_EXPONENT - DECIMALS[precision])
-    if "holes" in one and not np.allclose(one["holes"], other["holes"], rtol=0, atol=1e-6):
+    if "holes" in first and not np.allclose(first["holes"], second["holes"], rtol=0, atol=1e-6):
         return False
-    if "values" in one:
-        largest = max((abs(value) for value in one["values"] + other["values"]), default=0.0)
+    if "values" in first:
+        largest = max((abs(value) for value in first["values"] + second["values"]), default=0.0)
         near = max(least * min(1.0, largest), 2 * quantum)
-        return bool(np.allclose(one["values"], other["values"], rtol=tolerance, atol=near))
-    if "sums" in one:
-        size = max(one["size"], other["size"])
+        return bool(np.allclose(first["values"], second["values"], rtol=tolerance, atol=near))
+    if "sums" in first:
+        size = max(first["size"], second["size"])
         if not math.isfinite(size):  # as it was once written down
-            return bool(one == other)
-        if abs(one["size"] - other["size"]) > tolerance * size + 2 * quantum:
+            return bool(first == second)
+        if abs(first["size"] - second["size"]) > tolerance * size + 2 * quantum:
             return False
         near = 4 * tolerance * size + 2 * quantum
-        return bool(np.allclose(one["sums"], other["sums"], rtol=0, atol=near))
+        return bool(np.allclose(first["sums"], second["sums"], rtol=0, atol=near))
     return True
 
 
-def _precision(found: dict[str, Any]) -> int:
+def _precision(numbers: dict[str, Any]) -> int:
     """Bytes of the numbers that a result was computed in."""
-    dtype = found.get("dtype", "float64")
+    dtype = numbers.get("dtype", "float64")
     if dtype.endswith("16"):
         return 2
-    return 4 if dtype.endswith("32") or "single" in found else 8
+    return 4 if dtype.endswith("32") or "single" in numbers else 8

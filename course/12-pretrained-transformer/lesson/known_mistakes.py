@@ -71,13 +71,15 @@ class Explanation:
         return self.whole, self.agreeing, self.checks, self.exact
 
 
-def certain(sentences: Sequence[str], found: Sequence[tuple[Known, Explanation]]) -> bool:
+def certain(sentences: Sequence[str], explaining: Sequence[tuple[Known, Explanation]]) -> bool:
     """Whether the sentences of what :func:`explanations` found may be said.
 
     What says little names one mistake, or none: "this or that" would accuse of one that was
     not made.
     """
-    return len(set(sentences)) == 1 or (bool(found) and all(one.telling for _, one in found))
+    return len(set(sentences)) == 1 or (
+        bool(explaining) and all(explanation.telling for _, explanation in explaining)
+    )
 
 
 def explanations(
@@ -96,34 +98,37 @@ def explanations(
         seen_of: what the same tests saw of a mistake.
     """
     failed = sum(len(evidence) for evidence in seen.values())
-    found: list[tuple[Known, Explanation]] = []
+    explaining: list[tuple[Known, Explanation]] = []
     for mistake in known:
         its = seen_of(mistake)
         if any(_excluded(seen[name], its.get(name, ())) for name in seen):
             continue
         agreeing = {name for name in seen if same(seen[name], its.get(name, ()))}
         explained = [
-            (name, one, any(_is_exactly(one, other) for other in its.get(name, ())))
+            (name, piece, any(_is_exactly(piece, other) for other in its.get(name, ())))
             for name, evidence in seen.items()
-            for one in evidence
-            if any(one.is_that_of(other.check, other.got) for other in its.get(name, ()))
+            for piece in evidence
+            if any(piece.is_that_of(other.check, other.got) for other in its.get(name, ()))
         ]
         if not explained:
             continue
         whole = len(agreeing) == len(seen)
-        telling = any(_tells(one, exact=exact) for _, one, exact in explained)
-        if telling or any(_is_pattern(one.got) for _, one, _ in explained):
+        telling = any(_tells(piece, exact=exact) for _, piece, exact in explained)
+        if telling or any(_is_pattern(piece.got) for _, piece, _ in explained):
             enough = whole or 2 * len(explained) > failed
         else:
             several = _different(explained) > 1 or len(seen) >= MANY_TESTS
-            enough = whole and (several or all(_is_silence(one) for _, one, _ in explained))
+            enough = whole and (several or all(_is_silence(piece) for _, piece, _ in explained))
         if enough:
             tests = frozenset(name for name, _, _ in explained)
             number, exact = len(explained), sum(exact for _, _, exact in explained)
-            one = Explanation(whole, tests, len(agreeing), number, exact, telling)
-            found.append((mistake, one))
-    best = max((explanation.rank for _, explanation in found), default=None)
-    return [(mistake, one) for mistake, one in found if one.rank == best]
+            explaining.append(
+                (mistake, Explanation(whole, tests, len(agreeing), number, exact, telling))
+            )
+    best = max((explanation.rank for _, explanation in explaining), default=None)
+    return [
+        (mistake, explanation) for mistake, explanation in explaining if explanation.rank == best
+    ]
 
 
 def _excluded(seen: tuple[Evidence, ...], its: tuple[Evidence, ...]) -> bool:
@@ -136,13 +141,13 @@ def _excluded(seen: tuple[Evidence, ...], its: tuple[Evidence, ...]) -> bool:
         return False
     if not seen:
         return True
-    checks = {one.check for one in seen}
+    checks = {piece.check for piece in seen}
     to_its_end = len(seen) > 1 or (len(its) > 1 and RAISED not in checks)
-    return to_its_end and not {one.check for one in its} <= checks
+    return to_its_end and not {piece.check for piece in its} <= checks
 
 
-def _is_exactly(one: Evidence, other: Evidence) -> bool:
-    return one.check == other.check and agree(one.got, other.got)
+def _is_exactly(first: Evidence, second: Evidence) -> bool:
+    return first.check == second.check and agree(first.got, second.got)
 
 
 def is_telling(evidence: Evidence) -> bool:
@@ -156,18 +161,18 @@ def _tells(evidence: Evidence, *, exact: bool) -> bool:
     A number that was drawn at random and agrees up to rounding comes from the same draws.
     """
     numbers = _numbers(evidence.got)
-    if any(_is_long(one) for one in numbers) and (exact or evidence.tolerance < 1e-3):
+    if any(_is_long(number) for number in numbers) and (exact or evidence.tolerance < 1e-3):
         return True
     floating = "float" in str(evidence.got.get("dtype", ""))
-    some = {one for one in numbers if one not in (0.0, 1.0) and (floating or one % 1)}
+    some = {number for number in numbers if number not in (0.0, 1.0) and (floating or number % 1)}
     return len(some) >= 3
 
 
 def _different(explained: Sequence[tuple[str, Evidence, bool]]) -> int:
     """How many pieces of evidence say something of their own: what the answer itself refuses,
     it may refuse for one reason throughout a test."""
-    by_hand = {name for name, one, _ in explained if one.got.get("value") == BY_HAND}
-    return len(by_hand) + sum(one.got.get("value") != BY_HAND for _, one, _ in explained)
+    by_hand = {name for name, piece, _ in explained if piece.got.get("value") == BY_HAND}
+    return len(by_hand) + sum(piece.got.get("value") != BY_HAND for _, piece, _ in explained)
 
 
 def _is_silence(evidence: Evidence) -> bool:
@@ -211,7 +216,7 @@ def _verdicts(got: dict[str, Any]) -> list[str]:
     if got.get("is") != "dict":
         return []
     values = [value for _, value in got.get("items", [])]
-    return [one["value"] for one in values if one.get("is") == "bool"]
+    return [value["value"] for value in values if value.get("is") == "bool"]
 
 
 _cached: tuple[float, dict[str, Any]] = (0.0, {})
@@ -231,17 +236,17 @@ def known_mistake(exercise: str, evidence: Sequence[Evidence]) -> str:
         return ""
     try:
         known = _released().get(exercise, [])
-        found = explanations(
+        explaining = explanations(
             {test: tuple(evidence)},
             known,
-            lambda one: {test: tuple(Evidence(*e) for e in one["seen"].get(test, []))},
+            lambda entry: {test: tuple(Evidence(*e) for e in entry["seen"].get(test, []))},
         )
-        sentences = list(dict.fromkeys(str(one["sentence"]) for one, _ in found))
+        sentences = list(dict.fromkeys(str(entry["sentence"]) for entry, _ in explaining))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return ""  # a damaged file costs the diagnosis, not the check
     # One mistake explains as much as two.
-    single = [one for one in sentences if not is_two_at_once(one)] or sentences
-    return " Or: ".join(single) if len(single) <= 2 and certain(single, found) else ""
+    single = [sentence for sentence in sentences if not is_two_at_once(sentence)] or sentences
+    return " Or: ".join(single) if len(single) <= 2 and certain(single, explaining) else ""
 
 
 def _released() -> dict[str, Any]:

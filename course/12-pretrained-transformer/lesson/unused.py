@@ -47,7 +47,7 @@ def _parts(tree: ast.Module) -> list[str]:
     read: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            made |= dict.fromkeys(name for one in node.targets if (name := _of_self(one)))
+            made |= dict.fromkeys(name for target in node.targets if (name := _of_self(target)))
         if isinstance(getattr(node, "ctx", None), ast.Load):
             read.add(_of_self(node))
     return [name for name in made if name not in read]
@@ -62,7 +62,7 @@ def _of_self(node: ast.AST) -> str:
 
 def _arguments(tree: ast.Module) -> list[tuple[str, str]]:
     """Functions and their arguments that nothing in them reads."""
-    found: list[tuple[str, str]] = []
+    unread: list[tuple[str, str]] = []
     for statement in tree.body:
         in_class = isinstance(statement, ast.ClassDef)
         for function in statement.body if isinstance(statement, ast.ClassDef) else [statement]:
@@ -76,10 +76,10 @@ def _arguments(tree: ast.Module) -> list[tuple[str, str]]:
                 if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
             }
             named = function.args.posonlyargs + function.args.args + function.args.kwonlyargs
-            found += [
-                (function.name, one.arg)
-                for one in named[in_class:]
+            unread += [
+                (function.name, argument.arg)
+                for argument in named[in_class:]
                 # A bound, as in max_len, is nothing that a right answer has to look at.
-                if one.arg not in read and not one.arg.startswith(("_", "max_"))
+                if argument.arg not in read and not argument.arg.startswith(("_", "max_"))
             ]
-    return found
+    return unread
