@@ -7,8 +7,8 @@
 #   before you train it.
 # - **Sample** from it with temperature, top-k and top-p, and **measure** what each does.
 # - **Count** its parameters and multiply-adds, and agree with torch's own counter.
-# - **Write a test** that tells right training steps from broken ones of eight kinds, whose loss curves
-#   look alike.
+# - **Write a test** that tells right training steps from broken ones of eight kinds, most of which a
+#   loss curve does not show.
 
 # %% tags=["setup"]
 import copy
@@ -1268,8 +1268,8 @@ at = (0, 20, 50, 100, 200, 299)
 show(
     figure,
     "Figure 1. From ln V to the floor. After some twenty steps the model knows pairs of characters, "
-    "and for a moment it is no better than a table of them. What comes below the dashed line is "
-    "attention's work.",
+    "and for a moment it is no better than a table of them. What comes below the dashed line needs "
+    "more of the text than the last character: nearly all of it is attention's work.",
     "Loss against step, logarithmic. Five curves begin near 3.2, cross the dashed line of the "
     "table of pairs, and end just above the floor near 0.21.",
     text_table(
@@ -1282,7 +1282,7 @@ show(
 
 # %% [markdown]
 # The five models end within six hundredths of the floor, from different starts. What is left is
-# not ignorance of the grammar, as their writing will show.
+# mostly a little probability on characters that the grammar forbids: section 6 shows them as slips.
 #
 # ## 6. Writing: one distribution, three knobs
 #
@@ -1300,7 +1300,7 @@ show(
 # | **top-p** 0.8: 0.5 + 0.25 < 0.8, so the third is needed too | 0.571 | 0.286 | 0.143 | 0 | 0 |
 # | top-k 2, then top-p 0.6 of *what is left*: 0.667 is enough | 1 | 0 | 0 | 0 | 0 |
 #
-# A temperature above 0 changes every ratio but 1 and removes nothing. Top-k (Fan, Lewis and Dauphin, 2018) keeps a
+# A positive temperature other than 1 changes every ratio but 1, and removes nothing. Top-k (Fan, Lewis and Dauphin, 2018) keeps a
 # number of tokens, whatever they weigh. Top-p, or *nucleus* sampling (Holtzman and others, 2020)
 # keeps a share of the probability, however many tokens that takes: one where the model is sure, many
 # where it is not.
@@ -1753,18 +1753,37 @@ loops = [
 ]
 
 # %% [markdown]
-# **Predict, then run:** each trains the same new model on the same texts, with Adam. Which curves
-# can you tell from the first one?
+# **Predict, then run:** each trains the same new model on the same texts, with Adam, and with a
+# `max_norm` of 0.1, so that the right loop clips at nearly every step. Which curves can you tell from
+# the first one?
 
 # %% tags=["demonstration"]
 loop_losses, loop_models = {}, {}
+sizes_before = []  # of the gradients of the right loop, before they are clipped
+
+
+def total_norm(model, tokens):
+    """The length of all gradients together."""
+    slopes = torch.autograd.grad(shifted_loss(model, tokens), list(model.parameters()))
+    return torch.cat([slope.flatten() for slope in slopes]).norm().item()
+
+
 for step in loops:
     model, rng = new_model(0), np.random.default_rng(0)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     loop_losses[step.__name__] = [
-        step(model, optimizer, draw_texts(rng, 16)) for _ in progress(60, step.__name__)
+        step(model, optimizer, draw_texts(rng, 16), max_norm=0.1)
+        for _ in progress(60, step.__name__)
     ]
     loop_models[step.__name__] = model
+model, rng = new_model(0), np.random.default_rng(0)
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+for texts in [draw_texts(rng, 16) for _ in range(60)]:
+    sizes_before.append(total_norm(model, texts))
+    right(model, optimizer, texts, max_norm=0.1)
+clipped = sum(size > 0.1 for size in sizes_before)
+print("the right loop clips in more than 50 of its 60 steps:", clipped > 50)
+assert clipped > 50
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they may differ in the last digits on another machine.
@@ -1796,8 +1815,8 @@ for hidden in ("does_not_clip", "clips_each"):
     assert np.abs(blocks_of_five[hidden] - blocks_of_five["right"]).max() < 0.1
 
 # %% [markdown]
-# Why does the missing clip leave no trace? Adam divides each gradient by its own recent size: make
-# all gradients ten times larger, and Adam does the same. (It is not quite the same when one batch is
+# Why does the missing clip leave no trace, although the right loop clipped all the time? Adam divides
+# each gradient by its own recent size: make all gradients ten times larger, and Adam does the same. (It is not quite the same when one batch is
 # much larger than the others, which is what clipping is for.) With plain gradient descent, SGD, the
 # parameters move by exactly $-\text{rate} \cdot g$, and everything shows. So do not look at the
 # curve. Look at **one step**, with an optimiser that you can compute by hand:
@@ -1848,7 +1867,7 @@ normal = symptoms["right"]
 print(f"{'':26s}  length  still  loss - before  old gradients      direction")
 for name, row in symptoms.items():
     odd = ["" if abs(a - b) < 2e-3 else "*" for a, b in zip(row, normal)]
-    cells = [f"{value:.2f}{mark or ' '}" for value, mark in zip(row, odd)]
+    cells = [f"{value:.3f}{mark or ' '}" for value, mark in zip(row, odd)]
     print(f"{name:26s} {cells[0]:>8s}{cells[1]:>8s}{cells[2]:>13s}{cells[3]:>14s}{cells[4]:>15s}")
     assert any(odd) == (name != "right")
 
@@ -1878,8 +1897,8 @@ for name, row in symptoms.items():
 #   scales small gradients *up*; each parameter is clipped by itself; one layer is frozen, whichever;
 #   the loss is that after the step.
 # - The check below tries one of each kind. The hidden ones try several of each, and steps that
-#   raise an error; and the global random state (NumPy's; torch's only by building layers) should be
-#   left as it was.
+#   raise an error. NumPy's global random state should be left as it was (torch's moves when layers are
+#   built, and may).
 
 
 # %% answer="judges_step"
@@ -2434,7 +2453,8 @@ assert_equal(after, state, "NumPy's global random state was changed.", name="Num
 # %% tags=["demonstration"]
 for step in loops:
     print(f"{step.__name__:26s}{judges_step(step)}")
-    assert judges_step(step) == (step is right)
+    # The last one is of a ninth kind, which your card does not ask for.
+    assert judges_step(step) == (step is right) or step is new_optimizer_each_time
 
 # %% [markdown]
 # ## 8. Find the silent bug
@@ -2456,7 +2476,7 @@ def friends_step(model, optimizer, tokens, max_norm=1.0):
 # %% tags=["demonstration"]
 model, rng = new_model(0), np.random.default_rng(0)
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-friends_losses = [friends_step(model, optimizer, draw_texts(rng, 16)) for _ in range(20)]
+friends_losses = [friends_step(model, optimizer, draw_texts(rng, 16), 0.1) for _ in range(20)]
 nearness = np.abs(np.array(friends_losses) - loop_losses["right"][:20]).max()
 print("20 steps with Adam, never more than 0.2 from the right curve:", nearness < 0.2)
 print("your judge says:", judges_step(friends_step))
@@ -2493,7 +2513,7 @@ check_answer("answer_silent_bug", answer_silent_bug)
 # | "A gradient check proves the model." | It proves that the gradient belongs to the loss. A wrong loss has a right gradient. | section 3 |
 # | "Overfitting is bad." | As an aim. As a first test, on two texts, it is the cheapest there is. | section 4 |
 # | "Attention's $n^2$ is where the work is." | Not at this length: the matrices that work on each token do most of it. | section 3 |
-# | "The likeliest token at each place gives the best text." | It says one thing for ever, and need not even be the likeliest text. Holtzman and others (2020) found the same in large models. | section 6 |
+# | "The likeliest token at each place gives the best text." | It says one thing for ever. Holtzman and others (2020) found the same in large models. | section 6 |
 # | "Top-p 0.9 and top-k 40 are the same idea." | Top-k keeps a number, top-p a share. Where the model is sure, top-p keeps one token and top-k still 40. | the table of section 6 |
 #
 # ### Written answer: `written_debug`
@@ -2568,7 +2588,7 @@ check_answer("answer_silent_bug", answer_silent_bug)
 # two means or the mean over all predictions? What would the other one do?</summary>
 #
 # The mean over all predictions. With the mean of the means each prediction of the short text counts
-# a hundred times as much as one of the long text.
+# 111 times as much (999 / 9) as one of the long text.
 #
 # </details>
 #

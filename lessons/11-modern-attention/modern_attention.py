@@ -389,7 +389,7 @@ assert difference < 1e-5
 # sees a shift that is common to all features. Published comparisons found no loss in quality from
 # leaving the mean in (Zhang and Sennrich, 2019; Narang and others, 2021). This course does not
 # show that at its size; what is certain is what is saved: one parameter vector of two, and one
-# of two passes over the features.
+# of two means.
 #
 # ## 3. A feed-forward with a gate
 #
@@ -622,7 +622,7 @@ assert counts["SwiGLU, d_ff = 8/3 x 96"] == 2 * 96 * 384
 # multiplied by a whole matrix for each position. Models do it without a matrix. Take two
 # neighbouring features as the two coordinates of a hand on a clock, and turn the hand by an angle:
 #
-# $$(x_{2i},\ x_{2i+1}) \;\mapsto\; (x_{2i} \cos\theta - x_{2i+1} \sin\theta,\
+# $$(x_{2i},\ x_{2i+1}) \;\mapsto\; (x_{2i} \cos\theta - x_{2i+1} \sin\theta,
 # x_{2i} \sin\theta + x_{2i+1} \cos\theta), \qquad \theta = t \cdot base^{-2i/d_k}$$
 #
 # $t$ is the position of the word, $i = 0, 1, \dots$ numbers the pairs, and $base = 10000$. The first
@@ -858,7 +858,8 @@ for d_k in (1, 3, 7):
 #
 # Two proofs by measurement, in float64. First: turning at position $t$ is your `shift_matrix` of
 # lesson 7. (That one carried waves $(\sin, \cos)$ forward, which turns the plane the other way; so
-# the matrix is that of $-t$. A score does not notice, as long as queries and keys agree.) Second:
+# the matrix is that of $-t$. The scores are other numbers, and depend on the distance all the same:
+# a model trained with either is as good.) Second:
 # the score of a turned query and a turned key depends on how far apart they stand, and on nothing
 # else.
 
@@ -889,8 +890,8 @@ assert abs(turned_score(2, 5) - turned_score(5, 2)) > 0.1
 # published with Llama. The popular library *transformers* pairs feature $i$ with feature
 # $i + d_k/2$ instead: the first half with the second. Its function `rotate_half` tells the layout
 # by its name. Are these two different models? No: they are the **same turning behind a permutation of the
-# features**. If the rows of `W_q.weight` and `W_k.weight` are put in another order, once, when the weights are
-# loaded, then every score is the same.
+# features**. If the rows of `W_q` and `W_k` (weight and bias, head by head) are put in another order, once,
+# when the weights are loaded, then every score is the same.
 
 
 # %% tags=["demonstration"]
@@ -942,7 +943,7 @@ check_answer("answer_far", answer_far)
 # ### Longer than in training
 #
 # Lesson 7's task: write the word that stands **one place before**. Trained with 4 to 12 words,
-# tested with more. There, waves failed at 13 and rotary did better; each was one run. Now five runs
+# tested with more. There, beyond 12 words waves fell and rotary did better; each was one run. Now five runs
 # each, with your function, and a comparison: the same rotary model with its width cut into four
 # heads of 16, or kept as one head of 64.
 #
@@ -1052,9 +1053,9 @@ axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 show(
     figure,
     "Figure 1. Mean of five runs; the shade reaches from the worst run to the best. Rotary carries on "
-    "beyond the trained lengths, but how far depends on the number of pairs in a head: with eight "
-    "pairs a fifth of the words is wrong at 24 words, with 32 pairs hardly any.",
-    "Share of right words over the length of the text. Waves fall from 1 at 12 words to under 0.6 at "
+    "beyond the trained lengths, but how far differs: with four heads of eight pairs a fifth of the "
+    "words is wrong at 24 words, with one head of 32 pairs hardly any.",
+    "Share of right words over the length of the text. Waves fall from 1 at 8 words to under 0.6 at "
     "24. Rotary with four heads stays at 1 up to 16 words and falls to 0.8 at 24 and 0.55 at 48. "
     "Rotary with one wide head stays at 1 up to 24 words and above 0.95 at 48.",
     text_table([s.mean(0) for s in carried.values()], list(kinds), list(map(str, lengths)), corner="mean"),
@@ -1073,8 +1074,8 @@ show(
 # Models that are to read long texts are trained on long texts at the end, and take a larger `base`
 # (Llama 3: 500,000): all pairs but the first turn more slowly, so that at a new distance their angles
 # lie nearer to those that were trained. That is the reason that is usually given; it was not measured
-# here. "Rotary extrapolates" is half true: it was measured here at twice the trained length, with one
-# task.
+# here. "Rotary extrapolates" is half true: it was measured here at up to four times the trained
+# length, with one task.
 
 # %% [markdown]
 # ## 5. Heads that share their keys and values
@@ -1614,7 +1615,7 @@ with torch.no_grad():
 # Ainslie and others (2023) took trained multi-head models, **averaged** the key and value matrices
 # of each group ("mean pooling"), and trained on for 5 % of the original steps. Here is that
 # experiment with lesson 5's task "partners": six pairs of words in random order, say where your
-# partner stands. Four heads are trained, then pooled to two and to one.
+# partner stands. Four heads are trained, and then pooled: to two, and (from the four again) to one.
 #
 # **Predict, then run.** (1) How much of the accuracy is left right after pooling? (2) After 30 more
 # steps? (3) What does a *new* one-head model reach in 30 steps? (4) In 300?
@@ -2062,9 +2063,10 @@ assert saved[8] < 10 and saved[128] > 30
 #
 # $$2 \cdot \text{layers} \cdot \text{key-value heads} \cdot d_{head} \quad \text{numbers.}$$
 #
-# Note what is *not* in it: the number of query heads. And reading all of it for each new word is
-# what makes generation slow on large machines: not arithmetic, but fetching keys and values from
-# memory (Shazeer, 2019). That is the reason for section 5.
+# Note what is *not* in it: the number of query heads. All of it is read for each new word. With many
+# texts at once, or long ones, that is what makes generation slow on large machines: not arithmetic,
+# but fetching keys and values from memory (Shazeer, 2019); the weights are fetched once for all texts.
+# That is the reason for section 5.
 #
 # ### Short answer 3: `answer_cache`
 #
@@ -2096,7 +2098,7 @@ assert 2 * 32 * 8 * d_head * 2 * 8192 == 2**30
 # ### Find the silent bug
 #
 # A friend adds a cache to an attention with rotary positions. Four lines are marked. One of them is
-# wrong. The friend has tested it on many prompts, and every logit was right to the last digit. Then
+# wrong. The friend has tested it on many prompts, and every output was right to the last digit. Then
 # the model wrote, and wrote nonsense.
 
 
@@ -2194,8 +2196,8 @@ assert (errors[:6] < 1e-10).all() and (errors[6:] > 1e-3).all()
 # - `block_size` need not divide `n_k`: the last block is then shorter. It may exceed `n_k`.
 # - Large scores are no trouble, neither in the first block nor in a later one.
 # - Checked when graded: leading axes broadcast; float64 is computed in float64; one pass, so each
-#   score is computed once; never more than a few times `n_q * block_size` numbers in memory besides
-#   the inputs; arguments unchanged. No errors are graded.
+#   score is computed once; never more than a few times `n_q * (block_size + d_v)` numbers in memory
+#   besides the inputs, for each text; arguments unchanged. No errors are graded.
 #
 # Write it from matrix products, `exp` and maxima; torch's own attention function is not allowed here.
 
@@ -2583,8 +2585,8 @@ assert blocks[2, 2] >= 2048**2 and torchs[2, 2] < 2048**2 / 8, differs
 # and others, 2023; Qwen3, 2025). With your RMS norm and gamma = 1 every query and key has length
 # $\sqrt{d_k}$, so no score exceeds $\sqrt{d_k} \cdot \sqrt{d_k} / \sqrt{d_k} = \sqrt{d_k}$.
 #
-# **Predict, then run.** The task "partners" again, with a learning rate 20 times too high (0.1), five
-# runs each. How large do the scores become? And who learns the task?
+# **Predict, then run.** The task "partners" again, with a learning rate 20 times that of section 5
+# (0.1), five runs each. How large do the scores become? And who learns the task?
 
 
 # %% tags=["demonstration"]
@@ -2642,9 +2644,9 @@ assert min(right for _, right in fast[True]) > 0.8, differs
 assert min(right for _, right in fast[False]) > 0.6, differs
 
 # %% [markdown]
-# Without the norm the scores run into the thousands; with it they stay near ten (gamma is
-# learned, so the bound moves, but slowly). And yet: without the norm this small model learns the task
-# all the same, or nearly so. **The disease is here, its consequence is not.** In large models
+# Without the norm the scores run into the thousands; with it they stay below a hundred (gamma is
+# learned, and has moved the bound of $\sqrt{12}$ several times over). And yet: without the norm this small
+# model learns the task all the same, or nearly so. **The disease is here, its consequence hardly.** In large models
 # training broke down with such scores (Dehghani and others, 2023); from this notebook alone you could
 # not conclude that the norm is needed.
 #
@@ -2693,8 +2695,8 @@ print("numbers kept for a word and layer:", *(f"{name} {count}," for name, count
 
 # %% [markdown]
 # The turning $R_s$ stands **between** the query and $W^{up}$, and it is another one for each old
-# word: $q_h R_{t}^\top R_{s} {W^{up}_h}^{\!\top} c_s$ (as columns of numbers; the order is what
-# matters). There is no single matrix to absorb. DeepSeek's way out: a few extra features of each
+# word: $q_h^\top R_{t}^\top R_{s} {W^{up}_h}^{\!\top} c_s$ (with $q_h$ and $c_s$ as columns; the order is
+# what matters). There is no single matrix to absorb. DeepSeek's way out: a few extra features of each
 # query and **one shared** extra key a word carry the rotary positions, and are kept beside the latent;
 # all the others carry none. Two good ideas that do not fit together, and a third that makes them.
 #
@@ -2729,7 +2731,7 @@ print("numbers kept for a word and layer:", *(f"{name} {count}," for name, count
 # | often said | what is right | where shown |
 # |---|---|---|
 # | "RMS norm is a different norm." | Layer norm is RMS norm of the centred word. | section 2 |
-# | "Rotary extrapolates to any length." | Any *position* is fine. New *distances* were a matter of the number of pairs. | section 4, figure 1 |
+# | "Rotary extrapolates to any length." | Any *position* is fine. New *distances* are not: four heads of 16 lost a fifth of the words at twice the length. | section 4, figure 1 |
 # | "Llama's rotary is another one than the paper's." | The two layouts differ by a permutation of features. Mixing them up is the bug. | section 4 |
 # | "Fewer key-value heads make attention cheaper." | The scores are as many. The cache is smaller, and so are two matrices. | sections 5, 6 |
 # | "Flash attention is an approximation." | It is exact. | section 7 |

@@ -815,8 +815,8 @@ choice(
 choice(
     "answer_silent_bug",
     "a",
-    reason="Sorting is harmless for the vectors, though they come out in another order than the texts went "
-    "in: awkward, but a text's vector is the same whatever else is in the batch.",
+    reason="Sorting by length saves filling, and so time. A text's vector is the same in whatever order "
+    "the texts stand.",
 )
 choice(
     "answer_silent_bug",

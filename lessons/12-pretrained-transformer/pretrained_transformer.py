@@ -6,7 +6,7 @@
 # - **Put** the published weights into your own `TransformerBlock`, and **prove** layer by layer
 #   that it is the same model.
 # - **Count** what a head does over many sentences, and **catch** a head that only looks right.
-# - **Search** sentences by what they mean, and **knock out** heads to see which the search needs.
+# - **Search** sentences by what they mean, and **knock out** heads to see which a task needs.
 #
 # Three questions from earlier lessons first. Answer each before you unfold it.
 #
@@ -1114,7 +1114,7 @@ assert apart < 1e-5
 
 # %% [markdown]
 # It is the same model, in parts that you wrote in lessons 3 to 8. (The recorded numbers are few, three
-# of one word, but after six layers they depend on every weight that this sentence meets; torch's
+# of one word, but after six layers they depend on nearly every weight that this sentence meets; torch's
 # layers were compared in all numbers.) Float32 keeps about seven digits,
 # so after six layers a difference of some millionths is rounding.
 #
@@ -1309,7 +1309,7 @@ assert_close(found.float(), same, "In float64 and in float32 the same vectors.",
 # ### Does it know what a sentence means?
 #
 # A test that cannot be passed by counting words: twenty triples. The second sentence says the same
-# as the first **with other words**; the third has **the same words** and says something else. Right
+# as the first **with other words**; the third shares **more words** with it and says something else. Right
 # is the model if the first is nearer to the second.
 
 # %% tags=["demonstration"]
@@ -1371,15 +1371,15 @@ assert not published or max(list(right.values())[1:]) <= 2
 
 # %% [markdown]
 # Fifteen of twenty. A coin gets ten, and fifteen or more in one of fifty tries; words alone get 0,
-# since the triples are made to mislead them. So the order of the words is read, and it is no proof of
-# understanding. Look at the misses: "the team won" and "the team bought" share a team, "fired
+# since the triples are made to mislead them. So the blocks add something that word vectors alone
+# lack. It is no proof of understanding. Look at the misses: "the team won" and "the team bought" share a team, "fired
 # two hundred people" and "fed two hundred people" are neighbours for the model. It knows topics
 # better than who did what.
 #
 # ### What it is used for: search
 #
 # The vectors of all documents are computed once. A question costs one pass and one matrix product.
-# Here one sentence about each lesson, and questions in other words.
+# Here one sentence about each of twelve lessons, and questions in other words.
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 shelf = {
@@ -1429,13 +1429,13 @@ assert not published or (found_first >= 6 and found_in_three >= 9)
 
 # %% [markdown]
 # Almost no content word of a question stands in its answer, yet the right sentence is nearly always
-# among the first three (by chance: in one question of five or so). That is what such a model is for: to find candidates among millions. What
+# among the first three (by chance: in one question of four). That is what such a model is for: to find candidates among millions. What
 # they say is read by somebody else.
 #
 # ### What each slip costs
 #
 # Somebody who puts a published model together makes slips, and none of them raises an error. Here
-# are ten, each in all six layers. **Predict, then run.** Which of them cost nothing, which ruin the
+# are ten, nine of them in all six layers. **Predict, then run.** Which of them cost nothing, which ruin the
 # model?
 
 
@@ -1499,8 +1499,9 @@ assert not published or all(0.85 < cosine[slip] < 0.985 for slip in costs if sli
 # %% [markdown]
 # Three slips cost nothing that you could see. The biases of the keys could be left away: they add
 # the same number to a whole row of scores. Five ruin it. **The two with `[PAD]` are the nasty
-# ones**: the vectors look nearly right, and most answers stay. A comparison with the reference,
-# layer by layer, shows them at once.
+# ones**: the vectors look nearly right, and most answers stay. A comparison with the reference, layer by
+# layer, shows the one that is attended to. The one in the mean comes after all layers: only the
+# sentence's own vector shows it, alone against in a batch.
 #
 # ### Find the silent bug
 #
@@ -1511,7 +1512,7 @@ assert not published or all(0.85 < cosine[slip] < 0.985 for slip in costs if sli
 # %% locked="given_friends_vectors" tags=["demonstration"]
 def friends_vectors(texts):
     """A friend's sentence vectors."""
-    lists = sorted((tokenise(text)[0] for text in texts), key=len)  # line a: short texts first
+    lists = [tokenise(text)[0] for text in texts]  # line a: long and short texts mixed
     n = max(map(len, lists))
     rows = [["[PAD]"] * (n - len(pieces)) + pieces for pieces in lists]  # line b: all end together
     ids, keep = batch_of(rows)
@@ -1527,7 +1528,7 @@ def friends_vectors(texts):
 #
 # Which line is it?
 #
-# - a) line a: the texts are sorted
+# - a) line a: the texts are not sorted by their length
 # - b) line b: the filling stands in front
 # - c) line c: queries that are `[PAD]` are not hidden
 # - d) line d: `[CLS]` and `[SEP]` are no words
@@ -1808,7 +1809,7 @@ show(
 # 2020, who weigh with the length of the values).
 #
 # Fetches nearly nothing: **so nothing changes if we hide `[CLS]`?** Predict, then run. The mask
-# hides it from all words in all layers. As a control we hide ordinary words: the last, and two drawn
+# hides it from all tokens in all layers. As a control we hide ordinary words: the last, and two drawn
 # at random, five times. And a second experiment tells *why*: the weights stay as they are, also on
 # `[CLS]`, and only the **value** that is fetched there becomes 0.
 
@@ -1952,7 +1953,9 @@ assert not published or (before[0, 2] > 0.95 and after[1, 8] > 0.5 and before.me
 
 # %% [markdown]
 # One head, `L3H1`, finds the noun of an article and the object of a verb, with words between them, in
-# nearly every sentence. (Its place was found on other sentences, before these were written.) Two heads do something simpler: `L0H2` puts all its weight on the word before, like the head
+# nearly every sentence. (Its place was found on other sentences, before these were written. In all
+# pairs here the right word is also the *next noun*: a head that looks for that would be as good.) Two
+# heads do something simpler: `L0H2` puts all its weight on the word before, like the head
 # that lesson 5 trained, and `L1H8` most of it on the word after.
 #
 # ### Pronouns: choose on one half, count on the other
@@ -2070,7 +2073,7 @@ check_answer("answer_trap", answer_trap)
 # replaced by **its mean** over all tokens: the head is there, but says the same to everybody (mean
 # ablation).
 #
-# By the retrieval question at the opening: what `W_o` reads are the heads side by side, so a small
+# By the first question at the opening: what `W_o` reads are the heads side by side, so a small
 # hook before `W_o` is enough. The task is that of section 5, twenty triples.
 #
 # **Predict, then run.** Each of the 72 heads is knocked out by itself. How many of the triples are
@@ -2116,7 +2119,7 @@ for layer, head in everyone:
     one_missing[layer, head] = (found * vectors).sum(-1).mean()
     triples_left[layer, head] = right_triples(found)
 print(f"one head missing: cosine at least {one_missing.min():.2f}, triples at least {int(triples_left.min())}")
-named = [(0, 2), (1, 8), (3, 1), *({best, (2, 4)} - {(3, 1)}), (5, 11)]
+named = [(0, 2), (1, 8), (3, 1), *({best} - {(3, 1)}), (5, 11)]
 groups = {"the heads named here": named}
 for seed in range(5):  # as many others, with the same number in each layer
     draw = np.random.default_rng(seed)
@@ -2144,7 +2147,7 @@ assert not published or left["all heads of all layers"] <= 9
 
 # %% [markdown]
 # No single head matters much to this task. The heads with the clearest maps can all go, and most
-# triples stay right. Even a whole layer can go, if it is not the last one. Only when the attention
+# triples stay right. Even all heads of a layer can go, if it is not the last one. Only when the attention
 # of the last layer or of all layers says the same to everybody, the task is lost. That many heads can
 # go was found for translation (Michel, Levy and Neubig, 2019; Voita and others, 2019). Here it is one
 # model and twenty triples, where a coin gets ten: the cosine, measured on all sixty sentences, says it
@@ -2162,7 +2165,7 @@ assert not published or left["all heads of all layers"] <= 9
 #    would have gone wrong, in this lesson without it.
 # 2. Most attention is on `[CLS]`, and its values are short. Why is hiding it so harmful all the
 #    same?
-# 3. All named heads can go, and the search still works. What follows, and what does not?
+# 3. All named heads can go, and most triples stay right. What follows, and what does not?
 
 # %% [markdown] written="maps" points=4
 # ### BEGIN SOLUTION
@@ -2193,7 +2196,7 @@ assert not published or left["all heads of all layers"] <= 9
 # | "A published model is a different thing." | It is six of your blocks, with other numbers in them. | section 4 |
 # | "The tokeniser finds the parts of a word." | It takes the longest piece that fits, and never goes back. | section 2 |
 # | "A wrong detail would raise an error." | Ten slips, no error; three of them harmless, five ruinous. | section 5 |
-# | "Every bias matters." | That of the keys never does. | sections 4, 5 |
+# | "Every bias matters." | That of the keys never does (unless keys are turned, lesson 11). | sections 4, 5 |
 # | "Most attention is on `[CLS]`, so it sums up the sentence." | Its values are short: heads rest there. | section 6 |
 # | "What gets no values fetched can be hidden." | Hiding it was worse than hiding two words. | section 6 |
 # | "This head resolves pronouns: look at the map." | So does a map that sends every word to "cat". Count. | section 7 |
