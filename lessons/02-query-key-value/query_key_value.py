@@ -9,7 +9,7 @@
 # * **find** a bug that raises no error and prints plausible numbers.
 
 # %% tags=["setup"]
-# Imports of the lesson. The last files lie beside this notebook.
+# Imports of the lesson. `lesson` is the folder beside this notebook.
 import math
 
 import matplotlib.pyplot as plt
@@ -44,7 +44,7 @@ torch.set_num_threads(1)  # small models: one thread is faster than two
 #
 # * `"a"`: Twice as many numbers.
 # * `"b"`: As many numbers as before.
-# * `"c"`: As many numbers as before, and they can hold no more than before: the rest is lost.
+# * `"c"`: As many numbers as before, and they have no room for the second half: it is lost.
 
 # %% answer="answer_again_room"
 ### BEGIN SOLUTION
@@ -140,7 +140,8 @@ word_keys = np.array(
         [0, 0, 1, -1, 0, 0],  # white: a colour, the opposite of dark
         [0, 0, 0, 0, 1, 1],  # sleeping: an action, restful
         [0, 0, 0, 0, 1, -1],  # running: an action, the opposite of restful
-    ]
+    ],
+    dtype=float,
 )  # (n, d) = (6, 6)
 
 # %% [markdown]
@@ -370,7 +371,7 @@ for name, row in zip(queries, scores):
 guess_loud = ("cat", "cat")  # write ("cat" or "black" by score, "cat" or "black" by cosine)
 
 # %%
-loud_keys = word_keys.astype(float)  # a copy
+loud_keys = word_keys.copy()
 loud_keys[words.index("black")] *= 3
 scores = similarity_scores(queries["panther"], loud_keys)
 products = np.linalg.norm(loud_keys, axis=1) * np.linalg.norm(queries["panther"])  # |k| |q|
@@ -392,8 +393,8 @@ assert words[scores.argmax()] == "black" and words[(scores / products).argmax()]
 #
 # The cosine ignores both. Attention as in this course uses the dot product: it is cheaper, and a
 # model can *learn* which keys should be loud. (Not every model wants that. Some newer ones bring
-# queries and keys to one length first, which is called QK-norm, and learn only how sharp the choice
-# is.)
+# queries and keys to one length first, which is called QK-norm; in its first form they learn only
+# how sharp the choice is.)
 #
 # With dot products a vector need not even be the best match of itself:
 
@@ -792,7 +793,7 @@ for temperature in (1.0, 1e-3, 1e-6):
     print(f"T = {temperature}: cat {weights[0]:.2f}, dog {weights[1]:.2f}")
     assert abs(weights[0] - weights[1]) < 1e-12, "equal scores have equal weights"
 
-animal_scores[0] += 0.01  # a tiny lead for "cat"
+animal_scores = animal_scores + np.array([0.01, 0, 0, 0, 0, 0])  # a tiny lead for "cat"
 weights = softmax(animal_scores / 1e-3)
 print(f"T = 0.001, cat ahead by 0.01: cat {weights[0]:.2f}, dog {weights[1]:.2f}")
 assert weights[0] > 0.99, "near a tie a tiny lead decides"
@@ -1150,7 +1151,7 @@ assert part.argmax(axis=1).tolist() == [0, 0, 1, 2], "noun, noun, adjective, ver
 # | --- | --- | --- | --- | --- |
 # | a library | what you ask the librarian | the words on the catalogue card | the book | you get one book; attention gives a mixture of all of them |
 # | a restaurant | what you feel like | the line on the menu | the dish | guests do not write the menu; in attention all three are learned together |
-# | a database | the search condition | the indexed column | the row | a row fits or does not; attention has no "no match", the weights always sum to 1 |
+# | a database | the search condition | the indexed column | the row | a row fits or does not; attention has no "no match": unless every key is forbidden, the weights sum to 1 |
 #
 # </details>
 #
@@ -1214,7 +1215,7 @@ for name, result in (("hard", hard_value), ("soft", soft_value[0])):
 # query should be an animal or cat-like.
 
 # %% tags=["demonstration", "nbval-ignore-output"]
-# The numbers depend on training, so they are not compared when the notebook is re-run.
+# Trained numbers: they differ a little from machine to machine.
 for step in range(300):
     answer = F.scaled_dot_product_attention(query, torch_keys, torch_values, scale=1.0)[0]
     loss = -answer[french_words.index("chat")].log()  # small when the answer is mostly "chat"
@@ -1401,7 +1402,7 @@ def examine(model):
 guess_tied = "every"  # write "every", "small" or "none"
 
 # %% tags=["demonstration", "nbval-ignore-output"]
-# The numbers depend on training, so they are not compared when the notebook is re-run.
+# Trained numbers: they differ a little from machine to machine.
 widths, seeds = (2, 3, 4, 6), (0, 1, 2)
 names = ("separate, 200 steps", "tied, 200 steps", "tied, 600 steps")
 accuracy = {name: [] for name in names}  # each one becomes (widths, seeds)
@@ -1421,7 +1422,7 @@ for width in widths:
 # %% tags=["demonstration"]
 learned = [np.mean(right) > 0.9 for right in accuracy["tied, 600 steps"]]  # one for each width
 found = "none" if all(learned) else "small" if learned[-1] else "every"
-reply("guess_tied", guess_tied, found, "In few dimensions one vector cannot do both jobs.")
+reply("guess_tied", guess_tied, found, "In few dimensions one vector did not learn both jobs.")
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 separate, early, late = (np.array(accuracy[name]) for name in names)  # each (widths, seeds)
@@ -1459,7 +1460,8 @@ show(
 # values at width 3: 96 parameters each. The separate ones solve the task, the tied ones do not. And
 # with more time? Outside this notebook we trained the tied model at width 3 for 4,000 steps: on
 # three seeds it was right in 54 to 57 % of the cases. So at width 3 neither the parameters nor, as
-# far as we tried, the time is what is missing. It is room.
+# far as we tried, the time is what is missing. What is left is room: that is our explanation, not a
+# proof.
 #
 # Why can a wider tied model do it? The matrix that makes the query is still free. It can look at
 # those features of the key that hold the animal, and ignore those that hold the colour. So one
@@ -1517,19 +1519,20 @@ show(
 #
 # The score matrix is **symmetric**. Does that forbid relations in one direction? In "the black cat",
 # *black* looks at *cat*, and *cat* looks at itself: that much is possible with a long key for *cat*,
-# since each row is divided by its own sum. What is lost is smaller, and exact: **circles**.
+# since each row is divided by its own sum. What is lost is smaller: **circles**, and looking at one
+# another without looking at oneself (the longest key has its largest score with itself).
 #
 # Take the cleanest one: every day of the week looks at the **next** day. With shared
 # vectors this is impossible, and the proof is short. Look at the largest score between two
 # different days, say A and B. Since score(A, B) = score(B, A), it is the largest for A *and* for
-# B, among the other days. So A and B look at each other (or at themselves). But in a circle of
-# seven no two days are each other's next.
+# B, among the other days. So A and B look at each other (and the one with the longer key at itself
+# at least as much). But in a circle of seven no two days are each other's next.
 #
 # **Predict, then run.** We train both versions to look at the next day. What will the shared one
 # look at, if it cannot look at the next day only?
 
 # %% tags=["demonstration", "nbval-ignore-output"]
-# Training: the printed numbers are not compared when the notebook is re-run.
+# Trained numbers: they differ a little from machine to machine.
 days = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 next_day = torch.tensor([1, 2, 3, 4, 5, 6, 0])
 
@@ -1601,7 +1604,8 @@ show(
 # *mean* exponents. Going once around the circle, the mean of $s_{i,i-1} - s_{i,i+1}$ is 0, because
 # $s_{i,i-1} = s_{i-1,i}$ is the next-score of the day before. And the mean of $s_{ii} - s_{i,i+1}$
 # is half the mean of $|k_i - k_{i+1}|^2$, so it is at least 0. What remains is $\log(1 + 1 + 1)$.
-# Our training reached 1.508 on every seed. The bound is not sharp, but it is a wall.
+# Our training reached 1.508 on every seed. The bound is not sharp, but it is a wall. (Equality
+# would need all keys equal, and then the loss is $\log 7$.)
 # Nor is it a matter of width: change `width` and run again. Widths from 2 to 32 all ended at 1.508.
 #
 # </details>
@@ -1629,8 +1633,8 @@ check_answer("answer_shared", answer_shared)
 #
 # * The **scores** are symmetric. The **weights** are not, since each row is divided by its own
 #   sum. Shared vectors can let "it" look at "animal" while "animal" looks at itself: a long key is
-#   enough. What they cannot do is a circle: somewhere two words look at each other, or a word
-#   looks at itself.
+#   enough. What they cannot do is a circle. Nor can all words look away from themselves: the word
+#   with the longest key gives itself at least as much weight as any other word.
 # * Sharing queries and keys can work in a large model: the Reformer (Kitaev and others, 2020) does
 #   it. It normalises the keys and lets a word look at itself only if nothing else is left. That is
 #   the trouble you see on the diagonal of Figure 7.
@@ -1828,7 +1832,7 @@ for batch, n_q, n, d, d_v in ((2, 3, 4, 5, 6), (5, 2, 3, 4, 1), (1, 4, 2, 3, 5),
 # | softmax | $e^{x_i} / \sum_j e^{x_j}$ | `softmax(x, axis)` | weights that sum to 1 |
 # | temperature | $x_i / T$ | `temperature=T` | cold: one key; hot: average of all |
 # | soft look-up | $\sum_i w_i v_i$ | `soft_lookup(query, keys, values)` | answers any query |
-# | query | what is sought | `make_query(question)` | with keys of its own: circles become possible |
+# | query | what is sought | `make_query(question)` | says what is looked for; separate from the key, so that one-way circles are possible |
 # | key | what it is found by | `make_key(items)` | compared with the query |
 # | value | what it gives | `make_value(items)` | averaged, never compared |
 #

@@ -327,7 +327,7 @@ assert_equal(
 #
 # </details>
 #
-# **Predict, then run.** You have measured up to $d_k = 40$. Write down the *standard deviation* of
+# **Predict, then run.** The check measured up to $d_k = 40$. Write down the *standard deviation* of
 # the scores that you expect for $d_k = 1024$.
 
 # %% tags=["demonstration", "guess"]
@@ -348,7 +348,7 @@ show(
     figure,
     "Figure 1. The variance of a dot product is its length $d_k$: the points lie on the line. Do "
     "not conclude that trained queries and keys behave so: the line is for independent entries "
-    "of variance 1, as at the start of training.",
+    "of variance 1, as at the start with `nn.Embedding`.",
     "Log-log plot. Eleven measured variances for d_k from 1 to 1024 lie on the diagonal line "
     "variance = d_k; the last one is near 1024.",
 )
@@ -457,12 +457,12 @@ print(f"{tenth:.0%} without the scale, {evenly:.0%} with it")
 show(
     figure,
     "Figure 2. Without the scale the softmax saturates as $d_k$ grows: the entropy goes to 0 and "
-    "the median gradient vanishes, but the mean gradient does not. With the scale nothing depends "
-    "on $d_k$. So not 'the gradients vanish': most vanish, a few are huge.",
+    "the median gradient vanishes, but the mean gradient does not. With the scale hardly anything "
+    "depends on $d_k$. So not 'the gradients vanish': most vanish, a few are huge.",
     "Left: mean entropy against d_k. Without scale it falls from 1.8 to 0.1, with scale it stays "
     "near 2.4. Right, log-log: with scale, mean and median of the gradient norm stay near 0.3. "
     "Without scale the median rises to above 1 at d_k 16 and then falls below 0.01 at d_k 1024, "
-    "while the mean stays between 1 and 2.5.",
+    "while from d_k 16 on the mean stays between 1 and 2.5.",
 )
 
 # %% [markdown]
@@ -472,9 +472,11 @@ show(
 #
 # So three sentences that one often reads need a correction.
 #
-# - *"Without the scale the gradients vanish."* For **most** queries they do. For the few queries
-#   whose two best keys have nearly equal scores they are huge, and the **mean** does not vanish.
-#   Training gets no signal from most examples, and very large gradients from a few.
+# - *"Without the scale the gradients vanish."* For **most** queries they do once $d_k$ is large
+#   (here from 256 on; at 64 the median is still three times that with the scale). For the few
+#   queries whose two best keys have nearly equal scores they are huge, and the **mean** does not
+#   vanish.
+#   Training then gets hardly any signal from most examples, and very large gradients from a few.
 # - *"The scale keeps the weights from being sharp."* It keeps them from being sharp **at the
 #   start**. A trained model can make its queries and keys longer, and be as sharp as it needs.
 # - *"Without the scale it cannot be learned."* That depends on how large queries and keys are at
@@ -528,8 +530,8 @@ show(
 # taken part in the sum.
 #
 # What if a query may attend to **nothing**? Then there is nothing to average. In this course, and
-# in torch's own function, its weights are 0 and its output is 0. It must never be NaN: one NaN in
-# one row of padding would spread through the whole model.
+# in torch's own function (of this version), its weights are 0 and its output is 0. It must never be
+# NaN: one NaN in one row of padding would spread through the whole model.
 
 # %% [markdown]
 # ### Exercise 2: `scaled_dot_product_attention`
@@ -1137,7 +1139,8 @@ other[1, 2:] = 1000.0  # what stands in the padding
 keep = padding_mask([5, 2], 5)  # (2, 1, 5)
 first, weights_first = scaled_dot_product_attention(texts[:, :3], texts, texts, keep)
 second, _ = scaled_dot_product_attention(texts[:, :3], other, other, keep)
-print("weights of the short text:\n", weights_first[1].round(2))
+print("weights of the short text (its third query is padding, so nobody uses row 3):")
+print(weights_first[1].round(2))
 print("padding changes the output by", np.abs(first - second).max())
 
 # %% [markdown]
@@ -1263,7 +1266,7 @@ print("(1 - words) * -1e9, all in float16:", ((1 - words) * torch.tensor(-1e9).h
 #
 # - Shapes, broadcasting and masks as in exercise 2; `mask` is a boolean tensor or `None`.
 # - A query that may attend to nothing has weights 0 and output 0, and **all gradients stay
-#   finite**, as with torch's own function.
+#   finite**, as with torch's own function (of this version).
 # - The conventions of lesson 1 hold (checked when graded). No errors are graded here.
 
 
@@ -1700,11 +1703,11 @@ for name, put_in in ways.items():
 # %% [markdown]
 # Both are right, each for a different way. In the backward pass the softmax gives NaN in all three
 # cases: its gradient is computed from its own output, and that was NaN. An addition passes the NaN
-# on to the scores, and from there it reaches every weight of the model. `masked_fill` and
-# `torch.where` pass on 0 at the places that they have overwritten, so the NaN ends there. A float
-# mask is an addition, so with it this repair fails. And even where the gradient is finite
-# in the end, `torch.autograd.set_detect_anomaly(True)`, the usual tool to look for NaN, stops at
-# it:
+# on to the scores, and from there it reaches every weight that helped to make the scores.
+# `masked_fill` and `torch.where` pass on 0 at the places that they have overwritten, so the NaN
+# ends there. A float mask is an addition, so with it this repair fails. And even where the gradient
+# is finite in the end, `torch.autograd.set_detect_anomaly(True)`, the usual tool to look for NaN,
+# stops at it:
 
 # %%
 import warnings
@@ -2102,8 +2105,8 @@ for name, factor in (("with the scale", 1.0), ("without", math.sqrt(512))):
 #
 # One question of the task: 16 English words, each holding a digit. A French word is asked. The
 # model must return the digit that its English partner holds. Nobody tells the model which words
-# are partners. It sees only whether the digit was right, and must find the pairs through the
-# gradient of attention.
+# are partners. It is told only the right digit, and must find the pairs through the gradient of
+# attention.
 #
 # The model is nothing but your `torch_scaled_dot_product_attention`: one query, 16 keys, and the
 # digits as values. A digit is written as a **one-hot** vector: ten zeros, with a 1 at the digit's
@@ -2188,7 +2191,7 @@ assert max(a for _, _, a in runs["no scale, start 0.58"]) < 0.75
 assert min(a for _, _, a in runs["no scale, start 0.21"]) > 0.99
 
 # %% tags=["demonstration", "nbval-ignore-output"]
-# What came out of training: not compared when this is checked.
+# Trained numbers: they differ a little from machine to machine.
 came_out = tuple(
     np.mean([accuracy for _, _, accuracy in runs[name]])
     for name in ("scale, start 1", "no scale, start 1")
@@ -2324,7 +2327,7 @@ assert 0.45 < tiny.float().mean() < 0.65
 # noir dort". These are trained maps, of seed 0.
 
 # %% tags=["demonstration", "nbval-ignore-output"]
-# The maps come from training: single weights differ on another machine, so they are not compared.
+# The maps come from training: single weights differ a little from machine to machine.
 english = ["the", "black", "cat", "is", "sleeping"]
 french, ids = ["le", "chat", "noir", "dort"], [0, 2, 1, 4]  # their partners' numbers
 
@@ -2452,13 +2455,14 @@ show(
 # them, for each head and each layer. With 4 bytes an entry, one matrix takes
 # $4 \cdot 4096^2$ bytes = 64 MiB for a text of 4096 words.
 #
-# torch's function computes the same result without ever holding the whole matrix: it works on
-# blocks of keys, one after another. Dao and others (2022) call this **FlashAttention**, a topic
-# of the extra lesson 11. **Predict, then run:** when $n$ doubles, by what factor do its time and its memory
-# grow? And yours?
+# For inputs as below (four axes, no mask) torch's function computes the same result without ever
+# holding the whole matrix: it works on blocks of keys, one after another. In other cases it may
+# fall back on the plain formula. Dao and others (2022) call the work in blocks **FlashAttention**,
+# a topic of the extra lesson 11.
 #
 # We measure two things: the processor time of one call, and the memory that the forward pass keeps
-# for the backward pass.
+# for the backward pass. **Predict, then run:** when $n$ doubles, by what factor does the memory of
+# your function grow? And that of torch's?
 
 # %% tags=["demonstration", "guess"]
 guess_memory = (4, 4)  # write (factor of your memory, factor of torch's memory) when n doubles
@@ -2510,7 +2514,7 @@ cost = {name: [row[name] for row in rows] for name in functions}
 # %% tags=["demonstration", "nbval-ignore-output"]
 # The factors of the memory differ a little from one version of torch to the next.
 came_out = tuple(cost[name][-1][1] / cost[name][-2][1] for name in functions)
-why = "Both take four times the time: they compute all scores. Only yours keeps them."
+why = "Both take about four times the time or more: they compute all scores. Only yours keeps them."
 reply("guess_memory", guess_memory, came_out, why, within=0.3)
 
 # %% tags=["demonstration", "nbval-ignore-output"]
@@ -2550,8 +2554,9 @@ show(
 # - *"FlashAttention makes attention linear."* Linear in **memory**. The number of multiplications
 #   is still quadratic in $n$.
 # - *"It is faster because it computes less."* It computes more. Forward its products are the same;
-#   backward it must compute the scores once again, since it did not keep them. What it saves is
-#   writing the big matrices to memory and reading them again, and that took longer.
+#   backward it must compute the scores once again, since it did not keep them (not measured here:
+#   we timed the forward pass). What it saves is writing the big matrices to memory and reading them
+#   again, and that takes longer.
 #
 # ## Summary
 #
