@@ -73,8 +73,8 @@ answer_again_longer_query = "b"
 check_answer("answer_again_longer_query", answer_again_longer_query)
 
 # %% [markdown]
-# (Lesson 1.) The network changes one early symbol, and the last state of the trained fixed-vector
-# encoder moves. What follows?
+# (Lesson 1.) Somebody changes one early symbol of the text, and the last state of the trained
+# fixed-vector encoder moves. What follows?
 #
 # * `"a"`: It can read that symbol out again.
 # * `"b"`: The state depends on the symbol; whether it can be read out is another question.
@@ -89,8 +89,8 @@ answer_again_look_back = "b"
 check_answer("answer_again_look_back", answer_again_look_back)
 
 # %% [markdown]
-# `earlier_lessons` holds functions that you wrote in earlier lessons, as the course solves them. If
-# you like your own better, paste them into a new cell here, below the setup cell.
+# `lesson.earlier`, imported above, holds functions that you wrote in earlier lessons, as the course
+# solves them. If you like your own better, paste them into a new cell here, below the setup cell.
 #
 # ## 1. Who was tired?
 #
@@ -130,7 +130,7 @@ for row in (2, 3):
 #
 # 1. **The scores are symmetric.** "black" scores "cat" exactly as "cat" scores "black", because
 #    $x_i \cdot x_j = x_j \cdot x_i$. Lesson 2 showed what that rules out: not every look in one
-#    direction, but every circle.
+#    direction, but every circle of three words or more.
 # 2. **A word likes itself.** The score of a word with itself is $x_i \cdot x_i$, its squared
 #    length. Only a *longer* vector can beat it. "cat" puts half of its weight on "cat". "is"
 #    prefers "sleeping", whose vector is longer.
@@ -1308,7 +1308,7 @@ assert max(accuracy for *_, accuracy in ring_runs[SHARED_RING]) < 0.4
 assert min(accuracy for *_, accuracy in ring_runs[SHARED_ROW]) > 0.9
 
 # %% tags=["demonstration", "nbval-ignore-output"]
-# What came out of training: not compared when this is checked.
+# Trained numbers: they differ a little from machine to machine.
 came_out = tuple(np.mean([accuracy for *_, accuracy in trained]) for trained in ring_runs.values())
 reply("guess_named", guess_named, came_out, "One word more or less decides.", within=0.15)
 
@@ -1338,7 +1338,7 @@ for seed in range(3):
     assert (map_of(ring_runs[SHARED_ROW][seed]).argmax(axis=1) == [0, 0, 1, 2, 3]).all()
 middle = ring_maps[SHARED_RING]
 assert np.abs(middle[range(5), before_me] - middle[range(5), after_me]).max() < 0.05
-assert 0.1 < middle.min() < middle.max() < 0.3
+assert 0.1 < middle.min() < middle.max() < 0.3 and (middle.argmax(axis=1) == np.arange(5)).all()
 show(
     figure,
     "Figure 1. Left: with three projections every word finds the word before it, and 'the' finds "
@@ -1355,7 +1355,12 @@ show(
 # Why? Call the scores $s_{ij}$; a shared projection makes $s_{ij} = s_{ji}$. To prefer the word
 # before it, word $i$ needs $s_{i,i-1} > s_{i,i+1} = s_{i+1,i}$: the score of neighbours must get
 # smaller at every step. In the row it can. Around the ring it would have to be smaller than itself.
-# So say: **a shared projection makes the scores symmetric, and only circles are lost**.
+# So say: **symmetric scores rule out circles of three words or more**. With one shared projection
+# two words cannot prefer each other either: the longer of their two queries scores itself higher.
+# So the word with the longest query can prefer nobody else. In the row that is word 0.
+#
+# On the ring the shared layer can even be *below* guessing. The largest weight in the middle map is
+# each word's own (about 0.26), so the layer mostly names the word itself, and that is never right.
 #
 # And the values? If $W_v$ were the key projection, a word could only *give* the features by which
 # it is *found*. A noun should be found as "an animal", and give "cat".
@@ -1368,8 +1373,8 @@ show(
 # > the **animal** didn't cross the **street** because it was too **tired**
 #
 # There are 8 animals, 8 places, and 8 adjectives: four that fit an animal (tired, scared, hungry,
-# ill) and four that fit a place (wide, steep, icy, flooded). That makes 512 sentences. Nobody tells
-# the model which noun is an animal or which adjective fits what.
+# ill) and four that fit a place (wide, steep, icy, flooded). That makes 512 sentences. Nobody gives
+# the model a list of animals or places; it is told the right noun of each training sentence.
 #
 # Each word has a fixed random vector. The task: in *one* row, the output must become the vector of
 # the right noun. The loss is the squared distance. A quarter of the pairs (animal, place) is **held
@@ -1905,7 +1910,7 @@ print("mean of all output rows, words reversed: changes by", change)
 # does it say when the sentence is shuffled?
 
 # %% tags=["demonstration", "nbval-ignore-output"]
-# What a trained layer says is asserted, not compared.
+# What a trained layer says.
 layers, table = by_adjective[0]
 noun_words = ANIMALS + PLACES
 for text in (
@@ -1981,7 +1986,7 @@ for text in (
 # |---|---|---|
 # | copying | itself | a word (or place) fits itself best |
 # | uniform | the mean of all words | all scores equal |
-# | local | the word before it | place $i$ fits place $i-1$ |
+# | local | the word before it, in the ring | place $i$ fits place $i-1$, place 0 the last |
 # | positional | the first word | every query fits place 0 |
 #
 # The fifth kind, by **content**, was section 5: "tired" looks for an animal wherever it stands.
@@ -2318,16 +2323,16 @@ checks_passed("attention_cost")
 # |---|---|---|---|
 # | self-attention | your `attention_cost(n, d, d)` $+\ 3nd^2$ | 4, whatever $n$ is | 1 layer |
 # | recurrent network | $2nd^2$ | $n$ | $n$ steps |
-# | convolution over $w$ words | $wnd^2$ | 1, whatever $n$ is | $(n - 1)/(w - 1)$ layers |
+# | convolution over $w$ words | $wnd^2$ | 1, whatever $n$ is | $(n - 1)/(w - 1)$ layers (one-sided; a centred one needs twice as many) |
 #
 # The four are projections, scores, softmax and average; within each, all words can be done at the
 # same time. The softmax adds $n^2$ exponentials, one a score, where the two products take $2n^2d$
 # multiply-adds: with $d = 64$ less than a hundredth in number, though one exponential costs more
 # than one multiply-add.
 #
-# * **A convolution does not wait either.** It is cheap for long texts, but it sees $w$ words at
-#   once. So "no recurrence *and no convolution*" buys two things: no waiting, and one layer from
-#   any word to any other.
+# * **A convolution does not wait either.** It is cheap for long texts, but one layer of it sees
+#   only $w$ words. So "no recurrence *and no convolution*" buys two things: no waiting, and one
+#   layer from any word to any other.
 # * **The waiting comes from tanh**, not from recurrence. Lesson 1's network needs the old state
 #   before it can bend the new one. A *linear* recurrence, $h_t = a_t h_{t-1} + x_t$, can be added up
 #   in about $\log_2 n$ rounds that do all words at once. Newer models use that.
@@ -2400,7 +2405,7 @@ assert weights.numel() == yours["score_entries"]
 
 # %% [markdown]
 # Now measure the time. Both have $d = 64$. We take the processor time of one forward pass on one
-# core: no two words are computed at the same time.
+# core: no second processor helps.
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Times depend on the machine and on its load: look at the shape of the curves, not at the numbers.
@@ -2450,14 +2455,14 @@ growth = [times[-1] / times[-3] for times in measured.values()]  # from n = 1024
 assert growth[0] > 7 and growth[1] < 8  # about 16 for n^2, about 4 for n
 show(
     figure,
-    "Figure 5. Left, measured on one core: for long texts the time of self-attention grows at "
-    "least like $n^2$ (faster where the scores no longer fit into the processor's cache), that of "
+    "Figure 5. Left, measured on one core: for long texts the time of self-attention grows about "
+    "like $n^2$, unevenly (memory may play a part; not measured here), that of "
     "the recurrent network like $n$. At a few hundred words self-attention is the faster one, "
     "because it works in a few large products. Right, counted: the recurrent network must do its "
     "steps one after another. Do not read the crossing as a law: it moves with $d$, "
     "the machine and the program. What many processors side by side gain is not measured here.",
     "Two log-log plots against n from 64 to 4096. Left, time: self-attention starts lower, bends "
-    "upwards to slope 2 or more and crosses the recurrent network, which has slope 1. Right, "
+    "upwards to a slope of about 2 and crosses the recurrent network, which has slope 1. Right, "
     "steps that wait: always 4 for self-attention, n for the recurrent network.",
 )
 
@@ -2469,7 +2474,7 @@ show(
 # | "Self-attention is permutation invariant." | It is equivariant: outputs move with their words. | section 6 |
 # | "In one layer 'it' looks at the animal if the sentence says 'tired'." | The ratio of its weights on two nouns cannot depend on a third word. That takes two layers. | section 5 |
 # | "The attention map shows which word the model found." | It shows a place. From the second layer on a place holds more than its own word. | Figure 3 |
-# | "A word attends mostly to itself." | With $Q = K = X$ and vectors of about equal length; a longer one can win ("is" prefers "sleeping"). With projections only if the task asks for it. | sections 1, 2 |
+# | "A word attends mostly to itself." | With $Q = K = X$ and vectors of about equal length, and long (section 1: a score of 8 with itself); a longer one can win ("is" prefers "sleeping"). With projections only if the task asks for it. | sections 1, 2 |
 # | "The query of a word means ..." | Only the product $W_q W_k^\top$ counts; single queries can be changed at will. | section 2 |
 # | "Queries and keys could share a matrix." | Then scores are symmetric. The row can still be learned, the ring cannot. | section 4 |
 # | "Self-attention does less work than a recurrent network." | It does more, but no word waits for another. | section 9 |

@@ -91,8 +91,8 @@ answer_again_circle = "b"
 check_answer("answer_again_circle", answer_again_circle)
 
 # %% [markdown]
-# `earlier_lessons` brings your tools of lessons 3 and 4, as the course solves them. To use your
-# own, paste them into a cell below this one.
+# `lesson.earlier`, imported above, brings your tools of lessons 3 and 4, as the course solves them.
+# To use your own, paste them into a cell below this one.
 #
 # ## 1. Why is one attention not enough?
 #
@@ -189,8 +189,8 @@ reply("guess_row", guess_row, came_out, why)
 
 # %% [markdown]
 # Only row 0 is right. Row 1 is 3, 4, 5: still the word "the". Row 2 should be "cat" and is "black".
-# A reshape never changes the order of the numbers in memory. It only says where rows end. The order
-# must change here, so some axes must be exchanged.
+# A reshape never changes the order in which the numbers are read, row after row. It only says where
+# rows end. That order must change here, so some axes must be exchanged.
 
 # %% [markdown]
 # ### Exercise 1: `split_heads`
@@ -2046,7 +2046,7 @@ with torch.no_grad():
 
 # %% [markdown]
 # The other direction, from your layer into torch's, needs the same knowledge. It lets you train
-# with your layer and then use torch's faster one.
+# with your layer and go on with torch's.
 
 # %% tags=["demonstration"]
 torch.manual_seed(2)
@@ -2265,8 +2265,8 @@ reply("guess_bug", guess_bug, came_out, why)
 # - **Another length.** With 9 words the rows are mixed in another way, and what was learned no
 #   longer fits. (Only "first" survives: every row needs the same word, so mixing rows does no
 #   harm.)
-# - **Content.** For "partners", a row needs what *its own word* asks for. But the query that fills
-#   it was made at another position, from another word.
+# - **Content.** For "partners", a row needs what *its own word* asks for. But nearly all of what
+#   fills it was asked from other positions (four rows of the 12 keep one head's own result).
 #
 # With a mask that hides the future (lesson 6), rows would also get results of later positions. How
 # do you find the bug without training? Lesson 4 has the tool: attention without positions must not
@@ -2474,11 +2474,11 @@ for num_heads in (1, 2, 3):
 
 # %% [markdown]
 # With one head every answer is better than guessing (0.08), and none is reliable. With two heads
-# one relation is still bad. With three everything is right. All that after 600 steps: **more heads
-# learn it sooner**, and it does not follow that fewer cannot. Outside this notebook we trained two
-# heads for 4,000 steps, on three seeds: every relation was right in 0.99 to 1.00 of the cases (on
-# another machine on two seeds of three). One head, after as many steps, still had one relation at
-# 0.21 (one seed).
+# one relation is still bad. With three everything is right. All that after 600 steps: **in this run
+# more heads learned it sooner**, and it does not follow that fewer cannot. Outside this notebook we
+# trained two heads for 4,000 steps, on three seeds and two machines: in five of the six runs every
+# relation was right in 0.99 to 1.00 of the cases. One head, after as many steps, still had one
+# relation at 0.21 (one seed).
 #
 # Why does one head fail? With unequal weights its mixture still *holds* all three words, as in
 # section 1. But all three went through the same value matrix and were added, and the read-out is
@@ -2883,7 +2883,7 @@ for how, first in (("zero", 1), ("mean", 4)):
     print(f"{how}: own relation", np.round(own[how], 2), " others", np.round(others[how], 2).tolist())
 assert min(lines[0]) > 0.99
 for how in own:
-    assert max(own[how]) < 0.6 and np.mean(others[how]) > 0.75
+    assert max(own[how]) < 0.35 and np.mean(others[how]) > 0.75
     assert all(one < rest.min() for one, rest in zip(own[how], others[how]))
 show(
     figure,
@@ -2892,7 +2892,7 @@ show(
     "The map alone is not.",
     "Table of accuracies as a heat map: seven rows (all heads, each head set to zero, each head set "
     "to its mean) by three relations. With all heads 1.00 everywhere; without a head its own "
-    "relation falls near chance.",
+    "relation falls far, to at most about twice chance (0.08).",
     text_table(np.array(lines), rows, list(keys_of), corner="model \\ relation"),
 )
 
@@ -3078,7 +3078,8 @@ for layer in (1, 2):
     assert right < 0.4 and loss > math.log(26)
     loss, right = measured[f"head of layer {layer}: mean"]
     assert right < 0.4 and loss > math.log(26)
-assert 1.6 < measured["one layer"][0] < 2.2
+assert 1.6 < measured["one layer"][0] < 2.05 and measured["one layer"][1] > 0.2
+assert measured["head of layer 1: zero"][0] > measured["head of layer 2: zero"][0] + 1
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they may differ in the last digits on another machine.
@@ -3125,11 +3126,13 @@ show(
 # %% [markdown]
 # Both heads are needed. And the model works on our sentence, which it has never seen in training:
 # what it has learned is not a list of words but a procedure. One layer alone is better than
-# guessing, since it sees which words the piece has: its loss of about 1.9 is that of guessing among
-# $e^{1.9} \approx 7$ words in place of 26.
+# guessing, since it sees which words the piece has. That alone would give a loss of about 2.1 and
+# an accuracy of 0.14. It gets about 1.9 and 0.3, so it uses more, probably where the words stood
+# (not tested). A loss of 1.9 is like guessing among 6 or 7 words in place of 26.
 #
-# Without one of the two heads, by zero or by mean, the loss is even larger than that of guessing. The
-# model is not undecided then, it is **sure and often wrong**: the rest was trained for an input that it no longer
+# Without one of the two heads, by zero or by mean, the loss is even larger than that of guessing:
+# clearly so without the head of layer 1, slightly without that of layer 2. A loss above guessing
+# means **too much probability on wrong words**: the rest was trained for an input that it no longer
 # gets. So a large loss after a removal shows that other parts rely on a head. It does not show that
 # no other head could learn the job.
 #
@@ -3142,7 +3145,7 @@ show(
 # | "If it trains, the reshape is right." | It can learn around it, for one length. | section 5 |
 # | "A round trip test finds the bug." | Two wrong halves cancel. | section 2 |
 # | "More heads are better." | Enough to learn the relations soon, and not too narrow. | sections 6, 7 |
-# | "Three relations need three heads." | Two learn them too, in many more steps. | section 6 |
+# | "Three relations need three heads." | Two usually learn them too, in many more steps. | reported in section 6 |
 # | "Every head has a clear meaning." | Here, since the task was built so. See below. | section 6 |
 # | "The map says what a head does." | Where it looks. Remove it and measure. | sections 6, 8 |
 #
@@ -3169,7 +3172,7 @@ show(
 # (head, position) in storage order, so a row of its output holds results that were computed for
 # other positions. In "neighbours" with 12 words this rearrangement is always the same, and where to look depends on the
 # position only: each position can learn to fetch what another row needs. In "partners" where to look
-# depends on the word itself, and the query that fills the row was made from another word. Before I
+# depends on the word itself, and nearly all of a row was asked by queries of other words. Before I
 # believe in a subject head I would remove it (set its piece of $W^O$ to zero) and measure whether
 # sentences that need the subject get worse, and others do not; and measure its weights on many new
 # sentences, against a simple rule such as "the previous word".

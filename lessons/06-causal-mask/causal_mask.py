@@ -108,7 +108,7 @@ check_answer("answer_recall_state", answer_recall_state)
 # next. They have the same size, the same data and the same training. Only one line differs. This
 # is what they do after training (the loss is explained below; smaller is better):
 #
-# | which | loss on texts it has never read | what it writes |
+# | which | loss on newly drawn texts | what it writes |
 # |---|---|---|
 # | model A | 0.22 | `the white dogs are sleeping` |
 # | model B | **0.005** | `the old dogslslepeepeepireepislep` |
@@ -406,8 +406,8 @@ switches(
 # |---|---|---|
 # | one diagonal too many | also the next word | perfect in training, rubbish when it writes |
 # | one diagonal too few | the past without itself | the first word sees nothing; the rest is harder than needed |
-# | upper triangle | itself and the future | as without a mask |
-# | `True` and `False` exchanged | only the future | the last word sees nothing; else as without a mask |
+# | upper triangle | itself and the future | cheats as without a mask, and sees no past |
+# | `True` and `False` exchanged | only the future | the last word sees nothing; the others cheat, and see no past |
 #
 # The last one is common, because libraries disagree. In this course, and in
 # `F.scaled_dot_product_attention`, `True` means *may attend*. In `nn.MultiheadAttention`, `True`
@@ -708,8 +708,9 @@ assert np.allclose(maps["padding on the right"][:3], causal[:3])
 show(
     figure,
     "Figure 2. The short text of a batch, random scores. Right padding: no row is empty, and the "
-    "rows of the real words are those of Figure 1. Left padding: the padding's own rows may see "
-    "nothing, and are 0 throughout. Do not look for meaning in single weights: they are random.",
+    "rows of the real words are those of the causal mask alone. Left padding: the padding's own "
+    "rows may see nothing, and are 0 throughout. The random queries and keys belong to places, not "
+    "to words: 'cat' has other weights in the right map because it stands elsewhere.",
     "Two heat maps, five positions by five. Left panel: 'the black cat' then two padding "
     "positions; the padding columns are 0, every row sums to 1. Right panel: padding first; the "
     "first two rows are all 0, the others see real words only.",
@@ -1448,9 +1449,9 @@ reply("guess_leaks", guess_leaks, came_out)
 #
 # ### The text
 #
-# Our language has 160 sentences: an adjective or none, a noun in the singular or plural, a verb.
-# All are equally likely. A text is one sentence after the other, each begins on a new line. The
-# model reads **characters**: 20 letters and signs, and the line break.
+# Our language has 160 sentences: an adjective or none, a noun in the singular or plural, and
+# what it is doing, or "tired". All are equally likely. A text is one sentence after the other, each
+# begins on a new line. The model reads **characters**: 20 letters and signs, and the line break.
 
 # %%
 adjectives = ["black ", "white ", "old ", "small ", ""]
@@ -1518,7 +1519,7 @@ def smallest_losses(text):
     return np.array(losses)
 
 
-fresh_texts = draw_texts(np.random.default_rng(999), 200)  # (200, n + 1): kept for testing
+fresh_texts = draw_texts(np.random.default_rng(999), 200)  # (200, n + 1): for testing
 floors = np.mean([smallest_losses(as_text(ids)) for ids in fresh_texts.tolist()], axis=0)  # (n,)
 floor = floors.mean()
 print(f"the floor: {floor:.3f} a character")
@@ -1669,10 +1670,11 @@ assert np.abs(honest - floors).max() < 0.3
 assert cheating.mean() < 0.03
 
 # %% [markdown]
-# The model with the mask comes near the floor and stays above it. The one without is far below:
-# it cheats, and **fresh texts do not reveal it**. In a fresh text the answer stands at the same
-# place. A validation loss finds a model that has learned its texts by heart; it does not find one
-# that reads the answer.
+# The model with the mask comes near the floor and stays above it. The one without is far below: it
+# cheats, and **fresh texts do not reveal it**. In a fresh text the answer stands at the same place.
+# A validation loss finds a model that has learned its texts by heart; it does not find one that
+# reads the answer. (Here it could find learning by heart only in part: about a third of the fresh
+# texts were drawn in training too.)
 #
 # Is there a position that cannot cheat? **Predict, then run:** where in the text is the loss of the
 # cheating model large?
@@ -1701,7 +1703,7 @@ right.set(xlabel="position", ylabel="loss on fresh texts")
 right.legend(fontsize=8)
 figure.tight_layout()
 assert cheating[:-1].max() < 0.1 and cheating[-1] > max(honest[-1], floors[-1] - 0.03)
-assert cheating[-1] > 10 * cheating[:-1].mean() and honest.argmax() == 4
+assert cheating[-1] > n * cheating[:-1].mean() and honest.argmax() == 4
 assert np.mean(curves["without the mask"][130:150]) < floor
 print(
     f"without the mask: {cheating[:-1].mean():.4f} on average, at the last position "
@@ -1867,18 +1869,20 @@ def share_of_sentences(texts):
 # Trained on this machine: the texts differ elsewhere.
 written = {name: write(model, 40, seed=model_seed) for name, model in models.items()}
 for name, texts in written.items():
+    finished = sum(text.count("\n") for text in texts)
     print(
         f"--- {name}: loss {by_position[name].mean():.3f}, "
-        f"{share_of_sentences(texts):.0f} % of its lines are sentences"
+        f"{share_of_sentences(texts):.0f} % of its {finished} finished lines are sentences"
     )
     print("\n\n".join(texts[:2]), "\n")
 assert share_of_sentences(written["with the mask"]) > 70
 assert share_of_sentences(written["without the mask"]) < 10
 
 # %% [markdown]
-# There they stand: models A and B of section 1. The honest model also gets the agreement right:
-# "the cat **is**", "the cats **are**". (It has read all 160 sentences in training, so this is no
-# proof of invention. It is a proof that what it learned can be used.)
+# Such lines stood in section 1, of models A and B. A line that counts as a sentence has the
+# agreement right as well: *is* after one animal, *are* after several. (The model has read all 160
+# sentences in training, so this is no proof of invention. It is a proof that what it learned can be
+# used.)
 #
 # ### What is computed again, each time
 #
@@ -2016,7 +2020,9 @@ friends_texts = write(friends_model, 20, seed=model_seed)
 verdict = leaks_future(as_layer(friends_model), 12, 64, np.random.default_rng(0))
 print(f"loss in training {np.mean(friends_curve[-20:]):.3f} (floor {floor:.3f})")
 print("the layers:", "LEAK" if verdict else "causal")
-print(f"{share_of_sentences(friends_texts):.0f} % of its lines are sentences; it writes:")
+finished = sum(text.count("\n") for text in friends_texts)
+share = share_of_sentences(friends_texts)
+print(f"{share:.0f} % of its {finished} finished lines are sentences; it writes:")
 print("\n".join(repr(text) for text in friends_texts[:3]))
 assert np.mean(friends_curve[-20:]) < 0.12 and not verdict
 assert share_of_sentences(friends_texts) < 10
@@ -2048,8 +2054,7 @@ check_answer("answer_silent_bug", answer_silent_bug)
 #
 # Difficulty: ●○○○○ &nbsp; Importance: ●●●●● &nbsp; You should spend up to 5-10 minutes on it.
 #
-# Copy `friends_tasks` and mend it. The other direction alone is not enough: look at the **last**
-# target of each text as well.
+# Copy `friends_tasks` and mend it. Then look at **every** target of a text, the last one too.
 #
 # - `texts`: a torch tensor of integers, (batch, n + 1), with $n$ at least 1.
 # - Returns a pair, `inputs` and `targets`, both (batch, n): the inputs are all characters but the
@@ -2158,17 +2163,17 @@ print(
 )
 
 # %% [markdown]
-# The output $1/(i+1)$ is the position, written down by the mask alone.
+# The output $1/(i+1)$ is the position, written down by the mask and one word known to stand first.
 #
 # | one often reads | what is right | shown in |
 # |---|---|---|
 # | "A loss that is not below the floor is honest." | A cheater may need time. With small position vectors the attention must first learn to tell positions apart; on its way down the loss passes the floor and looks innocent there. The model cannot write all the same. | the cell above |
 # | "The validation loss will show it." | It falls as well: the answer stands in the validation text too. | Figure 3 |
-# | "The loss goes to exactly 0." | The last position cannot cheat; it alone keeps the loss above 0. | Figure 3 |
+# | "The loss goes to exactly 0." | The last position cannot cheat; it makes up most of what is left. | Figure 3 |
 # | "The mask is only needed in training." | A model of two layers that writes without it reads a past that looks different from training, and makes mistakes. | the cell above |
 # | "Attention knows no order without positions." | True without a mask. A causal mask treats positions differently: the first word sees one word, the last sees all. Causal language models trained without positions learn where they are (Haviv and others, 2022). | $1/(i+1)$ above |
 # | "The mask halves the work." | Not in the plain formula: all $n^2$ scores are computed, half of them are thrown away. Faster code skips blocks in which everything is hidden. | not here |
-# | "-1e9 is minus infinity." | For rows with an allowed key. Not for empty rows, and not in float16. | section 4 |
+# | "-1e9 is minus infinity." | For rows with an allowed key. In an empty row it gives equal weights; in float16 it becomes minus infinity itself, and the empty row NaN. | section 4 |
 # | "Zero weights after the softmax do the same." | Only if the rows are divided by their new sums; else the future is in the denominator. | section 5 |
 
 # %% [markdown]
