@@ -79,5 +79,5 @@ def _first_line(node: ast.stmt) -> int:
 
 def _what(source: str) -> str:
     """The figure by its number, where its caption has one."""
-    numbers = list(dict.fromkeys(re.findall(r"\bFigure (\d+)\.", source)))
+    numbers = list(dict.fromkeys(re.findall(r"\bFigure (\d+[a-z]?)\.", source)))
     return f"Figure {' and '.join(numbers)}" if numbers else "a figure"

@@ -123,7 +123,7 @@ def small_random_model():
 
 
 # %% tags=["demonstration", "nbval-ignore-output"]
-# What is printed depends on whether the package is installed, so this output is not compared.
+# What is printed depends on whether the package is installed, so it is not the same everywhere.
 from importlib.util import find_spec
 from pathlib import Path
 
