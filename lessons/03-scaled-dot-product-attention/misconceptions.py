@@ -1666,7 +1666,7 @@ with exercise("gradient_descent"):
 
     wrong(
         "descent_loss_after",
-        {"losses.append(float(loss))": "losses.append(float(loss_of()))"},
+        {"losses.append(float(loss.detach()))": "losses.append(float(loss_of()))"},
         "You note the loss after each step. Asked is the loss before it.",
     )
 
@@ -1790,7 +1790,7 @@ with exercise("gradient_descent"):
 
     wrong(
         "descent_tensors",
-        {"float(loss)": "loss.detach()"},
+        {"float(loss.detach())": "loss.detach()"},
         "Your losses are tensors. Python floats were asked for.",
     )
 

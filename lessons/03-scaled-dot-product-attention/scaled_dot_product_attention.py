@@ -1907,7 +1907,7 @@ def gradient_descent(loss_of, parameters, steps, lr):
         with torch.no_grad():
             for tensor in parameters:
                 tensor.sub_(lr * tensor.grad)
-        losses.append(float(loss))
+        losses.append(float(loss.detach()))
     return losses
     ### END SOLUTION
 
