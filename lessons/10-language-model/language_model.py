@@ -1757,7 +1757,8 @@ loops = [
 # `max_norm` of 0.1, so that the right loop clips at nearly every step. Which curves can you tell from
 # the first one?
 
-# %% tags=["demonstration"]
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained: the lines of progress come and go.
 loop_losses, loop_models = {}, {}
 sizes_before = []  # of the gradients of the right loop, before they are clipped
 
