@@ -173,6 +173,7 @@ def secrets_of(released: Lesson) -> dict[str, str]:
     other right answers of itself and of what comes after it.
     """
     secrets: dict[str, str] = {}
+    shown = visible_lines(released) | shown_code(released)
     for one in COURSE.lessons:
         for cell in one.notebook.cells:
             if is_answer(cell):
@@ -184,7 +185,6 @@ def secrets_of(released: Lesson) -> dict[str, str]:
                     if len(text.strip()) > 20:
                         secrets[re.sub(r"\s+", "", text)] = f"a model answer of {one.folder}"
             elif cell.cell_type == "code" and one == released:
-                shown = visible_lines(one) | shown_code(one)
                 for line in telling_lines(hidden_regions(cell.source)) - shown:
                     if len(line) > 30:
                         secrets[line] = f"hidden tests of {one.folder}"
