@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from autograder.build.build import write_source
 from autograder.build.start_page import SETTINGS_FOLDER, START_FILE
-from autograder.classroom.grades_file import Verdict
+from autograder.classroom.grades_file import GradedSubmission
 from autograder.course.bundle import Bundle
 from autograder.marking.feedback import feedback_page
 from autograder.report.class_report import write_report
@@ -53,7 +53,9 @@ def test_a_broken_page_is_found(tmp_path: Path) -> None:
 def test_feedback(tmp_path: Path) -> None:
     place = tmp_path / "source" / "01-tiny"
     write_source(tiny_course(tmp_path / "course").lesson("01"), place)
-    text = feedback_page(Verdict("ada", a_result()), Bundle.load(place), {}, name="Ada Lovelace")
+    text = feedback_page(
+        GradedSubmission("ada", a_result()), Bundle.load(place), {}, name="Ada Lovelace"
+    )
     (tmp_path / "feedback.html").write_text(text)
     with window() as browser:
         page = browser.open((tmp_path / "feedback.html").as_uri())
