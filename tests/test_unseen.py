@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from autograder.authors.mutants import Counted, _changed_again, _count_unseen
+from autograder.authors import mutants
+from autograder.authors.mutants import Counted, _changed_again, _count_mutant, _count_unseen
 from autograder.course.implementations import Implementation
 from autograder.diagnose.diagnosis import Mistake
 from autograder.diagnose.plain_run import PlainRun
@@ -51,3 +53,16 @@ def test_changes_of_wrong_answers_are_of_many_of_them() -> None:
     assert {one.name.split(",")[0] for one in found} == {f"w{n}" for n in range(5)}
     assert len({one.source for one in found}) == len(found) > 10
     assert _changed_again([]) == []
+
+
+def test_a_changed_answer_that_does_not_end_is_stopped_and_not_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mutants, "_time_limit", partial(mutants._time_limit, 0.2))
+    endless = Implementation("double", "own", "def double(x):\n    while True:\n        x + x\n")
+    counted = Counted("double")
+    with PlainRun(tiny_course(tmp_path).lesson("01")) as run:
+        _count_mutant(run, counted, endless, {101: [], 102: []})
+        assert counted.mutants == 0
+        _count_mutant(run, counted, Implementation("double", "own", RIGHT.format(3)), {101: []})
+    assert (counted.mutants, counted.mutants_rejected) == (1, 1)
