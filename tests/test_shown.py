@@ -85,6 +85,24 @@ def test_an_accident_is_no_mistake(
     assert "does not pass" not in last and "Traceback" not in last
 
 
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [
+        ("torch.tensor([x]).softmax(-1)", "floating point numbers only"),
+        ("torch.nn.ModuleList()(x)", "has no `forward`"),
+    ],
+)
+@pytest.mark.parametrize("named", [True, False])
+def test_what_torch_has_not_implemented_is_no_answer_that_is_not_written(
+    student: Callable[..., list[str]], result: str, said: str, named: bool
+) -> None:
+    check = 'with check("two", points=1):\n    ' + CHECK.splitlines()[0] if named else CHECK
+    answer = f"import torch\ndef double(x):\n    return {result}\n"
+    *_, last = student(answer, check + '\nchecks_passed("double")\n')
+    assert said in last and "does not pass" in last
+    assert "not written" not in last and "Not yet" not in last
+
+
 def test_an_error_of_the_students_own_code_elsewhere_looks_as_always(
     student: Callable[..., list[str]],
 ) -> None:

@@ -129,6 +129,12 @@ def lines_of_cells(answer: str, check: str) -> list[str]:
     return []
 
 
+def test_the_shapes_of_arrays_are_told_and_no_others() -> None:
+    answer = "def f(x, kind=np.dtype(float)):\n    return x.astype(kind) @ np.ones(2)\n"
+    *_, where = lines_of_cells(answer, "f(np.ones(3))\n")
+    assert where.endswith("There `x` has shape (3,).")
+
+
 def test_what_is_none_in_a_line_is_named_and_no_return_is_called_missing() -> None:
     answer = "def both(a, b):\n    return a & b\n"
     first, _, where = lines_of_cells(answer, "both(None, np.ones(3, dtype=bool))\n")

@@ -16,9 +16,11 @@ from types import ModuleType
 from autograder.lesson import (
     accidents,
     advice,
+    call_errors,
     cells,
     changed_names,
     checks,
+    dtype_errors,
     evidence,
     exceptions,
     failures,
@@ -32,12 +34,14 @@ from autograder.lesson import (
     raised,
     repair,
     setting,
+    shape_errors,
     short_answers,
     shown,
     slices,
     small_changes,
     tolerance,
     unused,
+    unwritten,
 )
 
 #: The package beside a notebook.
@@ -49,9 +53,11 @@ MODULES: dict[str, ModuleType] = {
     for module in (
         accidents,
         advice,
+        call_errors,
         cells,
         changed_names,
         checks,
+        dtype_errors,
         evidence,
         exceptions,
         failures,
@@ -65,12 +71,14 @@ MODULES: dict[str, ModuleType] = {
         probes,
         repair,
         setting,
+        shape_errors,
         short_answers,
         shown,
         slices,
         small_changes,
         tolerance,
         unused,
+        unwritten,
     )
 }
 

@@ -44,6 +44,7 @@ from autograder.lesson import checks, failures
 from autograder.lesson.exceptions import REFUSED, meaning
 from autograder.lesson.failures import CheckFailed, ChecksFailed, Evidence, Part
 from autograder.lesson.setting import as_grader
+from autograder.lesson.unwritten import unwritten
 from autograder.text import plain
 
 #: Characters of a message: a value of the student's may be part of it.
@@ -212,7 +213,7 @@ class Tester:
 
     def _explain(self, error: Exception, test: TestCell) -> tuple[str, str]:
         remote: BoxError | None = getattr(error, "box_error", None)
-        if isinstance(error, NotImplementedError):
+        if unwritten(error):
             unfinished = f"{test.exercise} still raises NotImplementedError."
             return NOT_ATTEMPTED, unfinished if remote else str(error)
         if remote and test.hidden:

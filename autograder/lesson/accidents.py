@@ -11,6 +11,7 @@ from types import FrameType
 
 from .cells import choice_in, namespace, not_run, source_of_cell
 from .exceptions import in_a_cell
+from .unwritten import unwritten
 
 __all__ = ["accident"]
 
@@ -32,7 +33,7 @@ def accident(error: BaseException, exercise: str) -> tuple[str, str]:
     """
     if isinstance(error, KeyboardInterrupt):
         return "Stopped by hand.", _where_it_was(error)
-    if isinstance(error, NotImplementedError):
+    if unwritten(error):
         return _unwritten(error, exercise)
     if isinstance(error, NameError) and error.name:
         said = _missing(error, error.name, exercise)
@@ -60,7 +61,7 @@ def _missing(error: NameError, name: str, exercise: str) -> str:
     )
 
 
-def _unwritten(error: NotImplementedError, exercise: str) -> tuple[str, str]:
+def _unwritten(error: BaseException, exercise: str) -> tuple[str, str]:
     """A stub that was called, in a check or in any other cell."""
     inside = [frame for frame, _ in _own_frames(error) if frame.f_code.co_name != "<module>"]
     name = inside[-1].f_code.co_qualname.partition(".")[0] if inside else exercise

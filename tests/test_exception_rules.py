@@ -1,0 +1,154 @@
+"""What the rules say of exceptions as NumPy, torch and Python raise them today."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from autograder.lesson.exceptions import meaning
+
+
+class Unborn(nn.Module):
+    def __init__(self, part: object = None) -> None:
+        if part is not None:
+            self.part = part
+
+
+THINGS = {
+    "Unborn": Unborn,
+    "a": np.ones((2, 3)),
+    "t": torch.ones(2, 3),
+    "g": torch.ones(2, 3, requires_grad=True),
+    "whole": torch.ones(2, 3).long(),
+    "mask": torch.ones(2, 3) > 0,
+    "lin": nn.Linear(3, 3),
+    **{"np": np, "torch": torch, "nn": nn, "F": F, "math": math},
+}
+
+#: What the sentence says, and expressions whose exception it is said of.
+SAID = {
+    "Python needs one True or False": ["max(a)", "bool(t)", "1 if t > 0 else 0", "t in [2 * t]"],
+    "A matrix product multiplies": ["a @ a", "t @ t", "np.dot(a, a)", "t[None] @ t[None]"],
+    "letters of einsum": [
+        'torch.einsum("ij,jk->ik", t, t)',
+        'torch.einsum("ij,kl->", t)',
+        'np.einsum("ijk", a)',
+        'torch.einsum("ijk->i", t)',
+    ],
+    "axis by axis from the right": [
+        "a + np.ones(4)",
+        "t + torch.ones(4)",
+        "t.expand(5, 3)",
+    ],
+    "a fixed number of axes": ["torch.bmm(t, t)", "torch.dot(t, t)", "torch.mv(t, t)"],
+    "Arrays that are joined": [
+        "torch.cat([t, torch.ones(2, 4)], 0)",
+        "torch.stack([t, torch.ones(3, 2)])",
+        "np.concatenate([a, np.ones(3)])",
+        "np.stack([a, a.T])",
+    ],
+    "There is no such axis": ["t.transpose(-3, -1)", "a.swapaxes(1, 2)", "a.mean(-3)", "t.mean(2)"],
+    "names each axis once": ["t.permute(0)", "t.permute(0, 1, 2)"],
+    "More axes are indexed": ["t[0, 0, 0]", "a[0, 0, 0]"],
+    "outside its axis": ["a[5]", "t[5]", "a[:, -4]", "t.scatter(-1, 7 * whole, 1.0)"],
+    "A list is shorter": ["[1, 2][2]"],
+    "a table that has no such row": ["nn.Embedding(3, 2)(torch.tensor([5]))"],
+    "fewer classes than a target": ["F.cross_entropy(t, torch.tensor([5, 1]))"],
+    "as many targets as": ["F.cross_entropy(t, torch.ones(4).long())"],
+    "More entries are asked for": ["t.topk(5)"],
+    "An index of this kind": ["a[1.0]", "t[1.0]", 'a["x"]'],
+    "does not hold as many numbers": ["t.view(7)", "a.reshape(7)"],
+    "do not add up": ["np.split(a, 2, -1)", "t.split([1, 1], -1)"],
+    "A length is negative": ["torch.empty(-1)", "np.empty(-1)"],
+    "no longer lie in memory": ["t.T.view(6)"],
+    "another length of the last axis": ["nn.LayerNorm(4)(t)"],
+    "cannot be turned into a NumPy array": ["g.numpy()", "np.exp(g)"],
+    "taken out of the computation": ["t.sum().backward()"],
+    "A gradient is that of one number": ["(2 * g).backward()"],
+    "The gradient of one computation is asked for twice": [
+        "[x.backward() for x in 2 * [g.exp().sum()]]"
+    ],
+    "A parameter that wants a gradient is written into": ["g.add_(1)", "lin.weight.copy_(t)"],
+    "returns two results": ["torch.max(t, dim=-1) / t", "t - t.max(-1)", "torch.exp(t.max(-1))"],
+    "a pair of results": ["(t, t).shape", "(t, t) / 3", "torch.exp((t, t))"],
+    "None where a value is needed": ["None + 1", "None.shape", "a > None", "np.exp([None])"],
+    "has no value here": ["undefined_name + 1"],
+    "`torch.nn` has nothing called `Nothing`": ["nn.Nothing()"],
+    "A NumPy array has no `unsqueeze`": ["a.unsqueeze(0)"],
+    "A torch tensor has no `astype`": ["t.astype(float)"],
+    "of the kind `list`, which has no `shape`": ["[1, 2].shape"],
+    "its parent's `__init__` has to run": ["Unborn()(t)", "Unborn(lin)"],
+    "has no `randn`": ["np.random.default_rng(0).randn(3)"],
+    'is called without "dim"': ["torch.softmax(t)"],
+    "NumPy says `axis`": [
+        "a.sum(dim=-1)",
+        "a.max(keepdim=True)",
+        "np.max(a, axis=-1, keepdim=True)",
+    ],
+    "called with more arguments": ["t.transpose(0, 1, 2)", "lin(t, t)", "t.sqrt(3)"],
+    "does not take arguments of these kinds together": ['torch.where(t > 0, 1.0, "x")'],
+    "gets something that is no tensor": ["torch.exp(a)", "lin(a)", "torch.cat([t, a])"],
+    "A NumPy array is asked for": ["torch.from_numpy([1])"],
+    "dtype) of torch is given to NumPy": ["np.zeros(3, dtype=torch.bool)"],
+    "a shape is one tuple": ["np.zeros(2, 3)"],
+    "is to be of the kind `int` here, and is of the kind `float`": ["t.tril(diagonal=1.5)"],
+    "where one number is asked for": [
+        "math.exp(t)",
+        "math.sqrt(a)",
+        "float(t)",
+        "t.item()",
+        "a.item()",
+    ],
+    "Lists of different lengths": ["np.array([[1, 2], [3]])", "torch.tensor([[1, 2], [3]])"],
+    "the opposite of a mask is not a difference": ["1 - mask", "-mask", "-(a > 0)"],
+    "A mask of truth values (bool) is asked for": [
+        "~t",
+        "~a",
+        "t.masked_fill(t, 0.0)",
+        "torch.where(t, 1.0, 0.0)",
+    ],
+    "floating point numbers only": [
+        "whole.mean()",
+        "whole.softmax(-1)",
+        "F.softmax(mask, -1)",
+        "whole.std()",
+        "nn.Parameter(whole)",
+        "torch.linalg.norm(whole)",
+    ],
+    "Whole numbers are asked for": [
+        "nn.Embedding(3, 2)(t)",
+        "F.cross_entropy(t, torch.ones(2))",
+        "t.gather(-1, t)",
+        "t[t]",
+    ],
+    "Truth values (bool) stand here": ["lin(mask)"],
+    "Whole numbers meet floating point": ["lin(whole)"],
+    "different precision": ["lin(t.double())", "t @ t.double().T"],
+    "has no `forward`": ["nn.ModuleList([lin])(t)", "nn.Module()(t)"],
+    "Are they logits, or NaN": ["torch.multinomial(t - 2, 1)"],
+    "called here like a function": ["a()", "t(0)", "t.shape(0)", "lin.weight()"],
+    "several things are asked for": ["list(5)", "len(3)"],
+    "always gives one": ["range(6 / 2)", "[1, 2] * 2.5"],
+    "`+` is used between a `list` and a `int`": ["[1, 2] + 3"],
+    "no such root or logarithm": ["math.sqrt(-1)", "math.log(0)"],
+    "no entry with this name": ['{}["x"]'],
+}
+
+
+@pytest.mark.parametrize(
+    ("said", "expression"), [(said, one) for said, many in SAID.items() for one in many]
+)
+def test_what_is_said_is_true_of_what_is_raised(said: str, expression: str) -> None:
+    with pytest.raises(Exception) as raised:
+        eval(expression, dict(THINGS))
+    kinds = tuple(kind.__name__ for kind in type(raised.value).__mro__)
+    assert said in meaning(kinds, str(raised.value)), str(raised.value)
+
+
+def test_an_exception_that_no_rule_knows_is_not_explained() -> None:
+    assert meaning(("OSError", "Exception"), "No such file") == ""
