@@ -104,7 +104,11 @@ SAID = {
         "t.item()",
         "a.item()",
     ],
-    "Lists of different lengths": ["np.array([[1, 2], [3]])", "torch.tensor([[1, 2], [3]])"],
+    "Things of different shapes": [
+        "np.array([[1, 2], [3]])",
+        "torch.tensor([[1, 2], [3]])",
+        "np.logical_and.reduce([a > 0, a[0] > 0])",
+    ],
     "the opposite of a mask is not a difference": ["1 - mask", "-mask", "-(a > 0)"],
     "A mask of truth values (bool) is asked for": [
         "~t",

@@ -439,6 +439,14 @@ def test_an_error_that_an_answer_cell_did_not_write_is_not_a_stub(bundle: Bundle
     assert outcome(verdict, "test_double") == "not_attempted"
 
 
+def test_what_torch_has_not_implemented_is_not_called_unwritten(bundle: Bundle) -> None:
+    whole = "import torch\ndef double(x):\n    return torch.tensor([1, 2]).softmax(-1)\n"
+    verdict = graded(bundle, notebook_with(bundle, {"double": whole}))
+    assert outcome(verdict, "test_double") == "failed"
+    (said,) = [test.message for test in verdict.tests if test.grade_id == "test_double"]
+    assert "floating point numbers only" in said
+
+
 @pytest.mark.parametrize(
     "last",
     [

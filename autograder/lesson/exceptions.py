@@ -118,7 +118,7 @@ def _shapes(source: str, frame: FrameType) -> str:
             continue
         value: Any = frame.f_locals.get(node.id, _shapes)
         shape = getattr(value, "shape", None)
-        if isinstance(shape, tuple) and not isinstance(value, np.dtype):
+        if isinstance(shape, tuple) and shape and not isinstance(value, np.dtype):
             described[node.id] = f"has shape {tuple(int(length) for length in shape)}"
         elif value is None:
             described[node.id] = "is None"

@@ -145,6 +145,7 @@ RULES: list[tuple[str, str, str]] = [
     (
         "ValueError",
         r"inhomogeneous shape|expected sequence of length",
-        "Lists of different lengths make no array.",
+        "Things of different shapes are put into one array: lists of other lengths, or arrays "
+        "that do not have the same shape.",
     ),
 ]

@@ -1149,6 +1149,8 @@ weights = rng.uniform(0.5, 1.0, size=(2, 4))
 values = rng.normal(size=(2, 4, 3))
 negative = weights.copy()
 negative[1, 2] = -0.1
+with assert_raises(ValueError, "A row of nothing but negative weights is a ValueError, too."):
+    weighted_average(-weights[0], values[0])
 with assert_raises(ValueError, "A negative weight in a row with a positive sum is a ValueError."):
     weighted_average(negative, values)
 with assert_raises(ValueError, "A negative whole number among the weights is a ValueError."):

@@ -242,6 +242,15 @@ def measured_variance(d_k, num_pairs, seed):
     return dot_product_variance(d_k, num_pairs, from_seed)
 
 
+# Of two queries in another order as keys, half the seeds give q1 q2 twice: no variance at all.
+alike = [float(measured_variance(1, 2, int(s))) for s in check_rng().integers(2**31, size=24)]
+assert_equal(
+    sum(value < 1e-12 for value in alike),
+    0,
+    "Two pairs of one feature, 24 seeds: some of them give the same product twice. Are the keys the "
+    "queries once more, in another order? They are draws of their own.",
+    name="how many of them do",
+)
 for seed in check_rng().integers(2**31, size=12):
     assert_close(
         measured_variance(2, 20_000, int(seed)),

@@ -606,21 +606,25 @@ for X, kind, tolerance in (
 @probe
 def called_twice(X, mask, seed):
     layer = SelfAttention(6, 3, 4, np.random.default_rng(seed))
+    unmasked = layer.forward(X)
     first = layer.forward(X, mask)
     second = layer.forward(X, mask)
-    layer.forward(X)
-    return first, second, X, mask
+    return first, second, X, mask, unmasked, layer.forward(X)
 
 
 rng = check_rng()
 X, mask = rng.normal(size=(2, 5, 6)), rng.random((5, 5)) < 0.5
 mask[1] = False
-first, second, X_after, mask_after = called_twice(X.copy(), mask.copy(), int(rng.integers(999)))
+first, second, X_after, mask_after, unmasked, again = called_twice(
+    X.copy(), mask.copy(), int(rng.integers(999))
+)
 assert_equal(X_after, X, "X was changed by forward.", name="X")
 assert_equal(mask_after, mask, "The mask was changed by forward.", name="mask")
 for name, one, other in zip(("output", "weights"), first, second, strict=True):
     message = "The second call gave something else. forward should draw and change nothing."
     assert_close(other, one, message, name=name)
+message = "A call without a mask gives something else after one with a mask. Is the mask kept?"
+assert_close(again[0], unmasked[0], message, name="output")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1140,10 +1144,11 @@ def called_twice(X, mask):
     torch.manual_seed(0)
     layer = TorchSelfAttention(6, 3, 4)
     kept = [p.detach().clone() for p in layer.parameters()]
+    unmasked = layer(X)
     first = layer(X, mask)
     second = layer(X, mask)
-    layer(X)
-    return first, second, X, mask, kept, [p.detach().clone() for p in layer.parameters()]
+    kept_after = [p.detach().clone() for p in layer.parameters()]
+    return first, second, X, mask, kept, kept_after, unmasked, layer(X)
 
 
 rng = check_rng()
@@ -1151,13 +1156,15 @@ X = torch.tensor(rng.normal(size=(2, 5, 6)), dtype=torch.float32)
 mask = torch.tensor(rng.random((5, 5)) < 0.5)
 mask[1] = False
 result = called_twice(X.clone(), mask.clone())
-first, second, X_after, mask_after, kept, kept_after = result
+first, second, X_after, mask_after, kept, kept_after, unmasked, again = result
 assert_equal(X_after, X, "X was changed by forward.", name="X")
 assert_equal(mask_after, mask, "The mask was changed by forward.", name="mask")
 assert_equal(kept_after, kept, "The weights of the layer were changed by forward.")
 for name, one, other in zip(("output", "weights"), first, second, strict=True):
     message = "The second call gave something else. forward should draw and change nothing."
     assert_close(other, one.detach(), message, name=name)
+message = "A call without a mask gives something else after one with a mask. Is the mask kept?"
+assert_close(again[0], unmasked[0].detach(), message, name="output")
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -1370,9 +1370,11 @@ def attend_twice(seed, parts, query, key, value, mask):
             getattr(layer, name).weight.copy_(weight)
             getattr(layer, name).bias.copy_(bias)
         torch.manual_seed(seed)
+        unmasked = layer(query, key, value)
         first = layer(query, key, value, mask)
         second = layer(query, key, value, mask)
-    return first, second, (query, key, value, mask)
+        again = layer(query, key, value)
+    return first, second, (query, key, value, mask), (unmasked[0], again[0])
 
 
 rng = check_rng()
@@ -1384,17 +1386,19 @@ parts = {
 given = [torch.tensor(rng.normal(size=(2, n, 12))) for n in (4, 5, 5)]
 given.append(torch.tensor(rng.random((4, 5)) < 0.6))
 given[-1][1] = False
-first, second, after = attend_twice(seed, parts, *(x.clone() for x in given))
+first, second, after, unmasked = attend_twice(seed, parts, *(x.clone() for x in given))
 for name, now, before in zip(("query", "key", "value", "mask"), after, given, strict=True):
     assert_equal(now, before, f"{name} was changed by the call.", name=name)
 message = "The same call twice should give the same result. Is there dropout, or a stored state?"
 assert_equal(second[0], first[0], message, name="output")
 assert_equal(second[1], first[1], message, name="weights")
+message = "A call without a mask gives something else after one with a mask. Is the mask kept?"
+assert_equal(unmasked[1], unmasked[0], message, name="output")
 message = "Float64 should stay float64, also on the way: is something computed in float32?"
 # The same keys in another order give the same output. In float32 the last digits would change.
 order = [3, 0, 4, 2, 1]
 query, key, value, mask = given
-moved, _, _ = attend_twice(seed, parts, query, key[:, order], value[:, order], mask[:, order])
+moved, *_ = attend_twice(seed, parts, query, key[:, order], value[:, order], mask[:, order])
 precise = {"rtol": 1e-10, "atol": 1e-12, "precise": True}
 assert_close(moved[0], first[0].double(), message, name="output", **precise)
 assert_close(moved[1], first[1].double()[..., order], message, name="weights", **precise)

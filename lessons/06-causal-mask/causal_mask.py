@@ -313,6 +313,19 @@ assert_equal(
     "a new array each call.",
     name="'two masks share their memory'",
 )
+
+
+@probe
+def written_into(n, row, column):
+    mask = causal_mask(n)
+    mask[row, column] = not mask[row, column]
+    return mask
+
+
+expected = torch.ones(5, 5).tril().bool().numpy()
+expected[1, 3] = True
+message = "One entry of the mask is written into, and others change with it: do its rows share memory?"
+assert_equal(np.asarray(written_into(5, 1, 3)) == 1, expected, message)
 ### END HIDDEN TESTS
 
 # %% [markdown]

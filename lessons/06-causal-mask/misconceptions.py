@@ -485,9 +485,9 @@ with exercise("leaks_future"):
     wrong(
         "leak_adds_a_constant",
         {"= rng.normal(size=d_model)": "+= 1"},
-        "You add one constant to all features of a position. A layer norm takes the mean away, "
-        "and your change with it: what leaks after it stays unseen. Change the features "
-        "differently.",
+        "A leak behind a layer norm stays unseen: you add one constant to all features of a "
+        "position, which the norm takes away with the mean, or you add up differences with their "
+        "signs, which sum to 0 behind it.",
     )
 
     wrong(

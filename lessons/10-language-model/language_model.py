@@ -351,6 +351,7 @@ rng = check_rng()
 logits = torch.tensor(rng.normal(size=(2, 4, 5)))
 tokens = torch.tensor([[1, 2, -100, -100], [3, 4, 0, 1]])
 keep = tokens >= 0
+keep[1, 2] = False  # a token all the same
 after = arguments_after(logits.clone(), tokens.clone(), keep.clone())
 assert_equal(after, (logits, tokens, keep), "An argument was changed.", name="the arguments")
 with assert_raises(ValueError, "One token holds no prediction, also without leading axes."):
@@ -563,6 +564,7 @@ def run(sizes, seed, tokens, other):
     torch.manual_seed(seed)
     model = GPT(*sizes).double()
     with torch.no_grad():
+        model(tokens[..., :1])  # a shorter text first: nothing of it stays
         both = [model(tokens), model(other)]
         texts = tokens.reshape(-1, tokens.shape[-1])
         return both, [model(text) for text in texts]

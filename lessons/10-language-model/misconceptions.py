@@ -296,6 +296,19 @@ with exercise("GPT", base=SHORT_GPT):
     )
 
     wrong(
+        "gpt_mask_of_the_first_text",
+        {
+            "mask = torch.from_numpy(causal_mask(n))": """
+            if not hasattr(self, "kept"):
+                self.kept = torch.from_numpy(causal_mask(n))
+            mask = self.kept[:n, :n]
+            """,
+        },
+        "You keep the causal mask of the first text that comes. A longer text that comes later does "
+        "not fit it.",
+    )
+
+    wrong(
         "gpt_mask_inverted",
         {"torch.from_numpy(causal_mask(n))": "~torch.from_numpy(causal_mask(n))"},
         "Your mask is turned round: each position sees only the future. True means 'may attend' "
@@ -560,6 +573,20 @@ with exercise("training_step"):
         "Your step is as long as without clipping. The total norm of the gradients is to be "
         "cut to max_norm between backward and the update: before backward they are not there, "
         "and after the update they have been used.",
+    )
+
+    wrong(
+        "step_adds_norms",
+        {
+            "nn.utils.clip_grad_norm_(model.parameters(), max_norm)": """
+            total = sum(p.grad.norm() for p in model.parameters() if p.grad is not None)
+            for p in model.parameters():
+                if p.grad is not None:
+                    p.grad *= min(1.0, max_norm / float(total))
+            """,
+        },
+        "Your total norm is the sum of the parameters' norms. The total norm is that of all gradients "
+        "as one long vector: the root of the sum of all squares, which is smaller.",
     )
 
     wrong(

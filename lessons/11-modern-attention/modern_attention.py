@@ -1542,9 +1542,11 @@ def attend_twice(seed, query, key, value, mask):
     torch.manual_seed(seed)
     layer = GroupedQueryAttention(12, 6, 2).double()
     with torch.no_grad():
+        unmasked = layer(query, key, value)
         first = layer(query, key, value, mask)
         second = layer(query, key, value, mask)
-    return first, second, (query, key, value, mask)
+        again = layer(query, key, value)
+    return first, second, (query, key, value, mask), (unmasked[0], again[0])
 
 
 @probe
@@ -1556,11 +1558,15 @@ def make(d_model, num_heads, num_kv_heads):
 rng = check_rng()
 given = [torch.tensor(rng.normal(size=(2, n, 12))) for n in (4, 5, 5)]
 given.append(torch.tensor(rng.random((4, 5)) < 0.6))
-first, second, after = attend_twice(int(rng.integers(2**31)), *(x.clone() for x in given))
+first, second, after, unmasked = attend_twice(
+    int(rng.integers(2**31)), *(x.clone() for x in given)
+)
 for name, now, before in zip(("query", "key", "value", "mask"), after, given, strict=True):
     assert_equal(now, before, f"{name} was changed by the call.", name=name)
 message = "The same call twice should give the same result. Is there dropout, or a stored state?"
 assert_equal(second[0], first[0], message, name="output")
+message = "A call without a mask gives something else after one with a mask. Is the mask kept?"
+assert_equal(unmasked[1], unmasked[0], message, name="output")
 assert_equal(str(first[0].dtype), "torch.float64", "Float64 stays float64.", name="the dtype")
 for counts in ((12, 5, 1), (7, 2, 1), (12, 4, 3), (12, 6, 4), (12, 2, 4), (8, 4, 8)):
     with assert_raises(ValueError, f"GroupedQueryAttention{counts} should raise a ValueError."):

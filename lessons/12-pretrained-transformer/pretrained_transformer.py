@@ -1712,9 +1712,13 @@ checks_passed("attention_share")
 rng = check_rng()
 weights = torch.softmax(torch.tensor(rng.normal(size=(3, 2, 4, 4))), -1).float()
 weights[1, :, 2] = 0.0  # a query that may attend to nothing: it counts, with 0
+weights[0, :, 1] *= 0.5  # one whose other half goes to what was cut off
 every = torch.ones(3, 4, dtype=torch.bool)
-message = "All columns: 11 queries give 1, one that may attend to nothing gives 0. It counts."
-assert_close(attention_share(weights, every), torch.full((2,), 11 / 12), message)
+message = (
+    "All columns: 10 queries give 1, one that may attend to nothing gives 0, one whose row sums to "
+    "0.5 gives 0.5. All of them count; no row is divided by its sum."
+)
+assert_close(attention_share(weights, every), torch.full((2,), 10.5 / 12), message)
 columns = torch.tensor(rng.random((3, 4)) < 0.5)
 columns[2, 1] = True
 one = torch.zeros(3, 4, dtype=torch.bool)
