@@ -121,7 +121,10 @@ def test_only_what_draws_is_folded(lesson: Lesson) -> None:
             defines = [n for n in tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))]
             draws = "plt." in cell.source or "(axes, " in cell.source
             assert not (folded(cell) and defines and not draws)
-            assert not folded(cell) or cell.source.startswith("# Draws ")
+            headings = ("# Draws ", "# Answers your guess: ")
+            assert not folded(cell) or cell.source.startswith(headings)
+            replies = re.search(r"^reply\(", cell.source, re.M)
+            assert folded(cell) or not replies or "plt." in cell.source
         elif folded(cell):
             assert is_test(cell)
     assert names

@@ -28,7 +28,7 @@ def differing(shape: tuple[int, ...], place: tuple[int, ...]) -> tuple[np.ndarra
         ((2, 3, 4, 5), (1, 0, 2, 3), " [1, 0]", (4, 5)),
         ((100,), (0,), " [0:8]", (8,)),
         ((100,), (99,), " [92:100]", (8,)),
-        ((12, 10), (7, 3), " [7]", (10,)),
+        ((12, 10), (7, 3), " [7, 0:8]", (8,)),
         ((2, 30), (1, 20), " [1, 16:24]", (8,)),
         ((3, 40, 50), (2, 7, 25), " [2, 7, 21:29]", (8,)),
     ],
@@ -68,6 +68,11 @@ CHECK = 'assert_equal(double(2), 4, "Two.")\nchecks_passed("double")\n'
         ((CHECK,), "This cell could not run yet.", "run the cell in which you write it"),
         (("answer_size = b",), "This cell could not run yet.", 'quotes: `answer_size = "b"`'),
         ((STUB, "double(3)"), "Not yet.", "`double` is used here and is not written yet"),
+        (
+            ("answer_size = b", 'check_answer("answer_size", answer_size)'),
+            "This cell could not run yet.",
+            "The last cell that defines `answer_size` did not run",
+        ),
         (("print(made_later)",), "This cell could not run yet.", "If a cell further up makes it"),
         (("raise KeyboardInterrupt",), "Stopped by hand.", "still there"),
         (
@@ -101,6 +106,21 @@ def test_what_torch_has_not_implemented_is_no_answer_that_is_not_written(
     *_, last = student(answer, check + '\nchecks_passed("double")\n')
     assert said in last and "does not pass" in last
     assert "not written" not in last and "Not yet" not in last
+
+
+def test_an_exercise_that_has_not_run_since_the_restart_is_no_mistake_of_what_builds_on_it(
+    student: Callable[..., list[str]],
+) -> None:
+    known = "from pathlib import Path\nimport json\nPath('lesson/mistakes.json').write_text("
+    known += "json.dumps({'mistakes': {'double': [], 'quadruple': []}}))\n"
+    builds_on = "def quadruple(x):\n    return 2 * double(x)\n"
+    check = 'with check("four", points=1):\n    assert_equal(quadruple(1), 4, "Four.")\n'
+    check += 'checks_passed("quadruple")\n'
+    _, _, first, _, last = student(known, builds_on, check, RIGHT, check)
+    assert "This cell could not run yet." in first
+    assert "`double` is used here and is not there yet" in first
+    assert "does not pass" not in first and "misspelt" not in first
+    assert "these checks pass" in last
 
 
 def test_an_error_of_the_students_own_code_elsewhere_looks_as_always(

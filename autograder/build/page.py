@@ -20,6 +20,7 @@ from nbformat import NotebookNode
 
 from autograder.build.drawing import parted
 from autograder.build.opens import figures_opened
+from autograder.build.replies import answered_apart
 from autograder.course.course_progress import has_code
 from autograder.course.lessons import Lesson, is_side_condition
 from autograder.notebooks import (
@@ -41,6 +42,7 @@ __all__ = ["as_page"]
 _FOLDED_CHECK = (
     "# Check of {name}: Shift+Enter runs it, a click opens it.\nimport lesson.checks\n\n"
 )
+_FOLDED_REPLY = "# Answers your guess: Shift+Enter runs it, a click opens it.\n"
 _FOLDED_FIGURE = "# Draws {what}: Shift+Enter runs it, a click opens it.\n"
 
 #: Of JupyterLab and Notebook 7: nothing below the heading is shown until it is opened.
@@ -146,6 +148,15 @@ def _folded(
         cell.source = _FOLDED_CHECK.format(name=_checked(cell, exercises)) + cell.source
         yield _fold(cell)
     elif cell.cell_type == "code" and DEMONSTRATION in tags(cell) and not grade_id(cell):
+        cell.source, replies = answered_apart(cell.source)
+        if replies:
+            reply = _copied(cell)
+            reply.source = _FOLDED_REPLY + replies
+            if cell.source:
+                reply["id"] = _id(folder, "reply", replies)
+                yield from _folded(cell, exercises, folder)
+            yield _fold(reply)
+            return
         teaches, draws, what = parted(cell.source, set(exercises))
         if teaches and draws:
             first = _copied(cell)

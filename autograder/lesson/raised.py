@@ -55,7 +55,7 @@ def _in_a_box(exercise: str, error: BaseException) -> str:
     """Show what is to be said of an exception in a box; its first sentence, or "" for none."""
     passed = sum(part.points for part in parts() if part.over and part.error is None)
     headline, advised = accident(error, exercise)
-    if headline and not not_run(exercise):
+    if headline and (isinstance(error, NameError) or not not_run(exercise)):
         show_box(f"<p>{as_html(advised)}</p>", [advised], passed, headline=headline)
         return advised
     if not exercise or not isinstance(error, Exception):

@@ -380,9 +380,9 @@ for name, numbers in (("score", scores), ("cosine", scores / products)):
     print(f"{name:>6}: cat {numbers[0]:.2f}, black {numbers[2]:.2f}, largest: {best}")
 
 # %% tags=["demonstration"]
+assert words[scores.argmax()] == "black" and words[(scores / products).argmax()] == "cat"
 why = "A long key is loud in a dot product; a cosine does not hear how long it is."
 reply("guess_loud", guess_loud, ("black", "cat"), why)
-assert words[scores.argmax()] == "black" and words[(scores / products).argmax()] == "cat"
 
 # %% [markdown]
 # The dot product is $|q|\,|k| \cos(q, k)$. So it measures direction **and** length.

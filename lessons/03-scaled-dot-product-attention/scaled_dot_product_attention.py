@@ -199,12 +199,12 @@ with check("the value", points=1.5):
     for d_k in (1, 6, 40):
         seed = int(check_rng().integers(2**31)) + d_k
         assert_close(
-            measured_variance(d_k, 50_000, seed),
+            measured_variance(d_k, 3000, seed),
             float(d_k),
             f"With d_k = {d_k} the variance of q . k should be near {d_k}. Are the entries standard "
             "normal, is each dot product a sum over d_k entries, and is it the variance (not the "
             "standard deviation, nor the variance after scaling) that you return?",
-            rtol=0.12,
+            rtol=0.3,
         )
 
 
@@ -253,12 +253,12 @@ assert_equal(
 )
 for seed in check_rng().integers(2**31, size=12):
     assert_close(
-        measured_variance(2, 20_000, int(seed)),
+        measured_variance(2, 3000, int(seed)),
         2.0,
         "With d_k = 2 the variance should be near 2 for every seed. Does each pair have a query "
         "and a key of its own? One query for all keys gives the variance |q|^2, which changes "
         "from query to query.",
-        rtol=0.14,
+        rtol=0.25,
     )
 ### END HIDDEN TESTS
 
@@ -1405,6 +1405,8 @@ message = (
 )
 with check("gradients through the output and the weights", points=0.5):
     found, slopes = gradients_and_slopes(Q, K, V, None, A, B, 1e-5)
+    no_slope = "The results hold NaN, so they have no slope. Look at the checks above first."
+    assert_equal(all(bool(s.isfinite().all()) for s in slopes), True, no_slope, name="'finite'")
     for name, one, slope in list(zip("QKV", found, slopes, strict=True))[::-1]:
         what = f"the gradient of {name}"
         assert_close(one, slope, f"{what.capitalize()} {message}", rtol=1e-5, atol=1e-6, name=what)
@@ -1412,6 +1414,7 @@ with check("gradients through the output and the weights", points=0.5):
 with check("finite gradients where a query may attend to nothing", points=0.5):
     found, slopes = gradients_and_slopes(Q, K, V, mask, A, B, 1e-5)
     said = "A NaN that is replaced in the result can live on in the gradient."
+    assert_equal(all(bool(s.isfinite().all()) for s in slopes), True, no_slope, name="'finite'")
     for name, one, slope in zip("QKV", found, slopes, strict=True):
         what = f"the gradient of {name}"
         with_mask = f"With a mask {what} {message} {said}"

@@ -372,8 +372,8 @@ show(
 # %% tags=["demonstration"]
 why = "The first word sees itself alone, so its weight is 1, whatever the scores."
 reply("guess_known", guess_known, (0, 0), why)
-changes = not np.allclose(causal[-1], free[-1])
-reply("guess_last_row", guess_last_row, changes, "The last word saw only its past before.")
+came_out = not np.allclose(causal[-1], free[-1])
+reply("guess_last_row", guess_last_row, came_out, "The last word saw only its past before.")
 
 # %% [markdown]
 # Now make a mask of your own. A row is a word that looks, a switch a word that it may look at.

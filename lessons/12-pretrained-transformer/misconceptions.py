@@ -641,6 +641,13 @@ with exercise("attention_share"):
     )
 
     wrong(
+        "each_row_made_one",
+        {"(weights * columns": "(weights / weights.sum(-1, keepdim=True).clamp(min=1e-12) * columns"},
+        "You divide each query's sum by that of its whole row. A row that does not sum to 1 counts as "
+        "it is: one that may attend to nothing gives 0.",
+    )
+
+    wrong(
         "keep_hides_columns_too",
         {
             "(weights * columns[..., None, None, :])": "(weights * (columns & keep)[..., None, None, :])",
