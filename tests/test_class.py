@@ -391,7 +391,7 @@ def test_short_answers_may_be_told_when_graded(
     assert "replies" in json.loads(bundle.answers)["answer_size"]
 
     with as_grader(2017, handed_out.read_text()):
-        for choice in ("a", "b"):
+        for choice in ("a", "b", "(b)", "B.", "a)"):
             check_answer("answer_size", choice)
             assert "noted" in capsys.readouterr().out
         with pytest.raises(CheckFailed, match="none of the choices"):
