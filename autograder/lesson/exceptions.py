@@ -21,7 +21,10 @@ from .fingerprints import raised_by_hand
 __all__ = ["REFUSED", "in_a_cell", "lines_of", "meaning"]
 
 #: What is to be said of an exception that the student's own code raises with a statement.
-REFUSED = "Your own `raise` or `assert` refuses something here: is its condition right?"
+REFUSED = (
+    "Your own `raise` or `assert` refuses something here: is its condition right, and the kind of "
+    "error?"
+)
 
 #: The first that fits is told.
 _RULES = [*shape_errors.RULES, *call_errors.RULES, *dtype_errors.RULES]
