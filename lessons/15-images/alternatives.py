@@ -124,10 +124,10 @@ def attention_rollout(maps):
     n = maps[0].shape[-1]
     result = None
     for A in maps:
-        A = A.mean(-3)
-        A = A + library.eye(n, dtype=A.dtype)
-        A = A / A.sum(-1)[..., None]
-        result = A if result is None else library.matmul(A, result)
+        mean = A.mean(-3)
+        mean = mean + library.eye(n, dtype=mean.dtype)
+        mean = mean / mean.sum(-1)[..., None]
+        result = mean if result is None else library.matmul(mean, result)
     return result
 
 

@@ -33,7 +33,7 @@ from lesson.checks import (
     checks_passed,
     probe,
 )
-from lesson.figures import draw_heatmap, show, text_table
+from lesson.figures import show, text_table
 from lesson.guesses import reply
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
@@ -291,6 +291,61 @@ assert_equal(images_afterwards(images.copy()), images, "patches changes images."
 #
 # </details>
 #
+# ### The digits, cut
+#
+# Our pictures are handwritten digits of 8 by 8 pixels (Alpaydin and Kaynak, 1998), which come with
+# scikit-learn: nothing is fetched. (If `sklearn` is missing where you run this notebook:
+# `pip install scikit-learn`. The exercises and their checks do not need it.) Each pixel is a whole
+# number, from 0 for paper to 16 for ink; we take them to numbers from −1 to 1.
+#
+# **Predict, then run.** The figure shows a digit cut by your function, and cut by `reshape` alone. How
+# many of its sixteen patches are the same both ways?
+
+# %% tags=["demonstration", "guess"]
+guess_same = 4  # write a number from 0 to 16
+
+# %% tags=["demonstration"]
+from sklearn.datasets import load_digits
+
+digits = load_digits()
+pictures = torch.tensor(digits.images / 8 - 1).float()  # (1797, 8, 8), from -1 (paper) to 1 (ink)
+labels = torch.tensor(digits.target)
+shown = pictures[3]  # a three
+by_reshape = shown.reshape(16, 4)
+same = int((patches(shown, 2) == by_reshape).all(-1).sum())
+print(len(pictures), "pictures, the first ten are", *labels[:10].tolist())
+reply("guess_same", guess_same, same, "A patch has two pixels of each of two rows, a piece has four of one row.")
+figure, panels = plt.subplots(1, 3, figsize=(10.5, 3.6))
+panels[0].imshow(shown, cmap="Greys", vmin=-1, vmax=1)
+panels[0].set_title(f"the picture, a {labels[3].item()}")
+panels[0].set_xticks(np.arange(-0.5, 8, 2), labels=[])
+panels[0].set_yticks(np.arange(-0.5, 8, 2), labels=[])
+panels[0].grid(color="#2166ac", linewidth=1.5)
+for axes, cut, title in (
+    (panels[1], patches(shown, 2), "its patches"),
+    (panels[2], by_reshape, "cut by reshape alone"),
+):
+    apart = np.full((11, 11), -1.3)  # 16 tiles of 2 by 2, a line between them
+    for number, tile in enumerate(cut):
+        row, column = number // 4 * 3, number % 4 * 3
+        apart[row : row + 2, column : column + 2] = tile.reshape(2, 2)
+    axes.imshow(np.ma.masked_equal(apart, -1.3), cmap="Greys", vmin=-1, vmax=1)
+    axes.set_facecolor("#9ecae1")
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.set_title(title)
+figure.tight_layout()
+show(
+    figure,
+    "Figure 1. Left: a three, and the lines along which it is cut. Middle: the sixteen patches that your "
+    "function gives, each drawn as a square in its place. Right: the pieces that reshape alone gives, "
+    "drawn in the same way: each is half of one row of pixels.",
+    "Three panels. Left, an 8 by 8 picture of the digit 3 with a grid of four by four. Middle, the same "
+    "digit in sixteen tiles, still readable as a 3. Right, sixteen tiles in which no digit can be "
+    "recognised.",
+)
+
+# %% [markdown]
 # ## 2. The model
 #
 # The vision transformer (ViT) of Dosovitskiy and others (2021) is an encoder of lesson 8's blocks.
@@ -429,7 +484,7 @@ def draw_parameters(sizes, rng, quiet=False):
 
 
 def by_torch(sizes, p, images):
-    side, size, d, heads, _, layers, _ = sizes
+    _, size, d, heads, _, layers, _ = sizes
     x = F.linear(F.unfold(images[:, None], size, stride=size).mT, p["projection.weight"],
                  p["projection.bias"])  # fmt: skip
     x = torch.cat([p["class"].expand(len(x), 1, d), x], 1) + p["position"]
@@ -609,7 +664,203 @@ assert_close(evaluated, logits, "In evaluation mode the logits should be the sam
 #
 # </details>
 #
-# ## 4. Rollout
+# ## 3. What it knows about pictures
+#
+# We train with 1,297 pictures and keep 500 for the test. **Predict, then run:** which share of the 500
+# does the model name, after 200 steps with 64 pictures each?
+
+# %% tags=["demonstration", "guess"]
+guess_right = 0.95  # write a share between 0 and 1
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they differ a little from machine to machine.
+order = np.random.default_rng(0).permutation(len(pictures))
+train_set, held_out = order[:1297], order[1297:]
+seeds = range(5)
+
+
+def train(model, seed, label, steps=200):
+    """200 steps of Adam; the rate rises to 0.01 and falls again."""
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    rate = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1e-2, total_steps=steps)
+    draw = np.random.default_rng(seed)
+    for _ in progress(steps, f"{label}, seed {seed}"):
+        batch = train_set[draw.integers(0, len(train_set), size=64)]
+        optimizer.zero_grad()
+        F.cross_entropy(model(pictures[batch]), labels[batch]).backward()
+        optimizer.step()
+        rate.step()
+    return model.eval()
+
+
+def new_model(seed, kind=VisionTransformer):
+    torch.manual_seed(seed)
+    return kind(8, 2, 32, 4, 64, 2, 10)
+
+
+def right(model, images, numbers):
+    """Share of pictures that are named right; numbers are those of the labels."""
+    with torch.no_grad():
+        return (model(images).argmax(-1) == labels[numbers]).float().mean().item()
+
+
+models = [train(new_model(seed), seed, "patches and positions") for seed in seeds]
+held_out_right = [right(model, pictures[held_out], held_out) for model in models]
+print("held-out pictures named right, 5 seeds:", np.round(held_out_right, 3))
+reply("guess_right", guess_right, float(np.mean(held_out_right)), within=0.02)
+assert min(held_out_right) > 0.94 and np.mean(held_out_right) > 0.95
+
+# %% [markdown]
+# Above 0.95 on average: with blocks made for texts, and nothing in them that was made for pictures. Is
+# that good? Ask what the simplest thing does: to look for the most similar training picture, pixel by
+# pixel, and to say its label. It learns nothing. And ask how far the 500 are from the 1,297: all
+# were written by the same thirteen people. In the file's own order, without shuffling, the two parts
+# are less mixed.
+
+# %% tags=["demonstration"]
+def nearest(train_numbers, test_numbers):
+    """Share named right by the nearest training picture."""
+    distances = torch.cdist(pictures[test_numbers].flatten(1), pictures[train_numbers].flatten(1))
+    found = labels[train_numbers][distances.argmin(-1)]
+    return (found == labels[test_numbers]).float().mean().item()
+
+
+everything = np.arange(len(pictures))
+by_nearest = nearest(train_set, held_out)
+in_file_order = nearest(everything[:1297], everything[1297:])
+print(f"nearest training picture, shuffled: {by_nearest:.2f}, in the file's order: {in_file_order:.2f}")
+assert by_nearest > 0.98 and in_file_order < by_nearest - 0.02
+
+# %% [markdown]
+# A look-up in the training pictures is **better** than our transformer, by about two in a hundred. So 0.97
+# proves that the model works, and not that attention is the right tool for small pictures.
+# Dosovitskiy and others (2021) found the same in large: trained on a million pictures ViT was behind
+# convolutional networks, and it took hundreds of millions to pass them. And shuffled parts share their
+# writers, which makes every number here look better than for a new writer.
+#
+# ### Patches without order
+#
+# Now take the positions away: the same model, trained in the same way, with nothing in place of
+# `position_embedding`. And shuffle the patches of each held-out picture, each picture in its own way.
+#
+# **Predict, then run.** What does the model **with** positions get on shuffled pictures? Guessing gets 0.10.
+
+# %% tags=["demonstration", "guess"]
+guess_shuffled = 0.3  # write a share between 0 and 1
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they differ a little from machine to machine.
+class BagOfPatches(VisionTransformer):
+    """The same without positions."""
+
+    def __init__(self, *sizes):
+        super().__init__(*sizes)
+        self.position_embedding = nn.Identity()
+
+
+def joined(cut):
+    """Sixteen patches (..., 16, 4) back to pictures (..., 8, 8)."""
+    return cut.unflatten(-2, (4, 4)).unflatten(-1, (2, 2)).transpose(-3, -2).flatten(-2).flatten(-3, -2)
+
+
+bags = [train(new_model(seed, BagOfPatches), seed, "no positions") for seed in seeds]
+ways = torch.stack([torch.randperm(16, generator=torch.Generator().manual_seed(i)) for i in range(500)])
+cut = patches(pictures[held_out], 2)  # (500, 16, 4)
+assert torch.equal(joined(cut), pictures[held_out])
+shuffled = joined(cut.gather(1, ways[..., None].expand_as(cut)))
+table = {}
+for name, group in (("with positions", models), ("without", bags)):
+    table[name] = [
+        [right(model, images, held_out) for model in group] for images in (pictures[held_out], shuffled)
+    ]
+    whole, apart = table[name]
+    print(f"{name:15s} pictures {np.round(whole, 2)}   shuffled {np.round(apart, 2)}")
+reply("guess_shuffled", guess_shuffled, float(np.mean(table["with positions"][1])), within=0.05)
+with torch.no_grad():
+    largest = (bags[0](shuffled) - bags[0](pictures[held_out])).abs().max().item()
+print("without positions, shuffling moves a logit by at most 1e-4:", largest < 1e-4)
+assert max(table["with positions"][1]) < 0.25
+assert min(table["without"][0]) > 0.5 and max(table["without"][0]) < 0.85 and largest < 1e-4
+
+# %% [markdown]
+# Without positions a picture is a bag of patches: shuffling changes nothing but rounding, and about seven
+# of ten digits can be told by **which** patches there are, wherever they stand. With positions the model
+# relies on them, and shuffled pictures are like another language.
+#
+# But what does it know about positions? Here is a harsher trial. Scramble **all** pictures in one and
+# the same way, for training and for the test.
+#
+# ### Short answer 2: `answer_scrambled`
+#
+# A friend moves the sixteen patches of every picture by one fixed permutation, the same for all
+# pictures, and trains the model with positions on them. You could not read a single digit. What will it
+# get on held-out pictures that are scrambled in the same way?
+#
+# - a) About 0.10: nobody could read these pictures.
+# - b) About 0.70, as without positions.
+# - c) About 0.90: neighbouring strokes are now apart, which makes it harder.
+# - d) About 0.97, as before.
+
+# %% answer="answer_scrambled"
+### BEGIN SOLUTION
+answer_scrambled = "d"
+### END SOLUTION
+
+# %% check="answer_scrambled" points=1
+check_answer("answer_scrambled", answer_scrambled)
+
+# %% [markdown]
+# When you have answered, run the cell. It does not train: it takes each trained model, moves the rows of
+# its position table by the same permutation, and gives it scrambled pictures.
+
+# %% tags=["demonstration"]
+one_way = ways[0]  # the same for all pictures
+scrambled = joined(cut[:, one_way])
+moves = []
+for seed, model in enumerate(models):
+    other = new_model(seed)
+    other.load_state_dict(model.state_dict())
+    with torch.no_grad():
+        table_of_positions = next(other.position_embedding.parameters())
+        rows = torch.cat([torch.zeros(1, dtype=torch.long), 1 + one_way])  # the class token keeps its own
+        table_of_positions.copy_(table_of_positions[rows])
+        moves.append((other(scrambled) - model(pictures[held_out])).abs().max().item())
+print("the same logits on scrambled pictures, within 1e-4:", max(moves) < 1e-4)
+print("and the old table on scrambled pictures: at most 0.3 right:",
+      max(right(model, scrambled, held_out) for model in models) < 0.3)  # fmt: skip
+assert max(moves) < 1e-4 and all(right(model, scrambled, held_out) < 0.3 for model in models)
+
+# %% [markdown]
+# So for every model of pictures there is an equally good model of scrambled pictures, with exactly the
+# same logits; and the rows of the position table start as random numbers that know no order, so training finds
+# the one as easily as the other. **Nothing in the model says that patch 5 lies beside patch 6.** It
+# could learn it from pictures, and needs pictures for that. A convolution has it built in: this is
+# what "less inductive bias" means when people say it of transformers.
+#
+# ## 4. Where does it look? Three answers
+#
+# The class token reads the patches through two blocks. Which patches made the model say "3"? There are
+# three usual answers.
+#
+# **Rollout** (Abnar and Zuidema, 2020) uses the attention maps. A block adds its attention to what was
+# there before, so half of each position is taken to stay and half to come from where the map says:
+#
+# $$\hat A_l = \text{rows of } \tfrac1H \textstyle\sum_h A_{l,h} + I \text{, each divided by its sum},
+# \qquad R = \hat A_L \cdots \hat A_2 \hat A_1 .$$
+#
+# Row $i$ of $R$ says where output $i$ comes from. By hand, two positions and one head. Layer 1:
+# position 0 looks half at each, position 1 at itself. Layer 2: both look at position 0.
+#
+# | | row 0 | row 1 | how |
+# |---|---|---|---|
+# | $A_1$ | 0.5, 0.5 | 0, 1 | |
+# | $\hat A_1$ | 0.75, 0.25 | 0, 1 | plus identity, divided by 2 |
+# | $A_2$ | 1, 0 | 1, 0 | |
+# | $\hat A_2$ | 1, 0 | 0.5, 0.5 | plus identity, divided by 2 |
+# | $R = \hat A_2 \hat A_1$ | 0.75, 0.25 | 0.375, 0.625 | 0.5 · (0.75, 0.25) + 0.5 · (0, 1) |
+#
+# The order matters: output 1 asks the **last** layer first.
 #
 # ### Exercise 3: `attention_rollout`
 #
@@ -765,3 +1016,588 @@ checks_passed("attention_rollout")
 #
 # </details>
 #
+# ### Beside the gradient, and beside hiding
+#
+# **The gradient** (Simonyan, Vedaldi and Zisserman, 2014) asks how fast the logit of the answer changes
+# with each pixel. For a patch we take the length of its four numbers. A variant multiplies the gradient
+# by the ink of each pixel before adding up.
+#
+# **Hiding** (Zeiler and Fergus, 2014) replaces one patch, runs the model again, and notes how far the
+# logit falls. It needs a decision: replaced **by what**? By paper? By the same place of another picture?
+#
+# Two controls know nothing of the model: the **ink** of each patch, and a **random** order. Here are
+# four of the seven for two digits.
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they differ a little from machine to machine.
+def read(model, images):
+    """Logits, and the attention maps of all blocks."""
+    maps = []
+    handles = [
+        block.register_forward_hook(lambda _, __, result: maps.append(result[1].detach()))
+        for block in model.blocks
+    ]
+    try:
+        logits = model(images)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return logits, maps
+
+
+def logit_of(logits, said):
+    """The logits (..., 10) of the classes `said` (pictures,), for pictures along the first axis."""
+    places = said.reshape(-1, *[1] * (logits.ndim - 1)).expand(*logits.shape[:-1], 1)
+    return logits.gather(-1, places)[..., 0]
+
+
+def by_hiding(model, images, said, replacement):
+    """How far the logit of `said` falls when one patch is replaced: (pictures, 16)."""
+    cut = patches(images, 2)
+    hidden = cut[:, None].repeat(1, 16, 1, 1)  # (pictures, which is hidden, 16, 4)
+    each = torch.arange(16)
+    hidden[:, each, each] = replacement
+    with torch.no_grad():
+        before, after = model(images), model(joined(hidden))  # (pictures, 10), (pictures, 16, 10)
+        return logit_of(before, said)[:, None] - logit_of(after, said)
+
+
+some = pictures[held_out[:100]]
+paper = torch.full((100, 16, 4), -1.0)
+draw = np.random.default_rng(7)
+others = [patches(pictures[draw.choice(train_set, size=100)], 2) for _ in range(6)]
+average = patches(pictures[train_set].mean(0), 2).expand(100, 16, 4)
+ink = 1 + patches(some, 2)
+
+
+def scores_of(model, seed):
+    """By each measure, how much each patch of each picture counted: (pictures, 16)."""
+    with torch.no_grad():
+        logits, maps = read(model, some)
+    said = logits.argmax(-1)
+    leaf = some.clone().requires_grad_()
+    logit_of(model(leaf), said).sum().backward()
+    slope = patches(leaf.grad, 2)
+    random = torch.rand(100, 16, generator=torch.Generator().manual_seed(seed))
+    return said, {
+        "rollout": attention_rollout(maps)[:, 0, 1:],  # the class token's row, without itself
+        "gradient": slope.norm(dim=-1),
+        "gradient x ink": (slope * ink).sum(-1),
+        "hiding by paper": by_hiding(model, some, said, paper),
+        "hiding by others": sum(by_hiding(model, some, said, other) for other in others[:5]) / 5,
+        "ink": ink.sum(-1),
+        "random": random,
+    }
+
+
+measured = [scores_of(model, seed) for seed, model in enumerate(models)]
+said, scores = measured[0]
+chosen = ["rollout", "gradient", "hiding by paper", "hiding by others"]
+figure, panels = plt.subplots(2, 5, figsize=(12, 5.2))
+columns = []
+two = [next(i for i in range(100) if labels[held_out[i]] == digit) for digit in (3, 6)]
+for line, number in zip(panels, two):
+    line[0].imshow(some[number], cmap="Greys", vmin=-1, vmax=1)
+    line[0].set_title(f"the model says {said[number].item()}")
+    for axes, name in zip(line[1:], chosen):
+        values = scores[name][number].detach().clamp(min=0)
+        columns.append((f"{said[number].item()}: {name}", values / values.max()))
+        axes.imshow((values / values.max()).reshape(4, 4), cmap="Blues", vmin=0, vmax=1)
+        axes.set_title(name)
+for axes in panels.flat:
+    axes.set_xticks([])
+    axes.set_yticks([])
+figure.tight_layout()
+show(
+    figure,
+    "Figure 2. Two pictures, and four answers to 'which patches counted?', each divided by its largest "
+    "number. They do not agree, and no picture can say which of them is right.",
+    "Two rows of five panels: a digit, then four grids of four by four in blue: rollout, gradient, hiding "
+    "by paper, hiding by other pictures. The dark cells differ from grid to grid.",
+    text_table(torch.stack([values for _, values in columns]), [name for name, _ in columns],
+               [str(number) for number in range(16)], corner="measure \\ patch"),
+)  # fmt: skip
+
+# %% [markdown]
+# ### The judge
+#
+# A ranking of patches is good if the patches on top are those that the model needs. So **delete** the
+# four on top, of sixteen, and count how often the model still gives the answer it gave before (Samek
+# and others, 2017, judge in this way). The fewer, the better the ranking. But deleting is replacing,
+# too: by paper, by the same places of another picture (none of those that were used for hiding), or by the
+# mean of all training pictures. So there are three judges.
+#
+# **Predict, then run.** Which measure wins when the four patches are replaced by paper? Write one of the
+# names: `"rollout"`, `"gradient"`, `"gradient x ink"`, `"hiding by paper"`, `"hiding by others"`.
+
+# %% tags=["demonstration", "guess"]
+guess_winner = "gradient"  # write one of the five names
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they differ a little from machine to machine.
+def kept(model, said, ranking, replacement, number=4):
+    """Share of answers that stay when the `number` patches of largest score are replaced."""
+    first = ranking.argsort(dim=-1, descending=True, stable=True)[:, :number]
+    first = first[..., None].expand(-1, -1, 4)
+    cut = patches(some, 2).scatter(1, first, replacement.gather(1, first))
+    with torch.no_grad():
+        return (model(joined(cut)).argmax(-1) == said).float().mean().item()
+
+
+judges = {"paper": paper, "another picture": others[5], "the mean picture": average}
+stay = {
+    name: np.array([
+        [kept(model, said, scores[name], replacement) for replacement in judges.values()]
+        for model, (said, scores) in zip(models, measured)
+    ])
+    for name in measured[0][1]
+}  # fmt: skip
+means = {name: values.mean(0) for name, values in stay.items()}  # over the seeds
+winner = min(means, key=lambda name: means[name][0])
+reply("guess_winner", guess_winner, winner, "It was made with paper, and is judged with paper.")
+print("answers that stay, mean of 5 seeds (smallest, largest), four patches replaced by:")
+print(" " * 18 + "".join(f"{name:>22s}" for name in judges))
+for name, values in stay.items():
+    line = (f"{m:.2f} ({a:.2f}, {b:.2f})" for m, a, b in zip(values.mean(0), values.min(0), values.max(0)))
+    print(f"{name:18s}" + "".join(f"{one:>22s}" for one in line))
+
+# %% tags=["demonstration"]
+figure, axes = plt.subplots(figsize=(9.5, 3.8))
+names = list(means)
+for number, (judge, colour) in enumerate(zip(judges, ("#08306b", "#4292c6", "#9ecae1"))):
+    places = np.arange(len(names)) + 0.27 * (number - 1)
+    axes.bar(places, [means[name][number] for name in names], 0.25, color=colour, label=judge)
+    for place, name in zip(places, names):
+        axes.plot([place] * 5, stay[name][:, number], ".", color="black", markersize=3)
+axes.set_xticks(range(len(names)), names, rotation=15)
+axes.set_ylabel("answers that stay")
+axes.set_ylim(0, 1)
+axes.legend(title="four patches replaced by", fontsize=8)
+figure.tight_layout()
+show(
+    figure,
+    "Figure 3. Lower is better: the patches on top of the ranking are needed. Each measure has three "
+    "bars, one for each judge; points are seeds. Hiding by paper wins when paper is the judge, and falls "
+    "behind rollout when the mean picture is. Rollout is better than a random order for every judge.",
+    "A bar chart, seven measures with three bars each. Random is between 0.6 and 0.8. Hiding by paper goes "
+    "from below 0.1 to about 0.5, hiding by others stays near 0.2, rollout goes from 0.2 to about 0.35.",
+    text_table(np.stack([means[name] for name in names]), names, list(judges), corner="measure \\ judge"),
+)
+
+# %% tags=["demonstration"]
+hidden_by_paper, hidden_by_others = means["hiding by paper"], means["hiding by others"]
+claims = {
+    "judged by paper, hiding by paper wins": winner == "hiding by paper",
+    "judged by the mean picture, 0.2 more answers stay, and rollout is better":
+        hidden_by_paper[2] > max(hidden_by_paper[0] + 0.2, means["rollout"][2]),
+    "hiding by others: at most 0.35 with every judge": max(hidden_by_others) < 0.35,
+    "rollout beats the random order by 0.2, every judge, on average":
+        bool((means["rollout"] < means["random"] - 0.2).all()),
+    "the gradient beats it by 0.1, every judge, on average":
+        bool((means["gradient"] < means["random"] - 0.1).all()),
+    "gradient x ink and ink: by the mean picture, worse than rollout":
+        min(means["gradient x ink"][2], means["ink"][2]) > means["rollout"][2],
+    "ink beats rollout when paper is the judge, or nearly": means["ink"][0] < means["rollout"][0] + 0.1,
+}  # fmt: skip
+for claim, holds in claims.items():
+    print(f"{claim}: {holds}")
+assert all(claims.values())
+
+# %% [markdown]
+# What the numbers say:
+#
+# - **The measure that was made like the judge wins.** Hiding by paper finds the ink that must not go
+#   missing. Replace the same patches by the mean picture, and about half of the answers stay: rollout is better then.
+#   Nor can it see that an **empty** patch matters, which a stroke would turn into another digit: paper in
+#   place of paper changes nothing.
+# - **Hiding by other pictures** is good with all three judges. It asks about many replacements instead of one.
+#   It also costs 80 runs of the model for a picture; rollout costs one.
+# - **Rollout** is no nonsense: it beats the random order everywhere. But it knows neither which answer
+#   was given nor what the values held, and it is not the best with any judge.
+# - **Gradient times ink** is mostly a map of the ink; and with paper as the judge, so is a good ranking: **ink**
+#   alone, which knows nothing of the model, does as well as rollout.
+#
+# "What did the model use?" is half a question. The whole one is: used, **compared with what**?
+#
+# ### Short answer 3: `answer_judge`
+#
+# A paper says: "Our new map is the best explanation: when we black out the patches that it ranks highest, the
+# accuracy falls the most, more than with rollout." The map was made by blacking out patches. Which
+# objection is supported by this section?
+#
+# - a) Deleting patches says nothing about a model.
+# - b) The judge was made in the same way as the map: another replacement may turn the order round, and ink alone
+#   should have been tried as a control.
+# - c) Rollout uses the attention, so only rollout can say what the model used.
+# - d) Accuracy must not fall when patches are blacked out, if the model is good.
+
+# %% answer="answer_judge"
+### BEGIN SOLUTION
+answer_judge = "b"
+### END SOLUTION
+
+# %% check="answer_judge" points=1
+check_answer("answer_judge", answer_judge)
+
+# %% [markdown]
+# ## 5. Text and pictures
+#
+# A picture is now a row of vectors, and so is a text. Three ways to bring them together, one
+# paragraph each.
+#
+# **One space for both.** CLIP (Radford and others, 2021) has an encoder for pictures, such as yours, and one
+# for texts. Each gives one vector of length 1. Both are trained together on 400 million pairs: the dot
+# product of a picture with its own caption shall be larger than with the other captions of the batch.
+# It is lesson 12's search, with pictures on one side. Words and patches never see each other.
+#
+# **Patches as words.** LLaVA (Liu, Li, Wu and Lee, 2023) takes the patch vectors of a finished picture
+# encoder, maps each by a small trained layer to the width of a finished language model, and puts them
+# in front of the words. From there on it is lesson 10's model: its self-attention does the rest.
+#
+# **Cross-attention.** Flamingo (Alayrac and others, 2022) leaves the language model as it is and puts new layers
+# between its blocks, in which words ask and patches answer. In models that draw (Rombach and others,
+# 2022) it is the other way round: the growing picture asks, and the words answer. It is lesson 9's
+# cross-attention, with another memory.
+#
+# Here is the third, as small as it can be. Two digits stand side by side, and each may be written dim (with half of
+# the ink). One word is asked about. The patch vectors come from the finished model of section
+# 3, which is not trained further; new are word vectors, 32 positions, one cross-attention of one head, and a
+# read-out of two logits. The same reader gets two different tasks:
+#
+# - **where**: "Where is the three?" Left or right.
+# - **dim**: "Is the three dim?" Yes or no.
+#
+# **Predict, then run.** Both are learned, by all five seeds. In which of them does the attention of the
+# word go to the picture that is asked about, in all five? Write `"where"`, `"dim"`, `"both"` or `"none"`.
+
+# %% tags=["demonstration", "guess"]
+guess_looks = "both"  # "where", "dim", "both" or "none"
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they differ a little from machine to machine.
+class Reader(nn.Module):
+    """A word asks the patches of two pictures."""
+
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(10, 32)
+        self.places = LearnedPositionalEmbedding(32, 32)
+        self.cross = MultiHeadAttention(32, 1)
+        self.output = nn.Linear(32, 2)
+
+    def forward(self, words, memory):
+        """words (batch, n_q), memory (batch, 32, 32) -> logits (batch, n_q, 2), weights."""
+        seen, weights = self.cross(self.words(words), self.places(memory))
+        return self.output(seen), weights
+
+
+def patch_vectors(model, images):
+    """What the last block says at each patch, normalised: (pictures, 16, d_model)."""
+    found = []
+    handle = model.blocks[-1].register_forward_hook(lambda _, __, result: found.append(result[0]))
+    with torch.no_grad():
+        model(images)
+        handle.remove()
+        return model.final_norm(found[0])[:, 1:]
+
+
+def draw_pairs(draw, numbers, batch):
+    """Two pictures of different digits, whether each is dim, and which is asked about."""
+    pairs = draw.choice(numbers, size=(4 * batch, 2))
+    pairs = pairs[(labels[pairs[:, 0]] != labels[pairs[:, 1]]).numpy()][:batch]
+    return pairs, draw.integers(0, 2, size=(batch, 2)), draw.integers(0, 2, size=batch)
+
+
+def question(vectors, task, pairs, dim, side):
+    """Words, memory, and the right answers."""
+    memory = torch.cat([vectors[dim[:, i], pairs[:, i]] for i in (0, 1)], dim=1)
+    each = np.arange(len(side))
+    answers = side if task == "where" else dim[each, side]
+    return labels[pairs[each, side]][:, None], memory, torch.tensor(answers)
+
+
+answers_right, looked, readers = {}, {}, {}
+bright_and_dim = torch.stack([pictures, (pictures + 1) / 2 - 1])
+for task in ("where", "dim"):
+    for seed, model in enumerate(models):
+        vectors = torch.stack([patch_vectors(model, images) for images in bright_and_dim])
+        torch.manual_seed(seed)
+        reader = readers[task, seed] = Reader()
+        optimizer, draw = torch.optim.Adam(reader.parameters(), lr=1e-2), np.random.default_rng(seed)
+        for _ in progress(200, f"{task}, seed {seed}"):
+            words, memory, answers = question(vectors, task, *draw_pairs(draw, train_set, 64))
+            optimizer.zero_grad()
+            F.cross_entropy(reader(words, memory)[0][:, 0], answers).backward()
+            optimizer.step()
+        test = draw_pairs(np.random.default_rng(99), held_out, 400)
+        words, memory, answers = question(vectors, task, *test)
+        with torch.no_grad():
+            logits, weights = reader(words, memory)
+        answers_right[task, seed] = (logits[:, 0].argmax(-1) == answers).float().mean().item()
+        halves = weights[:, 0, 0].unflatten(-1, (2, 16)).sum(-1)  # (400, 2): left, right picture
+        looked[task, seed] = halves[torch.arange(400), torch.tensor(test[2])].mean().item()
+for task in ("where", "dim"):
+    print(f"{task:6s} right:", *(f"{answers_right[task, seed]:.2f}" for seed in seeds),
+          "  weight on the picture asked about:", *(f"{looked[task, seed]:.2f}" for seed in seeds))  # fmt: skip
+on_it = {task: [looked[task, seed] for seed in seeds] for task in ("where", "dim")}
+always = [task for task in on_it if min(on_it[task]) > 0.7]
+found = {0: "none", 1: "".join(always), 2: "both"}[len(always)]
+reply("guess_looks", guess_looks, found, "'Left' also follows from what is on the right.")
+assert min(answers_right.values()) > 0.8 and min(on_it["dim"]) > 0.7 and min(on_it["where"]) < 0.5
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they differ a little from machine to machine.
+away = int(np.argmin(on_it["where"]))  # the seed that looks away most
+threes, sevens = (held_out[(labels[held_out] == digit).numpy()][:30] for digit in (3, 7))
+pairs, bright = np.stack([threes, sevens], axis=1), np.zeros((30, 2), dtype=int)
+vectors = torch.stack([patch_vectors(models[away], images) for images in bright_and_dim])
+in_mean = torch.cat([pictures[threes].mean(0), pictures[sevens].mean(0)], dim=1)
+figure, panels = plt.subplots(2, 2, figsize=(9.5, 5.4))
+lines, in_numbers = [], []
+for line, task in zip(panels, ("where", "dim")):
+    for axes, asked, word in zip(line, (0, 1), ("three", "seven")):
+        words, memory, _ = question(vectors, task, pairs, bright, np.full(30, asked))
+        with torch.no_grad():
+            weights = readers[task, away](words, memory)[1][:, 0, 0].mean(0)  # (32,)
+        lines.append(f"{task}: {word}")
+        in_numbers.append(weights)
+        both = torch.cat([one.reshape(4, 4) for one in weights.split(16)], dim=1)  # (4, 8)
+        both = both.repeat_interleave(2, 0).repeat_interleave(2, 1)
+        axes.imshow(in_mean, cmap="Greys", vmin=-1, vmax=2)
+        axes.imshow(both, cmap="Blues", alpha=0.6, vmin=0)
+        axes.axvline(7.5, color="black", linewidth=1)
+        question_asked = {"where": f"Where is the {word}?", "dim": f"Is the {word} dim?"}[task]
+        axes.set_title(f"{question_asked} Weights {weights[:16].sum():.2f}, {weights[16:].sum():.2f}")
+        axes.set_xticks([])
+        axes.set_yticks([])
+figure.tight_layout()
+show(
+    figure,
+    f"Figure 4. Where the word looks, for seed {away}: the mean over thirty pairs, a three on the left and a "
+    "seven on the right. Above each panel stand the weights on the left and on the right picture. Below, they "
+    "lie mostly on the picture that is asked about. Above, in a reader that answers nearly as well, they do not.",
+    "Four panels, each with a three on the left and a seven on the right, and the weights of one word in "
+    "blue on top. Task 'dim', below: most of the weight lies on the digit that is asked about. Task 'where', "
+    "above: most of it lies on the other digit, or is divided.",
+    text_table(torch.stack(in_numbers), lines, [str(number) for number in range(32)],
+               corner="question \\ patch"),
+)  # fmt: skip
+
+# %% [markdown]
+# To say whether a three is dim, the reader has to fetch something that is known only there, and all five do.
+# To say **where** it is, it may as well look at the other picture: if that is no three, the three is here. Some
+# seeds do it in one way, some in the other, and the answers do not tell which. So a map of text on
+# pictures shows where things are only if the task forces it to.
+
+# %% [markdown]
+# ## 6. Find the silent bug
+#
+# A friend does not like class tokens and takes the mean over the patches; torch's own layer, "it is
+# faster"; and no norm at the end. The friend's model is trained as yours was, and names more than nine of
+# ten held-out pictures, a little fewer than yours. "It has one block, and yours has two." Four lines are
+# marked. One of them makes these results worthless.
+
+
+# %% locked="given_friends_model"
+class FriendsModel(nn.Module):
+    """Patches, positions, one block of torch, mean."""
+
+    def __init__(self):
+        super().__init__()
+        self.projection = nn.Linear(4, 32)
+        self.position_embedding = LearnedPositionalEmbedding(16, 32)  # line a: no class token
+        self.block = nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0)  # line b: torch's block
+        self.output = nn.Linear(32, 10)
+
+    def forward(self, images):
+        x = self.position_embedding(self.projection(patches(images, 2)))  # (batch, 16, 32)
+        x = self.block(x)  # line c: no mask
+        return self.output(x.mean(dim=-2))  # line d: the mean over the patches
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they differ a little from machine to machine.
+friends = []
+for seed in seeds:
+    torch.manual_seed(seed)
+    friends.append(train(FriendsModel(), seed, "the friend's model"))
+friends_right = [right(model, pictures[held_out], held_out) for model in friends]
+print("the friend's five models, 500 held-out pictures:", np.round(friends_right, 2))
+assert min(friends_right) > 0.88
+
+# %% [markdown]
+# ### Short answer 4: `answer_silent_bug`
+#
+# Which line is it?
+#
+# - a) line a: without a class token the positions are off by one
+# - b) line b: this layer takes the first axis for the row of patches, and the second for the batch
+# - c) line c: a mask is missing, so patches see later patches
+# - d) line d: the mean forgets where the patches stood
+
+# %% answer="answer_silent_bug"
+### BEGIN SOLUTION
+answer_silent_bug = "b"
+### END SOLUTION
+
+# %% check="answer_silent_bug" points=2
+check_answer("answer_silent_bug", answer_silent_bug)
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Which test have your own functions passed all the time, in lesson 4 and in the hidden checks of this
+# one? "Each picture as if it were alone." Ask the friend's model about one picture alone, and about
+# the same picture in a batch.
+#
+# </details>
+#
+# When you have answered, run the cell. It gives the friend's models the same 500 pictures again, one at a
+# time. Then mend the line in a cell of your own, and see that both numbers are the same.
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they differ a little from machine to machine.
+one_by_one, apart = [], []
+for model in friends:
+    with torch.no_grad():
+        alone = torch.cat([model(pictures[[i]]) for i in held_out])
+        apart.append((alone - model(pictures[held_out])).abs().max().item())
+    one_by_one.append((alone.argmax(-1) == labels[held_out]).float().mean().item())
+print("together:      ", np.round(friends_right, 2))
+print("one at a time: ", np.round(one_by_one, 2))
+print("largest change of a logit:", np.round(apart, 1))
+with torch.no_grad():
+    yours = torch.cat([models[0](pictures[[i]]) for i in held_out[:50]])
+    change = (yours - models[0](pictures[held_out[:50]])).abs().max().item()
+print("your model, the same change, is below 1e-4:", change < 1e-4)
+assert min(apart) > 0.5 and change < 1e-4
+assert np.mean(one_by_one) < np.mean(friends_right) - 0.1
+
+# %% [markdown]
+# `nn.TransformerEncoderLayer` has `batch_first=False` unless you say otherwise. So the friend's attention never
+# went from patch to patch: the top left patch of one picture looked at the top left patches of **the other
+# pictures of the batch**. No error, no strange shape, a loss that falls, and held-out pictures named
+# right, as long as they come by hundreds. What a picture is then depends on its company. The test
+# is cheap and always the same: one alone, one in a batch.
+#
+# ### What is often said, and what is right
+#
+# | often said | what is right | where shown |
+# |---|---|---|
+# | "Transformers see pictures better than older methods." | On these small pictures a look-up by pixels is better. It is a matter of how many pictures there are. | section 3 |
+# | "A vision transformer knows which patches are neighbours." | All that it knows stands in the position table. Scrambled pictures are as easy for it. | section 3 |
+# | "Without positions nothing works." | Seven of ten digits are named from a bag of patches. | section 3 |
+# | "Attention shows what the model used." | Rollout beats chance, and never wins. | section 4 |
+# | "Deletion proves which explanation is right." | It prefers the one that deletes in the same way. | section 4 |
+# | "The gradient times the input is the better gradient." | By two of three judges it is the worse one here: it is mostly ink. | section 4 |
+# | "The word looks at the thing it names." | If the task forces it to. | section 5 |
+# | "Held-out accuracy finds such bugs." | Not one that is in the test as well. | section 6 |
+#
+# ### Written answer: `written_heatmap`
+#
+# A clinic buys a model that reads X-rays. The seller shows a heat map, made by attention rollout, with the
+# tumour in dark colours: "the model looks where a doctor looks." Answer in 6 to 9 sentences (4 points):
+#
+# 1. Name two things that rollout cannot know about this answer of the model.
+# 2. Describe a test of the map by deletion. What do you put in place of what you delete, and which
+#    two controls do you run?
+# 3. Suppose the map passes. What has section 5 shown that still may be wrong with "it looks at the tumour"?
+
+# %% [markdown] written="heatmap" points=4
+# ### BEGIN SOLUTION
+# Rollout uses the attention weights only. It does not know which answer was given: the map for "tumour" and for
+# "no tumour" is the same. It does not know what the values held either, nor whether the read-out uses
+# what arrives: a patch with much weight may add nothing. For the test I rank the patches by the map,
+# replace the first ones, and count over many pictures how often the answer changes. I replace them in more
+# than one way, by grey, by the mean, and by the same place of other X-rays, because in the lesson the
+# order of the measures changed with the replacement, and the measure that was made like the judge won. As
+# controls I rank at random, and by something that knows nothing of the model, such as how bright a
+# patch is: in the lesson ink alone was as good as rollout with paper as judge. Even then the model may
+# answer by something else that goes along with the tumour: in section 5 readers said where the three was
+# while looking at the other picture. That an answer is right does not say that it comes from where we
+# would look.
+#
+# **Marking scheme** (4 points). 1 point: two of: the class that was asked about, the values, the sign (for
+# or against), what the feed-forward and the read-out do. 1 point: ranking, replacing, counting over
+# many pictures, with more than one replacement or a reason for the one chosen. 1 point: two
+# controls, a random order and one that knows nothing of the model (or an untrained model). 1 point:
+# right answers by another way, with section 5; no point for "correlation is not causation" alone.
+# ### END SOLUTION
+
+# %% [markdown]
+# ## Summary
+#
+# | concept | formula | code | purpose |
+# |---|---|---|---|
+# | patches | $(H/s)(W/s)$ rows of $s^2$ numbers | `patches` | a picture becomes a text |
+# | class token | one learned row in front | `class_token` | a place that collects, and is read |
+# | vision transformer | patches, linear, positions, blocks, norm, linear | `VisionTransformer` | lesson 8's stack reads pictures |
+# | what it knows of space | rows of a table | `position_embedding` | scrambled pictures are as easy |
+# | rollout | $\hat A_L \cdots \hat A_1$ | `attention_rollout` | where an output comes from, by weights alone |
+# | deletion | answers that stay | `kept` | judges a map, **for a replacement** |
+# | cross-attention on patches | $Q$ of words, $K, V$ of patches | `Reader` | words ask pictures |
+#
+# ## Check yourself
+#
+# <details><summary>1. A photo has three colours. What changes in <code>patches</code> and in the model?</summary>
+#
+# Each patch has `3 * size * size` numbers, and the projection takes as many. Nothing else.
+#
+# </details>
+#
+# <details><summary>2. Patches of 4 in place of 2, same picture. How many patches are there, and what becomes of
+# the cost of the attention maps?</summary>
+#
+# 4 in place of 16; with the class token 5 by 5 in place of 17 by 17, so about a twelfth. Each patch says more,
+# and the map says less about where.
+#
+# </details>
+#
+# <details><summary>3. A model that was trained on 8 by 8 pixels gets 16 by 16. Which part fails?</summary>
+#
+# The position table: it has 17 rows, and 65 are needed. In practice it is stretched, by interpolating
+# between the rows of neighbours (Dosovitskiy and others, 2021): there somebody tells the model which
+# patches are neighbours, after all.
+#
+# </details>
+#
+# <details><summary>4. All heads of both blocks look only at their own position. What is the rollout?</summary>
+#
+# The identity: each layer is (I + I) / 2.
+#
+# </details>
+#
+# <details><summary>5. Why can a causal mask not be used with a class token that stands first?</summary>
+#
+# It would see itself alone, and every picture would get the same answer. (At the end it could.)
+#
+# </details>
+#
+# Questions to ask yourself about every map: *Compared with what? Does chance do as well, or ink? Does the
+# map change when the answer does? Is the answer the same, one at a time?*
+#
+# ## References
+#
+# - Dosovitskiy and others (2021), *An Image is Worth 16x16 Words: Transformers for Image Recognition at
+#   Scale*.
+# - Alpaydin, Kaynak (1998), *Optical Recognition of Handwritten Digits*, UCI Machine Learning Repository;
+#   scikit-learn's copy is its test part: 1,797 digits of thirteen writers.
+# - Abnar, Zuidema (2020), *Quantifying Attention Flow in Transformers*: rollout.
+# - Simonyan, Vedaldi, Zisserman (2014), *Deep Inside Convolutional Networks*: gradients.
+# - Zeiler, Fergus (2014), *Visualizing and Understanding Convolutional Networks*: hiding.
+# - Samek, Binder, Montavon, Lapuschkin, Müller (2017), *Evaluating the Visualization of What a Deep Neural
+#   Network Has Learned*: deletion as a judge.
+# - Hooker, Erhan, Kindermans, Kim (2019), *A Benchmark for Interpretability Methods in Deep Neural
+#   Networks*: what is wrong with that judge.
+# - Adebayo and others (2018), *Sanity Checks for Saliency Maps*.
+# - Radford and others (2021), *Learning Transferable Visual Models From Natural Language Supervision* (CLIP);
+#   Liu, Li, Wu, Lee (2023), *Visual Instruction Tuning* (LLaVA); Alayrac and others (2022), *Flamingo*;
+#   Rombach and others (2022), *High-Resolution Image Synthesis with Latent Diffusion Models*.
+#
+# ## What comes next
+#
+# All layers of this course were written in PyTorch. Lesson 16 writes them once more in Keras, and lists
+# what has other names, other masks and other defaults there.

@@ -601,3 +601,65 @@ choice(
     reason="The right patch. Inside it the pixel is in the second row and the first column, and the first "
     "row has two pixels.",
 )
+
+choice(
+    "answer_scrambled", "a",
+    reason="You could not read them, because you know what lies beside what. The model was never told: it "
+    "has one row of numbers for each place, and any place is as good as any other.",
+)
+choice(
+    "answer_scrambled", "b",
+    reason="Without positions all places are alike. With a fixed permutation they are not: place 5 always "
+    "holds what was at one other place, and the model can learn that.",
+)
+choice(
+    "answer_scrambled", "c",
+    reason="It would be so for a convolution, which looks at neighbours. Attention joins any two places with "
+    "the same ease.",
+)
+choice(
+    "answer_scrambled", "d", right=True,
+    reason="The same model with the rows of its position table moved gives exactly the same logits, and rows "
+    "that start at random are as easy to learn in one order as in another.",
+)
+
+choice(
+    "answer_judge", "a",
+    reason="It says something: which patches are needed, with this replacement. All measures of this section "
+    "were told from a random order by it.",
+)
+choice(
+    "answer_judge", "b", right=True,
+    reason="Hiding by paper won with paper as the judge and lost its lead with the mean picture, and ink alone "
+    "did about as well as rollout with paper.",
+)
+choice(
+    "answer_judge", "c",
+    reason="Rollout knows the weights, but neither the values nor the answer. It beat the random order and won "
+    "with no judge.",
+)
+choice(
+    "answer_judge", "d",
+    reason="Even the best model needs the strokes of a digit. The question is which of them, and compared "
+    "with what.",
+)
+
+choice(
+    "answer_silent_bug", "a",
+    reason="There are sixteen patches and sixteen positions, each with its own row. Which row a patch has does "
+    "not matter, as long as it is always the same.",
+)
+choice(
+    "answer_silent_bug", "b", right=True,
+    reason="batch_first is False by default. So the pictures of a batch attend to each other, place by place, "
+    "and a picture's answer depends on its company.",
+)
+choice(
+    "answer_silent_bug", "c",
+    reason="A picture has no future: every patch may see every other. Your model has no mask, either.",
+)
+choice(
+    "answer_silent_bug", "d",
+    reason="The positions were added before, so that each patch carries its place into the mean. Many vision "
+    "transformers end in this way.",
+)
