@@ -166,14 +166,14 @@ with check("a picture that is wider than high", points=1):
     assert_equal(patches(torch.tensor(wide), 2), torch.tensor(np.array(expected)), message,
                  name="the patches")  # fmt: skip
 with check("leading axes", points=0.75):
-    images = torch.tensor(rng.normal(size=(2, 3, 6, 9)))
-    message = "Pictures of shape (2, 3, 6, 9), size 3: each as if it were alone, (2, 3, 6, 9)."
+    images = torch.tensor(rng.normal(size=(2, 3, 6, 12)))
+    message = "Pictures of shape (2, 3, 6, 12), size 3: each as if it were alone, (2, 3, 8, 9)."
     found = patches(images, 3)
     alone = torch.stack([torch.stack([patches(one, 3) for one in some]) for some in images])
-    assert_equal(list(np.shape(found)), [2, 3, 6, 9], message, name="the shape")
+    assert_equal(list(np.shape(found)), [2, 3, 8, 9], message, name="the shape")
     assert_equal(found, alone, message, name="the patches")
     assert_equal(found[0, 0, 0, :3], images[0, 0, 0, :3], message, name="the first three pixels")
-with check("the type of the numbers", points=0.25):
+with check("the type of the numbers", points=0.25, side=True):
     message = "Whole numbers of 8 bits stay what they are."
     assert_equal(patches(wide.astype(np.uint8), 2).dtype, np.dtype(np.uint8), message, name="dtype")
 with check("no whole number of patches", points=0.5, side=True):
@@ -246,6 +246,7 @@ with check("kinds of numbers", points=0.75):
         found = patches(image, 2)
         assert_equal(found.dtype, image.dtype, f"NumPy, {name}. {message}", name="dtype")
         assert_equal(found.shape, (6, 4), message, name="the shape")
+        assert_equal(np.sort(found, axis=None), np.sort(image, axis=None), message, name="the numbers")
         found = patches(torch.tensor(image), 2)
         expected = str(torch.tensor(image).dtype)
         assert_equal(str(found.dtype), expected, f"torch, {name}. {message}", name="dtype")
@@ -595,7 +596,8 @@ def moved_by(sizes, seed, image, others):
     model = VisionTransformer(*sizes).double()
     with torch.no_grad():
         before = model(image[None])[0]
-        return [float((model(other[None])[0] - before).abs().max()) for other in others]
+        moved = [float((model(other[None])[0] - before).abs().max()) for other in others]
+        return list(before.shape), moved
 
 
 rng = check_rng()
@@ -608,7 +610,9 @@ with check("every patch counts", points=1):
         other = image.clone()
         other[r : r + 2, c : c + 2] = torch.tensor(rng.normal(size=(2, 2)))
         others.append(other)
-    found = [change > 1e-9 for change in moved_by(sizes, int(rng.integers(1000)), image, others)]
+    shape, moved = moved_by(sizes, int(rng.integers(1000)), image, others)
+    assert_equal(shape, [4], "A row of logits for each picture.", name="the shape of its logits")
+    found = [change > 1e-9 for change in moved]
     message = "Nine patches. One is changed: do the logits move? They should, for each."
     assert_equal(found, [True] * 9, message, name="what moves the logits")
 with check("where it stands counts", points=1):
@@ -618,7 +622,9 @@ with check("where it stands counts", points=1):
         other[r : r + 2, c : c + 2] = image[s : s + 2, d : d + 2]
         other[s : s + 2, d : d + 2] = image[r : r + 2, c : c + 2]
         others.append(other)
-    found = [change > 1e-9 for change in moved_by(sizes, int(rng.integers(1000)), image, others)]
+    shape, moved = moved_by(sizes, int(rng.integers(1000)), image, others)
+    assert_equal(shape, [4], "A row of logits for each picture.", name="the shape of its logits")
+    found = [change > 1e-9 for change in moved]
     message = "Two patches change places: do the logits move? With positions they should."
     assert_equal(found, [True] * 9, message, name="what moves the logits")
 checks_passed("VisionTransformer")
