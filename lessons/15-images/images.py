@@ -737,7 +737,7 @@ everything = np.arange(len(pictures))
 by_nearest = nearest(train_set, held_out)
 in_file_order = nearest(everything[:1297], everything[1297:])
 print(f"nearest training picture, shuffled: {by_nearest:.2f}, in the file's order: {in_file_order:.2f}")
-assert by_nearest > 0.98 and in_file_order < by_nearest - 0.02
+assert by_nearest > max(0.98, np.mean(held_out_right)) and in_file_order < by_nearest - 0.02
 
 # %% [markdown]
 # A look-up in the training pictures is **better** than our transformer, by about two in a hundred. So 0.97
@@ -1355,7 +1355,8 @@ on_it = {task: [looked[task, seed] for seed in seeds] for task in ("where", "dim
 always = [task for task in on_it if min(on_it[task]) > 0.7]
 found = {0: "none", 1: "".join(always), 2: "both"}[len(always)]
 reply("guess_looks", guess_looks, found, "'Left' also follows from what is on the right.")
-assert min(answers_right.values()) > 0.8 and min(on_it["dim"]) > 0.7 and min(on_it["where"]) < 0.5
+assert min(answers_right.values()) > 0.8 and min(on_it["dim"]) > 0.7
+assert min(on_it["where"]) < 0.5 and max(on_it["where"]) > 0.6  # some seeds one way, some the other
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they differ a little from machine to machine.
@@ -1435,7 +1436,7 @@ for seed in seeds:
     friends.append(train(FriendsModel(), seed, "the friend's model"))
 friends_right = [right(model, pictures[held_out], held_out) for model in friends]
 print("the friend's five models, 500 held-out pictures:", np.round(friends_right, 2))
-assert min(friends_right) > 0.88
+assert min(friends_right) > 0.9 and np.mean(friends_right) < np.mean(held_out_right)
 
 # %% [markdown]
 # ### Short answer 4: `answer_silent_bug`
