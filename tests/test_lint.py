@@ -143,6 +143,22 @@ def test_good_inputs_are_not_complained_about(tmp_path: Path) -> None:
     assert not any("one-hot" in text or "length" in text or "sizes" in text for text in found)
 
 
+@pytest.mark.parametrize(("name", "complains"), [("images", False), ("X", True)])
+def test_pictures_may_be_square(tmp_path: Path, name: str, complains: bool) -> None:
+    source = head("halves") + (
+        f'def halves({name}):\n    """Half of it."""\n    ### BEGIN SOLUTION\n'
+        f"    return {name} / 2\n    ### END SOLUTION\n\n"
+    )
+    source += cell(
+        "test_halves",
+        "x = check_rng().normal(size=(3, 4, 4))\n"
+        'assert_close(halves(x), 0.5 * x, "Half of each number.")\n',
+    )
+    found = lint(lesson_with(tmp_path, source))
+    assert any("all sizes are equal" in text for text in found) == complains, found
+    assert not any("fails" in text for text in found), found
+
+
 def test_an_exercise_without_a_catalogue_is_found(tmp_path: Path) -> None:
     found = lint(lesson_with(tmp_path, mixed(4, 5, 3, 0.5)))
     assert any("mix: 0 misconceptions" in text for text in found)

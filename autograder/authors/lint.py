@@ -39,6 +39,8 @@ _GLOBAL_DRAW = re.compile(
 _SEEDED = re.compile(r"\b(seed|manual_seed|get_state|get_rng_state)\(")
 _CLOSE = {"allclose", "isclose", "assert_allclose", "assert_almost_equal", "array_equal"}
 _LEAST_WRONG, _LEAST_RIGHT = 4, 2
+#: An argument of pictures: a model may be for square ones, as none of their axes is a feature.
+_PICTURES = "images"
 
 
 def lint(lesson: Lesson, seed: int = 401) -> list[str]:
@@ -184,9 +186,8 @@ def _on_solutions(run: PlainRun, seed: int) -> Iterator[str]:
 
 
 def _equal_sizes(exercise: str, calls: _Calls) -> Iterator[str]:
-    square = [
-        shapes for shapes in calls.shapes if sum(len(shape) >= 2 for shape in shapes.values()) >= 1
-    ]
+    arrays = [{n: s for n, s in shapes.items() if n != _PICTURES} for shapes in calls.shapes]
+    square = [shapes for shapes in arrays if any(len(shape) >= 2 for shape in shapes.values())]
     if square and all(
         len({size for shape in shapes.values() for size in shape[-2:]}) == 1 for shapes in square
     ):
