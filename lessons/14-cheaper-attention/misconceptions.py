@@ -842,3 +842,100 @@ with exercise("delta_rule_step"):
         "What you read is one number: the sum over rows and columns. Reading sums over the key's axis only "
         "and gives d_v numbers.",
     )
+
+
+choice(
+    "answer_reach",
+    "a",
+    reason="Outside of one layer's window. But the words inside have looked at their own windows one layer "
+    "before.",
+)
+choice(
+    "answer_reach",
+    "b",
+    right=True,
+    reason="100,000 / 4,095 is about 24.4, so 25 layers can carry it. The formula bounds what is possible; "
+    "figure 1 shows how little may arrive.",
+)
+choice(
+    "answer_reach",
+    "c",
+    reason="The span says that a path exists. In figure 1 the furthest position moved the last one more than "
+    "100 times less than the neighbour.",
+)
+choice(
+    "answer_reach",
+    "d",
+    reason="A key that is in the cache and outside of the window is not looked at: the mask hides it. Most such "
+    "models do not even keep it.",
+)
+choice(
+    "answer_state",
+    "a",
+    reason="It does not grow, but it is large from the first word on: 16,512 numbers, where a cache of two words "
+    "has 512.",
+)
+choice(
+    "answer_state",
+    "b",
+    right=True,
+    reason="16,512 / 256 = 64.5: at 64 words the cache is smaller by a little, at 65 the state. For short texts "
+    "the state is the larger memory.",
+)
+choice(
+    "answer_state",
+    "c",
+    reason="A cache keeps a key *and* a value for each word, 256 numbers, so it takes half as many words.",
+)
+choice(
+    "answer_state",
+    "d",
+    reason="That compares numbers with words. Each word takes 256 numbers in a cache.",
+)
+choice(
+    "answer_silent_bug",
+    "a",
+    reason="The triangle is right: inside a piece, too, a word sees no later one.",
+)
+choice(
+    "answer_silent_bug",
+    "b",
+    right=True,
+    reason="z already holds the whole piece when its first word is divided by it. Above the fraction line the "
+    "later words are missing, as they should.",
+)
+choice(
+    "answer_silent_bug",
+    "c",
+    reason="What earlier pieces wrote is read from the state, what this piece wrote from the products: both are "
+    "needed, and added.",
+)
+choice(
+    "answer_silent_bug",
+    "d",
+    reason="If the piece were in the state already, every word would read the later words of its piece, and its "
+    "own piece twice.",
+)
+choice(
+    "answer_memory",
+    "a",
+    right=True,
+    reason="A correction for one key changes nothing at keys at a right angle to it. The losses come from "
+    "overlap, not from a number of places.",
+)
+choice(
+    "answer_memory",
+    "b",
+    reason="That was with 64 random keys, which overlap. Keys at right angles do not disturb each other.",
+)
+choice(
+    "answer_memory",
+    "c",
+    reason="The last one always is. Which of the older ones are disturbed depends on their overlap with the "
+    "later ones, and here there is none.",
+)
+choice(
+    "answer_memory",
+    "d",
+    reason="32 directions at right angles fit into 32 dimensions, all of them.",
+)
