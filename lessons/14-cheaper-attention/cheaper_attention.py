@@ -581,6 +581,7 @@ print("each equal to masked dense attention, to 1e-12")
 assert counted["window of 16"][1] < 0.2 * without and counted["window of 16"][2] == 17, differs
 assert counted["window of 16, and the first 16"][2] == 1, differs
 assert counted["own block, and one word of each"][2] == 2, differs
+assert counted["own block, and one word of each"][1] == counted["causal"][1], differs
 assert receptive_field(17, 16) >= 256 > receptive_field(16, 16)
 
 # %% tags=["demonstration"]
@@ -607,9 +608,13 @@ show(
 )
 
 # %% [markdown]
-# Sparse masks were counted here, not judged: which pairs a *task* needs is another question, and
-# section 7 asks it. The strip of first words in the third mask will come back in section 9, for a reason
-# that nobody had planned.
+# Look at the last mask: as few pairs as the window, and it saves *nothing* against the causal mask. Each block
+# of keys holds one word that everybody sees, so no block can be skipped. Few pairs are not enough; they
+# have to lie together.
+#
+# Sparse masks were counted here, not judged: which pairs a *task* needs is another question, and section 7
+# asks it. The strip of first words in the third mask will come back in section 9, for a reason that nobody
+# had planned.
 
 # %% [markdown]
 # ## 4. A sum in place of a look-up
@@ -1235,7 +1240,7 @@ reply("guess_sharper", guess_sharper, "softmax", "The exponential makes large sc
 
 # %% [markdown]
 # If queries and keys grow, softmax becomes a look-up: one weight near 1. The features of linear attention
-# grow by the same factor, for all keys alike, and **the rows stay flat**. So this attention averages, and
+# grow only in proportion, and **the rows stay flat**. So this attention averages, and
 # finds it hard to pick one word. Section 6 measures what that costs. (Nothing here was trained; other
 # feature maps have been made, to be sharper.)
 #
@@ -1825,16 +1830,18 @@ class Layer(nn.Module):
         super().__init__()
         self.kind, self.norm = kind, nn.LayerNorm(WIDTH)
         self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(WIDTH, WIDTH) for _ in range(4))
+        n = 3 * PAIRS  # words in a text
+        self.mask = torch.from_numpy(sliding_window_mask(n, 4 if kind == "window" else n))
 
     def forward(self, x):
-        n, normed = x.shape[-2], self.norm(x)
+        normed = self.norm(x)
         Q, K, V = self.W_q(normed), self.W_k(normed), self.W_v(normed)
         if self.kind == "linear":
             products = (features(Q) @ features(K).mT).tril()  # at 72 words quicker than the running sum
             return x + self.W_o(products @ V / products.sum(-1, keepdim=True))
-        mask = torch.from_numpy(sliding_window_mask(n, 4 if self.kind == "window" else n))
-        Q, K = (apply_rotary(part, torch.arange(n)) for part in (Q, K))
-        return x + self.W_o(torch_scaled_dot_product_attention(Q, K, V, mask)[0])
+        Q, K = (apply_rotary(part, torch.arange(len(self.mask))) for part in (Q, K))
+        heads = (part.unsqueeze(-3) for part in (Q, K, V))  # one head; torch's function is the quickest
+        return x + self.W_o(F.scaled_dot_product_attention(*heads, attn_mask=self.mask).squeeze(-3))
 
 
 class Recaller(nn.Module):
@@ -2023,8 +2030,8 @@ figure.tight_layout()
 show(
     figure,
     "Figure 4. Left counted, right measured, one head of 64, one thread, without gradients. In the counts "
-    "full attention grows four times at each doubling, the others twice. In seconds the lines begin closer "
-    "together or cross: what one operation costs beside its arithmetic.",
+    "full attention grows four times at each doubling, the others twice. In seconds the lines may cross "
+    "elsewhere than in the counts: an operation costs more than its arithmetic.",
     "Two plots with logarithmic axes. On each, the line of full attention is steeper than the other two.",
     text_table(
         [[f"{1000 * one:.1f}" for one in measured] for measured in seconds.values()],
@@ -2051,8 +2058,8 @@ reply("guess_pays", guess_pays, pays["window of 128"] or "none of them", why)
 # four words kept for ever beside the window, the models went on.
 #
 # In small models trained as in this course the sinks do not come: in lesson 6's model, and in one that
-# copies from far back, the first position got 0.01 to 0.03 of the attention. (That was tried while this
-# lesson was written, and is not shown.) So here is the published encoder of lesson 12, in your own blocks:
+# copies from far back, the first position got 0.01 to 0.03 of the attention. (That was tried while the
+# course was written, and is not shown.) So here is the published encoder of lesson 12, in your own blocks:
 # 6 layers, 12 heads, six texts of 80 to 94 tokens, each beginning with `[CLS]`.
 
 # %% tags=["demonstration", "nbval-ignore-output"]
