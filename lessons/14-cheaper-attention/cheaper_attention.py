@@ -2206,7 +2206,7 @@ if published:
         evicted["window alone"].append([left_over(near)])
         evicted["window and [CLS]"].append([left_over(near | (first[:, None, :] & everything))])
         evicted["window and a word at random"].append(
-            [left_over(near | at_random(seed)[:, None, :]) for seed in range(5)]
+            [left_over(near | at_random(seed)[:, None, :]) for seed in range(3)]
         )
     evicted = {name: np.array(rows) for name, rows in evicted.items()}
     alone, kept_first, kept_random = evicted.values()
@@ -2224,7 +2224,7 @@ if published:
         figure,
         "Figure 5. A published encoder, six texts, nothing trained. Keeping one single key beside the window, "
         "that of [CLS], brings back more than making the window twice as wide. One word at random instead "
-        "(five drawings, the shade) brings next to nothing.",
+        "(three drawings, the shade) brings next to nothing.",
         "Cosine over the width of the window. The line with CLS lies far above the two others, which lie on "
         "each other. All rise with the window.",
         text_table([r.mean(1) for r in evicted.values()], list(evicted), list(map(str, radii)), corner="mean"),
