@@ -124,7 +124,7 @@ differs = "This result is not what the text says. Do the checks of your exercise
 # - Causal: position `t` sees the `window` positions that end at `t`. Near the beginning there are
 #   fewer of them.
 # - A window of `n` or more is lesson 6's causal mask.
-# - `window < 1` is a `ValueError` that names `window` and its value.
+# - `window < 1` is a `ValueError`.
 # - A new array each call: somebody may write into it.
 
 
