@@ -137,6 +137,16 @@ def test_inputs_that_hide_a_mistake_are_found(
     assert any(says in text for text in found), found
 
 
+def test_one_length_is_right_where_the_docstring_says_n_of_both(tmp_path: Path) -> None:
+    of_itself = mixed(4, 4, 3, 0.5).replace(
+        '"""Softmax of Q K^T."""',
+        '"""Softmax of Q K^T.\n\n    Q: (..., n, d)\n    K: (..., n, d)\n    """',
+    )
+    assert of_itself != mixed(4, 4, 3, 0.5)
+    found = lint(lesson_with(tmp_path, of_itself))
+    assert not any("same length" in text for text in found), found
+
+
 def test_good_inputs_are_not_complained_about(tmp_path: Path) -> None:
     found = lint(lesson_with(tmp_path, mixed(4, 5, 3, 0.5)))
     assert all("catalogue" in text or "mix: " in text for text in found)

