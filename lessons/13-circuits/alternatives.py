@@ -2,7 +2,6 @@
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 
 from autograder.course.implementations import alternative
 
@@ -139,7 +138,7 @@ def logit_attribution(parts, norm, output):
 
 @alternative("ablate_head", "where")
 def ablate_head(outputs, head, how):
-    batch, num_heads, n, d_head = outputs.shape
+    num_heads = outputs.shape[1]
     if head not in range(num_heads):
         raise ValueError(f"head {head} of {num_heads}")
     others = {
@@ -196,7 +195,7 @@ def patched_logits(model, tokens, module, replacement, position):
         old = output[0] if is_tuple else output
         here = (torch.arange(old.shape[-2]) == position)[:, None]
         new = torch.where(here, replacement, old)
-        return (new,) + output[1:] if is_tuple else new
+        return (new, *output[1:]) if is_tuple else new
 
     handle = module.register_forward_hook(hook)
     handle.close = handle.remove

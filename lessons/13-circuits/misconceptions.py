@@ -2,6 +2,22 @@
 
 from autograder.course.implementations import choice, exercise, wrong
 
+# Tests see what the designed model says, and several mistakes make it say the same.
+SAME_WORD_AGAIN = (
+    "Your model says the present word again. Either layer 1 looks at its own place, or layer 2 searches "
+    "among the words in place of 'the word before me', or it fetches from the right place the word that "
+    "stood BEFORE it. Search for the place before which your word stood, and fetch the word that stands there."
+)
+WORD_BEFORE = (
+    "Your model says the word that stood before the present one. Either layer 1 writes into features that are "
+    "not free (the token, or the last ones, which are read as logits), or query and key of layer 2 are "
+    "exchanged. Ask 'before whom did my word stand?', and write the answer last."
+)
+NO_LOGITS = (
+    "Nothing arrives in the last features, so all logits are equal. Does layer 2 write its value into the LAST "
+    "vocab features? And the model computes x W with rows x: W[i, j] carries feature i to feature j."
+)
+
 with exercise("design_induction"):
     wrong(
         "design_place_0_claims_itself",
@@ -30,20 +46,17 @@ with exercise("design_induction"):
     wrong(
         "design_first_layer_at_itself",
         {'weights["W_q1"][place[1:], place[:-1]] = sharp': 'weights["W_q1"][place, place] = sharp'},
-        "Layer 1 looks at its own place. Then 'before me' holds the word itself, layer 2 finds the earlier "
-        "copy of the word, or the present one, and you predict the same word again.",
+        SAME_WORD_AGAIN,
     )
     wrong(
         "design_predicts_the_word_itself",
         {'weights["W_v2"][word, logit] = 1.0': 'weights["W_v2"][before, logit] = 1.0'},
-        "Layer 2 finds the right place, and fetches from it the word that stood BEFORE it: the word that "
-        "you have. Fetch the word that stands there.",
+        SAME_WORD_AGAIN,
     )
     wrong(
         "design_finds_the_copy",
         {'weights["W_k2"][before, word] = 1.0': 'weights["W_k2"][word, word] = 1.0'},
-        "Layer 2 searches for its own word among the words, and so finds the copies of it, the present "
-        "one too. The answer stands one place later: search among 'the word before me'.",
+        SAME_WORD_AGAIN,
     )
     wrong(
         "design_second_layer_exchanged",
@@ -51,38 +64,32 @@ with exercise("design_induction"):
             'weights["W_q2"][word, word] = sharp': 'weights["W_k2"][word, word] = sharp',
             'weights["W_k2"][before, word] = 1.0': 'weights["W_q2"][before, word] = 1.0',
         },
-        "Query and key of layer 2 are exchanged: the place asks 'where does the word that stood before me "
-        "stand?'. It should ask 'before whom did my word stand?'.",
+        WORD_BEFORE,
     )
     wrong(
         "design_writes_over_the_logits",
         {'weights["W_v1"][word, before] = 1.0': 'weights["W_v1"][word, before] = 1.0\nweights["W_v1"][word, logit] = 2.0'},
-        "Layer 1 writes into the last features too, and these are the logits: the word before counts "
-        "twice as much as the answer of layer 2.",
+        WORD_BEFORE,
     )
     wrong(
         "design_writes_over_the_token",
         {'weights["W_v1"][word, before] = 1.0': 'weights["W_v1"][word, before] = 1.0\nweights["W_v1"][word, word] = 2.0'},
-        "Layer 1 adds the word before to the token features as well. A place then holds two words, and "
-        "layer 2 asks for, and fetches, the wrong one. Use free features.",
+        WORD_BEFORE,
     )
     wrong(
         "design_logits_first",
         {"before = vocab_size + max_len + word": "logit = vocab_size + max_len + word", "logit = before + vocab_size": "before = logit + vocab_size"},
-        "Your answer stands in the first free features, and 'the word before me' in the last, which are read "
-        "as logits: you predict the word that stood before.",
+        WORD_BEFORE,
     )
     wrong(
         "design_transposed",
         {"return weights": "return {name: W.T for name, W in weights.items()}"},
-        "All six matrices are transposed. The model computes x W with rows x: W[i, j] carries feature i to "
-        "feature j.",
+        NO_LOGITS,
     )
     wrong(
         "design_no_answer",
         {'weights["W_v2"][word, logit] = 1.0': 'weights["W_v2"][word, word] = 1.0'},
-        "Layer 2 fetches the right word and adds it to the token features. The logits, the last features, "
-        "stay 0 for every word.",
+        NO_LOGITS,
     )
     wrong(
         "design_second_layer_by_place",
@@ -513,7 +520,7 @@ with exercise("mended_control"):
         {
             "rng.integers(scores.size - 1)": "rng.integers(scores.size)",
             "other += other >= best": "",
-            "divmod(best, num_heads), divmod(other, num_heads)": "divmod(best, num_layers), divmod(other, num_layers)",
+            "divmod(best, num_heads), divmod(other, num_heads)": "divmod(best, len(scores)), divmod(other, len(scores))",
         },
         "This is the friend's code as it was: head numbers are taken apart by the number of layers, and the "
         "best head can be its own control.",
@@ -525,7 +532,7 @@ with exercise("mended_control"):
     )
     wrong(
         "control_divided_by_layers",
-        {"divmod(best, num_heads), divmod(other, num_heads)": "divmod(best, num_layers), divmod(other, num_layers)"},
+        {"divmod(best, num_heads), divmod(other, num_heads)": "divmod(best, len(scores)), divmod(other, len(scores))"},
         "You take the number of a head apart by the number of layers. argmax counts row after row, and a row "
         "has num_heads entries.",
     )
