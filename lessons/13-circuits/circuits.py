@@ -671,7 +671,7 @@ def repeated(batch, period, seed):
     return piece[:, torch.arange(LENGTH) % period]
 
 
-def train(seed, change=None, steps=400, batch=32, lr=6e-3):
+def train(seed, change=None, steps=320, batch=32, lr=6e-3):
     """Lesson 5's recipe: pieces of 4 to 20 words; change(model) may alter the model before."""
     model = TwoLayers(seed)
     if change is not None:
@@ -727,10 +727,10 @@ def accuracy(model, ids, removed=(), how="zero"):
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they may differ in the last digits on another machine.
 models = [train(seed) for seed in SEEDS]
-tests = repeated(200, PERIOD, seed=7)  # 200 new texts: 16 different words, twice
+tests = repeated(120, PERIOD, seed=7)  # 120 new texts: 16 different words, twice
 whole = [accuracy(model, tests) for model in models]
 print("right in the second round, five seeds:", *(f"{share:.3f}" for share in whole))
-assert min(whole) > 0.95
+assert min(whole) > 0.9
 
 # %% [markdown]
 # **Predict, then run.** The designed model has one induction head. How many of the trained model's eight
@@ -1417,7 +1417,7 @@ assert best == (1, int(table[1].argmax())) and 0.05 < itself < 0.2
 
 # %% [markdown]
 # Now remove. For each of the five models: the head with the best induction score; a random other head (mean
-# of six draws); three of the four heads of layer 2, all but the best; all four; in layer 1 the two heads
+# of five draws); three of the four heads of layer 2, all but the best; all four; in layer 1 the two heads
 # that look one word back most, and as their control the other two of the same layer.
 #
 # **Predict, then run.** The best induction head is set to zero. How large is the share of right answers
@@ -1433,7 +1433,7 @@ guess_only_best = 0.9  # write a number from 0 to 1
 def groups_of(number):
     """Which heads to remove from model `number`: name of the experiment to a list of head lists."""
     draw = np.random.default_rng(number)
-    pairs = [mended_control(induction[number].reshape(2, HEADS), draw) for _ in range(6)]
+    pairs = [mended_control(induction[number].reshape(2, HEADS), draw) for _ in range(5)]
     best = pairs[0][0]
     by_one_back = np.argsort(-one_back[number][:HEADS]).tolist()
     return {
@@ -1463,13 +1463,14 @@ sizes = [one.mean((1, 3)).square().sum(-1) / one.square().sum(-1).mean((1, 3)) f
 largest_mean = max(one.sqrt().max().item() for one in sizes)
 print(f"largest mean of a head, as a share of what it says of one text: {largest_mean:.2f}")
 assert largest_mean < 0.5
-assert by_name["the best induction head"].min() > 0.9
+assert by_name["the best induction head"].min() > 0.85
 assert (by_name["the best induction head"] > by_name["a random other head"] - 0.03).all()
 assert by_name["all four of layer 2"].max() < 0.2
-assert by_name["all of layer 2 but the best"][:2].min() > 0.6
+assert by_name["all of layer 2 but the best"][:2].min() > 0.7
 assert by_name["all of layer 2 but the best"][2].max() < 0.2
 gap = by_name["layer 1: the other two"] - by_name["layer 1: two best one-back heads"]
 assert gap[2].min() > 0.2 and gap[0].min() > 0
+assert np.ptp(by_name["layer 1: two best one-back heads"][0]) > 0.2  # the seeds differ
 assert np.abs(left[:, 0] - left[:, 1]).max() < 0.1
 figure, axes = plt.subplots(figsize=(10, 4.4))
 for column, (how, marker) in enumerate(zip(ways, "os^", strict=True)):
@@ -1507,14 +1508,14 @@ reply("guess_only_best", guess_only_best, found_share, "One of the four nearly s
 #   the score found who does the work, and not who is needed for it.
 # - **But the four together are needed**: without them the model guesses.
 # - **One of them nearly suffices, or does not help at all: it depends on the way.** When the other three
-#   are silent, the remaining head gives 0.8 or more. When they speak of another text, it gives 0.05. In the
+#   are silent, the remaining head gives 0.8 or more of the answers. When they speak of another text, it gives 0.05. In the
 #   first case it speaks alone; in the second it is outvoted, three to one. Both numbers are right. They
 #   answer the two questions of the table above.
 # - **Zero and mean agree here** (to 0.1 everywhere). That is no law: what these heads say on average is
 #   small beside what they say of one text (the last line of the output).
 # - **What did not replicate**: how much depends on the two best one-back heads. Set to zero, they leave
-#   more than 0.8 with three seeds, 0.7 with one, and 0.13 with one. What holds with every seed is the order:
-#   the found pair counts more than the other pair of the same layer.
+#   0.13 with one seed and more than 0.5 with others. What holds with every seed is the order: the found
+#   pair counts more than the other pair of the same layer.
 #
 # ### Short answer 3: `answer_resample`
 #
@@ -1874,8 +1875,8 @@ def brought_back(model, clean, corrupted):
 
 
 ASKED = 21  # the second copy of word 5
-clean = repeated(60, PERIOD, seed=11)[:, : ASKED + 1]
-absent = random_words(60, torch.Generator().manual_seed(11))[:, PERIOD]  # stands nowhere in the text
+clean = repeated(40, PERIOD, seed=11)[:, : ASKED + 1]
+absent = random_words(40, torch.Generator().manual_seed(11))[:, PERIOD]  # stands nowhere in the text
 corrupted = {"the answer": 6, "the search": 5}
 returned = {}
 for name, place in corrupted.items():
@@ -2015,7 +2016,7 @@ assert min(sorted_right) > 0.95
 # Trained numbers: they differ a little from machine to machine.
 def exchanged_pairs(times):
     """Texts with a digit that stands `times` times; the same with one copy exchanged; digit; place."""
-    texts = torch.randint(10, (1200, 10), generator=torch.Generator().manual_seed(9))
+    texts = torch.randint(10, (800, 10), generator=torch.Generator().manual_seed(9))
     counts = F.one_hot(texts, 10).sum(1)
     fit = (counts == times).any(-1) & (counts == 0).any(-1)
     texts, counts = texts[fit], counts[fit]
@@ -2140,7 +2141,7 @@ def uniform(weights):
 
 
 THIRD = torch.arange(20, 31)  # the third round of a text of 10 words; its last answer is not in the text
-three_rounds = repeated(200, 10, seed=21)
+three_rounds = repeated(120, 10, seed=21)
 answers = three_rounds[:, THIRD + 1]
 changes = {"first": looking_back(19), "second": looking_back(9), "later": looking_back(8), "uniform": uniform}
 share, moved_map, moved_answer = (np.zeros((len(models), len(changes))) for _ in range(3))
@@ -2190,8 +2191,8 @@ print("trained with uniform weights in layer 2, two seeds:", *(f"{one:.2f}" for 
 assert max(even_share) < 0.6
 
 # %% [markdown]
-# With uniform weights in layer 2, in training too, the model does not learn the task (two seeds, half of the
-# steps of the others; layer 1 still attends as it likes). So here the weights matter. Both sides are right, about
+# With uniform weights in layer 2, in training too, the model does not learn the task (two seeds, 200 steps;
+# layer 1 still attends as it likes. With 400 steps, outside this notebook: 0.20 and 0.21). So here the weights matter. Both sides are right, about
 # different sentences:
 #
 # | sentence | here |
