@@ -1353,15 +1353,20 @@ with check("the best head", points=0.75):
         message = f"scores {scores.tolist()}: the largest stands in layer {layer}, head {head}."
         assert_equal(found[0], (layer, head), message, name="the best head")
 scores = rng.permutation(6).reshape(2, 3) / 10
-layer, head = np.argwhere(scores == scores.max())[0].tolist()
-others = sorted({(i, j) for i in range(2) for j in range(3)} - {(layer, head)})
-with check("the control is another head, and any other", points=1.25):
-    _, controls = drawn(scores, seed, 200)
+with check("the control is another head, and any other", points=1):
+    bests, controls = drawn(scores, seed, 200)
     message = (
         f"scores {scores.tolist()}, 200 draws: the control should be each of the five heads that are not "
-        "the best one, and no other."
+        "the best one, and never the best one."
     )
-    assert_equal(sorted(set(controls)), others, message, name="the heads that were drawn")
+    assert_equal(len(set(bests)), 1, "The best head is always the same.", name="so many best heads")
+    assert_equal(len(set(controls) - set(bests)), 5, message, name="so many other heads")
+    assert_equal(bests[0] in controls, False, message, name="the best one was drawn")
+with check("heads of the table", points=0.25):
+    heads = [(layer, head) for layer in range(2) for head in range(3)]
+    message = f"scores {scores.tolist()}: two layers of three heads, so (0, 0) to (1, 2)."
+    assert_equal(sorted(set(drawn(scores, seed, 200)[1]) - set(heads)), [], message, name="no such head")
+    assert_equal(len(set(controls)) > 1, True, "The control is drawn at random.", name="several controls")
 checks_passed("mended_control")
 
 
@@ -1383,10 +1388,9 @@ for shape in ((2, 3), (3, 2), (1, 4)):
     counts = {}
     for control in controls:
         counts[control] = counts.get(control, 0) + 1
-    best = tuple(np.argwhere(scores == scores.max())[0].tolist())
-    others = sorted({(i, j) for i in range(shape[0]) for j in range(shape[1])} - {best})
-    assert_equal(sorted(counts), others, message, name="the heads that were drawn")
-    fair = 1200 / len(others)
+    others = scores.size - 1
+    assert_equal(len(counts), others, message, name="so many heads were drawn")
+    fair = 1200 / others
     even = all(0.7 * fair < count < 1.35 * fair for count in counts.values())
     assert_equal(even, True, f"{message} Each should come about {fair:.0f} times: {counts}.")
     assert_equal(drawn(scores, seed, 50), controls[:50], "The same generator, the same draws.")
@@ -1508,8 +1512,8 @@ reply("guess_only_best", guess_only_best, found_share, "One of the four nearly s
 #   the score found who does the work, and not who is needed for it.
 # - **But the four together are needed**: without them the model guesses.
 # - **One of them nearly suffices, or does not help at all: it depends on the way.** When the other three
-#   are silent, the remaining head gives 0.8 or more of the answers. When they speak of another text, it gives 0.05. In the
-#   first case it speaks alone; in the second it is outvoted, three to one. Both numbers are right. They
+#   are silent, the remaining head gives 0.8 or more of the answers. When they speak of another text, it
+#   gives 0.05. In the first case it speaks alone; in the second it is outvoted, three to one. Both numbers are right. They
 #   answer the two questions of the table above.
 # - **Zero and mean agree here** (to 0.1 everywhere). That is no law: what these heads say on average is
 #   small beside what they say of one text (the last line of the output).
