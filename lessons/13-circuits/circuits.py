@@ -209,7 +209,7 @@ def predictions(weights, tokens, vocab_size, max_len):
 sizes = [torch.Size([27, 27])] * 6
 names = ["W_k1", "W_k2", "W_q1", "W_q2", "W_v1", "W_v2"]
 rng = check_rng()
-with check("six matrices", points=0.5):
+with check("six matrices", points=0.5, side=True):
     weights = design_induction(5, 12)
     message = "Six torch tensors by name, each (d_stream, d_stream): 3 * 5 + 12 = 27."
     assert_equal(sorted(weights), names, message, name="the names")
@@ -1666,14 +1666,14 @@ with check("a module that returns a tuple", points=1):
         found, _, _ = patched(numbers, tokens, "mix", new, position)
         message = f"mix returns a tuple: its first entry is replaced at position {position}, the rest stays."
         assert_close(found, by_formula(numbers, tokens, "mix", new, position), message)
-with check("the other positions", points=0.5):
+with check("the other positions", points=0.75):
     found, _, _ = patched(numbers, tokens, "read", logits, 3)
     others = [0, 1, 2, 4]
     message = "The last module is replaced at position 3: the other positions keep their logits."
     assert_equal(tuple(np.shape(found)), (3, 5, 4), message, name="the shape")
     assert_close(found[:, others], plain[:, others], message, name="positions 0, 1, 2, 4")
     assert_equal(bool((found[:, 3] - plain[:, 3]).abs().max() > 1e-3), True, "Position 3 changes.")
-with check("nothing is left behind", points=1):
+with check("nothing is left behind", points=0.75, side=True):
     for name in ("embed", "mix"):
         found, after, hooks = patched(numbers, tokens, name, new, 2)
         message = "Position 2 should change."
