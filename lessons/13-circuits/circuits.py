@@ -1097,7 +1097,9 @@ show(
 
 # %% tags=["demonstration"]
 why = "Layer 1 writes for layer 2, not for the read-out."
-reply("guess_share", guess_share, "less than a tenth", why)
+part = float(first.sum() / shares.sum())
+came_out = "less than a tenth" if part < 0.1 else "a third" if part < 0.42 else "half"
+reply("guess_share", guess_share, came_out, why)
 
 # %% [markdown]
 # ### Short answer 2: `answer_direct`
@@ -1513,8 +1515,8 @@ reply("guess_only_best", guess_only_best, found_share, "One of the four nearly s
 # - **But the four together are needed**: without them the model guesses.
 # - **One of them nearly suffices, or does not help at all: it depends on the way.** When the other three
 #   are silent, the remaining head gives 0.8 or more of the answers. When they speak of another text, it
-#   gives 0.05. In the first case it speaks alone; in the second it is outvoted, three to one. Both numbers are right. They
-#   answer the two questions of the table above.
+#   gives 0.05. In the first case it speaks alone; in the second it is outvoted, three to one. Both
+#   numbers are right. They answer two questions of the table above.
 # - **Zero and mean agree here** (to 0.1 everywhere). That is no law: what these heads say on average is
 #   small beside what they say of one text (the last line of the output).
 # - **What did not replicate**: how much depends on the two best one-back heads. Set to zero, they leave
@@ -2196,8 +2198,8 @@ assert max(even_share) < 0.6
 
 # %% [markdown]
 # With uniform weights in layer 2, in training too, the model does not learn the task (two seeds, 200 steps;
-# layer 1 still attends as it likes. With 400 steps, outside this notebook: 0.20 and 0.21). So here the weights matter. Both sides are right, about
-# different sentences:
+# layer 1 still attends as it likes. With 400 steps, outside this notebook: 0.20 and 0.21). So here
+# the weights matter. Both sides are right, about different sentences:
 #
 # | sentence | here |
 # |---|---|
@@ -2216,7 +2218,7 @@ assert max(even_share) < 0.6
 # |---|---|---|
 # | "The induction head" | Here four did it at once, with every seed. | section 3 |
 # | "A high score means the head is needed." | The best one was needed no more than a random head. | section 5 |
-# | "Small attribution, small importance." | Layer 1 adds nearly 0 to the logit, and nothing works without it. | sections 4, 6 |
+# | "Small attribution, small importance." | Layer 1 adds nearly 0 to the logit, and the search goes through it. | sections 4, 6 |
 # | "Zero, mean, resample: details." | 0.8 and more against 0.05 for the same heads. | section 5 |
 # | "Patching shows where the work is done." | Where the difference passes. The last place always does. | section 6 |
 # | "The sorter counts in block 1 and fetches in block 2." | Counts pass more through the other places; so does some of the rest. | section 7 |

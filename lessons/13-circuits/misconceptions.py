@@ -618,7 +618,7 @@ choice(
 choice(
     "answer_direct",
     "b",
-    reason="Figure 2 shows where it looks: at the word before. Attribution is about what it writes into the "
+    reason="Where a head looks is in its map (figure 2). Attribution is about what it writes into the "
     "logit, not about its weights.",
 )
 choice(
