@@ -514,6 +514,11 @@ with exercise("patched_logits"):
         "anew.",
     )
 
+ALWAYS_THE_SAME = (
+    "Your control is the same head at every draw. It should be a random one, drawn from rng each time: a head "
+    "that is chosen by its place or by its score may be special too."
+)
+
 with exercise("mended_control"):
     wrong(
         "control_copied",
@@ -544,8 +549,7 @@ with exercise("mended_control"):
     wrong(
         "control_next_to_it",
         {"other += other >= best": "other = (best + 1) % scores.size"},
-        "Your control is always the same head, the one after the best. It should be random: neighbours in a "
-        "layer may do the same work.",
+        ALWAYS_THE_SAME,
     )
     wrong(
         "control_moves_on",
@@ -565,13 +569,12 @@ with exercise("mended_control"):
     wrong(
         "control_worst_head",
         {"other += other >= best": "other = int(scores.argmin())"},
-        "Your control is the head with the smallest score. That is chosen, not random: it may be a special "
-        "head too.",
+        ALWAYS_THE_SAME,
     )
     wrong(
         "control_own_seed",
         {"other = int(rng.integers(scores.size - 1))": "other = int(np.random.default_rng(0).integers(scores.size - 1))"},
-        "You draw from a generator of your own with a fixed seed: always the same control. Draw from rng.",
+        ALWAYS_THE_SAME,
     )
     wrong(
         "control_smallest_is_best",
