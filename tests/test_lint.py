@@ -153,6 +153,22 @@ def test_good_inputs_are_not_complained_about(tmp_path: Path) -> None:
     assert not any("one-hot" in text or "length" in text or "sizes" in text for text in found)
 
 
+def test_a_square_by_its_docstring_may_be_square(tmp_path: Path) -> None:
+    said = "Args:\n        {}: (..., n, n), rows are queries.\n    "
+    for argument, complains in (("M", False), ("other", True)):
+        source = (
+            head("trace") + f'def trace(M):\n    """The trace.\n\n    {said.format(argument)}"""\n'
+            "    ### BEGIN SOLUTION\n    return np.trace(M)\n    ### END SOLUTION\n\n"
+            + cell(
+                "test_trace",
+                "M = check_rng().normal(size=(4, 4))\n"
+                'assert_close(trace(M), M.diagonal().sum(), "The sum of the diagonal.")\n',
+            )
+        )
+        found = lint(lesson_with(tmp_path / argument, source))
+        assert any("sizes are equal" in text for text in found) == complains, found
+
+
 @pytest.mark.parametrize(("name", "complains"), [("images", False), ("X", True)])
 def test_pictures_may_be_square(tmp_path: Path, name: str, complains: bool) -> None:
     source = head("halves") + (

@@ -31,6 +31,8 @@ from autograder.notebooks import HIDDEN, SETUP, exercise_of, nbgrader_metadata, 
 MOST_SATURATED = 0.8
 
 _SOLUTION = re.compile(r"^([ \t]*)[^\n]*### BEGIN SOLUTION.*?### END SOLUTION[^\n]*$", re.S | re.M)
+#: An argument that a docstring gives as a square: its two sizes cannot differ.
+_SQUARE = re.compile(r"^\s*(\w+): \([^()]*\b(\w+), \2\)", re.M)
 _GLOBAL_DRAW = re.compile(
     r"\bnp\.random\.(rand|randn|randint|random|normal|uniform|choice|permutation|shuffle)\b"
     r"|\btorch\.(rand|randn|randint|randperm|normal)\b(?!.*generator=)"
@@ -214,6 +216,7 @@ def _recorded(thing: Any, calls: _Calls) -> Any:
 
 def _recorded_call(function: Callable[..., Any], calls: _Calls) -> Callable[..., Any]:
     signature = inspect.signature(function)
+    square = {name for name, _ in _SQUARE.findall(inspect.getdoc(function) or "")}
 
     def call(*args: Any, **kwargs: Any) -> Any:
         with contextlib.suppress(TypeError):
@@ -221,7 +224,9 @@ def _recorded_call(function: Callable[..., Any], calls: _Calls) -> Callable[...,
             shapes = {
                 name: tuple(value.shape)
                 for name, value in bound.items()
-                if isinstance(value, (np.ndarray, torch.Tensor)) and value.ndim
+                if isinstance(value, (np.ndarray, torch.Tensor))
+                and value.ndim
+                and name not in square
             }
             if shapes:
                 calls.shapes.append(shapes)

@@ -1,0 +1,688 @@
+"""Wrong implementations of lesson 13, each with the sentence its author needs."""
+
+from autograder.course.implementations import choice, exercise, wrong
+
+# Tests see what the designed model says, and several mistakes make it say the same.
+SAME_WORD_AGAIN = (
+    "Your model says the present word again. Either layer 1 looks at its own place, or layer 2 searches "
+    "among the words in place of 'the word before me', or it fetches from the right place the word that "
+    "stood BEFORE it. Search for the place before which your word stood, and fetch the word that stands there."
+)
+WORD_BEFORE = (
+    "Your model says the word that stood before the present one. Either layer 1 writes into features that are "
+    "not free (the token, or the last ones, which are read as logits), or query and key of layer 2 are "
+    "exchanged. Ask 'before whom did my word stand?', and write the answer last."
+)
+NO_LOGITS = (
+    "Nothing arrives in the last features, so all logits are equal. Does layer 2 write its value into the LAST "
+    "vocab features? And the model computes x W with rows x: W[i, j] carries feature i to feature j."
+)
+
+with exercise("design_induction"):
+    wrong(
+        "design_place_0_claims_itself",
+        {'weights["W_k2"][place[0], word] = -1.0': ""},
+        "Place 0 can attend only to itself, so layer 1 writes there that its own word stood before it. "
+        "When the first word of the text comes back, layer 2 then finds two places, 1 and 0, and cannot "
+        "decide. Make the key of place 0 worse.",
+    )
+    wrong(
+        "design_soft",
+        {"sharp = 100.0": "sharp = 1.0"},
+        "Your scores are about 1. A place that matches then gets e times the weight of one that does not, "
+        "and the many others win. There is no scale in this model: make the scores larger.",
+    )
+    wrong(
+        "design_looks_two_back",
+        {'weights["W_q1"][place[1:], place[:-1]] = sharp': 'weights["W_q1"][place[2:], place[:-2]] = sharp'},
+        "Layer 1 looks two places back. The word that follows has the searched word directly before it.",
+    )
+    wrong(
+        "design_looks_ahead",
+        {'weights["W_q1"][place[1:], place[:-1]] = sharp': 'weights["W_q1"][place[:-1], place[1:]] = sharp'},
+        "Query and key of layer 1 are exchanged: place t asks for place t + 1, which the mask hides. What "
+        "is left is an even mixture of all words so far.",
+    )
+    wrong(
+        "design_first_layer_at_itself",
+        {'weights["W_q1"][place[1:], place[:-1]] = sharp': 'weights["W_q1"][place, place] = sharp'},
+        SAME_WORD_AGAIN,
+    )
+    wrong(
+        "design_predicts_the_word_itself",
+        {'weights["W_v2"][word, logit] = 1.0': 'weights["W_v2"][before, logit] = 1.0'},
+        SAME_WORD_AGAIN,
+    )
+    wrong(
+        "design_finds_the_copy",
+        {'weights["W_k2"][before, word] = 1.0': 'weights["W_k2"][word, word] = 1.0'},
+        SAME_WORD_AGAIN,
+    )
+    wrong(
+        "design_second_layer_exchanged",
+        {
+            'weights["W_q2"][word, word] = sharp': 'weights["W_k2"][word, word] = sharp',
+            'weights["W_k2"][before, word] = 1.0': 'weights["W_q2"][before, word] = 1.0',
+        },
+        WORD_BEFORE,
+    )
+    wrong(
+        "design_writes_over_the_logits",
+        {'weights["W_v1"][word, before] = 1.0': 'weights["W_v1"][word, before] = 1.0\nweights["W_v1"][word, logit] = 2.0'},
+        WORD_BEFORE,
+    )
+    wrong(
+        "design_writes_over_the_token",
+        {'weights["W_v1"][word, before] = 1.0': 'weights["W_v1"][word, before] = 1.0\nweights["W_v1"][word, word] = 2.0'},
+        WORD_BEFORE,
+    )
+    wrong(
+        "design_logits_first",
+        {"before = vocab_size + max_len + word": "logit = vocab_size + max_len + word", "logit = before + vocab_size": "before = logit + vocab_size"},
+        WORD_BEFORE,
+    )
+    wrong(
+        "design_transposed",
+        {"return weights": "return {name: W.T for name, W in weights.items()}"},
+        NO_LOGITS,
+    )
+    wrong(
+        "design_no_answer",
+        {'weights["W_v2"][word, logit] = 1.0': 'weights["W_v2"][word, word] = 1.0'},
+        NO_LOGITS,
+    )
+    wrong(
+        "design_second_layer_by_place",
+        {'weights["W_q2"][word, word] = sharp': 'weights["W_q2"][place[4:], place[:-4]] = sharp', 'weights["W_k2"][before, word] = 1.0': 'weights["W_k2"][place, place] = 1.0'},
+        "Layer 2 looks a fixed number of places back. That serves one length of the piece; the words "
+        "should decide where it looks.",
+    )
+    wrong(
+        "design_wrong_width",
+        {"d_stream = 3 * vocab_size + max_len": "d_stream = 4 * vocab_size + max_len"},
+        "Your matrices do not have d_stream = 3 * vocab_size + max_len rows and columns: the token, the "
+        "place, and two times vocab_size free features.",
+    )
+
+# The right answer in other words, of which the wrong ones below are changes.
+SCORE = """
+def induction_score(weights, period):
+    n = weights.shape[-1]
+    if period < 1 or period > n - 1:
+        raise ValueError("period")
+    total = 0.0
+    for t in range(period, n):
+        total = total + weights[..., t, t - period + 1]
+    return total / (n - period)
+"""
+
+with exercise("induction_score", base=SCORE):
+    wrong(
+        "score_at_the_copy",
+        {"t - period + 1": "t - period"},
+        "You measure the weight on the earlier copy of the word itself, t - period. An induction head looks "
+        "one place further, at what followed it.",
+    )
+    wrong(
+        "score_two_after",
+        {"t - period + 1": "t - period + 2 * (period > 1)"},
+        "You measure two places after the earlier copy. What follows a word stands one place after it.",
+    )
+    wrong(
+        "score_one_row_too_many",
+        {"range(period, n)": "range(period - 1, n)", "(n - period)": "(n - period + 1)"},
+        "You also count t = period - 1. There is no earlier copy yet: the mean begins at t = period.",
+    )
+    wrong(
+        "score_one_row_too_few",
+        {"range(period, n)": "range(period, n - 1) if period < n - 1 else range(period, n)", "(n - period)": "max(1, n - period - 1)"},
+        "You leave the last place out. The mean is over all t >= period, to the end.",
+    )
+    wrong(
+        "score_sum",
+        {"total / (n - period)": "total"},
+        "You return the sum. A mean does not grow with the length of the text.",
+    )
+    wrong(
+        "score_divides_by_n",
+        {"(n - period)": "n"},
+        "You divide by n. Only the places from t = period on are counted, n - period of them.",
+    )
+    wrong(
+        "score_columns_are_queries",
+        {"weights[..., t, t - period + 1]": "weights[..., t - period + 1, t]"},
+        "You take rows for keys. Rows are queries: the weight FROM t stands in row t.",
+    )
+    wrong(
+        "score_over_heads_too",
+        {"total / (n - period)": "(total / (n - period)).mean()"},
+        "You average over texts and heads as well. Each map has a score of its own: (..., n, n) gives (...).",
+    )
+    wrong(
+        "score_largest",
+        {
+            "total = total + weights[..., t, t - period + 1]": """
+                new = weights[..., t, t - period + 1]
+                total = new + 0.5 * (total - new + abs(total - new)) if t > period else new
+            """,
+            "total / (n - period)": "total",
+        },
+        "You take the largest of the weights. One good row makes no induction head: take the mean.",
+    )
+    wrong(
+        "score_hits",
+        {"total + weights[..., t, t - period + 1]": "total + 1.0 * (weights[..., t, : t + 1].argmax(-1) == t - period + 1)"},
+        "You count how often the largest weight lies there. The score is the mean of the weights themselves.",
+    )
+    wrong(
+        "score_axes_from_the_front",
+        {"weights[..., t, t - period + 1]": "weights[t, t - period + 1]"},
+        "You count axes from the front. With heads or texts in front the places are the LAST two axes.",
+    )
+    wrong(
+        "score_no_error",
+        {"if period < 1 or period > n - 1:": "if False:", "(n - period)": "max(1, n - period)"},
+        "A period outside 1..n-1 goes through, and the result means nothing. Raise a ValueError.",
+    )
+    wrong(
+        "score_period_n_passes",
+        {"period > n - 1": "period > n", "(n - period)": "max(1, n - period)"},
+        "period = n goes through. Then no place has an earlier copy: a ValueError.",
+    )
+    wrong(
+        "score_gives_numpy",
+        {"return total / (n - period)": "return np.asarray(total / (n - period))[()]"},
+        "A torch tensor comes back as a NumPy array. The result is of the kind of the argument.",
+    )
+    wrong(
+        "score_every_round",
+        {"weights[..., t, t - period + 1]": "weights[..., t, (t + 1) % period : t : period].sum(-1)"},
+        "You add up the weight on every place that holds the right word, of all earlier rounds. The score asks for one place, "
+        "t - period + 1.",
+    )
+
+with exercise("logit_attribution"):
+    wrong(
+        "attribution_bias_in_every_part",
+        {"F.linear(normed, output.weight)": "output(normed)"},
+        "The output's bias is added to every part, so the rows sum to too much. It belongs to no part: "
+        "once, in the last row.",
+    )
+    wrong(
+        "attribution_beta_in_every_part",
+        {"/ torch.sqrt(variance + norm.eps)": "/ torch.sqrt(variance + norm.eps) + norm.beta"},
+        "Norm's beta is added to every part, so the rows sum to too much. It belongs to no part: once, in "
+        "the last row.",
+    )
+    wrong(
+        "attribution_each_normed_alone",
+        {
+            "variance = parts.sum(0).var(dim=-1, correction=0, keepdim=True)":
+                "variance = parts.var(dim=-1, correction=0, keepdim=True)",
+        },
+        "Each part is divided by its own spread. Then a tiny part counts as much as a large one, and the "
+        "rows do not sum to the logits. The divisor is that of the whole stream.",
+        seen="calling the final norm on each part",
+    )
+    wrong(
+        "attribution_norm_called_on_parts",
+        {"normed = norm.gamma * centred / torch.sqrt(variance + norm.eps)": "normed = norm(parts)"},
+        "You call norm on each part: each gets its own divisor, and beta too. The divisor is that of the "
+        "whole stream, and beta belongs to no part.",
+        seen="calling the final norm on each part",
+    )
+    wrong(
+        "attribution_no_norm",
+        {"normed = norm.gamma * centred / torch.sqrt(variance + norm.eps)": "normed = parts"},
+        "The norm is left out: parts go straight through W. The rows then do not sum to the logits.",
+    )
+    wrong(
+        "attribution_not_centred",
+        {"parts - parts.mean(dim=-1, keepdim=True)": "parts"},
+        "A part's mean is not taken off. Layer norm takes off the mean of the sum, and that is the sum of "
+        "the parts' means.",
+    )
+    wrong(
+        "attribution_centred_by_the_whole",
+        {"parts - parts.mean(dim=-1, keepdim=True)": "parts - parts.sum(0).mean(dim=-1, keepdim=True)"},
+        "The mean of the WHOLE stream is taken off from each part, so it goes once a part. Each part "
+        "carries its own mean.",
+    )
+    wrong(
+        "attribution_without_gamma",
+        {"norm.gamma * centred": "centred"},
+        "gamma is missing: norm multiplies each feature by it, part by part too.",
+    )
+    wrong(
+        "attribution_without_eps",
+        {"variance + norm.eps": "variance"},
+        "eps is missing under the root. With the norm's own eps the rows sum to the logits.",
+    )
+    wrong(
+        "attribution_eps_of_torch",
+        {"variance + norm.eps": "variance + 1e-5"},
+        "eps is 1e-5 whatever the norm says. Read its attribute.",
+    )
+    wrong(
+        "attribution_unbiased",
+        {"correction=0": "correction=1"},
+        "The variance divides by d_model - 1, torch's default. Layer norm divides by d_model.",
+        seen="torch.var, whose default is unbiased",
+    )
+    wrong(
+        "attribution_rest_without_beta",
+        {"output(norm.beta)": "output(0 * norm.beta)"},
+        "The last row lacks what beta does: beta goes through the output's weight.",
+    )
+    wrong(
+        "attribution_rest_without_bias",
+        {"output(norm.beta)": "F.linear(norm.beta, output.weight)"},
+        "The last row lacks the output's bias.",
+    )
+    wrong(
+        "attribution_rest_missing",
+        {"torch.cat([by_part, rest])": "by_part"},
+        "The last row is missing: what beta and the output's bias add belongs to no part, and is a row of "
+        "its own.",
+    )
+    wrong(
+        "attribution_rest_first",
+        {"torch.cat([by_part, rest])": "torch.cat([rest, by_part])"},
+        "What belongs to no part stands in the first row. It is the last one.",
+    )
+    wrong(
+        "attribution_mean_over_the_parts",
+        {"parts.mean(dim=-1, keepdim=True)": "parts.mean(dim=0, keepdim=True)"},
+        "You take off the mean over the parts. Layer norm's mean runs over the features of a position.",
+    )
+
+with exercise("ablate_head"):
+    wrong(
+        "ablate_in_place",
+        {"outputs.clone()": "outputs"},
+        "You write into the tensor that you were given. The next experiment then starts from a model "
+        "that is already damaged: return a new tensor.",
+    )
+    wrong(
+        "ablate_mean_over_batch",
+        {"mean(dim=(0, 1), keepdim=True)": "mean(dim=0, keepdim=True)"},
+        "Your mean is over the batch only: every position keeps a mean of its own, and with it what the "
+        "head says there. Average over the positions as well.",
+    )
+    wrong(
+        "ablate_mean_over_positions",
+        {"mean(dim=(0, 1), keepdim=True)": "mean(dim=1, keepdim=True)"},
+        "Your mean is over the positions of each text: what the head says about this text is still in it. "
+        "Average over the batch as well.",
+    )
+    wrong(
+        "ablate_mean_over_everything",
+        {"mean(dim=(0, 1), keepdim=True)": "mean()"},
+        "Your mean is one number for all features. It is one vector: each of the d_head features has a "
+        "mean of its own.",
+    )
+    wrong(
+        "ablate_mean_of_all_heads",
+        {"own.mean(dim=(0, 1), keepdim=True)": "outputs.mean(dim=(0, 1, 2)).expand(1, 1, -1)"},
+        "You put the mean of all heads there. It is the mean of this head.",
+    )
+    wrong(
+        "ablate_resample_the_other_way",
+        {"roll(-1, dims=0)": "roll(1, dims=0)"},
+        "Each text gets what the head says of the text BEFORE it. It is the next one's, and the last text "
+        "takes the first's.",
+    )
+    wrong(
+        "ablate_resample_positions",
+        {"roll(-1, dims=0)": "roll(-1, dims=1)"},
+        "You move the positions of each text in a circle. The batch is the axis that turns: position t gets "
+        "position t of another text.",
+    )
+    wrong(
+        "ablate_resample_one_text",
+        {"own.roll(-1, dims=0)": "own[:1].expand_as(own)"},
+        "Every text gets what the head says of the first text. It is the next text's.",
+    )
+    wrong(
+        "ablate_resample_all_heads",
+        {
+            "replaced = outputs.clone()": "replaced = outputs.roll(-1, dims=0) if how == 'resample' else outputs.clone()",
+        },
+        "With 'resample' all heads take the next text's output. Only the one head does.",
+    )
+    wrong(
+        "ablate_position_in_place_of_head",
+        {
+            "replaced[:, head] = other": "replaced[:, :, head % outputs.shape[2]] = other[:, :1]",
+        },
+        "You replace the output of all heads at one position. The head axis is axis 1.",
+    )
+    wrong(
+        "ablate_only_the_head",
+        {"replaced = outputs.clone()": "replaced = torch.zeros_like(outputs)"},
+        "All other heads are zero in your result. They stay as they are.",
+    )
+    wrong(
+        "ablate_nothing",
+        {"replaced[:, head] = other": ""},
+        "The head's output is not replaced.",
+    )
+    wrong(
+        "ablate_negative_head",
+        {"if not 0 <= head < num_heads:": "if head >= num_heads:"},
+        "A negative head goes through and counts from the end: head -1 is silently the last one. Raise a "
+        "ValueError.",
+    )
+    wrong(
+        "ablate_unknown_how",
+        {
+            "raise ValueError(f\"how = {how!r} is not 'zero', 'mean' or 'resample'\")":
+                "other = own.roll(-1, dims=0)",
+        },
+        "A misspelt how is taken for 'resample', silently. Raise a ValueError.",
+    )
+    wrong(
+        "ablate_zero_is_small",
+        {"torch.zeros_like(own)": "0.1 * own"},
+        "'zero' leaves a tenth of the output. It should be zeros.",
+    )
+
+with exercise("patched_logits"):
+    wrong(
+        "patch_every_position",
+        {"patched[..., position, :] = replacement[..., position, :]": "patched = replacement.clone()"},
+        "You replace the output at all positions. Only the row `position` is to change: otherwise you "
+        "cannot say where what matters is kept.",
+    )
+    wrong(
+        "patch_first_axis",
+        {"patched[..., position, :] = replacement[..., position, :]": "patched[position % len(patched)] = replacement[position % len(patched)]"},
+        "You replace along the first axis. In a batch that is the text number `position`; positions are axis -2.",
+    )
+    wrong(
+        "patch_feature",
+        {
+            "patched[..., position, :] = replacement[..., position, :]":
+                "patched[..., position % patched.shape[-1]] = replacement[..., position % patched.shape[-1]]",
+        },
+        "You replace feature number `position` at all positions. Positions are axis -2, features axis -1.",
+    )
+    wrong(
+        "patch_first_row_of_replacement",
+        {"replacement[..., position, :]": "replacement[..., 0, :]"},
+        "You take row 0 of the replacement for every position. It is row `position`.",
+    )
+    wrong(
+        "patch_added",
+        {"patched[..., position, :] = replacement": "patched[..., position, :] += replacement"},
+        "You add the replacement to the output. It takes its place.",
+    )
+    wrong(
+        "patch_from_here_on",
+        {"patched[..., position, :] = replacement[..., position, :]": "patched[..., position:, :] = replacement[..., position:, :]"},
+        "You replace this position and all later ones. Only one position is to change.",
+    )
+    wrong(
+        "patch_in_place",
+        {"first.clone()": "first"},
+        "You write into the tensor that the module returned. Where a module gives its own input back, you "
+        "change what the model uses elsewhere too. Write into a copy.",
+    )
+    wrong(
+        "patch_hook_stays",
+        {
+            """
+                try:
+                    return model(tokens)
+                finally:
+                    hook.remove()
+            """: "return model(tokens)",
+        },
+        "Your hook stays on the module: every later call of the model is patched too, and the next "
+        "experiment measures this one's patch. Remove it.",
+        seen="forgotten hooks, the most frequent bug of such notebooks",
+    )
+    wrong(
+        "patch_hook_stays_after_an_error",
+        {
+            """
+                try:
+                    return model(tokens)
+                finally:
+                    hook.remove()
+            """: """
+                logits = model(tokens)
+                hook.remove()
+                return logits
+            """,
+        },
+        "When the model raises an error, your hook stays on it. Removing has to happen in any case.",
+    )
+    wrong(
+        "patch_removes_all_hooks",
+        {"hook.remove()": "module._forward_hooks.clear()"},
+        "You remove all hooks of the module, also those that somebody else put there. Remove your own.",
+    )
+    wrong(
+        "patch_tuple_loses_the_rest",
+        {"return (patched, *output[1:]) if isinstance(output, tuple) else patched": "return patched"},
+        "Where the module returns a tuple, you return its first entry alone. The other entries stay.",
+    )
+    wrong(
+        "patch_tuple_untouched",
+        {"first = output[0] if isinstance(output, tuple) else output": "if isinstance(output, tuple):\n    return output\nfirst = output"},
+        "Where the module returns a tuple, nothing is replaced. Its first entry is the output.",
+    )
+    wrong(
+        "patch_tuple_all_entries",
+        {"return (patched, *output[1:]) if isinstance(output, tuple) else patched": "return (patched, *([patched.mean(-1, keepdim=True)] * (len(output) - 1))) if isinstance(output, tuple) else patched"},
+        "The other entries of the tuple are changed too. Only the first one is the output.",
+    )
+    wrong(
+        "patch_the_input",
+        {
+            "def replace(_, inputs, output):": "def replace(_, inputs):",
+            "first = output[0] if isinstance(output, tuple) else output": "first = inputs[0].double()",
+            "patched[..., position, :] = replacement[..., position, :]": "patched[..., position, :] = replacement[..., position, : patched.shape[-1]] if patched.ndim > 1 else 0",
+            "return (patched, *output[1:]) if isinstance(output, tuple) else patched": "return (patched.to(inputs[0].dtype),)",
+            "register_forward_hook": "register_forward_pre_hook",
+        },
+        "You replace what goes INTO the module. The exercise replaces what comes out of it.",
+    )
+    wrong(
+        "patch_without_effect",
+        {"return (patched, *output[1:]) if isinstance(output, tuple) else patched": "pass"},
+        "Your hook computes the patched output and returns nothing, so torch goes on with the old one.",
+    )
+    wrong(
+        "patch_the_logits",
+        {
+            """
+                hook = module.register_forward_hook(replace)
+                try:
+                    return model(tokens)
+                finally:
+                    hook.remove()
+            """: """
+                logits = model(tokens).clone()
+                width = min(logits.shape[-1], replacement.shape[-1])
+                logits[..., position, :width] = replacement[..., position, :width]
+                return logits
+            """,
+        },
+        "You replace the logits. The module's output is to be replaced, and everything after it computed "
+        "anew.",
+    )
+
+ALWAYS_THE_SAME = (
+    "Your control is the same head at every draw. It should be a random one, drawn from rng each time: a head "
+    "that is chosen by its place or by its score may be special too."
+)
+
+with exercise("mended_control"):
+    wrong(
+        "control_copied",
+        {
+            "rng.integers(scores.size - 1)": "rng.integers(scores.size)",
+            "other += other >= best": "",
+            "divmod(best, num_heads), divmod(other, num_heads)": "divmod(best, len(scores)), divmod(other, len(scores))",
+        },
+        "This is the friend's code as it was: head numbers are taken apart by the number of layers, and the "
+        "best head can be its own control.",
+    )
+    wrong(
+        "control_may_be_the_best",
+        {"rng.integers(scores.size - 1)": "rng.integers(scores.size)", "other += other >= best": ""},
+        "Sometimes your control is the best head itself: its control shows then whatever the head shows.",
+    )
+    wrong(
+        "control_divided_by_layers",
+        {"divmod(best, num_heads), divmod(other, num_heads)": "divmod(best, len(scores)), divmod(other, len(scores))"},
+        "You take the number of a head apart by the number of layers. argmax counts row after row, and a row "
+        "has num_heads entries.",
+    )
+    wrong(
+        "control_never_the_last",
+        {"other += other >= best": "other = other if other != best else (other + 1) % (scores.size - 1)"},
+        "One head is never drawn. Every head but the best one is a control, with the same chance.",
+    )
+    wrong(
+        "control_next_to_it",
+        {"other += other >= best": "other = (best + 1) % scores.size"},
+        ALWAYS_THE_SAME,
+    )
+    wrong(
+        "control_moves_on",
+        {"rng.integers(scores.size - 1)": "rng.integers(scores.size)", "other += other >= best": "other = (other + 1) % scores.size if other == best else other"},
+        "When the best head is drawn, you take the next one: that one comes twice as often as the others.",
+    )
+    wrong(
+        "control_of_another_layer",
+        {"other += other >= best": "other = int(rng.choice([i for i in range(scores.size) if i // num_heads != best // num_heads] or [0]))"},
+        "Your control is always of another layer. Any head but the best one may be drawn.",
+    )
+    wrong(
+        "control_of_the_same_layer",
+        {"other += other >= best": "other = int(rng.choice([i for i in range(scores.size) if i // num_heads == best // num_heads and i != best] or [0]))"},
+        "Your control is always of the same layer. Any head but the best one may be drawn.",
+    )
+    wrong(
+        "control_worst_head",
+        {"other += other >= best": "other = int(scores.argmin())"},
+        ALWAYS_THE_SAME,
+    )
+    wrong(
+        "control_own_seed",
+        {"other = int(rng.integers(scores.size - 1))": "other = int(np.random.default_rng(0).integers(scores.size - 1))"},
+        ALWAYS_THE_SAME,
+    )
+    wrong(
+        "control_smallest_is_best",
+        {"scores.argmax()": "scores.argmin()"},
+        "You take the head with the smallest score for the best.",
+    )
+    wrong(
+        "control_exchanged",
+        {"return divmod(best, num_heads), divmod(other, num_heads)": "return divmod(other, num_heads), divmod(best, num_heads)"},
+        "The pairs stand in the wrong order: first the best head, then its control.",
+    )
+
+choice(
+    "answer_exchanged",
+    "a",
+    reason="Both only add, but the second layer reads what the first has added. What it asks for has to be "
+    "there when it asks.",
+)
+choice(
+    "answer_exchanged",
+    "b",
+    reason="The searching layer comes first now, and the features that it searches are still empty. Nothing of "
+    "what it writes is the word before.",
+)
+choice(
+    "answer_exchanged",
+    "c",
+    reason="The features are there from the start: 2 * vocab free ones, all 0. Zeros raise no error.",
+)
+choice(
+    "answer_exchanged",
+    "d",
+    right=True,
+    reason="The search compares with 'the word before me', and these features are still 0 at every place. All "
+    "scores are equal, and the weights say nothing.",
+)
+
+choice(
+    "answer_direct",
+    "a",
+    reason="The number is what it adds to the logit directly. Layer 2 reads what layer 1 writes, and that is "
+    "not in it: without layer 1 the model guesses.",
+)
+choice(
+    "answer_direct",
+    "b",
+    reason="Where a head looks is in its map (figure 2). Attribution is about what it writes into the "
+    "logit, not about its weights.",
+)
+choice(
+    "answer_direct",
+    "c",
+    right=True,
+    reason="Attribution counts the way from the part straight to the output. What a later layer does with it "
+    "is booked under that later layer.",
+)
+choice(
+    "answer_direct",
+    "d",
+    reason="The divisor is the same for all parts of a place, so it cannot make one part small beside another.",
+)
+
+choice(
+    "answer_resample",
+    "a",
+    right=True,
+    reason="When the three are silent, the one is right in 0.8 and more: so it needs nobody. When they name the "
+    "word of another text, they win.",
+)
+choice(
+    "answer_resample",
+    "b",
+    reason="The outputs of another text have exactly the usual sizes; that is the point of resampling. They "
+    "are only of the wrong text.",
+)
+choice(
+    "answer_resample",
+    "c",
+    reason="Compare with the row 'zero' of the same heads: 0.8 and more without them. A head that works "
+    "alone does not need the others.",
+)
+choice(
+    "answer_resample",
+    "d",
+    reason="More seeds would make the 0.05 surer. It is not in doubt; what it means is.",
+)
+
+choice(
+    "answer_last",
+    "a",
+    reason="It was: in the corrupted run layer 2 at place 21 gives another output, because it fetched something "
+    "else. That is what the patch replaces.",
+)
+choice(
+    "answer_last",
+    "b",
+    right=True,
+    reason="At the last place nothing but the read-out follows. That patch would bring back the answer of any "
+    "model whatsoever: it is no evidence. The patches of place 6 are.",
+)
+choice(
+    "answer_last",
+    "c",
+    reason="Logits would show the same. The trouble is the place of the patch, not the unit.",
+)
+choice(
+    "answer_last",
+    "d",
+    reason="It brings back 1.00, and it would in every model: after this module comes only the read-out. What "
+    "cannot come out otherwise shows nothing.",
+)
