@@ -1609,5 +1609,6 @@ assert np.mean(one_by_one) < np.mean(friends_right) - 0.1
 #
 # ## What comes next
 #
-# All layers of this course were written in PyTorch. Lesson 16 writes them once more in Keras, and lists
-# what has other names, other masks and other defaults there.
+# All layers of this course were written in PyTorch. Other libraries have the same ones, with other names,
+# other defaults and masks that may say the opposite (the table of lesson 3): before you use one, ask it
+# what you asked your own.
