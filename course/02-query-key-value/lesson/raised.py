@@ -18,6 +18,7 @@ from .evidence import evidence_of
 from .exceptions import lines_of
 from .failures import CheckFailed, begin_cell, parts
 from .shown import NOTHING, WIDTH, as_html, show_box
+from .unwritten import unwritten
 
 __all__ = ["show_exceptions_in_boxes"]
 
@@ -54,7 +55,7 @@ def _in_a_box(exercise: str, error: BaseException) -> str:
     """Show what is to be said of an exception in a box; its first sentence, or "" for none."""
     passed = sum(part.points for part in parts() if part.over and part.error is None)
     headline, advised = accident(error, exercise)
-    if headline and not not_run(exercise):
+    if headline and (isinstance(error, NameError) or not not_run(exercise)):
         show_box(f"<p>{as_html(advised)}</p>", [advised], passed, headline=headline)
         return advised
     if not exercise or not isinstance(error, Exception):
@@ -67,7 +68,7 @@ def _in_a_box(exercise: str, error: BaseException) -> str:
 
 def what_was_raised(exercise: str, error: BaseException) -> list[str]:
     """An exception in a few lines: what is known of it, what it says, and where it arose."""
-    if isinstance(error, NotImplementedError):
+    if unwritten(error):
         said = str(error) or f"{exercise} is not written yet: it raises NotImplementedError."
         return [line for line in (not_run(exercise), said) if line]
     known = advice(exercise, evidence_of(error), begin_cell, parts)

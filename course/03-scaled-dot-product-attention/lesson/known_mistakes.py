@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from .evidence import Evidence, Seen, same
 from .fingerprints import BY_HAND, agree, fingerprint
 
-__all__ = ["Explanation", "explanations", "known_mistake"]
+__all__ = ["Explanation", "exercises_known", "explanations", "known_mistake"]
 
 #: Where a failed check finds the fingerprints of known mistakes in a released lesson.
 #: The tester looks them up itself.
@@ -247,6 +247,14 @@ def known_mistake(exercise: str, evidence: Sequence[Evidence]) -> str:
     # One mistake explains as much as two.
     single = [sentence for sentence in sentences if not is_two_at_once(sentence)] or sentences
     return " Or: ".join(single) if len(single) <= 2 and certain(single, explaining) else ""
+
+
+def exercises_known() -> frozenset[str]:
+    """The lesson's exercises of which mistakes are known; none where the file cannot be read."""
+    try:
+        return frozenset(_released())
+    except (OSError, ValueError, KeyError, TypeError):
+        return frozenset()
 
 
 def _released() -> dict[str, Any]:

@@ -28,7 +28,7 @@ from typing import Any
 
 from . import setting
 from .changed_names import names_in
-from .small_changes import LIKELIEST_FIRST, Groups, called
+from .small_changes import LIKELIEST_FIRST, TAKING_AWAY, Groups, called
 
 try:
     import resource
@@ -66,8 +66,9 @@ def nearest_repair(
     """Where one small change of an answer makes every check pass, in a sentence; or "".
 
     Said only where all repairs that were found stand in one line. After the first the others are
-    looked for from the other end, where a step is left out or a number is another one: a change
-    that only covers a mistake up is soon met by one that takes it away.
+    looked for among those that take something away, then from the other end, where a step is left
+    out or a number is another one: a change that only covers a mistake up is soon met by one that
+    takes it away.
 
     Args:
         source: of the answer.
@@ -101,12 +102,12 @@ def nearest_repair(
         return ""
     line, kind = first
     end = min(end, clock() + LOOK_ON)
-    if next(repairs(LIKELIEST_FIRST[::-1], elsewhere_than=line), None):
+    if next(repairs((TAKING_AWAY, *LIKELIEST_FIRST[::-1]), elsewhere_than=line), None):
         return ""
     code = source.splitlines()[line - 1].strip()
     return (
         f"Look at line {line} of your cell, `{code}`: one small change there makes every check "
-        f"pass that was tried. It is about {kind}."
+        f"pass that was tried. What was changed: {kind}."
     )
 
 

@@ -160,7 +160,7 @@ def as_tables(got: np.ndarray, want: np.ndarray, place: str = "") -> str:
             'vertical-align:top">'
             f"<caption>{name}{html.escape(place)}</caption>{''.join(rows)}</table>"
         )
-    return f"<div>{''.join(tables)}</div>"
+    return f'<div style="overflow-x:auto">{"".join(tables)}</div>'
 
 
 def _number(value: Any, arrays: tuple[np.ndarray, np.ndarray]) -> str:

@@ -11,7 +11,7 @@ __all__ = ["Shown", "where_they_differ"]
 
 #: A matrix of so many numbers is shown whole; of a row that is longer than this, a stretch.
 MOST = 64
-LONGEST = 12
+LONGEST = 8
 #: Numbers of that stretch.
 STRETCH = 8
 

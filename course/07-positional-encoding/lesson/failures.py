@@ -190,13 +190,18 @@ def begin_part(name: str, points: float, *, side: bool = False) -> Part:
     return _parts[-1]
 
 
+def _points(points: float) -> str:
+    return f"{points:g} {'point' if points == 1 else 'points'}"
+
+
 class ChecksFailed(CheckFailed):
     """Some of a cell's named checks did not hold."""
 
     def __init__(self, parts: list[Part]) -> None:
         self.parts = parts
         self.failed = failed = [part for part in parts if part.error is not None]
-        super().__init__(f"{len(failed)} of {len(parts)} checks do not pass yet.")
+        do = "does" if len(failed) == 1 else "do"
+        super().__init__(f"{len(failed)} of {len(parts)} checks {do} not pass yet.")
 
     def points(self) -> float:
         """Of the named checks that passed."""
@@ -206,7 +211,7 @@ class ChecksFailed(CheckFailed):
         """The message, without the advice above it; nothing is said twice."""
         yield "said", self.sentence
         for part, blocks in self._by_part():
-            yield "part", f"✗ {part.name} ({part.points:g} points):"
+            yield "part", f"✗ {part.name} ({_points(part.points)}):"
             yield from blocks
 
     def _by_part(self) -> Iterator[tuple[Part, list[Block]]]:
@@ -225,7 +230,7 @@ class ChecksFailed(CheckFailed):
     def _own_html(self) -> Iterator[str]:
         yield f"<p>{as_html(self.sentence)}</p>"
         for part, blocks in self._by_part():
-            yield f"<p>✗ <em>{html.escape(part.name)}</em> ({part.points:g} points)</p>"
+            yield f"<p>✗ <em>{html.escape(part.name)}</em> ({_points(part.points)})</p>"
             for kind, text in blocks:
                 if kind == "arrays":
                     assert isinstance(part.error, CheckFailed) and part.error.arrays is not None

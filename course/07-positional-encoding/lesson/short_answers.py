@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,15 @@ __all__ = ["check_answer"]
 ANSWERS_FILE = "lesson/answers.json"
 
 
+#: A choice as the text may print it: ``c)``, ``(c)``, ``c.``
+_LETTER = re.compile(r"\(?([a-z])[).]?")
+
+
 def _canonical_answer(value: Any) -> str:
     """One spelling for all answers that mean the same."""
     if isinstance(value, str):
-        return value.strip().lower()
+        letter = _LETTER.fullmatch(value.strip().lower())
+        return letter[1] if letter else value.strip().lower()
     if isinstance(value, (bool, np.bool_)):
         return str(bool(value))
     if isinstance(value, (int, float, np.number)):

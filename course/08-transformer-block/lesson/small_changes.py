@@ -191,6 +191,18 @@ def _numbers(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> Cha
                 yield NUMBER, _number(int(number) if isinstance(value, int) else float(number))
 
 
+def _small_numbers(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> Changes:
+    """0 for a number that was added so that nothing is divided by 0."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, float) and 0 < node.value < 0.01:
+        yield NUMBER, _number(0.0)
+
+
+def _permutations(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> Changes:
+    """The inverse of a permutation for a permutation."""
+    if isinstance(parent, ast.Subscript) and node is parent.slice and isinstance(node, ast.Name):
+        yield ORDER, _call(node, "argsort")
+
+
 def _twice(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> Changes:
     """i for 2 i, and the other way round."""
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
@@ -287,7 +299,9 @@ def _statements(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> 
 
 def _bounds(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> Changes:
     in_range = isinstance(parent, ast.Call) and called(parent) in ("range", "arange")
-    compared = isinstance(parent, ast.Compare)
+    compared = isinstance(parent, ast.Compare) and isinstance(
+        parent.ops[0], (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+    )
     if (in_range or compared or isinstance(parent, ast.Slice)) and isinstance(node, ast.expr):
         if isinstance(node, ast.Constant):
             return
@@ -305,10 +319,14 @@ _POSSIBLE: tuple[_Operator, ...] = (
     other_names,
     _bounds,
     _statements,
+    _permutations,
 )
 
 #: Operators in an order.
 Groups = tuple[tuple[_Operator, ...], ...]
+
+#: Changes that take away what an answer adds, of which there are few in any answer.
+TAKING_AWAY: tuple[_Operator, ...] = (_small_numbers,)
 
 #: Groups of operators, the likelier first.
 LIKELIEST_FIRST: Groups = (

@@ -9,10 +9,12 @@ import linecache
 import traceback
 from types import FrameType
 
-from .cells import choice_in, namespace, not_run, source_of_cell
+from .cells import choice_in, in_notebook, namespace, not_run, source_of_cell
 from .exceptions import in_a_cell
+from .known_mistakes import exercises_known
+from .unwritten import unwritten
 
-__all__ = ["accident"]
+__all__ = ["accident", "too_early"]
 
 _RUN_ABOVE = "`Run > Run All Above Selected Cell` runs everything up to here"
 _NO_SETUP = (
@@ -32,12 +34,19 @@ def accident(error: BaseException, exercise: str) -> tuple[str, str]:
     """
     if isinstance(error, KeyboardInterrupt):
         return "Stopped by hand.", _where_it_was(error)
-    if isinstance(error, NotImplementedError):
+    if unwritten(error):
         return _unwritten(error, exercise)
     if isinstance(error, NameError) and error.name:
         said = _missing(error, error.name, exercise)
         return ("This cell could not run yet.", said) if said else ("", "")
     return "", ""
+
+
+def too_early(error: BaseException) -> bool:
+    """Whether an exercise of the notebook is used whose cell has not run since Python started."""
+    if not isinstance(error, NameError) or not in_notebook():
+        return False
+    return error.name in exercises_known() and error.name not in namespace()
 
 
 def _missing(error: NameError, name: str, exercise: str) -> str:
@@ -50,8 +59,13 @@ def _missing(error: NameError, name: str, exercise: str) -> str:
         return _NO_SETUP
     if name == exercise:
         there = f"`{name}` is not there yet: run the cell in which you write it, then this check."
-        return "" if not_run(exercise) else there
+        return not_run(exercise) or there
     frames = _own_frames(error)
+    if name in exercises_known():
+        return not_run(name) or (
+            f"`{name}` is used here and is not there yet: run the cell in which you write it, then "
+            "this one."
+        )
     if not frames or frames[-1][0].f_code.co_name != "<module>":
         return ""
     return (
@@ -60,7 +74,7 @@ def _missing(error: NameError, name: str, exercise: str) -> str:
     )
 
 
-def _unwritten(error: NotImplementedError, exercise: str) -> tuple[str, str]:
+def _unwritten(error: BaseException, exercise: str) -> tuple[str, str]:
     """A stub that was called, in a check or in any other cell."""
     inside = [frame for frame, _ in _own_frames(error) if frame.f_code.co_name != "<module>"]
     name = inside[-1].f_code.co_qualname.partition(".")[0] if inside else exercise

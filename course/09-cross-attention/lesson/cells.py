@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
+from .unwritten import unwritten
+
 __all__ = [
     "asked_by_a_page",
     "choice_in",
@@ -145,7 +147,7 @@ def _after(result: Any) -> None:
 
 
 def _note_check(exercise: str, error: BaseException | None) -> None:
-    if error is None or isinstance(error, NotImplementedError):
+    if error is None or unwritten(error):
         _cells.wrong.pop(exercise, None)
     elif isinstance(error, Exception):  # and not stopped by hand
         _cells.wrong[exercise] = namespace().get(exercise, _nothing)
