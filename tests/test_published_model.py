@@ -77,7 +77,7 @@ def test_without_the_package_everything_runs_and_one_sentence_says_what_to_insta
 
 def test_lesson_14_says_what_to_install_and_goes_on(tmp_path: Path) -> None:
     """Its last section alone: the rest of it does not ask for the package."""
-    lesson = next(one for one in COURSE.lessons if one.folder == "14-cheaper-attention")
+    lesson = COURSE.lesson("14-cheaper-attention")
     write_companions(lesson, tmp_path)
     setup, *others = code_cells(lesson.notebook)
     asking = [cell for cell in others if "published" in cell.source]

@@ -62,9 +62,7 @@ def patches(images, size):
 
 @alternative("VisionTransformer", "leading_axes_joined")
 class VisionTransformer(nn.Module):
-    def __init__(
-        self, image_size, patch_size, d_model, num_heads, d_ff, num_layers, num_classes
-    ):
+    def __init__(self, image_size, patch_size, d_model, num_heads, d_ff, num_layers, num_classes):
         super().__init__()
         self.size = patch_size
         self.projection = nn.Linear(patch_size * patch_size, d_model)
@@ -92,9 +90,7 @@ class VisionTransformer(nn.Module):
 
 @alternative("VisionTransformer", "own_patches")
 class VisionTransformer(nn.Module):
-    def __init__(
-        self, image_size, patch_size, d_model, num_heads, d_ff, num_layers, num_classes
-    ):
+    def __init__(self, image_size, patch_size, d_model, num_heads, d_ff, num_layers, num_classes):
         super().__init__()
         self.output = nn.Linear(d_model, num_classes)
         self.final_norm = LayerNorm(d_model)
