@@ -429,7 +429,7 @@ class VisionTransformer(nn.Module):
         first = self.class_token.expand(*x.shape[:-2], 1, -1)  # (..., 1, d_model)
         x = self.position_embedding(torch.cat([first, x], dim=-2))  # (..., num_patches + 1, d_model)
         for block in self.blocks:
-            x, _ = block(x)
+            x, _ = block(x, None)
         return self.output(self.final_norm(x[..., 0, :]))
         ### END SOLUTION
 

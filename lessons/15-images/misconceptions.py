@@ -192,7 +192,7 @@ class VisionTransformer(nn.Module):
         x = torch.cat([first, x], dim=-2)
         x = self.position_embedding(x)
         for block in self.blocks:
-            x, _ = block(x)
+            x, _ = block(x, None)
         return self.output(self.final_norm(x[..., 0, :]))
 """
 
@@ -374,7 +374,7 @@ with exercise("VisionTransformer", base=SHORT_VIT):
 
     wrong(
         "vit_residual_around_the_block",
-        {"x, _ = block(x)": "x = x + block(x)[0]"},
+        {"x, _ = block(x, None)": "x = x + block(x)[0]"},
         "You add x to what a block returns. The residual connections are inside the block already.",
     )
 
