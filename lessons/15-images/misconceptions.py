@@ -280,7 +280,7 @@ with exercise("VisionTransformer", base=SHORT_VIT):
 
     wrong(
         "vit_causal",
-        {"block(x)": "block(x, mask=torch.ones(x.shape[-2], x.shape[-2]).tril().bool())"},
+        {"block(x, None)": "block(x, mask=torch.ones(x.shape[-2], x.shape[-2]).tril().bool())"},
         "You use a causal mask. The class token stands first, so it then sees no patch at all, and "
         "every picture gets the same answer. A picture has no future: no mask.",
     )
