@@ -315,7 +315,6 @@ shown = pictures[3]  # a three
 by_reshape = shown.reshape(16, 4)
 same = int((patches(shown, 2) == by_reshape).all(-1).sum())
 print(len(pictures), "pictures, the first ten are", *labels[:10].tolist())
-reply("guess_same", guess_same, same, "A patch has two pixels of each of two rows, a piece has four of one row.")
 figure, panels = plt.subplots(1, 3, figsize=(10.5, 3.6))
 panels[0].imshow(shown, cmap="Greys", vmin=-1, vmax=1)
 panels[0].set_title(f"the picture, a {labels[3].item()}")
@@ -345,6 +344,7 @@ show(
     "digit in sixteen tiles, still readable as a 3. Right, sixteen tiles in which no digit can be "
     "recognised.",
 )
+reply("guess_same", guess_same, same, "A patch has two pixels of each of two rows, a piece has four of one row.")
 
 # %% [markdown]
 # ## 2. The model
@@ -358,7 +358,7 @@ show(
 #    the same for every picture. Through the blocks it can collect what it needs from the patches, and
 #    the answer is read from it alone. (BERT's `[CLS]` in lesson 12 has the same place.)
 #
-# | | shape, for digits of 8 by 8 and patches of 2 |
+# | what | shape, for digits of 8 by 8 and patches of 2 |
 # |---|---|
 # | picture | (8, 8) |
 # | `patches` | (16, 4) |
@@ -715,8 +715,8 @@ def right(model, images, numbers):
 models = [train(new_model(seed), seed, "patches and positions") for seed in seeds]
 held_out_right = [right(model, pictures[held_out], held_out) for model in models]
 print("held-out pictures named right, 5 seeds:", np.round(held_out_right, 3))
-reply("guess_right", guess_right, float(np.mean(held_out_right)), within=0.02)
 assert min(held_out_right) > 0.94 and np.mean(held_out_right) > 0.95
+reply("guess_right", guess_right, float(np.mean(held_out_right)), within=0.02)
 
 # %% [markdown]
 # Above 0.95 on average: with blocks made for texts, and nothing in them that was made for pictures. Is
@@ -784,12 +784,12 @@ for name, group in (("with positions", models), ("without", bags)):
     ]
     whole, apart = table[name]
     print(f"{name:15s} pictures {np.round(whole, 2)}   shuffled {np.round(apart, 2)}")
-reply("guess_shuffled", guess_shuffled, float(np.mean(table["with positions"][1])), within=0.05)
 with torch.no_grad():
     largest = (bags[0](shuffled) - bags[0](pictures[held_out])).abs().max().item()
 print("without positions, shuffling moves a logit by at most 1e-4:", largest < 1e-4)
 assert max(table["with positions"][1]) < 0.25
 assert min(table["without"][0]) > 0.5 and max(table["without"][0]) < 0.85 and largest < 1e-4
+reply("guess_shuffled", guess_shuffled, float(np.mean(table["with positions"][1])), within=0.05)
 
 # %% [markdown]
 # Without positions a picture is a bag of patches: shuffling changes nothing but rounding, and about seven
@@ -860,11 +860,11 @@ assert max(moves) < 1e-4 and all(right(model, scrambled, held_out) < 0.3 for mod
 # Row $i$ of $R$ says where output $i$ comes from. By hand, two positions and one head. Layer 1:
 # position 0 looks half at each, position 1 at itself. Layer 2: both look at position 0.
 #
-# | | row 0 | row 1 | how |
+# | matrix | row 0 | row 1 | how |
 # |---|---|---|---|
-# | $A_1$ | 0.5, 0.5 | 0, 1 | |
+# | $A_1$ | 0.5, 0.5 | 0, 1 | given |
 # | $\hat A_1$ | 0.75, 0.25 | 0, 1 | plus identity, divided by 2 |
-# | $A_2$ | 1, 0 | 1, 0 | |
+# | $A_2$ | 1, 0 | 1, 0 | given |
 # | $\hat A_2$ | 1, 0 | 0.5, 0.5 | plus identity, divided by 2 |
 # | $R = \hat A_2 \hat A_1$ | 0.75, 0.25 | 0.375, 0.625 | 0.5 · (0.75, 0.25) + 0.5 · (0, 1) |
 #
@@ -1164,12 +1164,12 @@ stay = {
 }  # fmt: skip
 means = {name: values.mean(0) for name, values in stay.items()}  # over the seeds
 winner = min(means, key=lambda name: means[name][0])
-reply("guess_winner", guess_winner, winner, "It was made with paper, and is judged with paper.")
 print("answers that stay, mean of 5 seeds (smallest, largest), four patches replaced by:")
 print(" " * 18 + "".join(f"{name:>22s}" for name in judges))
 for name, values in stay.items():
     line = (f"{m:.2f} ({a:.2f}, {b:.2f})" for m, a, b in zip(values.mean(0), values.min(0), values.max(0)))
     print(f"{name:18s}" + "".join(f"{one:>22s}" for one in line))
+reply("guess_winner", guess_winner, winner, "It was made with paper, and is judged with paper.")
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they differ a little from machine to machine.
@@ -1354,9 +1354,9 @@ for task in ("where", "dim"):
 on_it = {task: [looked[task, seed] for seed in seeds] for task in ("where", "dim")}
 always = [task for task in on_it if min(on_it[task]) > 0.7]
 found = {0: "none", 1: "".join(always), 2: "both"}[len(always)]
-reply("guess_looks", guess_looks, found, "'Left' also follows from what is on the right.")
 assert min(answers_right.values()) > 0.8 and min(on_it["dim"]) > 0.7
 assert min(on_it["where"]) < 0.5 and max(on_it["where"]) > 0.6  # some seeds one way, some the other
+reply("guess_looks", guess_looks, found, "'Left' also follows from what is on the right.")
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they differ a little from machine to machine.
