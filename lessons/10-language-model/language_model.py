@@ -601,6 +601,7 @@ def changes(sizes, seed, tokens):
     n = tokens.shape[-1]
     moved = torch.zeros(n, n, dtype=torch.bool)  # (token that is changed, position)
     with torch.no_grad():
+        model(tokens[:1])  # a shorter text first: nothing of it stays
         before = model(tokens)
         for t in range(n):
             other = tokens.clone()

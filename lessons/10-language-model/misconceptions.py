@@ -304,8 +304,8 @@ with exercise("GPT", base=SHORT_GPT):
             mask = self.kept[:n, :n]
             """,
         },
-        "You keep the causal mask of the first text that comes. A longer text that comes later does "
-        "not fit it.",
+        "You keep the causal mask of the first text that comes. For a longer text that comes later it "
+        "is too small: it does not fit or, made for one token, hides nothing.",
     )
 
     wrong(
