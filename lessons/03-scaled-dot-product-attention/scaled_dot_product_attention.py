@@ -1403,9 +1403,9 @@ message = (
     "should be the slope of your own results: as much as they change when it is moved a little. Is "
     "something detached, or converted to NumPy on the way?"
 )
+no_slope = "The results hold NaN, so they have no slope. Look at the checks above first."
 with check("gradients through the output and the weights", points=0.5):
     found, slopes = gradients_and_slopes(Q, K, V, None, A, B, 1e-5)
-    no_slope = "The results hold NaN, so they have no slope. Look at the checks above first."
     assert_equal(all(bool(s.isfinite().all()) for s in slopes), True, no_slope, name="'finite'")
     for name, one, slope in list(zip("QKV", found, slopes, strict=True))[::-1]:
         what = f"the gradient of {name}"
