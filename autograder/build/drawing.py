@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-__all__ = ["parted"]
+__all__ = ["cut_before", "parted"]
 
 #: What shows a figure of :mod:`autograder.lesson.figures` or of
 #: :mod:`autograder.lesson.hands_on`, and what begins one.
@@ -38,11 +38,16 @@ def parted(source: str, exercises: set[str]) -> tuple[str, str, str]:
         return source, "", ""
     if not _teaches(body[:begin], exercises):
         return "", source, _what(source)
+    return *cut_before(source, _first_line(body[begin])), _what(source)
+
+
+def cut_before(source: str, line: int) -> tuple[str, str]:
+    """A cell in two, the second from a line on (counted from 1) with the comments above it."""
     lines = source.splitlines(keepends=True)
-    cut = _first_line(body[begin]) - 1
+    cut = line - 1
     while cut and lines[cut - 1].lstrip().startswith("#"):
         cut -= 1
-    return "".join(lines[:cut]).rstrip(), "".join(lines[cut:]), _what(source)
+    return "".join(lines[:cut]).rstrip(), "".join(lines[cut:])
 
 
 def _calls(node: ast.AST) -> set[str]:

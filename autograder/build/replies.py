@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from autograder.build.drawing import cut_before
+
 __all__ = ["answered_apart"]
 
 #: What the reply is told: the reason, and what came out.
@@ -25,11 +27,7 @@ def answered_apart(source: str) -> tuple[str, str]:
     begin = len(body) - 1
     while begin and (_replies(body[begin - 1]) or _tells(body[begin - 1])):
         begin -= 1
-    lines = source.splitlines(keepends=True)
-    cut = body[begin].lineno - 1
-    while cut and lines[cut - 1].startswith("#"):
-        cut -= 1
-    return "".join(lines[:cut]).rstrip(), "".join(lines[cut:])
+    return cut_before(source, body[begin].lineno)
 
 
 def _replies(node: ast.stmt) -> bool:
