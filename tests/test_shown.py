@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from autograder.lesson import progress
-from autograder.lesson.checks import assert_close
+from autograder.lesson.checks import assert_close, assert_equal
 from autograder.lesson.failures import CheckFailed
 from autograder.lesson.slices import LONGEST, MOST, where_they_differ
 
@@ -56,6 +56,23 @@ def test_a_large_difference_is_told_with_numbers_and_nothing_left_out() -> None:
     assert "yours [2, 3:11]" in box and "expected [2, 3:11]" in box
 
 
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        ({"it is even": True, "it is new": False}, "Does not hold: it is new."),
+        ({"it is even": False, "it is new": False}, "Does not hold: it is even; it is new."),
+    ],
+)
+def test_facts_that_do_not_hold_are_said_and_no_dictionary(
+    found: dict[str, bool], said: str
+) -> None:
+    with pytest.raises(CheckFailed) as failed:
+        assert_equal(found, dict.fromkeys(found, True), "Two facts.")
+    assert str(failed.value).endswith(said)
+    with pytest.raises(CheckFailed, match=r"Holds and should not \(alike\): it is even\."):
+        assert_equal({"it is even": True}, {"it is even": False}, "A fact.", name="alike")
+
+
 RIGHT = "def double(x):\n    return x + x\n"
 STUB = "def double(x):\n    raise NotImplementedError()\n"
 CHECK = 'assert_equal(double(2), 4, "Two.")\nchecks_passed("double")\n'
@@ -75,6 +92,11 @@ CHECK = 'assert_equal(double(2), 4, "Two.")\nchecks_passed("double")\n'
         ),
         (("print(made_later)",), "This cell could not run yet.", "If a cell further up makes it"),
         (("raise KeyboardInterrupt",), "Stopped by hand.", "still there"),
+        (
+            ("found = 0.2", 'assert found > 0.9, "Three heads learn it."'),
+            "A claim does not hold.",
+            "Three heads learn it. Line 1 claims: `assert found > 0.9",
+        ),
         (
             ("answer_size = None", 'check_answer("answer_size", answer_size)'),
             "not answered",

@@ -13,7 +13,7 @@ wherever those are installed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -253,6 +253,7 @@ def assert_equal(actual: Any, expected: Any, message: str, *, name: str = "the r
 
 
 _Difference = tuple[str, Shown]
+Facts = Mapping[object, bool]
 
 
 def _difference(actual: Any, expected: Any, name: str) -> _Difference | None:
@@ -285,6 +286,8 @@ def _difference(actual: Any, expected: Any, name: str) -> _Difference | None:
     elif isinstance(expected, dict):
         if set(actual) != set(expected):
             return f"{name} has the keys {list(actual)}, not {list(expected)}.", (None, "")
+        if all(type(value) is bool for value in (*actual.values(), *expected.values())):
+            return _untrue(actual, expected, name)
         pairs = [(f"{name}[{key!r}]", actual[key], other) for key, other in expected.items()]
     else:
         if actual != expected:
@@ -295,6 +298,19 @@ def _difference(actual: Any, expected: Any, name: str) -> _Difference | None:
         if difference is not None:
             return difference
     return None
+
+
+def _untrue(actual: Facts, expected: Facts, name: str) -> _Difference | None:
+    """Which facts are not as they should be: the keys say them, the values whether they hold."""
+    unmet = [str(fact) for fact in expected if actual[fact] < expected[fact]]
+    forbidden = [str(fact) for fact in expected if actual[fact] > expected[fact]]
+    of = "" if name == "the result" else f" ({name})"
+    words = [
+        f"{title}{of}: {'; '.join(facts)}."
+        for title, facts in (("Does not hold", unmet), ("Holds and should not", forbidden))
+        if facts
+    ]
+    return (" ".join(words), (None, "")) if words else None
 
 
 def _lacking(actual: Sequence[Any], expected: Sequence[Any]) -> str:
