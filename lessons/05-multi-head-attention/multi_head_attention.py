@@ -2501,12 +2501,14 @@ with torch.no_grad():
 here = np.arange(POSITIONS)
 keys_of = {"previous": (here - 1) % POSITIONS, "next": (here + 1) % POSITIONS, "first": 0 * here}
 share = np.array([[m[here, k].mean() for k in keys_of.values()] for m in three_maps])
-figure, panels = plt.subplots(1, 3, figsize=(16.5, 5.8))
+figure, panels = plt.subplots(1, 3, figsize=(12.6, 4.9))
 for h, axes in enumerate(panels):
-    draw_heatmap(axes, three_maps[h], labels, labels)
-    for number in axes.texts:  # print only the numbers that matter
-        number.set_visible(float(number.get_text()) >= 0.1)
-    axes.set_title(f"head {h}")
+    draw_heatmap(axes, three_maps[h], labels if h == 0 else [""] * POSITIONS, labels)
+    for number in axes.texts:  # print only the numbers that matter, with one digit
+        weight = float(number.get_text())
+        number.set(visible=weight >= 0.1, text=f"{weight:.1f}")
+    axes.set(title=f"head {h}", ylabel="query" if h == 0 else "")
+    axes.tick_params(axis="x", rotation=90)
 figure.tight_layout()
 print("mean weight on     " + "  ".join(f"{name:>8s}" for name in keys_of))
 for h, row in enumerate(share):
