@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import dis
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from types import CodeType
 
 #: Words with which names change that no reading of the code finds.
@@ -22,18 +24,32 @@ def may_be_rebound(earlier: Sequence[str], later: Sequence[str]) -> bool:
         later: sources of the cells after them. What cannot be read, such as a cell with magics,
             may do anything.
     """
-    if any(word in source for source in later for word in _HIDDEN_WAYS):
+    after = [_names(source) for source in later]
+    before = [_names(source) for source in earlier]
+    if any(names is None for names in before) or any(n is None or n.hidden for n in after):
         return True
+    bound = {name for names in after if names for name in names.bound}
+    return any(not bound.isdisjoint(names.kept) for names in before if names)
+
+
+@dataclass(frozen=True)
+class _Names:
+    """What a cell binds, what its functions look up, and whether it may change names unseen."""
+
+    bound: frozenset[str]
+    kept: frozenset[str]
+    hidden: bool
+
+
+@lru_cache(maxsize=256)  # it is asked at every check of a notebook, of all its cells
+def _names(source: str) -> _Names | None:
+    """None for what cannot be read."""
     try:
-        bound = {name for source in later for name in _bound(_compiled(source))}
-        kept = {name for source in earlier for name in _kept(_compiled(source))}
+        code = compile(source, "<cell>", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return True
-    return bool(bound & kept)
-
-
-def _compiled(source: str) -> CodeType:
-    return compile(source, "<cell>", "exec", dont_inherit=True)
+        return None
+    hidden = any(word in source for word in _HIDDEN_WAYS)
+    return _Names(frozenset(_bound(code)), frozenset(_kept(code)), hidden)
 
 
 def _inner(code: CodeType) -> Iterator[CodeType]:

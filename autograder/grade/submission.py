@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from autograder.course.bundle import Bundle
+from autograder.course.bundle import Bundle, TestCell
 from autograder.grade import flags as kinds
 from autograder.grade import reasons
 from autograder.grade.flags import Flag
@@ -296,10 +296,12 @@ def _is(cell: Cell, of_the_lesson: Any) -> bool:
     return not cell.grade_id and cell.source.strip() == HIDDEN.sub("", of_the_lesson.source).strip()
 
 
-def _names_typed_into(copies: list[Cell], source: str) -> list[str]:
+def _names_typed_into(copies: list[Cell], test: TestCell) -> list[str]:
     """What a check cell binds and the original does not: a helper that somebody typed there."""
-    original = names_bound(source)
-    typed = [name for cell in copies for name in names_bound(cell.source) if name not in original]
+    as_released = test.released.strip()
+    edited = [cell for cell in copies if cell.source.strip() != as_released]
+    original = names_bound(test.source) if edited else []
+    typed = [name for cell in edited for name in names_bound(cell.source) if name not in original]
     return [plain_line(name) for name in dict.fromkeys(typed)][:MOST_NAMES]
 
 
@@ -317,7 +319,7 @@ def _oddities(submission: Submission, bundle: Bundle) -> list[Flag]:
                 from_earlier = True
                 continue
             flags.append(kinds.TEST_EDITED.flag(cell=test.grade_id))
-        names = _names_typed_into(copies, test.source)
+        names = _names_typed_into(copies, test)
         if names:
             flags.append(kinds.TYPED_INTO_TEST.flag(cell=test.grade_id, names=", ".join(names)))
     for name in bundle.exercises:
