@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from autograder.diagnose.diagnosis import Mistake, diagnose
-from autograder.lesson.evidence import Evidence, Seen
+from autograder.lesson.checks import CheckFailed, assert_equal
+from autograder.lesson.evidence import Evidence, Seen, evidence_of, same
 from autograder.lesson.fingerprints import BY_HAND
 from autograder.lesson.known_mistakes import certain, explanations
 
@@ -79,3 +81,13 @@ def test_what_an_answer_refuses_throughout_a_test_says_one_thing() -> None:
     elsewhere = close("whole numbers", None)
     both = mistake("refuses too much", one, elsewhere)
     assert names([both], one, elsewhere) == ["refuses too much"]
+
+
+@pytest.mark.parametrize("other", [["cat", "##ness"], "cat", 3, None])
+def test_the_same_wrong_result_at_another_input_is_other_evidence(other: object) -> None:
+    seen = []
+    for expected in (["cat", "##s"], other):
+        with pytest.raises(CheckFailed) as failed:
+            assert_equal(["[UNK]"], expected, "The longest beginning first.")
+        seen.append(evidence_of(failed.value))
+    assert same(seen[0], seen[0]) and not same(*seen)

@@ -248,8 +248,19 @@ def assert_equal(actual: Any, expected: Any, message: str, *, name: str = "the r
     difference = _difference(actual, expected, name)
     if difference is not None:
         detail, (arrays, place) = difference
-        evidence = Evidence.of("equal", message, actual)
+        evidence = Evidence.of("equal", message + _in_words(expected), actual)
         raise CheckFailed(message, detail, evidence=evidence, arrays=arrays, place=place)
+
+
+def _in_words(expected: Any) -> str:
+    """What was expected, where no processor can change a digit of it; else nothing.
+
+    One message may stand over several inputs: the same wrong result says another thing at each.
+    """
+    if isinstance(expected, (list, tuple)):
+        words = [_in_words(item) for item in expected]
+        return f"|{'|'.join(words)}|" if all(words) else ""
+    return f" {expected!r}" if isinstance(expected, (str, int, type(None))) else ""
 
 
 _Difference = tuple[str, Shown]
