@@ -2328,14 +2328,14 @@ checks_passed("attention_cost")
 #
 # | layer | multiply-adds | steps that must wait for each other | from the first word to the last |
 # |---|---|---|---|
-# | self-attention | your `attention_cost(n, d, d)` $+\ 3nd^2$ | 4, whatever $n$ is | 1 layer |
+# | self-attention | your `attention_cost(n, d, d)` $+\ 3nd^2$, and $n^2$ exponentials | 4, whatever $n$ is | 1 layer |
 # | recurrent network | $2nd^2$ | $n$ | $n$ steps |
 # | convolution over $w$ words | $wnd^2$ | 1, whatever $n$ is | $(n - 1)/(w - 1)$ layers (one-sided; a centred one needs twice as many) |
 #
 # The four are projections, scores, softmax and average; within each, all words can be done at the
-# same time. The softmax adds $n^2$ exponentials, one a score, where the two products take $2n^2d$
-# multiply-adds: with $d = 64$ less than a hundredth in number, though one exponential costs more
-# than one multiply-add.
+# same time. The softmax's $n^2$ exponentials, one a score, stand against $2n^2d$ multiply-adds of the
+# two products: with $d = 64$ less than a hundredth in number, though one exponential costs more than
+# one multiply-add.
 #
 # * **A convolution does not wait either.** It is cheap for long texts, but one layer of it sees
 #   only $w$ words. So "no recurrence *and no convolution*" buys two things: no waiting, and one

@@ -947,15 +947,15 @@ choice(
     "answer_recall_state",
     "a",
     right=True,
-    reason='A price, not a wall: more training helps a little. Attention looks everywhere instead.',
+    reason='A price, not a wall. Looking everywhere does not have to pay it.',
 )
 choice(
     "answer_recall_state",
     "b",
-    reason='It reads every word. What it cannot do is keep all of them in one vector.',
+    reason='It has: 40 digits need about 133 bits, and 64 numbers of 32 bits hold 2048.',
 )
 choice(
     "answer_recall_state",
     "c",
-    reason='A model with one vector for everything has no softmax over positions to saturate.',
+    reason='Its first digits are copied best, and changing any of the 40 still moves the vector.',
 )

@@ -1163,17 +1163,17 @@ print(len(ENGLISH), "English and", len(SPANISH), "Spanish tokens")
 class Translator(nn.Module):
     """Encoder and decoder of one block each."""
 
-    def __init__(self, d_model=64, d_ff=128, decoder_heads=1):
+    def __init__(self, d_model=64, d_ff=128, decoder_heads=1, words=(ENGLISH, SPANISH)):
         super().__init__()
-        self.source_words = nn.Embedding(len(ENGLISH), d_model)
-        self.target_words = nn.Embedding(len(SPANISH), d_model)
+        self.source_words = nn.Embedding(len(words[0]), d_model)
+        self.target_words = nn.Embedding(len(words[1]), d_model)
         for table in (self.source_words, self.target_words):
             nn.init.normal_(table.weight, std=0.5)  # small, so that the positions still count
         positions = torch.tensor(sinusoidal_positional_encoding(LONGEST, d_model))
         self.register_buffer("positions", positions.float())  # (LONGEST, d_model)
         self.encoder = TransformerBlock(d_model, 4, d_ff, norm_first=True)
         self.decoder = DecoderBlock(d_model, decoder_heads, d_ff)
-        self.read = nn.Linear(d_model, len(SPANISH))
+        self.read = nn.Linear(d_model, len(words[1]))
 
     def encode(self, source, mask):  # (batch, m), (batch, 1, m)
         x = self.source_words(source) + self.positions[: source.shape[-1]]
@@ -2230,8 +2230,8 @@ assert scores["before training"][0] < chance + 0.05 and 0.4 < diagonal < 0.5
 # translator with two.
 #
 # **Predict, then run.** Will the two heads draw the same map, or share the words between them? And
-# what happens to the translations when you take one of them away, with your `leave_one_head_out` of
-# lesson 5?
+# what happens to the translations when you take one of them away, by zero and by its mean, with your
+# `leave_one_head_out` of lesson 5?
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they may differ in the last digits on another machine.
@@ -2248,16 +2248,31 @@ def share_aligned(h):
     return float(np.mean(found))
 
 
+def means_of_heads(model, pairs):
+    """The mean of each feature of the joined heads of the cross-attention: (d_model,)."""
+    heard = []
+    entry = model.decoder.cross_attention.W_o
+    hook = entry.register_forward_pre_hook(lambda _, given: heard.append(given[0][0]))
+    for words, translated, _ in pairs:
+        cross_weights(model, words, translated)
+    hook.remove()
+    return torch.cat(heard).mean(0)
+
+
 by_head = [share_aligned(h) for h in range(2)]
 averaged = alignment_scores(two_heads, some)[0]
 both = without_mistake(two_heads, some).mean()
-one_left = leave_one_head_out(
-    two_heads.decoder.cross_attention, 2, lambda: without_mistake(two_heads, some).mean()
-)
+crossing_heads = two_heads.decoder.cross_attention
+one_left = {
+    how: leave_one_head_out(crossing_heads, 2, lambda: without_mistake(two_heads, some).mean(), means)
+    for how, means in (("zero", None), ("mean", means_of_heads(two_heads, train_pairs[:150])))
+}
 print(f"aligned as in the grammar: head 0 {by_head[0]:.2f}, head 1 {by_head[1]:.2f}, averaged {averaged:.2f}")
-print(f"exact match: both heads {both:.2f}, without head 0 {one_left[0]:.2f}, without head 1 {one_left[1]:.2f}")
+print(f"exact match, both heads: {both:.2f}")
+for how, left in one_left.items():
+    print(f"exact match, by {how}: without head 0 {left[0]:.2f}, without head 1 {left[1]:.2f}")
 assert both > 0.95 and averaged > 0.85 and max(by_head) > 0.9
-assert max(one_left) < 0.85  # observed with five seeds: 0.02 to 0.60
+assert max(max(left) for left in one_left.values()) < 0.85  # observed with five seeds: 0.02 to 0.60
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 pair_maps = cross_weights(two_heads, english, spanish).numpy()  # (2, n, m)
@@ -2287,9 +2302,190 @@ show(
 # gender of *el* can be read there too. So how the work is divided is not decided by the task, and the
 # average hides it.
 #
-# Both are needed: without either, at most 0.60 of the translations stayed right (0.02 in one case).
-# That says that the rest of the model relies on both. It does not say that a task needs two heads;
+# Both are needed: without either, at most 0.60 of the translations stayed right (0.02 in one case),
+# whether its part became 0 or its mean. That says that the rest of the model relies on both. It does not say that a task needs two heads;
 # the model with one head does it as well.
+
+# %% [markdown]
+# ### The first map beside the last
+#
+# Lesson 1 drew a map of "le chat noir dort" with a translator made of two recurrent networks (GRUs).
+# Its lines crossed as well. Here are both kinds side by side on one task: most of lesson 1's French,
+# with "black cat" kept for the test. Qualities stand before the French noun, colours behind it.
+
+# %% tags=["demonstration"]
+FRENCH_ARTICLES = {"the": "le la", "a": "un une"}  # masculine, feminine
+FRENCH_NOUNS = {"cat": "chat", "dog": "chien", "horse": "cheval", "rabbit": "lapin", "wolf": "loup"}
+FRENCH_FEMININE = {"cow": "vache", "mouse": "souris", "goat": "chèvre", "hen": "poule"}
+FRENCH_FEMININE |= {"frog": "grenouille"}
+BEFORE = {"small": "petit petite", "big": "grand grande", "pretty": "joli jolie"}
+BEHIND = {"black": "noir noire", "white": "blanc blanche", "green": "vert verte"}
+FRENCH_VERBS = {"sleeping": "dort", "eating": "mange", "running": "court", "singing": "chante"}
+
+
+def french_pair(article, before, behind, noun, verb):
+    """English words, French words, and for each French word the position of its English word."""
+    feminine = noun in FRENCH_FEMININE
+    words = [
+        (FRENCH_ARTICLES[article].split()[feminine], article),
+        (BEFORE[before].split()[feminine] if before else None, before),
+        ({**FRENCH_NOUNS, **FRENCH_FEMININE}[noun], noun),
+        (BEHIND[behind].split()[feminine] if behind else None, behind),
+        (FRENCH_VERBS[verb], verb),
+    ]
+    english = [word for word in (article, before, behind, noun, "is", verb) if word]
+    words = [(word, origin) for word, origin in words if word]
+    return english, [word for word, _ in words], [english.index(origin) for _, origin in words]
+
+
+french_pairs = [
+    french_pair(article, before, behind, noun, verb)
+    for article in FRENCH_ARTICLES
+    for before in (None, *BEFORE)
+    for behind in (None, *BEHIND)
+    for noun in (*FRENCH_NOUNS, *FRENCH_FEMININE)
+    for verb in FRENCH_VERBS
+]
+FROM = sorted({word for pair in french_pairs for word in pair[0]})
+INTO = ["<start>", "<end>", *sorted({word for pair in french_pairs for word in pair[1]})]
+
+
+def french_ids(some_pairs):
+    """English, French so far and French to come, for pairs of one length."""
+    source = [[FROM.index(word) for word in words] for words, _, _ in some_pairs]
+    target = [[0, *(INTO.index(word) for word in words), 1] for _, words, _ in some_pairs]
+    source, target = torch.tensor(source), torch.tensor(target)
+    return source, target[:, :-1], target[:, 1:]
+
+
+new_french = [pair for pair in french_pairs if {"black", "cat"} <= set(pair[0])]
+groups = [
+    french_ids([pair for pair in french_pairs if len(pair[0]) == n and pair not in new_french])
+    for n in (4, 5, 6)  # sentences of one length: no padding
+]
+print(sum(len(source) for source, _, _ in groups), "pairs to train on,", len(new_french), "for the test")
+
+
+# %% tags=["demonstration"]
+class FirstTranslator(nn.Module):
+    """Lesson 1's: it reads in both directions, and its decoder looks at all states."""
+
+    def __init__(self, d_h=64):
+        super().__init__()
+        self.source_words, self.target_words = nn.Embedding(len(FROM), 32), nn.Embedding(len(INTO), 32)
+        self.encoder = nn.GRU(32, d_h // 2, batch_first=True, bidirectional=True)
+        self.decoder = nn.GRU(32, d_h, batch_first=True)
+        self.read = nn.Linear(2 * d_h, len(INTO))
+
+    def forward(self, source, target):  # (batch, m), (batch, n)
+        H, _ = self.encoder(self.source_words(source))  # (batch, m, d_h)
+        S, _ = self.decoder(self.target_words(target))  # (batch, n, d_h)
+        weights = torch.softmax(S @ H.mT, dim=-1)  # (batch, n, m): no scale, one head
+        return self.read(torch.cat([S, weights @ H], -1)), weights
+
+
+class LastTranslator(Translator):
+    """This lesson's, for other words."""
+
+    def __init__(self):
+        super().__init__(words=(FROM, INTO))
+
+    def forward(self, source, target):
+        logits, weights = self.decode(target, self.encode(source, None))
+        return logits, weights[:, 0]
+
+
+def train_french(kind, lr, seed=0, steps=300):
+    """A translator of lesson 1's French; batches of 64 sentences of one length."""
+    torch.manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
+    model = kind()
+    optimizer = torch.optim.Adam(model.parameters(), lr=lr)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, lr, total_steps=steps)
+    for step in progress(steps, f"French, {kind.__name__}"):
+        source, read, say = groups[step % 3]
+        chosen = torch.randint(len(source), (64,), generator=generator)
+        loss = F.cross_entropy(model(source[chosen], read[chosen])[0].flatten(0, 1), say[chosen].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # as in lesson 1
+        optimizer.step()
+        schedule.step()
+    return model
+
+
+FRENCH_KINDS = {"article": FRENCH_ARTICLES, "before": BEFORE, "behind": BEHIND, "verb": FRENCH_VERBS}
+FRENCH_KINDS |= {"noun": {**FRENCH_NOUNS, **FRENCH_FEMININE}}
+
+
+def judge_french(model):
+    """Share of test sentences right, and for each kind of word the share aligned as in the grammar."""
+    right, hits = [], {kind: [] for kind in FRENCH_KINDS}
+    for pair in new_french:
+        source, read, say = french_ids([pair])
+        with torch.no_grad():
+            logits, weights = model(source, read)
+        right.append(torch.equal(logits.argmax(-1), say))
+        for place, origin in zip(weights[0].argmax(-1).tolist(), pair[2]):
+            (kind,) = [kind for kind, words in FRENCH_KINDS.items() if pair[0][origin] in words]
+            hits[kind].append(place == origin)
+    return float(np.mean(right)), {kind: float(np.mean(found)) for kind, found in hits.items()}
+
+
+# %% [markdown]
+# **Predict, then run.** Both see the same sentences, and neither has seen a black cat. Do both
+# translate it? And do their maps agree, row by row?
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they may differ in the last digits on another machine.
+first_and_last = {
+    "lesson 1: GRUs": train_french(FirstTranslator, lr=1e-2),
+    "lesson 9: blocks": train_french(LastTranslator, lr=3e-3),
+}
+chat = french_pair("the", None, "black", "cat", "sleeping")
+source, read, say = french_ids([chat])
+french_maps = {}
+for name, one in first_and_last.items():
+    with torch.no_grad():
+        logits, weights = one(source, read)
+    french_maps[name] = weights[0].numpy()  # (n, m)
+    exact_french, aligned = judge_french(one)
+    print(f"{name:17s} {' '.join(INTO[token] for token in logits.argmax(-1)[0])}   test sentences right:", end="")
+    print(f" {exact_french:.2f}; aligned:", ", ".join(f"{kind} {share:.2f}" for kind, share in aligned.items()))
+    assert exact_french > 0.85 and aligned["noun"] > 0.9
+first_map = french_maps["lesson 1: GRUs"]
+assert first_map[1].argmax() == 2 and first_map[2].argmax() == 1  # the crossing
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+french_rows = [f"{r} → {s}" for r, s in zip(["<start>", *chat[1]], [*chat[1], "<end>"])]
+figure, panels = plt.subplots(2, 2, figsize=(11.0, 6.2), height_ratios=(4.2, 2))
+for axes, below, (title, weights) in zip(*panels, french_maps.items()):
+    draw_heatmap(axes, weights, french_rows, chat[0], row_label="reads → says", column_label="source")
+    axes.set_title(title)
+    draw_links(below, weights, [*chat[1], "<end>"], chat[0])
+figure.tight_layout()
+show(
+    figure,
+    "Figure 2c. The first map of the course and the last one, on one sentence that neither model has "
+    "seen. Compare them row by row. Where they differ, do not conclude that one of them translates "
+    "worse: both are right.",
+    "Two heat maps, rows: start says le, le says chat, chat says noir, noir says dort, dort says end; "
+    "columns the, black, cat, is, sleeping. On the left chat looks at cat and noir at black. Below each "
+    "map the same as lines between the two sentences.",
+    "\n\n".join(
+        f"{title}\n\n{text_table(one, french_rows, chat[0], corner='reads → says')}"
+        for title, one in french_maps.items()
+    ),
+)
+
+# %% [markdown]
+# Both translate the sentence. Does the last map show the alignment better than the first one? Outside
+# this notebook we trained each kind with five seeds. All ten models translate at least 31 of the 32 test
+# sentences without a mistake. In lesson 1's map the lines of *chat* and *noir* crossed in all five runs, in
+# ours in three: in the other two the row of *noir* looked at "is", in every test sentence, and *noir* was
+# right all the same. The article's row strayed in some runs of both kinds. So better parts need not draw a
+# better map. (Five runs say that it can happen, not how often.) How can a row look elsewhere and its word
+# be right?
 #
 # ## 8. What the map does not prove
 #
