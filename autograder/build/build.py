@@ -16,7 +16,7 @@ from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
-from nbgrader.converters import GenerateAssignment, GenerateSolution
+from nbgrader.converters import BaseConverter, GenerateAssignment, GenerateSolution
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import ClearSolutions, Execute
 from traitlets.config import Config
@@ -93,7 +93,15 @@ def _generate_solution(config: Config, assignment: str, execute: bool) -> None:
         config.GenerateSolution.preprocessors = [
             step for step in GenerateSolution.preprocessors.default_args[0] if step is not Execute
         ]
-    _convert(GenerateSolution, config, assignment)
+    _convert(_SolutionAlone, config, assignment)
+
+
+class _SolutionAlone(GenerateSolution):  # type: ignore[misc]
+    """nbgrader's GenerateSolution, which asks no gradebook whether it knows the assignment."""
+
+    def init_assignment(self, assignment_id: str, student_id: str) -> None:
+        """Copy what lies beside the notebook."""
+        BaseConverter.init_assignment(self, assignment_id, student_id)
 
 
 def _convert(converter: type, config: Config, assignment: str) -> None:
@@ -165,7 +173,10 @@ def _build_one(lesson: Lesson, into: Path, say: Say) -> None:
     solved = into / "solutions" / name
     with tempfile.TemporaryDirectory() as temporary:
         scratch = Path(temporary)
-        config = nbgrader_config(scratch, f"sqlite:///{scratch}/gradebook.db")
+        config = nbgrader_config(scratch, "")
+        # Nobody's points: nbgrader would make a gradebook, which takes seconds.
+        config.GenerateAssignment.no_database = True
+        config.SaveCells.enabled = False
         config.CourseDirectory.source_directory = "source"
         config.CourseDirectory.release_directory = "release"
         config.CourseDirectory.solution_directory = "solutions"
@@ -182,7 +193,7 @@ def _build_one(lesson: Lesson, into: Path, say: Say) -> None:
         elif kept is not None and take_outputs(new, kept):
             say(f"{name}: solved version, with the outputs that it had")
         else:
-            new = _ran(lesson, config, kept, plain=plain, was=into / "course" / name, say=say)
+            new = _ran(lesson, config, new, kept, plain=plain, was=into / "course" / name, say=say)
         if not up_to_date:
             _tidy(new)
             nbformat.write(new, plain / notebook)
@@ -203,6 +214,7 @@ def _that_ran_through(path: Path) -> NotebookNode | None:
 def _ran(
     lesson: Lesson,
     config: Config,
+    new: NotebookNode,
     kept: NotebookNode | None,
     *,
     plain: Path,
@@ -214,27 +226,26 @@ def _ran(
     Args:
         lesson: whose notebook it is.
         config: for nbgrader.
+        new: the notebook without outputs.
         kept: the notebook as it was run last; None if it never ran through.
-        plain: the folder where the notebook is without outputs, with what lies beside it.
+        plain: the folder of ``new``, with what lies beside it.
         was: a folder with what lay beside it then.
         say: is told what is being done.
 
     Raises:
         BuildError: a cell raised an error.
     """
-    path = plain / f"{lesson.notebook_name}.ipynb"
     try:
         if kept is None:
             raise WholeRunNeeded("it has not run through before")
         if _code_beside(plain) != _code_beside(was):
             raise WholeRunNeeded("code beside it changed")
-        new = nbformat.read(path, as_version=4)
         run_graded(new, kept, plain)
         say(f"{lesson.folder}: solved version, its checks run again")
     except WholeRunNeeded as why:
         say(f"{lesson.folder}: solved version, running it (a minute): {why}")
         _generate_solution(config, lesson.folder, execute=True)
-        new = nbformat.read(path, as_version=4)
+        new = nbformat.read(plain / f"{lesson.notebook_name}.ipynb", as_version=4)
         _refuse_errors(lesson, new)
     return new
 
