@@ -187,7 +187,7 @@ def _build_one(lesson: Lesson, into: Path, say: Say) -> None:
         plain = scratch / "solutions" / name
         new = nbformat.read(plain / notebook, as_version=4)
         kept = _that_ran_through(solved / notebook)
-        up_to_date = kept is not None and _same_cells(new, kept)
+        up_to_date = _same_cells(new, kept)
         if up_to_date:
             say(f"{name}: solved version is up to date")
         elif kept is not None and take_outputs(new, kept):
@@ -292,7 +292,9 @@ def without_outputs(notebook: NotebookNode) -> NotebookNode:
     return copy
 
 
-def _same_cells(first: NotebookNode, other: NotebookNode) -> bool:
+def _same_cells(first: NotebookNode, other: NotebookNode | None) -> bool:
+    if other is None:
+        return False
     pair = [without_outputs(notebook) for notebook in (first, other)]
     one_says, other_says = (notebook.metadata.get(LESSON) for notebook in pair)
     return bool(pair[0].cells == pair[1].cells and one_says == other_says)
