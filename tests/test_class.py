@@ -282,7 +282,17 @@ def test_the_command_works_without_an_activated_environment(tmp_path: Path) -> N
     command = [sys.executable, "-m", "autograder.cli.main", "new-class", "class", "--course", "."]
     environment = {**os.environ, "PATH": os.defpath}
     subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
-    assert (tmp_path / "class" / "gradebook.db").exists()
+    gradebook = tmp_path / "class" / "gradebook.db"
+    assert gradebook.exists()
+
+    gradebook.unlink()  # one that nbgrader has to make by itself
+    code = (
+        "import sys\nfrom autograder.classroom.gradebook import open_gradebook\n"
+        "with open_gradebook(sys.argv[1]):\n    pass\n"
+    )
+    command = [sys.executable, "-c", code, f"sqlite:///{gradebook}"]
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
+    assert gradebook.exists()
 
 
 def test_the_process_that_grades_imports_no_torch(tmp_path: Path) -> None:

@@ -202,6 +202,9 @@ def test_the_manifest_is_that_of_the_files_and_stays_under_other_work(course: Pa
     type_in(course / TINY, double="def double(x):\n    return 2 * x\n")
     record_release(course, "02-other")  # another lesson was built; this one was worked in
     assert read_manifest(course) == known
+    (course / TINY).write_text("half of it")
+    record_release(course, "02-other")
+    assert read_manifest(course) == known
 
 
 def test_building_again_keeps_what_was_written_in_course(course: Path) -> None:

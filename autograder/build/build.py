@@ -2,7 +2,7 @@
 
 jupytext reads the sources, nbgrader's ``generate_assignment`` and ``generate_solution``
 write the two versions. A build is deterministic but for the outputs of solved notebooks,
-and a solved notebook is run again only when what runs in its cells changed.
+and of a solved notebook runs again only what a change of its cells needs.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
-from nbgrader.converters import GenerateAssignment, GenerateSolution
+from nbgrader.converters import BaseConverter, GenerateAssignment, GenerateSolution
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import ClearSolutions, Execute
 from traitlets.config import Config
 
 from autograder.build.alembic import put_alembic_on_path
 from autograder.build.beside import write_companions
+from autograder.build.graded_again import WholeRunNeeded, run_graded
 from autograder.build.kept_outputs import take_outputs
 from autograder.build.own_work import keep_own_work
 from autograder.build.page import as_page
@@ -92,7 +93,15 @@ def _generate_solution(config: Config, assignment: str, execute: bool) -> None:
         config.GenerateSolution.preprocessors = [
             step for step in GenerateSolution.preprocessors.default_args[0] if step is not Execute
         ]
-    _convert(GenerateSolution, config, assignment)
+    _convert(_SolutionAlone, config, assignment)
+
+
+class _SolutionAlone(GenerateSolution):  # type: ignore[misc]
+    """nbgrader's GenerateSolution, which asks no gradebook whether it knows the assignment."""
+
+    def init_assignment(self, assignment_id: str, student_id: str) -> None:
+        """Copy what lies beside the notebook."""
+        BaseConverter.init_assignment(self, assignment_id, student_id)
 
 
 def _convert(converter: type, config: Config, assignment: str) -> None:
@@ -164,7 +173,10 @@ def _build_one(lesson: Lesson, into: Path, say: Say) -> None:
     solved = into / "solutions" / name
     with tempfile.TemporaryDirectory() as temporary:
         scratch = Path(temporary)
-        config = nbgrader_config(scratch, f"sqlite:///{scratch}/gradebook.db")
+        config = nbgrader_config(scratch, "")
+        # Nobody's points: nbgrader would make a gradebook, which takes seconds.
+        config.GenerateAssignment.no_database = True
+        config.SaveCells.enabled = False
         config.CourseDirectory.source_directory = "source"
         config.CourseDirectory.release_directory = "release"
         config.CourseDirectory.solution_directory = "solutions"
@@ -173,21 +185,73 @@ def _build_one(lesson: Lesson, into: Path, say: Say) -> None:
         generate_release(config, name)
         _generate_solution(config, name, execute=False)
         plain = scratch / "solutions" / name
-        up_to_date = _same_cells(lesson, plain, solved)
+        new = nbformat.read(plain / notebook, as_version=4)
+        kept = _that_ran_through(solved / notebook)
+        up_to_date = _same_cells(new, kept)
         if up_to_date:
             say(f"{name}: solved version is up to date")
-        elif _outputs_still_hold(lesson, plain, solved):
+        elif kept is not None and take_outputs(new, kept):
             say(f"{name}: solved version, with the outputs that it had")
         else:
-            say(f"{name}: solved version, running it (a minute)")
-            _generate_solution(config, name, execute=True)
-            _refuse_errors(lesson, nbformat.read(plain / notebook, as_version=4))
+            new = _ran(lesson, config, new, kept, plain=plain, was=into / "course" / name, say=say)
         if not up_to_date:
-            _tidy_outputs(plain / notebook)
+            _tidy(new)
+            nbformat.write(new, plain / notebook)
             _replace(solved, plain)
         _replace(into / "build" / "source" / name, scratch / "source" / name)
         _replace(into / "course" / name, scratch / "release" / name)
     _lean_on_course(solved)
+
+
+def _that_ran_through(path: Path) -> NotebookNode | None:
+    """A solved notebook of an earlier build; None where there is none, or one that stopped."""
+    if not path.exists():
+        return None
+    kept = nbformat.read(path, as_version=4)
+    return None if what_stopped(kept) else kept
+
+
+def _ran(
+    lesson: Lesson,
+    config: Config,
+    new: NotebookNode,
+    kept: NotebookNode | None,
+    *,
+    plain: Path,
+    was: Path,
+    say: Say,
+) -> NotebookNode:
+    """The solved notebook with its outputs, of which no more is run than what needs it.
+
+    Args:
+        lesson: whose notebook it is.
+        config: for nbgrader.
+        new: the notebook without outputs.
+        kept: the notebook as it was run last; None if it never ran through.
+        plain: the folder of ``new``, with what lies beside it.
+        was: a folder with what lay beside it then.
+        say: is told what is being done.
+
+    Raises:
+        BuildError: a cell raised an error.
+    """
+    try:
+        if kept is None:
+            raise WholeRunNeeded("it has not run through before")
+        if _code_beside(plain) != _code_beside(was):
+            raise WholeRunNeeded("code beside it changed")
+        run_graded(new, kept, plain)
+        say(f"{lesson.folder}: solved version, its checks run again")
+    except WholeRunNeeded as why:
+        say(f"{lesson.folder}: solved version, running it (a minute): {why}")
+        _generate_solution(config, lesson.folder, execute=True)
+        new = nbformat.read(plain / f"{lesson.notebook_name}.ipynb", as_version=4)
+        _refuse_errors(lesson, new)
+    return new
+
+
+def _code_beside(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (folder / "lesson").glob("*.py")}
 
 
 def _refuse_errors(lesson: Lesson, solved: NotebookNode) -> None:
@@ -228,37 +292,19 @@ def without_outputs(notebook: NotebookNode) -> NotebookNode:
     return copy
 
 
-def _same_cells(lesson: Lesson, first: Path, other: Path) -> bool:
-    name = f"{lesson.notebook_name}.ipynb"
-    if not (other / name).exists():
+def _same_cells(first: NotebookNode, other: NotebookNode | None) -> bool:
+    if other is None:
         return False
-    both = [nbformat.read(folder / name, as_version=4) for folder in (first, other)]
-    if what_stopped(both[1]):
-        return False
-    pair = [without_outputs(notebook) for notebook in both]
+    pair = [without_outputs(notebook) for notebook in (first, other)]
     one_says, other_says = (notebook.metadata.get(LESSON) for notebook in pair)
     return bool(pair[0].cells == pair[1].cells and one_says == other_says)
 
 
-def _outputs_still_hold(lesson: Lesson, plain: Path, kept: Path) -> bool:
-    """Whether only texts changed; the notebook in ``plain`` then has the outputs of ``kept``."""
-    name = f"{lesson.notebook_name}.ipynb"
-    if not (kept / name).exists():
-        return False
-    new, solved = (nbformat.read(folder / name, as_version=4) for folder in (plain, kept))
-    if what_stopped(solved) or not take_outputs(new, solved):
-        return False
-    nbformat.write(new, plain / name)
-    return True
-
-
-def _tidy_outputs(path: Path) -> None:
+def _tidy(notebook: NotebookNode) -> None:
     """Drop the times of execution: they would differ in every build."""
-    notebook = nbformat.read(path, as_version=4)
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
     notebook.metadata["language_info"] = {"name": "python"}
-    nbformat.write(notebook, path)
 
 
 def _remove_strangers(into: Path, folders: set[str]) -> None:

@@ -11,6 +11,7 @@ from autograder.build.build import NEVER_RELEASED, write_source
 from autograder.classroom.folder import AT_ONCE, ClassError, ClassFolder
 from autograder.classroom.hand_out import release
 from autograder.classroom.late import TO_BEGIN_WITH, LatePolicy
+from autograder.classroom.new_gradebook import begin_gradebook
 from autograder.classroom.roster import Roster
 from autograder.course.lessons import Course
 from autograder.files import write_whole
@@ -192,6 +193,7 @@ def new_class(
     (root / "class.toml").write_text(settings, encoding="utf-8")
     write_whole(root / "roster.csv", (roster or Roster()).as_csv())
     made = ClassFolder.open(root)
+    begin_gradebook(made.db_url)
     for lesson in course.lessons:
         say(f"{lesson.folder}: released")
         release(made, lesson.folder)

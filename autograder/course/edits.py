@@ -11,6 +11,7 @@ import io
 import textwrap
 import tokenize
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from itertools import pairwise
 
 __all__ = ["Unfit", "code_of", "edited", "with_body"]
@@ -20,6 +21,7 @@ class Unfit(ValueError):
     """A change cannot be made to this code; the message says why and what to do."""
 
 
+@lru_cache(maxsize=64)  # dozens of changes are made to each right answer
 def code_of(source: str) -> str:
     """Source without comments, docstrings and empty lines."""
     lines = textwrap.dedent(source).splitlines()

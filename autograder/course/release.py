@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -101,8 +101,11 @@ def cells_of(notebook: NotebookNode) -> list[ReleasedCell]:
 
 def release_in(folder: Path) -> Release:
     """The manifest of an untouched release, from its files."""
-    release = Release()
-    for name in released_files(folder):
+    return _with_files(Release(), folder, released_files(folder))
+
+
+def _with_files(release: Release, folder: Path, names: Iterable[str]) -> Release:
+    for name in names:
         release.files[name] = digest_of_file(folder / name)
         if name.endswith(".ipynb"):
             release.cells[name] = cells_of(read_notebook(folder / name))
@@ -114,17 +117,19 @@ def record_release(folder: Path, lesson: str | None = None) -> None:
 
     Args:
         folder: the course folder.
-        lesson: the only lesson folder that was made now; what is known of others stays.
+        lesson: the only lesson folder that was made now; what is known of others stays, and they
+            are not read.
     """
-    made = release_in(folder)
-    known = read_manifest(folder) if lesson is not None else None
-    for name in known.files if known else ():
-        if known is not None and "/" in name and not name.startswith(f"{lesson}/"):
-            if name in made.files:
-                made.files[name] = known.files[name]
-            if name in made.cells and name in known.cells:
-                made.cells[name] = known.cells[name]
-    write_manifest(folder, made)
+    known = (read_manifest(folder) if lesson is not None else None) or Release()
+    release, made = Release(), []
+    for name in released_files(folder):
+        if name in known.files and "/" in name and not name.startswith(f"{lesson}/"):
+            release.files[name] = known.files[name]
+            if name in known.cells:
+                release.cells[name] = known.cells[name]
+        else:
+            made.append(name)
+    write_manifest(folder, _with_files(release, folder, made))
 
 
 def write_manifest(folder: Path, release: Release) -> None:

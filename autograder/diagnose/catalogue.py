@@ -51,8 +51,8 @@ def _kept(lesson: Lesson, *, as_graded: bool) -> list[Mistake]:
     kind = "graded" if as_graded else "notebook"
     folder = lesson.path.parent.parent / "build" / "mistakes"
     paths = {}
-    for exercise in entries:
-        made_from = f"{_made_from(lesson, exercise)} {np.__version__} {torch.__version__}"
+    for exercise, digest in _made_from(lesson).items():
+        made_from = f"{digest} {np.__version__} {torch.__version__}"
         name = hashlib.sha256(made_from.encode()).hexdigest()[:16]
         paths[exercise] = folder / f"{lesson.folder}-{exercise}-{name}-{kind}.json"
     kept: dict[str, list[Mistake]] = {}
@@ -77,27 +77,32 @@ def _entries(lesson: Lesson) -> dict[str, list[Implementation]]:
     return entries
 
 
-def _made_from(lesson: Lesson, exercise: str) -> str:
-    """Changes with all that the evidence of an exercise's mistakes comes from, and nothing else.
+def _made_from(lesson: Lesson) -> dict[str, str]:
+    """By exercise, what changes with all that the evidence of its mistakes comes from, and with
+    nothing else.
 
     That is: the cells that stand in its namespace, its tests, its entries, and what makes
     evidence; the libraries' versions are for the caller to add. A changed sentence of the story,
     or another exercise's test, is not.
     """
-    cells = [cell for cell in lesson.notebook.cells if cell.cell_type == "code"]
     names = list(lesson.exercises)
-    kept = [
-        (cell.source, grade_id(cell) or "")
-        for cell in cells
-        if DEMONSTRATION not in tags(cell)
-        and (not is_test(cell) or exercise_of(grade_id(cell) or "", names) == exercise)
+    cells = [
+        (cell.source, grade_id(cell) or "", is_test(cell))
+        for cell in lesson.notebook.cells
+        if cell.cell_type == "code" and DEMONSTRATION not in tags(cell)
     ]
-    entries = [
-        (implementation.name, implementation.sentence, implementation.source)
-        for implementation in _entries(lesson)[exercise]
-    ]
-    tree = [kept, entries, DIAGNOSIS_SEED]
-    return hashlib.sha256(json.dumps(tree).encode() + _makers(lesson)).hexdigest()[:16]
+    makers = _makers(lesson)
+    made_from: dict[str, str] = {}
+    for exercise, implementations in _entries(lesson).items():
+        kept = [
+            (source, name)
+            for source, name, test in cells
+            if not test or exercise_of(name, names) == exercise
+        ]
+        entries = [(one.name, one.sentence, one.source) for one in implementations]
+        tree = json.dumps([kept, entries, DIAGNOSIS_SEED])
+        made_from[exercise] = hashlib.sha256(tree.encode() + makers).hexdigest()[:16]
+    return made_from
 
 
 def _makers(lesson: Lesson) -> bytes:
@@ -109,7 +114,7 @@ def _makers(lesson: Lesson) -> bytes:
 
 def _digest(lesson: Lesson) -> str:
     """Changes with everything in this repository that the evidence of mistakes comes from."""
-    parts = [f"{exercise} {_made_from(lesson, exercise)}" for exercise in sorted(_entries(lesson))]
+    parts = [f"{exercise} {digest}" for exercise, digest in sorted(_made_from(lesson).items())]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
