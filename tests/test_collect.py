@@ -218,6 +218,31 @@ def test_what_lies_deeper_than_the_others_is_left_out_and_named(
     assert "inside somebody's folder" in left_out(made)[odd]
 
 
+def test_a_notebook_beside_a_students_folders_does_not_bury_the_others(
+    folder: ClassFolder, tmp_path: Path
+) -> None:
+    """In a zip with one folder around all, it lies higher than every submission."""
+    honest = {f"hw/{student}/{LESSON}/tiny.ipynb": b"{}" for student in ("ada", "bob")}
+    made = plan(folder, pack(tmp_path / "some.zip", {**honest, "hw/mal/tiny.ipynb": b"{ }"}))
+    assert sorted(taken(made).values()) == [to("ada"), to("bob")]
+    assert list(left_out(made)) == ["hw/mal/tiny.ipynb"]
+
+
+@pytest.mark.parametrize("top", ["", "hw/"])
+@pytest.mark.parametrize(
+    "like", ["bob_502_{}_tiny.ipynb", "Bob Ångström_{}_assignsubmission_file_/tiny.ipynb"]
+)
+def test_the_files_of_one_student_do_not_choose_the_layout_for_all(
+    top: str, like: str, folder: ClassFolder, tmp_path: Path
+) -> None:
+    (folder.root / "roster.csv").write_text(ROSTER)
+    files = {f"{top}{student}/{LESSON}/tiny.ipynb": b"{}" for student in ("ada", "bob")}
+    files |= {f"{top}mal/{LESSON}/work/{like.format(n)}": b"{ }" for n in range(9)}
+    made = plan(folder, pack(tmp_path / "some.zip", files))
+    assert [one.name for one in made.layouts.values()] == ["plain"]
+    assert sorted(taken(made).values()) == [to("ada"), to("bob")]
+
+
 def test_the_ending_may_be_in_capitals(folder: ClassFolder, tmp_path: Path) -> None:
     made = plan(folder, pack(tmp_path / "some.zip", {f"ada/{LESSON}/TINY (1).IPYNB": b"{}"}))
     assert set(taken(made).values()) == {to("ada")}

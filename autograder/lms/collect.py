@@ -90,7 +90,7 @@ def plan(
         made.layouts[archive.name] = chosen
         made.decisions += [Decision(archive.name, *each) for each in _refused(archive)]
         handed_in_by = people(archive, chosen, folder.assignments)
-        deep = too_deep([file.path for file in archive.files], chosen)
+        deep = too_deep([file.path for file in archive.files], chosen, folder.assignments)
         for file in archive.files:
             if file.path in deep:
                 inside = "it lies deeper than the others, inside somebody's folder: whose is it?"
