@@ -313,6 +313,61 @@ def test_two_students_of_one_name_stay_two(folder: ClassFolder, tmp_path: Path) 
     assert list(taken(later).values()) == [to("jan-novák-2")]
 
 
+def test_who_calls_himself_like_an_id_hands_in_for_nobody_else(
+    folder: ClassFolder, tmp_path: Path
+) -> None:
+    (folder.root / "roster.csv").write_text(ROSTER.replace("ada,Ada", "ada@example.org,Ada"))
+    for name in ("Bob", "ada@example.org"):
+        file = f"{name}_7_assignsubmission_file_/tiny.ipynb"
+        (one,) = plan(folder, pack(tmp_path / "some.zip", {file: b"{}"})).decisions
+        assert (one.student, one.note) == (f"{name.casefold()}-7", "not on the roster")
+
+
+def test_who_takes_anothers_name_does_not_push_him_off_the_roster(
+    folder: ClassFolder, tmp_path: Path
+) -> None:
+    """What is said to do about two of one name, helps: lms_id in roster.csv."""
+    (folder.root / "roster.csv").write_text(ROSTER)
+    names = [f"Bob Ångström_{number}_assignsubmission_file_/tiny.ipynb" for number in (502, 7)]
+    made = plan(folder, pack(tmp_path / "some.zip", {name: b"{}" for name in names}))
+    assert taken(made) == {names[0]: to("bob"), names[1]: to("bob-7")}
+
+
+def test_a_number_of_moodles_tells_only_people_of_one_name_apart(
+    folder: ClassFolder, tmp_path: Path
+) -> None:
+    """Moodle gives another number in each assignment: one of somebody else's proves nothing."""
+    (folder.root / "roster.csv").write_text(ROSTER)
+    names = ["Ada Lovelace_9_assignsubmission_file_/tiny.ipynb"]
+    names.append("Bob Ångström_501_assignsubmission_file_/tiny.ipynb")
+    made = plan(folder, pack(tmp_path / "some.zip", {name: b"{}" for name in names}))
+    assert taken(made) == {names[0]: to("ada"), names[1]: to("bob")}
+
+
+def test_gradescopes_accounts_of_one_name_stay_apart(folder: ClassFolder, tmp_path: Path) -> None:
+    (folder.root / "roster.csv").write_text(ROSTER)
+    people = (
+        ("Bob Ångström", "bob@example.org"),
+        ("Bob Ångström", "other@example.org"),
+        ("Jan Novák", "jan@example.org"),
+        ("Jan Novák", "novak@example.org"),
+    )
+    files = {
+        "submission_metadata.yml": "".join(
+            f"submission_{n}:\n  :submitters:\n  - :name: {name}\n    :email: {email}\n"
+            for n, (name, email) in enumerate(people)
+        ).encode()
+    }
+    files |= {f"submission_{n}/tiny.ipynb": b"{}" for n in range(len(people))}
+    made = plan(folder, pack(tmp_path / "some.zip", files))
+    assert set(taken(made).values()) == {
+        to("bob"),
+        to("bob-other@example.org"),
+        to("jan-novák-jan@example.org"),
+        to("jan-novák-novak@example.org"),
+    }
+
+
 def test_only_a_newer_submission_replaces_and_the_older_is_kept(
     folder: ClassFolder, tmp_path: Path
 ) -> None:

@@ -218,6 +218,7 @@ def carry_out(folder: ClassFolder, made: Plan) -> list[str]:
             "path": candidate.file.path,
             "folder": candidate.named.folder,
             "lms_id": candidate.named.lms_id,
+            "email": candidate.named.email,
             "name": candidate.named.name,
         }
     if made._taken:
