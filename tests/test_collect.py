@@ -477,20 +477,38 @@ def test_names_that_are_not_marked_as_utf8(folder: ClassFolder, tmp_path: Path) 
 def test_too_much_is_refused_and_nothing_is_written(
     folder: ClassFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    many = pack(tmp_path / "many.zip", {f"{MOODLE}{n}.ipynb": b"x" for n in range(12)})
-    monkeypatch.setattr(archives, "MOST_FILES", 10)
-    with pytest.raises(ArchiveError, match="more than 10 files"):
-        plan(folder, many)
-    monkeypatch.setattr(archives, "MOST_FILES", 100)
-    monkeypatch.setattr(archives, "MOST_TOTAL", 11)
-    with pytest.raises(ArchiveError, match="would unpack"):
-        plan(folder, many)
-    monkeypatch.setattr(archives, "MOST_TOTAL", 2**30)
+    many = {f"{MOODLE}{n}.ipynb": b"x" for n in range(12)}
+    many["Bob X_2_assignsubmission_file_/tiny.ipynb"] = b"x"
+    monkeypatch.setattr(archives, "MOST_NOTEBOOKS", 10)
+    with pytest.raises(ArchiveError, match=f"than 10 notebooks.*12 of them in '{MOODLE[:-1]}'"):
+        plan(folder, pack(tmp_path / "many.zip", many))
+    names = [f"X_{n}_assignsubmission_file_/tiny.ipynb" for n in range(9)]
+    monkeypatch.setattr(collect, "MOST_TOTAL", 8)
+    with pytest.raises(ArchiveError, match="more than"):
+        plan(folder, pack(tmp_path / "large.zip", dict.fromkeys(names, b"x")))
+    monkeypatch.setattr(collect, "MOST_TOTAL", 2**30)
     monkeypatch.setattr(archives, "MOST_BYTES", 10)
     bomb = tmp_path / "bomb.zip"
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr(f"{MOODLE}tiny.ipynb", b"0" * 10_000)
     assert "at most" in "".join(left_out(plan(folder, bomb)).values())
+
+
+def test_what_nobody_reads_stops_no_class(
+    folder: ClassFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A student may hand in folders full of other files, data, and notebooks that are too large."""
+    monkeypatch.setattr(archives, "MOST_NOTEBOOKS", 4)
+    monkeypatch.setattr(archives, "MOST_BYTES", 10)
+    monkeypatch.setattr(collect, "MOST_TOTAL", 20)
+    files = {f"{MOODLE}modules/{n}.js": b"0123456789abcdef" for n in range(12)}
+    files |= {f"{MOODLE}old/{n}/tiny.ipynb": b"0123456789abcdef" for n in range(2)}
+    files |= {
+        f"{MOODLE}tiny.ipynb": b"9876543210",
+        "Bob X_2_assignsubmission_file_/tiny.ipynb": b"1",
+    }
+    found = plan(folder, pack(tmp_path / "much.zip", files))
+    assert set(taken(found).values()) >= {to("bob-x")}
 
 
 def test_damaged_and_wrong_archives(folder: ClassFolder, tmp_path: Path) -> None:
