@@ -13,6 +13,9 @@ from autograder.errors import WrongUse
 
 #: Bytes of a table. A class of a thousand has a few hundred thousand.
 MOST_BYTES = 20 * 2**20
+# A cell may be as long: Python's own limit, 131,072 characters, lets one student who writes more
+# into a form or an online text spoil the table of all.
+csv.field_size_limit(MOST_BYTES)
 
 
 class SpreadsheetError(WrongUse):

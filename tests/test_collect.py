@@ -218,6 +218,31 @@ def test_what_lies_deeper_than_the_others_is_left_out_and_named(
     assert "inside somebody's folder" in left_out(made)[odd]
 
 
+def test_a_notebook_beside_a_students_folders_does_not_bury_the_others(
+    folder: ClassFolder, tmp_path: Path
+) -> None:
+    """In a zip with one folder around all, it lies higher than every submission."""
+    honest = {f"hw/{student}/{LESSON}/tiny.ipynb": b"{}" for student in ("ada", "bob")}
+    made = plan(folder, pack(tmp_path / "some.zip", {**honest, "hw/mal/tiny.ipynb": b"{ }"}))
+    assert sorted(taken(made).values()) == [to("ada"), to("bob")]
+    assert list(left_out(made)) == ["hw/mal/tiny.ipynb"]
+
+
+@pytest.mark.parametrize("top", ["", "hw/"])
+@pytest.mark.parametrize(
+    "like", ["bob_502_{}_tiny.ipynb", "Bob Ångström_{}_assignsubmission_file_/tiny.ipynb"]
+)
+def test_the_files_of_one_student_do_not_choose_the_layout_for_all(
+    top: str, like: str, folder: ClassFolder, tmp_path: Path
+) -> None:
+    (folder.root / "roster.csv").write_text(ROSTER)
+    files = {f"{top}{student}/{LESSON}/tiny.ipynb": b"{}" for student in ("ada", "bob")}
+    files |= {f"{top}mal/{LESSON}/work/{like.format(n)}": b"{ }" for n in range(9)}
+    made = plan(folder, pack(tmp_path / "some.zip", files))
+    assert [one.name for one in made.layouts.values()] == ["plain"]
+    assert sorted(taken(made).values()) == [to("ada"), to("bob")]
+
+
 def test_the_ending_may_be_in_capitals(folder: ClassFolder, tmp_path: Path) -> None:
     made = plan(folder, pack(tmp_path / "some.zip", {f"ada/{LESSON}/TINY (1).IPYNB": b"{}"}))
     assert set(taken(made).values()) == {to("ada")}
@@ -286,6 +311,61 @@ def test_two_students_of_one_name_stay_two(folder: ClassFolder, tmp_path: Path) 
     collect.carry_out(folder, plan(folder, pack(tmp_path / "one.zip", {names[0]: b"one"})))
     later = plan(folder, pack(tmp_path / "two.zip", {names[1]: b"two"}, (2027, 1, 1, 0, 0, 0)))
     assert list(taken(later).values()) == [to("jan-novák-2")]
+
+
+def test_who_calls_himself_like_an_id_hands_in_for_nobody_else(
+    folder: ClassFolder, tmp_path: Path
+) -> None:
+    (folder.root / "roster.csv").write_text(ROSTER.replace("ada,Ada", "ada@example.org,Ada"))
+    for name in ("Bob", "ada@example.org"):
+        file = f"{name}_7_assignsubmission_file_/tiny.ipynb"
+        (one,) = plan(folder, pack(tmp_path / "some.zip", {file: b"{}"})).decisions
+        assert (one.student, one.note) == (f"{name.casefold()}-7", "not on the roster")
+
+
+def test_who_takes_anothers_name_does_not_push_him_off_the_roster(
+    folder: ClassFolder, tmp_path: Path
+) -> None:
+    """What is said to do about two of one name, helps: lms_id in roster.csv."""
+    (folder.root / "roster.csv").write_text(ROSTER)
+    names = [f"Bob Ångström_{number}_assignsubmission_file_/tiny.ipynb" for number in (502, 7)]
+    made = plan(folder, pack(tmp_path / "some.zip", {name: b"{}" for name in names}))
+    assert taken(made) == {names[0]: to("bob"), names[1]: to("bob-7")}
+
+
+def test_a_number_of_moodles_tells_only_people_of_one_name_apart(
+    folder: ClassFolder, tmp_path: Path
+) -> None:
+    """Moodle gives another number in each assignment: one of somebody else's proves nothing."""
+    (folder.root / "roster.csv").write_text(ROSTER)
+    names = ["Ada Lovelace_9_assignsubmission_file_/tiny.ipynb"]
+    names.append("Bob Ångström_501_assignsubmission_file_/tiny.ipynb")
+    made = plan(folder, pack(tmp_path / "some.zip", {name: b"{}" for name in names}))
+    assert taken(made) == {names[0]: to("ada"), names[1]: to("bob")}
+
+
+def test_gradescopes_accounts_of_one_name_stay_apart(folder: ClassFolder, tmp_path: Path) -> None:
+    (folder.root / "roster.csv").write_text(ROSTER)
+    people = (
+        ("Bob Ångström", "bob@example.org"),
+        ("Bob Ångström", "other@example.org"),
+        ("Jan Novák", "jan@example.org"),
+        ("Jan Novák", "novak@example.org"),
+    )
+    files = {
+        "submission_metadata.yml": "".join(
+            f"submission_{n}:\n  :submitters:\n  - :name: {name}\n    :email: {email}\n"
+            for n, (name, email) in enumerate(people)
+        ).encode()
+    }
+    files |= {f"submission_{n}/tiny.ipynb": b"{}" for n in range(len(people))}
+    made = plan(folder, pack(tmp_path / "some.zip", files))
+    assert set(taken(made).values()) == {
+        to("bob"),
+        to("bob-other@example.org"),
+        to("jan-novák-jan@example.org"),
+        to("jan-novák-novak@example.org"),
+    }
 
 
 def test_only_a_newer_submission_replaces_and_the_older_is_kept(
@@ -397,20 +477,38 @@ def test_names_that_are_not_marked_as_utf8(folder: ClassFolder, tmp_path: Path) 
 def test_too_much_is_refused_and_nothing_is_written(
     folder: ClassFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    many = pack(tmp_path / "many.zip", {f"{MOODLE}{n}.ipynb": b"x" for n in range(12)})
-    monkeypatch.setattr(archives, "MOST_FILES", 10)
-    with pytest.raises(ArchiveError, match="more than 10 files"):
-        plan(folder, many)
-    monkeypatch.setattr(archives, "MOST_FILES", 100)
-    monkeypatch.setattr(archives, "MOST_TOTAL", 11)
-    with pytest.raises(ArchiveError, match="would unpack"):
-        plan(folder, many)
-    monkeypatch.setattr(archives, "MOST_TOTAL", 2**30)
+    many = {f"{MOODLE}{n}.ipynb": b"x" for n in range(12)}
+    many["Bob X_2_assignsubmission_file_/tiny.ipynb"] = b"x"
+    monkeypatch.setattr(archives, "MOST_NOTEBOOKS", 10)
+    with pytest.raises(ArchiveError, match=f"than 10 notebooks.*12 of them in '{MOODLE[:-1]}'"):
+        plan(folder, pack(tmp_path / "many.zip", many))
+    names = [f"X_{n}_assignsubmission_file_/tiny.ipynb" for n in range(9)]
+    monkeypatch.setattr(collect, "MOST_TOTAL", 8)
+    with pytest.raises(ArchiveError, match="more than"):
+        plan(folder, pack(tmp_path / "large.zip", dict.fromkeys(names, b"x")))
+    monkeypatch.setattr(collect, "MOST_TOTAL", 2**30)
     monkeypatch.setattr(archives, "MOST_BYTES", 10)
     bomb = tmp_path / "bomb.zip"
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr(f"{MOODLE}tiny.ipynb", b"0" * 10_000)
     assert "at most" in "".join(left_out(plan(folder, bomb)).values())
+
+
+def test_what_nobody_reads_stops_no_class(
+    folder: ClassFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A student may hand in folders full of other files, data, and notebooks that are too large."""
+    monkeypatch.setattr(archives, "MOST_NOTEBOOKS", 4)
+    monkeypatch.setattr(archives, "MOST_BYTES", 10)
+    monkeypatch.setattr(collect, "MOST_TOTAL", 20)
+    files = {f"{MOODLE}modules/{n}.js": b"0123456789abcdef" for n in range(12)}
+    files |= {f"{MOODLE}old/{n}/tiny.ipynb": b"0123456789abcdef" for n in range(2)}
+    files |= {
+        f"{MOODLE}tiny.ipynb": b"9876543210",
+        "Bob X_2_assignsubmission_file_/tiny.ipynb": b"1",
+    }
+    found = plan(folder, pack(tmp_path / "much.zip", files))
+    assert set(taken(found).values()) >= {to("bob-x")}
 
 
 def test_damaged_and_wrong_archives(folder: ClassFolder, tmp_path: Path) -> None:

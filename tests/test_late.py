@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import os
+import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -67,6 +69,19 @@ def test_a_timestamp_of_any_kind(tmp_path: Path) -> None:
     for wrong in ("", "yesterday", "9" * 50, "\x00", "x" * 5000):
         (tmp_path / "timestamp.txt").write_text(wrong)
         assert read_timestamp(tmp_path) is None
+
+
+def test_a_timestamp_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "timestamp.txt"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=("2026-03-01 14:00:05 UTC",))
+    writer.start()  # whoever reads the pipe gets a time from it
+    try:
+        assert read_timestamp(tmp_path) is None
+    finally:
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        writer.join()
+        os.close(reader)
 
 
 def test_a_timestamp_that_is_none_costs_nobody_a_verdict(tmp_path: Path) -> None:

@@ -73,6 +73,14 @@ def test_a_request_about_nothing_is_named(
     assert "line 2" in said and "halve" in said and "line 3" in said and "nobody" in said
 
 
+def test_a_long_text_of_one_does_not_take_the_others_requests(folder: ClassFolder) -> None:
+    rows = f"ada,{LESSON},double,{'x' * 200_000}\nbob,{LESSON},double,short\n"
+    (folder.root / "requests.csv").write_text(f"id,assignment,exercise,text\n{rows}")
+    found, problems = look_at(folder)
+    assert not problems
+    assert [one.student for one in found] == ["ada", "bob"]
+
+
 def test_tables_that_are_none_are_refused(folder: ClassFolder) -> None:
     with pytest.raises(RequestError, match=r"requests\.csv"):
         look_at(folder)

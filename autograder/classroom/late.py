@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import stat
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -93,7 +94,8 @@ def read_timestamp(folder: Path) -> datetime | None:
     """When a submission came: nbgrader's ``timestamp.txt`` in its folder, or None."""
     path = folder / TIMESTAMP
     try:
-        if path.is_symlink() or path.stat().st_size > 200:
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > 200:  # a pipe would never end
             return None
         # nbgrader's parse_utc takes "+0100" for 100 seconds.
         came = parse(path.read_text(encoding="utf-8").strip(), tzinfos=_zone)

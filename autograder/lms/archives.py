@@ -1,7 +1,8 @@
 """What lies in a folder or a zip from an LMS. Nothing in it is trusted, and nothing unpacked.
 
 Files are listed, and read one at a time. A path that leads elsewhere, a link, an archive
-inside is left out and named; what could fill the disk or the memory refuses the whole.
+inside is left out and named; more than a class can hold refuses the whole. What nobody reads,
+such as data beside a notebook, counts little: one student may have much of it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import stat
 import struct
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -22,12 +24,13 @@ from pathlib import Path
 from autograder.errors import WrongUse
 from autograder.files import LEFT_BY_TOOLS
 from autograder.grade.submission import MOST_BYTES, Unreadable, read_file
+from autograder.lms.layouts import is_notebook
 from autograder.text import plain_line
 
-#: Files in one archive. A class of a thousand with three files each has 3000.
-MOST_FILES = 20_000
-#: Bytes of all files together, unpacked.
-MOST_TOTAL = 4 * 2**30
+#: Notebooks in one archive. A class of a thousand with three each has 3000.
+MOST_NOTEBOOKS = 20_000
+#: Files of any kind in it: of each there is a path in memory.
+MOST_FILES = 500_000
 
 _JUNK = re.compile(
     r"(?:^|/)(?:\._|\.DS_Store$|Thumbs\.db$|desktop\.ini$"
@@ -45,13 +48,15 @@ class ArchiveError(WrongUse):
 class File:
     """One file of an archive.
 
-    ``path`` has slashes and no control characters; ``read`` gives the content, or raises
+    ``path`` has slashes and no control characters; ``size`` is in bytes, as far as the archive
+    says it; ``read`` gives the content, or raises
     :class:`autograder.grade.submission.Unreadable` with the reason.
     """
 
     archive: str
     path: str
     modified: datetime | None
+    size: int
     read: Callable[[], bytes] = field(repr=False, compare=False)
 
 
@@ -83,7 +88,6 @@ def look_into(path: Path) -> Archive:
 
 def _folder(top: Path) -> Archive:
     archive = Archive(top.name)
-    total = 0
     for here, folders, names in os.walk(top):
         folders.sort()
         for name in [folder for folder in folders if Path(here, folder).is_symlink()]:
@@ -97,10 +101,12 @@ def _folder(top: Path) -> Archive:
             if not stat.S_ISREG(status.st_mode):
                 archive.left_out.append((shown, "it is a link, or not a regular file"))
                 continue
-            total += status.st_size
             when = datetime.fromtimestamp(status.st_mtime, UTC)
-            archive.files.append(File(archive.name, shown, when, partial(read_file, path)))
-            _check(archive, total, top)
+            read = partial(read_file, path)
+            archive.files.append(File(archive.name, shown, when, status.st_size, read))
+            if len(archive.files) > MOST_FILES:
+                _refuse_too_many(archive, top)
+    _refuse_too_many(archive, top)
     return archive
 
 
@@ -108,22 +114,35 @@ def _shown(path: Path, top: Path) -> str:
     return plain_line(path.relative_to(top).as_posix(), 1000)
 
 
-def _check(archive: Archive, total: int, path: Path) -> None:
-    if len(archive.files) > MOST_FILES:
-        raise ArchiveError(
-            f"{path} holds more than {MOST_FILES} files; is it the LMS's zip of one class? "
-            "Nothing was taken from it"
-        )
-    if total > MOST_TOTAL:
-        raise ArchiveError(
-            f"{path} would unpack to more than {MOST_TOTAL // 2**30} GB, which no class hands "
-            "in; look at what is so large in it. Nothing was taken from it"
-        )
+def _refuse_too_many(archive: Archive, path: Path) -> None:
+    everything = [file.path for file in archive.files]
+    notebooks = [path for path in everything if is_notebook(path)]
+    for paths, most, kind in (
+        (everything, MOST_FILES, "files"),
+        (notebooks, MOST_NOTEBOOKS, "notebooks"),
+    ):
+        if len(paths) > most:
+            fullest, holds = _fullest(paths)
+            raise ArchiveError(
+                f"{path} holds more than {most} {kind}, {holds} of them in {fullest!r}; if it is "
+                "the LMS's zip of one class, unpack it, move that folder away and collect what is "
+                "left. Nothing was taken from it"
+            )
+
+
+def _fullest(paths: list[str]) -> tuple[str, int]:
+    """The outermost folder that holds most of ``paths``, below those that hold all of them."""
+    level = 1
+    while True:
+        folders = Counter("/".join(path.split("/")[:-1][:level]) for path in paths)
+        ((fullest, holds),) = folders.most_common(1)
+        if len(folders) > 1 or fullest.count("/") < level - 1 or not fullest:
+            return fullest, holds
+        level += 1
 
 
 def _zip(path: Path) -> Archive:
     archive = Archive(path.name)
-    total = 0
     try:
         with zipfile.ZipFile(path) as opened:
             entries = opened.infolist()
@@ -138,9 +157,9 @@ def _zip(path: Path) -> Archive:
         if why:
             archive.left_out.append((shown, why))
             continue
-        total += info.file_size
-        archive.files.append(File(archive.name, shown, _modified(info), _reader(path, info)))
-        _check(archive, total, path)
+        when, read = _modified(info), _reader(path, info)
+        archive.files.append(File(archive.name, shown, when, info.file_size, read))
+    _refuse_too_many(archive, path)
     return archive
 
 

@@ -15,14 +15,16 @@ from typing import Any
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.hand_ins import collected, keep_record, place, put
 from autograder.classroom.late import TIMESTAMP, as_timestamp, how_late, read_timestamp
-from autograder.grade.submission import Unreadable
-from autograder.lms.archives import Archive, look_into
+from autograder.grade.submission import MOST_BYTES, Unreadable
+from autograder.lms.archives import Archive, ArchiveError, look_into
 from autograder.lms.layouts import LAYOUTS, METADATA, Layout, choose, too_deep
 from autograder.lms.whose import Candidate, apart, assigned, people
 from autograder.text import listed
 
 #: What becomes of a file.
 TAKE, REPLACE, UNCHANGED, OLDER, LEFT_OUT = "new", "newer", "unchanged", "older", "left out"
+#: Bytes of all notebooks that are taken at a time.
+MOST_TOTAL = 4 * 2**30
 #: Names in one line of a terminal.
 MOST_NAMES = 20
 
@@ -90,7 +92,7 @@ def plan(
         made.layouts[archive.name] = chosen
         made.decisions += [Decision(archive.name, *each) for each in _refused(archive)]
         handed_in_by = people(archive, chosen, folder.assignments)
-        deep = too_deep([file.path for file in archive.files], chosen)
+        deep = too_deep([file.path for file in archive.files], chosen, folder.assignments)
         for file in archive.files:
             if file.path in deep:
                 inside = "it lies deeper than the others, inside somebody's folder: whose is it?"
@@ -126,11 +128,19 @@ def _decide(
     groups: dict[tuple[str, str], list[Candidate]] = {}
     for candidate in candidates:
         groups.setdefault((candidate.student, candidate.assignment), []).append(candidate)
+    total = 0
     for (_, assignment), group in sorted(groups.items()):
         right = [
             candidate for candidate in group if candidate.name == notebooks[assignment]
         ] or group
         best = max(reversed(right), key=lambda candidate: candidate.rank)
+        total += best.file.size if best.file.size <= MOST_BYTES else 0  # larger: never read
+        if total > MOST_TOTAL:
+            raise ArchiveError(
+                f"the notebooks come to more than {MOST_TOTAL / 2**30:.0f} GB, which no class "
+                "hands in; collect one assignment at a time, or look at what is so large in them. "
+                "Nothing was taken"
+            )
         for candidate in group:
             if candidate is best:
                 decision = _against_what_is_there(folder, candidate)
@@ -218,6 +228,7 @@ def carry_out(folder: ClassFolder, made: Plan) -> list[str]:
             "path": candidate.file.path,
             "folder": candidate.named.folder,
             "lms_id": candidate.named.lms_id,
+            "email": candidate.named.email,
             "name": candidate.named.name,
         }
     if made._taken:

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import takewhile
 from typing import Any
 
 import yaml
@@ -127,17 +128,24 @@ def own_metadata(paths: Iterable[str], assignments: list[str]) -> str | None:
     return None
 
 
-def too_deep(paths: Iterable[str], layout: Layout) -> set[str]:
+def too_deep(paths: Iterable[str], layout: Layout, assignments: list[str]) -> set[str]:
     """The files that lie deeper than others which the layout knows.
 
     In Canvas's zips and in nbgrader's folders nothing tells a student's own folder from one
-    around all students' but that theirs are side by side.
+    around all students' but that theirs are side by side. A notebook beside the folders of
+    assignments, where a student may have put it, says nothing about where these lie.
     """
     if layout.pattern not in (CANVAS, PLAIN):
         return set()
     depths = {path: path.count("/") for path in paths if layout.pattern.match(path)}
-    least = min((depths[path] for path in depths if is_notebook(path)), default=0)
+    known = [path for path in depths if is_notebook(path) and _fits(path, layout, assignments)]
+    least = min((depths[path] for path in known), default=0)
     return {path for path, depth in depths.items() if depth > least}
+
+
+def _fits(path: str, layout: Layout, assignments: list[str]) -> bool:
+    match = layout.pattern.match(path)
+    return match is not None and (layout.pattern is not PLAIN or match["assignment"] in assignments)
 
 
 def is_notebook(path: str) -> bool:
@@ -146,7 +154,9 @@ def is_notebook(path: str) -> bool:
 
 
 def choose(paths: Iterable[str], own: re.Pattern[str] | None, assignments: list[str]) -> Layout:
-    """The layout that fits most notebooks among ``paths``.
+    """The layout that fits most of the outermost folders and files, and most notebooks in them.
+
+    A student's folder counts once: what somebody puts into it does not outvote the others.
 
     Args:
         paths: of the files in one archive.
@@ -163,14 +173,15 @@ def choose(paths: Iterable[str], own: re.Pattern[str] | None, assignments: list[
     if own_metadata(paths, assignments) is not None:
         return LAYOUTS["gradescope"]
 
-    def fits(layout: Layout) -> int:
-        matches = [match for path in notebooks if (match := layout.pattern.match(path))]
-        if layout.pattern is PLAIN:
-            matches = [match for match in matches if match["assignment"] in assignments]
-        return len(matches)
+    folders = zip(*(path.split("/")[:-1] for path in notebooks))
+    around = sum(1 for _ in takewhile(lambda level: len(set(level)) == 1, folders))
+
+    def fits(layout: Layout) -> tuple[int, int]:
+        fitting = [path for path in notebooks if _fits(path, layout, assignments)]
+        return len({path.split("/")[around] for path in fitting}), len(fitting)
 
     best = max((LAYOUTS[name] for name in ("moodle", "canvas", "plain")), key=fits)
-    if not fits(best):
+    if not any(fits(best)):
         example = f", such as {plain_line(notebooks[0])!r}" if notebooks else ""
         raise LayoutError(
             f"{len(notebooks)} notebooks{example}, and no path is one that Moodle, Canvas or "

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from autograder.classroom.folder import ClassError, ClassFolder
-from autograder.classroom.roster import fit_for_a_folder
+from autograder.classroom.roster import Member, Roster, fit_for_a_folder
 from autograder.grade.submission import Unreadable
 from autograder.lms.archives import Archive, File
 from autograder.lms.layouts import METADATA, Layout, Named, own_metadata, stem, submitters
@@ -29,6 +29,7 @@ class Candidate:
         name: the notebook's, as it will be called, without its ending.
         number: what an LMS or a browser added to the name: a larger one is newer.
         note: what is to be said of the student.
+        by_name_only: whether nothing but a name, which others may have, says whose it is.
     """
 
     file: File
@@ -38,6 +39,7 @@ class Candidate:
     name: str
     number: int
     note: str
+    by_name_only: bool
 
     @property
     def came(self) -> datetime | None:
@@ -102,7 +104,7 @@ def assigned(
         return f"it is a notebook of {assignment} and lies in {named[0].assignment}"
     candidates = []
     for named_file in named:
-        student, note = _student(named_file, folder)
+        student, note, by_name_only = _student(named_file, folder.roster)
         if not fit_for_a_folder(student):
             return f"{student!r} cannot be a student's id: it could not name a folder"
         candidates.append(
@@ -114,24 +116,49 @@ def assigned(
                 notebooks[assignment] if belongs else name,
                 number,
                 note,
+                by_name_only,
             )
         )
     return candidates
 
 
-def _student(named: Named, folder: ClassFolder) -> tuple[str, str]:
-    """A student's id, and what is to be said of it."""
-    roster = folder.roster
-    members = roster.find(
-        ids=(named.student,), lms_id=named.lms_id, name=named.name, email=named.email
-    )
+def _student(named: Named, roster: Roster) -> tuple[str, str, bool]:
+    """A student's id, what is to be said of it, and whether nothing but a name led to it."""
+    members = _members(named, roster)
     if len(members) == 1:
-        return members[0].id, "withdrawn" if members[0].withdrawn else ""
+        (member,) = members
+        told = named.student == member.id or any(
+            theirs and theirs.casefold() == said.casefold()
+            for theirs, said in ((member.lms_id, named.lms_id), (member.email, named.email))
+        )
+        return member.id, "withdrawn" if member.withdrawn else "", not told
     made = named.student or _slug(named.name) or _slug(named.email) or named.lms_id
     if len(members) > 1:
         who = ", ".join(member.id for member in members)
-        return f"{made}-{named.lms_id}", f"{who} have this name: fill in lms_id in roster.csv"
-    return made, "not on the roster" if roster else ""
+        note = f"{who} have this name: fill in lms_id in roster.csv"
+        return f"{made}-{_slug(account(named))}", note, True
+    if not named.student and made in roster.by_id:  # somebody is called like another's id
+        made = f"{made}-{_slug(account(named)) or 'by-name'}"
+    return made, "not on the roster" if roster else "", not named.student
+
+
+def _members(named: Named, roster: Roster) -> list[Member]:
+    """Who of the roster is meant.
+
+    Moodle gives everybody another number in each assignment, so there a number tells people of
+    one name apart and nobody else.
+    """
+    if not named.folder:
+        return roster.find(
+            ids=(named.student,), lms_id=named.lms_id, name=named.name, email=named.email
+        )
+    called = roster.find(name=named.name)
+    return [member for member in called if member.lms_id == named.lms_id] or called
+
+
+def account(named: Named) -> str:
+    """What tells an LMS's users of one name apart: a number, or Gradescope's e-mail address."""
+    return named.lms_id or named.email
 
 
 def _slug(name: str) -> str:
@@ -140,34 +167,44 @@ def _slug(name: str) -> str:
 
 
 def apart(candidates: list[Candidate], known: dict[str, dict[str, str]]) -> list[Candidate]:
-    """Two people of one name, with different numbers of the LMS, get different ids."""
-    numbers: dict[tuple[str, str], set[str]] = {}
+    """Two people of one name, with different accounts at the LMS, get different ids.
+
+    Whom something else than the name tells, such as a number in the roster, keeps the id.
+    """
+    accounts: dict[tuple[str, ...], set[str]] = {}
     for place, about in known.items():
         student, _, assignment = place.partition("/")
-        if about.get("lms_id"):
-            numbers[_scope(student, assignment, about.get("folder", ""))] = {about["lms_id"]}
-    holders = {scope: next(iter(lms_ids)) for scope, lms_ids in numbers.items()}
+        before = Named(
+            "",
+            folder=about.get("folder", ""),
+            lms_id=about.get("lms_id", ""),
+            email=about.get("email", ""),
+        )
+        if account(before):
+            accounts[_scope(student, assignment, before)] = {account(before)}
+    holders = {scope: next(iter(theirs)) for scope, theirs in accounts.items()}
     scopes = [
-        _scope(candidate.student, candidate.assignment, candidate.named.folder)
-        for candidate in candidates
+        _scope(candidate.student, candidate.assignment, candidate.named) for candidate in candidates
     ]
     for candidate, scope in zip(candidates, scopes):
-        numbers.setdefault(scope, set()).add(candidate.named.lms_id)
+        accounts.setdefault(scope, set()).add(account(candidate.named))
     return [
         replace(
             candidate,
-            student=f"{candidate.student}-{_slug(candidate.named.lms_id)}",
+            student=f"{candidate.student}-{_slug(account(candidate.named))}",
             note=f"two students are called {candidate.named.name}; "
             "lms_id in roster.csv tells them apart",
         )
-        if len(numbers[scope]) > 1
-        and not candidate.named.student
-        and candidate.named.lms_id != holders.get(scope)
+        if len(accounts[scope]) > 1
+        and candidate.by_name_only
+        and account(candidate.named)
+        and account(candidate.named) != holders.get(scope)
         else candidate
         for candidate, scope in zip(candidates, scopes)
     ]
 
 
-def _scope(student: str, assignment: str, folder: str) -> tuple[str, str]:
-    """Where a person has one number: Moodle gives another one in each assignment."""
-    return student, assignment if folder else ""
+def _scope(student: str, assignment: str, named: Named) -> tuple[str, ...]:
+    """Where a person has one account: Moodle gives another number in each assignment."""
+    kind = "number" if named.lms_id else "address"
+    return student, assignment if named.folder else "", kind
