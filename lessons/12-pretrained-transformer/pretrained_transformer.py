@@ -1638,8 +1638,8 @@ with check("two texts, with other columns", points=0.5):
     message = "Each text has columns of its own. The mean is over all ten queries."
     assert_close(attention_share(weights, columns), per_query.mean((0, 2)), message)
 with check("two texts of other lengths", points=1):
-    keep = torch.tensor([[T, T, T, T, T], [N, T, T, N, N]])
-    expected = (per_query[0].sum(-1) + per_query[1][:, 1:3].sum(-1)) / 7
+    keep = torch.tensor([[T, T, T, T, T], [N, N, T, T, N]])  # its column, 1, is no kept query
+    expected = (per_query[0].sum(-1) + per_query[1][:, 2:4].sum(-1)) / 7
     message = (
         "The first text has 5 kept queries, the second 2: the mean is over all seven. Columns count "
         "also where keep is False."
