@@ -50,7 +50,7 @@ from lesson.figures import show, text_table
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
 # %% [markdown]
-# `earlier` brings your tools of lessons 3 to 8, as the course solves them. To use your own, paste
+# `lesson.earlier` brings the tools of lessons 3 to 8, as the course solves them. To use your own, paste
 # them into a cell below this one.
 #
 # Three questions from memory first. Say your answer aloud, then unfold.

@@ -39,7 +39,7 @@ from lesson.guesses import reply
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
 # %% [markdown]
-# `lesson.earlier` brings your parts of lessons 5, 7 and 8, as the course solves them. To use your
+# `lesson.earlier` brings the parts of lessons 5, 7 and 8, as the course solves them. To use your
 # own, paste them into a cell below this one.
 #
 # ## 1. A picture is a text of patches
