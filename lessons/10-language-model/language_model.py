@@ -1865,7 +1865,7 @@ for step in loops:
         (as_vector(dirty) - as_vector(move)).norm().item(),
         F.cosine_similarity(as_vector(move), -gradient, dim=0).item(),
     ]
-normal = symptoms["right"]
+normal, patterns = symptoms["right"], {}
 print(f"{'':26s}  length  still  loss - before  old gradients      direction")
 for name, row in symptoms.items():
     odd = ["" if abs(a - b) < 2e-3 else "*" for a, b in zip(row, normal)]
@@ -1874,11 +1874,14 @@ for name, row in symptoms.items():
     cells = [f"{x:.{d}f}{mark or ' '}" for x, d, mark in zip(row, digits, odd)]
     print(f"{name:26s} {cells[0]:>8s}{cells[1]:>8s}{cells[2]:>13s}{cells[3]:>14s}{cells[4]:>15s}")
     assert any(odd) == (name != "right")
+    patterns[name] = tuple(odd)
+assert patterns["clips_each"] == patterns["new_optimizer_each_time"] and len(set(patterns.values())) == 6
 
 # %% [markdown]
 # A star stands where a number is not that of the right step. Every broken loop has one, after one
-# step, and among these six each has a pattern of its own: a wrong length with the right direction is
-# the missing clip, a wrong direction another rule. One setting does not show everything: a step that
+# step, and where they stand says what to look for: a wrong length with the right direction is the
+# missing clip; a wrong direction, though everything moves, is another rule. (Which rule, the stars do
+# not say: the last loop has the same two as `clips_each`.) One setting does not show everything: a step that
 # *always* scales to `max_norm`, also up, passes this table. It takes a second `max_norm`, above the
 # gradient's norm. That is the difference between **watching** a training and
 # **testing** it. Now write such a test, for any step, not only these.
