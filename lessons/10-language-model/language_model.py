@@ -712,8 +712,6 @@ print(as_text(draw_texts(np.random.default_rng(0), 1)[0].tolist()))
 # feed-forward two, a norm two vectors:
 
 # %% tags=["demonstration"]
-
-
 attention = 4 * (d_model * d_model + d_model)
 feed_forward = (d_model * d_ff + d_ff) + (d_ff * d_model + d_model)
 block_size = attention + feed_forward + 2 * (2 * d_model)
