@@ -775,6 +775,7 @@ with torch.no_grad():
         sizes_of_logits.append(logits.var(dim=-1).mean().item())
 print(f"ln {vocab_size} = {math.log(vocab_size):.2f}")
 print("first losses, 5 seeds:", np.round(first_losses, 1))
+print("variance of the logits, mean of 5 seeds:", np.round(np.mean(sizes_of_logits), 1))
 print("the same with targets that leak, within 0.5 of ln V too:", max(copying_losses) < 3.5)
 loud = new_model(0)
 with torch.no_grad():
@@ -782,6 +783,7 @@ with torch.no_grad():
     loud_loss = next_token_loss(loud(fresh_texts), fresh_texts).item()
 print("the same model, output.weight times 20: more than 6:", loud_loss > 6)
 assert all(0 < loss - math.log(vocab_size) < 0.5 for loss in first_losses) and loud_loss > 6
+assert abs(np.mean(sizes_of_logits) - 1 / 3) < 0.03
 assert all(abs(loss - math.log(vocab_size)) < 0.5 for loss in copying_losses)
 
 # %% [markdown]
