@@ -1266,6 +1266,8 @@ for height, name, style in (
 ):
     axes.axhline(height, color="black", ls=style, lw=1, label=name)
 axes.set(xlabel="training step", ylabel="loss (logarithmic)")
+axes.set_yticks((0.2, 0.3, 0.5, 1, 2, 3), ("0.2", "0.3", "0.5", "1", "2", "3"))
+axes.minorticks_off()
 axes.legend()
 figure.tight_layout()
 at = (0, 20, 50, 100, 200, 299)
