@@ -456,7 +456,11 @@ def parts_of(sizes):
     model = GPT(*sizes)
     shapes = {name: list(value.shape) for name, value in model.named_parameters()}
     places = [name for name in shapes if name.startswith("position_embedding.")]
-    kinds = {name: type(part).__name__ for name, part in model.named_children()}
+    names = ("token_embedding", "position_embedding", "blocks", "final_norm", "output")
+    kinds = {
+        name: type(getattr(model, name)).__name__ if hasattr(model, name) else "missing"
+        for name in names
+    }
     return kinds, shapes, [shapes.pop(name) for name in places]
 
 

@@ -441,8 +441,11 @@ def parts_of(sizes):
     model = VisionTransformer(*sizes)
     shapes = {name: list(value.shape) for name, value in model.named_parameters()}
     places = [name for name in shapes if name.startswith("position_embedding.")]
-    kinds = {name: type(part).__name__ for name, part in model.named_children()}
-    kinds["class_token"] = type(getattr(model, "class_token", None)).__name__
+    names = ("projection", "class_token", "position_embedding", "blocks", "final_norm", "output")
+    kinds = {
+        name: type(getattr(model, name)).__name__ if hasattr(model, name) else "missing"
+        for name in names
+    }
     positions = [shapes.pop(name) for name in places]
     token = shapes.pop("class_token", [])
     return kinds, shapes, positions, math.prod(token) if token else 0
