@@ -1046,8 +1046,8 @@ figure, axes = plt.subplots(figsize=(7.5, 3.4))
 for (name, scores), style in zip(carried.items(), ("s--", "^-.", "o-")):
     axes.fill_between(lengths, scores.min(0), scores.max(0), alpha=0.2)
     axes.plot(lengths, scores.mean(0), style, label=name)
-axes.axvspan(8, 12, color="grey", alpha=0.15)
-axes.text(10, 0.15, "trained", ha="center")
+axes.axvspan(4, 12, color="grey", alpha=0.15)
+axes.text(8, 0.15, "trained", ha="center")
 axes.set(xlabel="words in the text", ylabel="share of right words", ylim=(0, 1.05))
 axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 show(
