@@ -1065,9 +1065,9 @@ show(
 # - Position 1000 is no trouble at all for rotary: the score never sees a position. Waves lose a
 #   third of the words or more.
 # - Longer texts are another matter: they bring **distances** that training never showed. Lesson 7
-#   explained one thing that happens then: fast pairs come back to where they stood, a few of them
-#   together rather often, many hardly ever. Another: slow pairs reach angles that training never
-#   showed. So neither model is perfect for ever; at 24 words the one with 32 pairs nearly is.
+#   explained one thing that happens then: pairs come back to where they stood. That a few pairs are
+#   back at the same distance happens rather often; that many are, hardly ever. Another: slow pairs
+#   reach angles that training never showed. So neither model is perfect for ever; at 24 words the one with 32 pairs nearly is.
 # - Two things differ between the two models: the pairs in a head, and the number of heads. This
 #   comparison does not separate them.
 #
