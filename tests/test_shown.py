@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
 from autograder.lesson import progress
-from autograder.lesson.checks import assert_close
+from autograder.lesson.checks import assert_close, assert_equal
 from autograder.lesson.failures import CheckFailed
 from autograder.lesson.slices import LONGEST, MOST, where_they_differ
 
@@ -54,6 +55,31 @@ def test_a_large_difference_is_told_with_numbers_and_nothing_left_out() -> None:
     assert "..." not in text
     assert "Yours [2, 3:11]:" in text and "Expected [2, 3:11]:" in text
     assert "yours [2, 3:11]" in box and "expected [2, 3:11]" in box
+
+
+@pytest.mark.parametrize(
+    ("got", "want", "says"),
+    [
+        (
+            np.array([1, 2]),
+            np.array([1, 3]),
+            "There are other values in the patches, first at [1].",
+        ),
+        (["[UNK]"], ["un", "##s"], "The patches: 1 item in place of 2."),
+        (["un", "##s"], ["[UNK]"], "The patches: 2 items in place of 1."),
+        (
+            {"gate": 1, "bias": 2},
+            {"gate": 1},
+            "The keys of the patches are ['gate', 'bias'], not ['gate'].",
+        ),
+    ],
+)
+def test_what_differs_is_a_sentence_also_where_its_name_is_a_plural(
+    got: Any, want: Any, says: str
+) -> None:
+    with pytest.raises(CheckFailed) as failed:
+        assert_equal(got, want, "Cut.", name="the patches")
+    assert says in str(failed.value).replace("\n", " ")
 
 
 RIGHT = "def double(x):\n    return x + x\n"
