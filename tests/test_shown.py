@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -71,6 +72,31 @@ def test_facts_that_do_not_hold_are_said_and_no_dictionary(
     assert str(failed.value).endswith(said)
     with pytest.raises(CheckFailed, match=r"Holds and should not \(alike\): it is even\."):
         assert_equal({"it is even": True}, {"it is even": False}, "A fact.", name="alike")
+
+
+@pytest.mark.parametrize(
+    ("got", "want", "says"),
+    [
+        (
+            np.array([1, 2]),
+            np.array([1, 3]),
+            "There are other values in the patches, first at [1].",
+        ),
+        (["[UNK]"], ["un", "##s"], "The patches: 1 item in place of 2."),
+        (["un", "##s"], ["[UNK]"], "The patches: 2 items in place of 1."),
+        (
+            {"gate": 1, "bias": 2},
+            {"gate": 1},
+            "The keys of the patches are ['gate', 'bias'], not ['gate'].",
+        ),
+    ],
+)
+def test_what_differs_is_a_sentence_also_where_its_name_is_a_plural(
+    got: Any, want: Any, says: str
+) -> None:
+    with pytest.raises(CheckFailed) as failed:
+        assert_equal(got, want, "Cut.", name="the patches")
+    assert says in str(failed.value).replace("\n", " ")
 
 
 RIGHT = "def double(x):\n    return x + x\n"

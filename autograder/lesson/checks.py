@@ -188,7 +188,7 @@ def assert_close(
         return
     if np.isnan(got).any() and not np.isnan(want).any():
         first = _first(np.isnan(got))
-        detail = f"{name} holds NaN, first at {list(first)}."
+        detail = f"There is NaN in {name}, first at {list(first)}."
         fail(detail, where_they_differ(got, want, first))
     first = _first(~same)
     if got.ndim == 0:
@@ -286,17 +286,18 @@ def _difference(actual: Any, expected: Any, name: str) -> _Difference | None:
         if not np.all(same):
             first = _first(~np.asarray(same))
             place = f", first at {list(first)}" if first else ""
-            detail = f"{name} has other values{place}."
+            detail = f"There are other values in {name}{place}."
             return detail, where_they_differ(got, want, first)
         return None
     if isinstance(expected, (tuple, list)):
         if len(actual) != len(expected):
-            counted = f"{name} has {len(actual)} items and should have {len(expected)}."
+            items = "1 item" if len(actual) == 1 else f"{len(actual)} items"
+            counted = f"{name}: {items} in place of {len(expected)}."
             return counted + _lacking(actual, expected), (None, "")
         pairs = [(f"item {n} of {name}", *pair) for n, pair in enumerate(zip(actual, expected))]
     elif isinstance(expected, dict):
         if set(actual) != set(expected):
-            return f"{name} has the keys {list(actual)}, not {list(expected)}.", (None, "")
+            return f"the keys of {name} are {list(actual)}, not {list(expected)}.", (None, "")
         if all(type(value) is bool for value in (*actual.values(), *expected.values())):
             return _untrue(actual, expected, name)
         pairs = [(f"{name}[{key!r}]", actual[key], other) for key, other in expected.items()]

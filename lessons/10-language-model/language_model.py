@@ -40,6 +40,7 @@ from lesson.checks import (
     probe,
 )
 from lesson.figures import heatmap, show, text_table
+from lesson.guesses import reply
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
@@ -200,7 +201,8 @@ with check("two texts", points=1):
     )
 with check("padding", points=0.5):
     keep = torch.tensor([[True] * 5, [True, True, False, False, False]])
-    padded = torch.where(keep, tokens, -100)
+    padded = tokens.clone()  # padding may look like a token, or not
+    padded[1, 3] = -100
     each = F.cross_entropy(logits[:, :-1].transpose(1, 2), tokens[:, 1:], reduction="none")
     assert_close(
         next_token_loss(logits, padded, keep),
@@ -455,7 +457,11 @@ def parts_of(sizes):
     model = GPT(*sizes)
     shapes = {name: list(value.shape) for name, value in model.named_parameters()}
     places = [name for name in shapes if name.startswith("position_embedding.")]
-    kinds = {name: type(part).__name__ for name, part in model.named_children()}
+    names = ("token_embedding", "position_embedding", "blocks", "final_norm", "output")
+    kinds = {
+        name: type(getattr(model, name)).__name__ if hasattr(model, name) else "missing"
+        for name in names
+    }
     return kinds, shapes, [shapes.pop(name) for name in places]
 
 
@@ -711,8 +717,6 @@ print(as_text(draw_texts(np.random.default_rng(0), 1)[0].tolist()))
 # feed-forward two, a norm two vectors:
 
 # %% tags=["demonstration"]
-
-
 attention = 4 * (d_model * d_model + d_model)
 feed_forward = (d_model * d_ff + d_ff) + (d_ff * d_model + d_model)
 block_size = attention + feed_forward + 2 * (2 * d_model)
@@ -735,6 +739,9 @@ assert counted == by_hand
 # multiply-adds: the scores and weighted sums of attention (lesson 4's $n^2$), or the matrices that
 # work on each token by itself?
 
+# %% tags=["demonstration", "guess"]
+guess_work = "attention"  # write "attention" or "matrices"
+
 # %% tags=["demonstration"]
 length = n + 1
 for_each_token = num_layers * (4 * d_model**2 + 2 * d_model * d_ff) + d_model * vocab_size
@@ -745,6 +752,10 @@ with FlopCounterMode(display=False) as counter:
 print("multiply-adds by hand:", work_by_hand, " torch's counter / 2:", counter.get_total_flops() // 2)
 print(f"between tokens: {between_tokens / work_by_hand:.0%} of them")
 assert counter.get_total_flops() == 2 * work_by_hand
+
+# %% tags=["demonstration"]
+came_out = "attention" if between_tokens > work_by_hand / 2 else "matrices"
+reply("guess_work", guess_work, came_out, "At this length.")
 
 # %% [markdown]
 # Most of the work is in the matrices, at this length. (And three times the forward pass is the
@@ -764,6 +775,9 @@ assert 2.8 < ratio <= 3
 # **Check 3: the first loss.** **Predict, then run:** the model is new and knows nothing; there are
 # 21 characters. What is its loss?
 
+# %% tags=["demonstration", "guess"]
+guess_first_loss = 3.0  # write the loss in nats
+
 # %% tags=["demonstration"]
 fresh_texts = draw_texts(np.random.default_rng(999), 200)  # (200, n + 1): kept for testing
 first_losses, copying_losses, sizes_of_logits = [], [], []
@@ -776,6 +790,7 @@ with torch.no_grad():
         sizes_of_logits.append(logits.var(dim=-1).mean().item())
 print(f"ln {vocab_size} = {math.log(vocab_size):.2f}")
 print("first losses, 5 seeds:", np.round(first_losses, 1))
+print("variance of the logits, mean of 5 seeds:", np.round(np.mean(sizes_of_logits), 1))
 print("the same with targets that leak, within 0.5 of ln V too:", max(copying_losses) < 3.5)
 loud = new_model(0)
 with torch.no_grad():
@@ -783,6 +798,11 @@ with torch.no_grad():
     loud_loss = next_token_loss(loud(fresh_texts), fresh_texts).item()
 print("the same model, output.weight times 20: more than 6:", loud_loss > 6)
 assert all(0 < loss - math.log(vocab_size) < 0.5 for loss in first_losses) and loud_loss > 6
+assert abs(np.mean(sizes_of_logits) - 1 / 3) < 0.03
+
+# %% tags=["demonstration"]
+why = "To guess 1/21 for each character costs ln 21, and a new model guesses nearly so."
+reply("guess_first_loss", guess_first_loss, round(float(np.mean(first_losses)), 1), why, within=0.3)
 assert all(abs(loss - math.log(vocab_size)) < 0.5 for loss in copying_losses)
 
 # %% [markdown]
@@ -1265,6 +1285,8 @@ for height, name, style in (
 ):
     axes.axhline(height, color="black", ls=style, lw=1, label=name)
 axes.set(xlabel="training step", ylabel="loss (logarithmic)")
+axes.set_yticks((0.2, 0.3, 0.5, 1, 2, 3), ("0.2", "0.3", "0.5", "1", "2", "3"))
+axes.minorticks_off()
 axes.legend()
 figure.tight_layout()
 at = (0, 20, 50, 100, 200, 299)
@@ -1620,8 +1642,12 @@ heatmap(
 # %% [markdown]
 # ### What greedy writing does
 #
-# **Predict, then run.** The trained model of seed 0 writes 20 texts from the same beginning, a line
-# break, at four temperatures. At temperature 0: how many *different* first lines?
+# **Predict, then run.** Each of the five trained models writes 20 texts from the same beginning, a
+# line break, at four temperatures, and with two of the cuts. At temperature 0: how many *different*
+# sentences stand in the 20 texts of a model? A text has room for one or two.
+
+# %% tags=["demonstration", "guess"]
+guess_different = 20  # write a number
 
 
 # %% tags=["demonstration"]
@@ -1669,6 +1695,8 @@ assert all(share > 0.9 and count > 10 for share, count in cool)
 assert all(p[0] > h[0] + 0.3 for p, h in zip(plain, hot))
 assert all(p[0] > k[0] + 0.15 for p, k in zip(hot_p, hot_k))
 assert means["temperature 2, top_p 0.8"] > 0.6 and means["temperature 2, top_k 4"] < 0.4
+came_out = max(count for _, count in greedy)
+reply("guess_different", guess_different, came_out, "Greedy writing has no choice to make.")
 
 # %% [markdown]
 # Greedy writing makes no mistake, and has one thing to say: the same text, twenty times. The
@@ -1864,7 +1892,7 @@ for step in loops:
         (as_vector(dirty) - as_vector(move)).norm().item(),
         F.cosine_similarity(as_vector(move), -gradient, dim=0).item(),
     ]
-normal = symptoms["right"]
+normal, patterns = symptoms["right"], {}
 print(f"{'':26s}  length  still  loss - before  old gradients      direction")
 for name, row in symptoms.items():
     odd = ["" if abs(a - b) < 2e-3 else "*" for a, b in zip(row, normal)]
@@ -1873,11 +1901,14 @@ for name, row in symptoms.items():
     cells = [f"{x:.{d}f}{mark or ' '}" for x, d, mark in zip(row, digits, odd)]
     print(f"{name:26s} {cells[0]:>8s}{cells[1]:>8s}{cells[2]:>13s}{cells[3]:>14s}{cells[4]:>15s}")
     assert any(odd) == (name != "right")
+    patterns[name] = tuple(odd)
+assert patterns["clips_each"] == patterns["new_optimizer_each_time"] and len(set(patterns.values())) == 6
 
 # %% [markdown]
 # A star stands where a number is not that of the right step. Every broken loop has one, after one
-# step, and among these six each has a pattern of its own: a wrong length with the right direction is
-# the missing clip, a wrong direction another rule. One setting does not show everything: a step that
+# step, and where they stand says what to look for: a wrong length with the right direction is the
+# missing clip; a wrong direction, though everything moves, is another rule. (Which rule, the stars do
+# not say: the last loop has the same two as `clips_each`.) One setting does not show everything: a step that
 # *always* scales to `max_norm`, also up, passes this table. It takes a second `max_norm`, above the
 # gradient's norm. That is the difference between **watching** a training and
 # **testing** it. Now write such a test, for any step, not only these.

@@ -1077,6 +1077,18 @@ with exercise("sampling_distribution", base=SHORT_SAMPLING):
     )
 
     wrong(
+        "sampling_sorted_throughout",
+        {
+            "p = torch.softmax(logits / temperature, dim=-1)": """
+                logits, order = logits[order], torch.arange(len(logits))
+                p = torch.softmax(logits / temperature, dim=-1)
+            """,
+        },
+        "Your result is in sorted order, whatever was asked for: the largest probability stands at "
+        "token 0. Put each one back to its own token.",
+    )
+
+    wrong(
         "sampling_top_p_first",
         """
             def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):

@@ -50,7 +50,7 @@ from lesson.figures import show, text_table
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
 # %% [markdown]
-# `earlier` brings your tools of lessons 3 to 8, as the course solves them. To use your own, paste
+# `lesson.earlier` brings the tools of lessons 3 to 8, as the course solves them. To use your own, paste
 # them into a cell below this one.
 #
 # Three questions from memory first. Say your answer aloud, then unfold.
@@ -1046,8 +1046,8 @@ figure, axes = plt.subplots(figsize=(7.5, 3.4))
 for (name, scores), style in zip(carried.items(), ("s--", "^-.", "o-")):
     axes.fill_between(lengths, scores.min(0), scores.max(0), alpha=0.2)
     axes.plot(lengths, scores.mean(0), style, label=name)
-axes.axvspan(8, 12, color="grey", alpha=0.15)
-axes.text(10, 0.15, "trained", ha="center")
+axes.axvspan(4, 12, color="grey", alpha=0.15)
+axes.text(8, 0.15, "trained", ha="center")
 axes.set(xlabel="words in the text", ylabel="share of right words", ylim=(0, 1.05))
 axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 show(
@@ -1065,9 +1065,9 @@ show(
 # - Position 1000 is no trouble at all for rotary: the score never sees a position. Waves lose a
 #   third of the words or more.
 # - Longer texts are another matter: they bring **distances** that training never showed. Lesson 7
-#   explained one thing that happens then: fast pairs come back to where they stood, a few of them
-#   together rather often, many hardly ever. Another: slow pairs reach angles that training never
-#   showed. So neither model is perfect for ever; at 24 words the one with 32 pairs nearly is.
+#   explained one thing that happens then: pairs come back to where they stood. That a few pairs are
+#   back at the same distance happens rather often; that many are, hardly ever. Another: slow pairs
+#   reach angles that training never showed. So neither model is perfect for ever; at 24 words the one with 32 pairs nearly is.
 # - Two things differ between the two models: the pairs in a head, and the number of heads. This
 #   comparison does not separate them.
 #

@@ -39,7 +39,7 @@ from lesson.guesses import reply
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
 # %% [markdown]
-# `lesson.earlier` brings your parts of lessons 5, 7 and 8, as the course solves them. To use your
+# `lesson.earlier` brings the parts of lessons 5, 7 and 8, as the course solves them. To use your
 # own, paste them into a cell below this one.
 #
 # ## 1. A picture is a text of patches
@@ -441,8 +441,11 @@ def parts_of(sizes):
     model = VisionTransformer(*sizes)
     shapes = {name: list(value.shape) for name, value in model.named_parameters()}
     places = [name for name in shapes if name.startswith("position_embedding.")]
-    kinds = {name: type(part).__name__ for name, part in model.named_children()}
-    kinds["class_token"] = type(getattr(model, "class_token", None)).__name__
+    names = ("projection", "class_token", "position_embedding", "blocks", "final_norm", "output")
+    kinds = {
+        name: type(getattr(model, name)).__name__ if hasattr(model, name) else "missing"
+        for name in names
+    }
     positions = [shapes.pop(name) for name in places]
     token = shapes.pop("class_token", [])
     return kinds, shapes, positions, math.prod(token) if token else 0
@@ -1191,7 +1194,7 @@ show(
     "bars, one for each judge; points are seeds. Hiding by paper wins when paper is the judge, and falls "
     "behind rollout when the mean picture is. Rollout is better than a random order for every judge.",
     "A bar chart, seven measures with three bars each. Random is between 0.6 and 0.8. Hiding by paper goes "
-    "from below 0.1 to about 0.5, hiding by others stays near 0.2, rollout goes from 0.2 to about 0.35.",
+    "from below 0.1 to about 0.5, hiding by others stays near 0.2, rollout goes from 0.2 to about 0.4.",
     text_table(np.stack([means[name] for name in names]), names, list(judges), corner="measure \\ judge"),
 )
 
@@ -1206,6 +1209,8 @@ claims = {
         bool((means["rollout"] < means["random"] - 0.2).all()),
     "the gradient beats it by 0.1, every judge, on average":
         bool((means["gradient"] < means["random"] - 0.1).all()),
+    "gradient x ink beats the gradient when paper is the judge, and only then":
+        (means["gradient x ink"] < means["gradient"]).tolist() == [True, False, False],
     "gradient x ink and ink: by the mean picture, worse than rollout":
         min(means["gradient x ink"][2], means["ink"][2]) > means["rollout"][2],
     "ink beats rollout when paper is the judge, or nearly": means["ink"][0] < means["rollout"][0] + 0.1,
@@ -1225,8 +1230,10 @@ assert all(claims.values())
 #   It also costs 80 runs of the model for a picture; rollout costs one.
 # - **Rollout** is no nonsense: it beats the random order everywhere. But it knows neither which answer
 #   was given nor what the values held, and it is not the best with any judge.
-# - **Gradient times ink** is mostly a map of the ink; and with paper as the judge, so is a good ranking: **ink**
-#   alone, which knows nothing of the model, does as well as rollout.
+# - **Gradient times ink** is what hiding by paper would find if the model were linear: ink is how far a
+#   pixel is from paper. So it is judged alike: better than the gradient alone when paper is the judge, and
+#   worse with the two others.
+# - **Ink** alone, which knows nothing of the model, does as well as rollout when paper is the judge.
 #
 # "What did the model use?" is half a question. The whole one is: used, **compared with what**?
 #
@@ -1502,7 +1509,7 @@ assert np.mean(one_by_one) < np.mean(friends_right) - 0.1
 # | "Without positions nothing works." | Seven of ten digits are named from a bag of patches. | section 3 |
 # | "Attention shows what the model used." | Rollout beats chance, and never wins. | section 4 |
 # | "Deletion proves which explanation is right." | It prefers the one that deletes in the same way. | section 4 |
-# | "The gradient times the input is the better gradient." | By two of three judges it is the worse one here: it is mostly ink. | section 4 |
+# | "The gradient times the input is the better gradient." | By paper, yes, and it was made with paper; by the two other judges it is the worse one here. | section 4 |
 # | "The word looks at the thing it names." | If the task forces it to. | section 5 |
 # | "Held-out accuracy finds such bugs." | Not one that is in the test as well. | section 6 |
 #
