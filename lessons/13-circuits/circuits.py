@@ -349,11 +349,10 @@ for vocab_size, max_len, periods in ((6, 15, (2, 3, 5, 6)), (9, 28, (4, 7, 9))):
 # <details><summary>Hint</summary>
 #
 # Say it in words before you write a number. For each layer: what does a place ask for, by which of its own
-# features? What does a place offer as its key? What does it hand over, and into which free features?
-# Section 1 says what the heads of lesson 5 looked at; layer 2 can only ask for what stands in the stream
-# by then, so give the free features names first. `W[rows, columns] = 1.0` with two index tensors sets one
-# entry a pair. Then look at the `maps` of `run_designed`, and at place 0: it can attend only to itself.
-# What does layer 1 then write there, and how could layer 2 be kept from believing it?
+# features? What does a place offer as its key? What does it hand over, and into which free features? (Give
+# those names first.) Section 1 says what the heads of lesson 5 looked at. `W[rows, columns] = 1.0` with
+# two index tensors sets one entry a pair. Then look at the `maps` of `run_designed`, and at place 0: it can
+# attend only to itself. What does layer 1 then write there, and how could layer 2 be kept from believing it?
 #
 # </details>
 
@@ -401,7 +400,7 @@ show(
 # of the second round go wrong?
 
 # %% tags=["demonstration", "guess"]
-guess_blurred = 0.1  # write a weight from 0 to 1
+guess_blurred = 0.2  # write a weight from 0 to 1
 guess_twice = 2  # write how many of the 28 places go wrong
 
 
@@ -724,18 +723,6 @@ def share_right(logits, ids):
     """Right answers in the second round of 16 words."""
     said = logits[:, PERIOD:-1].argmax(-1)
     return (said == ids[:, PERIOD + 1 :]).float().mean().item()
-
-
-def accuracy(model, ids, removed=(), how="zero"):
-    """Right answers, while the heads `removed`, each (layer, head), are ablated by your function."""
-
-    def without(number, said):
-        for layer, head in removed:
-            said = ablate_head(said, head, how) if layer == number else said
-        return said
-
-    with torch.no_grad():
-        return share_right(step_by_step(model, ids, new_heads=without)[0], ids)
 
 
 # %% tags=["demonstration", "nbval-ignore-output"]
@@ -1102,7 +1089,7 @@ show(
     "layer 2 share the answer, about 2 to 3 each. All else is near 0, the heads of layer 1 too. This is the "
     "*direct* part only.",
     "A table of five seeds by 14 parts: 2 to 3 for heads 2.0 to 2.3, within 0.1 of 0 for all others.",
-    text_table(shares, seeds, columns, corner="seed \\ part"),
+    text_table(shares.round(2), seeds, columns, corner="seed \\ part"),
 )
 
 # %% tags=["demonstration"]
@@ -1446,6 +1433,18 @@ guess_only_best = 0.9  # write a number from 0 to 1
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they may differ in the last digits on another machine.
+def accuracy(model, ids, removed, how):
+    """Right answers, while the heads `removed`, each (layer, head), are ablated by your function."""
+
+    def without(number, said):
+        for layer, head in removed:
+            said = ablate_head(said, head, how) if layer == number else said
+        return said
+
+    with torch.no_grad():
+        return share_right(step_by_step(model, ids, new_heads=without)[0], ids)
+
+
 def groups_of(number):
     """Which heads to remove from model `number`: name of the experiment to a list of head lists."""
     draw = np.random.default_rng(number)
@@ -1464,11 +1463,14 @@ def groups_of(number):
 
 ways = ("zero", "mean", "resample")
 groups = list(groups_of(0))
-left = np.zeros((len(groups), 3, len(models)))  # share of right answers
-for number, model in enumerate(models):
-    for row, heads in enumerate(groups_of(number).values()):
-        for column, how in enumerate(ways):
-            left[row, column, number] = np.mean([accuracy(model, tests, one, how) for one in heads])
+left = [
+    [
+        [np.mean([accuracy(model, tests, one, how) for one in lists]) for how in ways]
+        for lists in groups_of(number).values()
+    ]
+    for number, model in enumerate(models)
+]
+left = np.array(left).transpose(1, 2, 0)  # share of right answers: (experiment, way, seed)
 for name, rows in zip(groups, left, strict=True):
     print(name)
     for how, values in zip(ways, rows, strict=True):
@@ -1480,13 +1482,14 @@ largest_mean = max(one.sqrt().max().item() for one in sizes)
 print(f"largest mean of a head, as a share of what it says of one text: {largest_mean:.2f}")
 assert largest_mean < 0.5
 assert by_name["the best induction head"].min() > 0.85
-assert (by_name["the best induction head"] > by_name["a random other head"] - 0.03).all()
+assert (by_name["the best induction head"] > by_name["a random other head"] - 0.05).all()
 assert by_name["all four of layer 2"].max() < 0.2
 assert by_name["all of layer 2 but the best"][:2].min() > 0.7
 assert by_name["all of layer 2 but the best"][2].max() < 0.2
 gap = by_name["layer 1: the other two"] - by_name["layer 1: two best one-back heads"]
 assert gap[2].min() > 0.2 and gap[0].min() > 0
-assert np.ptp(by_name["layer 1: two best one-back heads"][0]) > 0.2  # the seeds differ
+pair = by_name["layer 1: two best one-back heads"][0]
+assert pair.min() < 0.25 and pair.max() > 0.5  # the seeds differ
 assert np.abs(left[:, 0] - left[:, 1]).max() < 0.1
 figure, axes = plt.subplots(figsize=(10, 4.4))
 for column, (how, marker) in enumerate(zip(ways, "os^", strict=True)):
@@ -1505,31 +1508,31 @@ show(
     "its layer may be silent, but they may not say what belongs to another text. In layer 1 the found pair "
     "matters more than its control, and how much differs from seed to seed.",
     "Rows: six removals; symbols: zero, mean, resample; one point a seed. Best head: all near 1; random "
-    "head: 0.8 to 1. All but the best: zero and mean above 0.9, resample 0.05. All four: near guessing. Two best "
-    "one-back heads: zero 0.1 to 0.9, resample 0.1 to 0.5; the other two 0.8 to 1.",
+    "head: 0.8 to 1. All but the best: zero and mean 0.8 to 1, resample 0.05. All four: near guessing. Two "
+    "best one-back heads: zero and mean spread from 0.1 to 0.7, resample 0.1 to 0.25; the other two 0.9 to 1.",
     text_table(left.mean(2), groups, ways, corner="mean of five seeds"),
 )
 
-# %% tags=["demonstration"]
-found_share = float(by_name["the best induction head"][0].mean())
-reply("guess_without_best", guess_without_best, found_share, "Three others do the same.", within=0.05)
-found_share = float(by_name["all of layer 2 but the best"][0].mean())
-reply("guess_only_best", guess_only_best, found_share, "One of the four nearly suffices.", within=0.1)
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they may differ in the last digits on another machine.
+without_best = float(by_name["the best induction head"][0].mean())
+only_best = float(by_name["all of layer 2 but the best"][0].mean())
+reply("guess_without_best", guess_without_best, without_best, "Three others do the same.", within=0.05)
+reply("guess_only_best", guess_only_best, only_best, "One of the four nearly suffices.", within=0.1)
 
 # %% [markdown]
 # Read it row by row.
 #
 # - **The best head by score is not needed**, with any seed, in any of the three ways. A random other head
-#   costs as much or more. (More, where the draw meets the one head of layer 1 on which much depends.) So
-#   the score found who does the work, and not who is needed for it.
+#   costs about as much or more. So the score found who does the work, and not who is needed for it.
 # - **But the four together are needed**: without them the model guesses.
 # - **One of them nearly suffices, or does not help at all: it depends on the way.** When the other three
-#   are silent, the remaining head gives 0.8 or more of the answers. When they speak of another text, it
+#   are silent, the remaining head gives 0.7 or more of the answers. When they speak of another text, it
 #   gives 0.05. Both numbers are right. They answer two questions of the table above: short answer 3.
 # - **Zero and mean agree here** (to 0.1 everywhere). That is no law: what these heads say on average is
 #   small beside what they say of one text (the last line of the output).
-# - **What did not replicate**: how much depends on the two best one-back heads. Set to zero, they leave
-#   0.13 with one seed and more than 0.5 with others. What holds with every seed is the order: the found
+# - **What did not replicate**: how much depends on the two best one-back heads. Set to zero, they leave less
+#   than a quarter with one seed and more than half with others. What holds with every seed is the order: the found
 #   pair counts more than the other pair of the same layer.
 #
 # ### Short answer 3: `answer_resample`
@@ -1887,12 +1890,15 @@ def brought_back(model, clean, corrupted):
 ASKED = 21  # the second copy of word 5
 clean = repeated(40, PERIOD, seed=11)[:, : ASKED + 1]
 absent = random_words(40, torch.Generator().manual_seed(11))[:, PERIOD]  # stands nowhere in the text
-corrupted = {"the answer": 6, "the search": 5}
-returned = {}
-for name, place in corrupted.items():
-    other = clean.clone()
-    other[:, place] = absent
-    returned[name] = [brought_back(model, clean, other) for model in models]
+place, other = torch.arange(ASKED + 1), absent[:, None]
+corrupted = {
+    "the answer": torch.where(place == 6, other, clean),
+    "the search": torch.where(place == 5, other, clean),
+}
+returned = {
+    name: [brought_back(model, clean, text) for model in models] for name, text in corrupted.items()
+}
+for name in corrupted:
     tops, bottoms = ([one[k] for one in returned[name]] for k in (1, 2))
     print(f"{name}: clean {min(tops):.2f} or more, corrupted {max(bottoms):.2f} or less")
     assert min(tops) > 0.9 and max(bottoms) < 0.3
@@ -1971,7 +1977,11 @@ check_answer("answer_last", answer_last)
 # Controls: a digit that stands only **once**, where there is nothing to count; and **one** other place.
 #
 # **Predict, then run.** If block 1 counts and block 2 fetches: what comes back by which patch, for the digit
-# that stands twice, and for the one that stands once?
+# that stands twice, and for the one that stands once? Write for the control, the digit that stands once:
+# what share of it do all other places bring back (the median of five seeds)?
+
+# %% tags=["demonstration", "guess"]
+guess_only_copy = 0.2  # write a number from 0 to 1
 
 
 # %% tags=["demonstration"]
@@ -2064,7 +2074,8 @@ for times, rows in zip(("twice", "once"), back, strict=True):
 assert back[..., 2].max() < 0.2
 assert (back[..., :2].sum(-1) > 0.7).all()
 assert (back[0, :, 1] > back[1, :, 1]).all() and np.median(back[0, :, 1] - back[1, :, 1]) > 0.15
-assert (back[0, :, :2] > 0.15).all() and np.sort(back[1, :, 0] - back[1, :, 1])[1] > 0
+assert (back[0, :, :2] > 0.15).all() and back[1, :, 1].min() > 0.05 and back[0, :, 1].min() > 0.4
+assert np.sort(back[1, :, 0] - back[1, :, 1])[1] > 0
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they differ a little from machine to machine.
@@ -2080,22 +2091,27 @@ panels[1].legend()
 figure.tight_layout()
 show(
     figure,
-    "Figure 6. Left: of a second copy, the other places bring back half or more. Right, the control: of an "
-    "only copy the place itself brings back most, but with one seed it is the other way round. One other "
-    "place brings back next to nothing.",
+    "Figure 6. Left: of a second copy, the other places bring back about half or more. Right, the control: of "
+    "an only copy the place itself brings back most, with four seeds of five or more; the others bring back "
+    "less of it than of a second copy, but not nothing. One other place brings back next to nothing.",
     "Two panels with a line for each of five seeds. Twice: place itself 0.3 to 0.5, all others 0.55 to 0.7, one "
     "other near 0. Once: place itself 0.4 to 0.8, all others 0.15 to 0.6, one other near 0.",
     "twice\n\n" + text_table(back[0], seeds, patches, corner="seed \\ patched")
     + "\n\nonce\n\n" + text_table(back[1], seeds, patches, corner="seed \\ patched"),
 )  # fmt: skip
 
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they differ a little from machine to machine.
+why = "The places tell each other more than counts."
+reply("guess_only_copy", guess_only_copy, float(np.median(back[1, :, 1])), why, within=0.1)
+
 # %% [markdown]
 # What is shown, with five seeds out of five: after block 1 the **other** places carry more of a second
 # copy than of an only copy. So block 1 tells all places something about counts. What is not: "block 1 counts
 # and block 2 fetches". If it were so, an only copy would come back through its own place alone; but the
-# others bring back a part of it too, and with one seed more than half. Without the control on the right, the
-# left panel would have passed for a proof. And the other places carry it **together**: a single one brings
-# back next to nothing.
+# others bring back a part of it too, and how much differs from seed to seed. Without the control on the
+# right, the left panel would have passed for a proof. And the other places carry it **together**: a single
+# one brings back next to nothing.
 #
 # ## 8. Attention is not explanation. Is it?
 #
@@ -2159,7 +2175,7 @@ print("five seeds           weights moved   probabilities moved   right answers"
 for column, name in enumerate(changes):
     spans = [f"{one[:, column].min():.2f} to {one[:, column].max():.2f}" for one in (moved_map, moved_answer, share)]
     print(f"{name:22s}{spans[0]:16s}{spans[1]:22s}{spans[2]}")
-assert share[:, :2].min() > 0.97 and moved_answer[:, :2].max() < 0.1
+assert share[:, :2].min() > 0.95 and moved_answer[:, :2].max() < 0.1
 assert moved_map[:, 1].min() > 0.5  # so far from the model's own weights, and the same answer
 assert share[:, 2:].max() < 0.3
 
@@ -2195,9 +2211,10 @@ for name, run in (("uniform", with_uniform), ("its own", TwoLayers.forward)):  #
 assert max(learned["uniform"]) < 0.6 and min(learned["its own"]) > 0.8
 
 # %% [markdown]
-# With uniform weights in layer 2, in training too, the model does not learn the task (two seeds, 200 steps;
-# layer 1 still attends as it likes. With 400 steps, outside this notebook: 0.20 and 0.21). So here
-# the weights matter. Both sides are right, about different sentences:
+# With uniform weights in layer 2, in training too, the model does not learn the task, while layer 1 attends
+# as it likes; with its own weights the same 200 steps suffice. (Two seeds. With 400 steps and uniform
+# weights, outside this notebook: 0.20 and 0.21.) So here the weights matter. Both sides are right, about
+# different sentences:
 #
 # | sentence | here |
 # |---|---|
@@ -2217,7 +2234,7 @@ assert max(learned["uniform"]) < 0.6 and min(learned["its own"]) > 0.8
 # | "The induction head" | Here four did it at once, with every seed. | section 3 |
 # | "A high score means the head is needed." | The best one was needed no more than a random head. | section 5 |
 # | "Small attribution, small importance." | Layer 1 adds nearly 0 to the logit, and the search goes through it. | sections 4, 6 |
-# | "Zero, mean, resample: details." | 0.8 and more against 0.05 for the same heads. | section 5 |
+# | "Zero, mean, resample: details." | 0.7 and more against 0.05 for the same heads. | section 5 |
 # | "Patching shows where the work is done." | It shows where the difference between two texts passes. | section 6 |
 # | "The sorter counts in block 1 and fetches in block 2." | Counts pass more through the other places; so does some of the rest. | section 7 |
 # | "Attention is (not) explanation." | Depends on the sentence that it is to explain. | section 8 |
