@@ -116,11 +116,11 @@ torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numb
 # | 0 | b | 0 1 | 1 0 0 | 0 0 0 0 |
 # | 1 | a | 1 0 | 0 1 0 | 0 0 0 0 |
 #
-# If $W_q$ has a 1 in row 3 (place 1), column 2, and $W_k$ a 1 in row 2 (place 0), column 2, then the
-# score of query 1 for key 0 is 1, and all other scores are 0. With 20 in place of one of the ones the
-# score is 20, and the softmax puts $e^{20}/(e^{20}+1)$, nearly everything, on place 0. If $W_v$ has a 1
-# in row 1 (token b), column 6, then place 1 has after the layer a 1 in feature 6, the second free
-# one: "before me stood b".
+# If $W_q$ has a 1 in row 0 (token a), column 0, and $W_k$ a 1 in row 1 (token b), column 0, then each a
+# asks for b's: the score of query 1 for key 0 is 1, and all other scores are 0. With 20 in place of one
+# of the ones the score is 20, and the softmax puts $e^{20}/(e^{20}+1)$, nearly everything, on place 0. If
+# $W_v$ has a 1 in row 2 (place 0), column 5, then place 1 has after the layer a 1 in feature 5, the first
+# free one: "the b that I looked at stands at place 0". (So has place 0: it can look only at itself.)
 
 
 # %% locked="given_run_designed"
@@ -348,12 +348,11 @@ for vocab_size, max_len, periods in ((6, 15, (2, 3, 5, 6)), (9, 28, (4, 7, 9))):
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# Give the free features names: the first `vocab` for "the word before me", the last are the logits.
-# Layer 1: a query made of the place $t$ that meets the key of place $t - 1$; the value is the token,
-# written into the first free features. Layer 2: the query is the token; the key is "the word before
-# me"; the value is the token, written into the logits. `W[rows, columns] = 1.0` with two index tensors
-# sets one entry a pair. Then look at `maps` of `run_designed`, and at place 0: it can attend only to
-# itself, so it claims that its own word stood before it. A key can be made smaller by its place.
+# Say it in words before you write a number. For each layer: what does a place ask for, by which of its own
+# features? What does a place offer as its key? What does it hand over, and into which free features? (Give
+# those names first.) Section 1 says what the heads of lesson 5 looked at. `W[rows, columns] = 1.0` with
+# two index tensors sets one entry a pair. Then look at the `maps` of `run_designed`, and at place 0: it can
+# attend only to itself. What does layer 1 then write there, and how could layer 2 be kept from believing it?
 #
 # </details>
 
@@ -391,59 +390,59 @@ show(
 
 # %% [markdown]
 # So the story is **enough**: two such heads do the task, for every text and every length of the piece. (Your
-# own weights may give other maps in the first round.) Three questions about the design; the cell below
-# answers them with the course's way of doing it.
+# own weights may give other maps in the first round.) Two questions about your design, with 28 different
+# words, twice:
 #
-# **Predict, then run.** (a) How large must the scores be? The rows of the table use the factor 100, 3
-# and 1 in both layers, for 28 different words, twice. (b) Place 0 does **not** get the worse key. How many
-# of the 28 places of the second round go wrong?
+# **Predict, then run.** (a) How sharp must the maps be? The cell divides `W_q1` and `W_q2`, and with them all
+# scores, by 2, 4, 8, ... until an answer goes wrong. How large is then, one step before, the largest
+# weight of a row of layer 2, on average? (b) In a second text **one** word stands twice in the piece, as
+# "the" in "the black cat and the dog". For such texts the card promises nothing. How many of the 28 places
+# of the second round go wrong?
 
 # %% tags=["demonstration", "guess"]
-guess_place_0 = 1  # write how many of the 28 places go wrong
+guess_blurred = 0.2  # write a weight from 0 to 1
+guess_twice = 2  # write how many of the 28 places go wrong
 
 
 # %% tags=["demonstration"]
-def by_hand_weights(vocab_size, max_len, sharp=100.0, place_0=-1.0):
-    """One way to write the six matrices, with two numbers to turn."""
-    d_stream = 3 * vocab_size + max_len
-    W = {f"W_{kind}{layer}": torch.zeros(d_stream, d_stream) for kind in "qkv" for layer in (1, 2)}
-    word, place = torch.arange(vocab_size), vocab_size + torch.arange(max_len)
-    before = place[-1] + 1 + word
-    W["W_q1"][place[1:], place[:-1]] = sharp
-    W["W_k1"][place, place] = 1.0
-    W["W_v1"][word, before] = 1.0
-    W["W_q2"][word, word] = sharp
-    W["W_k2"][before, word] = 1.0
-    W["W_k2"][place[0], word] = place_0
-    W["W_v2"][word, before + vocab_size] = 1.0
-    return W
-
-
-def wrong_places(W, piece, vocab_size, max_len):
-    """Places of the second round whose single largest logit is not the next word's."""
-    logits, _ = run_designed(W, torch.cat([piece, piece]), vocab_size, max_len)
+def second_round(weights, piece, vocab_size, max_len):
+    """In the second round: places without the right word; the mean of layer 2's largest weights."""
+    logits, maps = run_designed(weights, torch.cat([piece, piece]), vocab_size, max_len)
     best, second = logits[len(piece) :].topk(2, dim=-1).values.unbind(-1)
     said = torch.where(best > second + 1e-6, logits[len(piece) :].argmax(-1), -1)
-    return int((said != piece.roll(-1)).sum())
+    largest = maps[1][len(piece) :].max(-1).values.mean().item()
+    return int((said != piece.roll(-1)).sum()), largest
 
 
+design = design_induction(30, 60)
 piece = torch.tensor(np.random.default_rng(0).permutation(30)[:28])
-for sharp in (100.0, 3.0, 1.0):
-    gone_wrong = wrong_places(by_hand_weights(30, 60, sharp), piece, 30, 60)
-    print(f"factor {sharp:5.0f}: {gone_wrong} of 28 places wrong")
-without_guard = wrong_places(by_hand_weights(30, 60, place_0=0.0), piece, 30, 60)
-print(f"place 0 as the others: {without_guard} of 28 places wrong")
-assert wrong_places(by_hand_weights(30, 60, 3.0), piece, 30, 60) == 0
-assert wrong_places(by_hand_weights(30, 60, 1.0), piece, 30, 60) > 20
+blurred = []  # the largest weights, as long as all answers are right
+for halvings in range(20):
+    softer = {name: W / 2**halvings if "q" in name else W for name, W in design.items()}
+    gone_wrong, largest = second_round(softer, piece, 30, 60)
+    print(f"scores / {2**halvings:3d}: largest weight {largest:.2f}, {gone_wrong} of 28 places wrong")
+    if gone_wrong:
+        break
+    blurred.append(largest)
+ambiguous = piece.clone()
+ambiguous[17] = piece[5]
+two_wrong, _ = second_round(design, ambiguous, 30, 60)
+print(f"one word twice in the piece: {two_wrong} of 28 places wrong")
+assert 0 < len(blurred) < 20 and min(blurred) < 0.5 and 0 < two_wrong < 4
 
 # %% tags=["demonstration"]
-why = "Only the first word of the text is confused: place 0 claims that its own word stood before it."
-reply("guess_place_0", guess_place_0, without_guard, why)
+why = "The right word's logit need not be large, only the largest."
+reply("guess_blurred", guess_blurred, blurred[-1], why, within=0.05)
+
+# %% tags=["demonstration"]
+why = "Only after that word: two places follow it, and the search knows one word of the past."
+reply("guess_twice", guess_twice, two_wrong, why)
 
 # %% [markdown]
-# The heads need not be sharp. With the factor 3 the maps are blurred, and every answer is right: the logit
-# of the right word only has to be the largest. With 1 nearly everything fails. And a model with a
-# **wrong** place 0 is right in 27 cases of 28: an average over places hardly shows it.
+# The heads need not be sharp: the maps may be a blur, and every answer is right, since the logit of the
+# right word only has to be the largest. Halve the scores once more, and answers go wrong. (The numbers
+# are your design's; others may come to another blur.) And a model that cannot do a whole class of cases
+# is right at 26 places of 28: an average over places hardly shows it. Look at the cases.
 #
 # ### Short answer 1: `answer_exchanged`
 #
@@ -464,9 +463,8 @@ answer_exchanged = "d"
 check_answer("answer_exchanged", answer_exchanged)
 
 # %% tags=["demonstration"]
-W = by_hand_weights(30, 60)
-exchanged = {f"W_{kind}{layer}": W[f"W_{kind}{3 - layer}"] for kind in "qkv" for layer in (1, 2)}
-gone_wrong = wrong_places(exchanged, piece, 30, 60)
+exchanged = {f"W_{kind}{layer}": design[f"W_{kind}{3 - layer}"] for kind in "qkv" for layer in (1, 2)}
+gone_wrong, _ = second_round(exchanged, piece, 30, 60)
 print(f"layers exchanged: {gone_wrong} of 28 places wrong")
 assert gone_wrong > 20
 
@@ -651,13 +649,39 @@ class TwoLayers(nn.Module):
     def projections(self):
         return [getattr(one, f"W_{kind}") for one in self.layers for kind in "qkvo"]
 
-    def forward(self, ids):  # ids (batch, n)
-        n = ids.shape[-1]
-        keep = torch.ones(n, n, dtype=torch.bool).tril()  # no look at the future
-        x = self.words(ids) + self.places.weight[:n]
+    def start(self, ids):  # ids (batch, n)
+        return self.words(ids) + self.places.weight[: ids.shape[-1]]
+
+    def forward(self, ids):
+        x = self.start(ids)
         for layer in self.layers:
-            x = x + layer(x, mask=keep)[0]
+            x = x + layer(x, mask=up_to_now(ids))[0]
         return self.read(self.norm(x))  # next-word logits (batch, n, NUM_WORDS)
+
+
+def up_to_now(ids):
+    n = ids.shape[-1]
+    return torch.ones(n, n, dtype=torch.bool).tril()
+
+
+def step_by_step(model, ids, new_weights=None, new_heads=None):
+    """The same computation, head by head: logits, maps, and what the heads say.
+
+    Maps (2, batch, HEADS, n, n), heads (2, batch, HEADS, n, d_head). new_weights(number, weights) and
+    new_heads(number, said) may put others in their place; number is 0 or 1, the layer.
+    """
+    x, maps, heads = model.start(ids), [], []
+    for number, layer in enumerate(model.layers):
+        _, weights = layer(x, mask=up_to_now(ids))
+        if new_weights is not None:
+            weights = new_weights(number, weights)
+        said = weights @ split_heads(layer.W_v(x), HEADS)
+        if new_heads is not None:
+            said = new_heads(number, said)
+        x = x + layer.W_o(combine_heads(said))
+        maps.append(weights)
+        heads.append(said)
+    return model.read(model.norm(x)), torch.stack(maps), torch.stack(heads)
 
 
 def random_words(batch, generator):
@@ -671,11 +695,9 @@ def repeated(batch, period, seed):
     return piece[:, torch.arange(LENGTH) % period]
 
 
-def train(seed, change=None, steps=320, batch=32, lr=6e-3):
-    """Lesson 5's recipe: pieces of 4 to 20 words; change(model) may alter the model before."""
+def train(seed, run=TwoLayers.forward, steps=320, batch=32, lr=6e-3):
+    """Lesson 5's recipe: pieces of 4 to 20 words; run(model, ids) gives the logits."""
     model = TwoLayers(seed)
-    if change is not None:
-        change(model)
     generator = torch.Generator().manual_seed(seed)
     optimizer = torch.optim.Adam(model.parameters(), lr=lr, fused=True)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, lr, total_steps=steps)
@@ -683,7 +705,7 @@ def train(seed, change=None, steps=320, batch=32, lr=6e-3):
         period = torch.randint(4, 21, (batch, 1), generator=generator)
         ids = random_words(batch, generator).gather(1, torch.arange(LENGTH) % period)
         known = torch.arange(LENGTH - 1) >= period  # the present word has been there before
-        loss = F.cross_entropy(model(ids)[:, :-1][known], ids[:, 1:][known])
+        loss = F.cross_entropy(run(model, ids)[:, :-1][known], ids[:, 1:][known])
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -693,34 +715,13 @@ def train(seed, change=None, steps=320, batch=32, lr=6e-3):
 
 def maps_and_heads(model, ids):
     """Weights of both layers (2, batch, HEADS, n, n), and what the heads say (2, batch, HEADS, n, d_head)."""
-    maps, heads = [], []
-    hooks = [layer.register_forward_hook(lambda _, given, out: maps.append(out[1])) for layer in model.layers]
-    hooks += [
-        layer.W_o.register_forward_pre_hook(lambda _, given: heads.append(split_heads(given[0], HEADS)))
-        for layer in model.layers
-    ]
     with torch.no_grad():
-        model(ids)
-    for hook in hooks:
-        hook.remove()
-    return torch.stack(maps), torch.stack(heads)
+        return step_by_step(model, ids)[1:]
 
 
-def accuracy(model, ids, removed=(), how="zero"):
-    """Right answers in the second round of 16 words, while heads (layer, head) are ablated by your function."""
-    hooks = []
-    for layer, head in removed:
-
-        def replace(_, given, head=head):
-            return combine_heads(ablate_head(split_heads(given[0], HEADS), head, how))
-
-        hooks.append(model.layers[layer].W_o.register_forward_pre_hook(replace))
-    try:
-        with torch.no_grad():
-            said = model(ids)[:, PERIOD:-1].argmax(-1)
-    finally:
-        for hook in hooks:
-            hook.remove()
+def share_right(logits, ids):
+    """Right answers in the second round of 16 words."""
+    said = logits[:, PERIOD:-1].argmax(-1)
     return (said == ids[:, PERIOD + 1 :]).float().mean().item()
 
 
@@ -728,9 +729,13 @@ def accuracy(model, ids, removed=(), how="zero"):
 # Trained numbers: they may differ in the last digits on another machine.
 models = [train(seed) for seed in SEEDS]
 tests = repeated(120, PERIOD, seed=7)  # 120 new texts: 16 different words, twice
-whole = [accuracy(model, tests) for model in models]
+with torch.no_grad():
+    outputs = [model(tests) for model in models]
+    apart = [(step_by_step(model, tests)[0] - out).abs().max() for model, out in zip(models, outputs)]
+whole = [share_right(out, tests) for out in outputs]
 print("right in the second round, five seeds:", *(f"{share:.3f}" for share in whole))
-assert min(whole) > 0.9
+print("step by step the logits are the same to 1e-4:", max(apart).item() < 1e-4)
+assert min(whole) > 0.9 and max(apart) < 1e-4
 
 # %% [markdown]
 # **Predict, then run.** The designed model has one induction head. How many of the trained model's eight
@@ -743,8 +748,8 @@ guess_heads = 4  # write a number from 0 to 8
 # Trained numbers: they may differ in the last digits on another machine.
 found = [maps_and_heads(model, tests)[0] for model in models]
 induction = np.array([induction_score(maps, PERIOD).mean(1).flatten().numpy() for maps in found])
-one_back = [maps.diagonal(-1, -2, -1)[..., : PERIOD - 1].mean((1, 3)).flatten() for maps in found]
-one_back = np.array([row.numpy() for row in one_back])  # first round only: later there is a choice
+first_round = [maps[..., :PERIOD, :PERIOD] for maps in found]  # later there is a choice
+one_back = np.array([induction_score(maps, 2).mean(1).flatten().numpy() for maps in first_round])
 fresh = random_words(200, torch.Generator().manual_seed(3))  # control 1: nothing is repeated
 no_copy = [induction_score(maps_and_heads(model, fresh)[0], PERIOD).mean(1).flatten() for model in models]
 untrained = induction_score(maps_and_heads(TwoLayers(0), tests)[0], PERIOD).mean(1).flatten()
@@ -771,8 +776,8 @@ show(
     "Two tables of five seeds by eight heads. Induction score: near 0.9 for heads 2.0 to 2.3, below 0.15 "
     "for heads 1.0 to 1.3. Word before: mostly 0.8 to 1.0 in layer 1 with some heads lower, low in layer "
     "2.",
-    "induction score\n\n" + text_table(induction, seeds, names, corner="")
-    + "\n\nweight on the word before\n\n" + text_table(one_back, seeds, names, corner=""),
+    "induction score\n\n" + text_table(induction, seeds, names, corner="seed \\ head")
+    + "\n\nweight on the word before\n\n" + text_table(one_back, seeds, names, corner="seed \\ head"),
 )  # fmt: skip
 
 # %% tags=["demonstration"]
@@ -849,9 +854,7 @@ def attributed(parts, gamma, beta, eps, weight, bias):
             self.gamma, self.beta, self.eps = nn.Parameter(gamma), nn.Parameter(beta), eps
 
         def forward(self, x):
-            centred = x - x.mean(dim=-1, keepdim=True)
-            variance = centred.square().mean(dim=-1, keepdim=True)
-            return self.gamma * centred / torch.sqrt(variance + self.eps) + self.beta
+            return F.layer_norm(x, x.shape[-1:], self.gamma, self.beta, self.eps)
 
     output = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None)
     output.weight = nn.Parameter(weight)
@@ -917,9 +920,7 @@ def attributed(parts, gamma, beta, eps, weight, bias):
             self.gamma, self.beta, self.eps = nn.Parameter(gamma), nn.Parameter(beta), eps
 
         def forward(self, x):
-            centred = x - x.mean(dim=-1, keepdim=True)
-            variance = centred.square().mean(dim=-1, keepdim=True)
-            return self.gamma * centred / torch.sqrt(variance + self.eps) + self.beta
+            return F.layer_norm(x, x.shape[-1:], self.gamma, self.beta, self.eps)
 
     output = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None)
     output.weight = nn.Parameter(weight)
@@ -959,9 +960,7 @@ def attributed(parts, gamma, beta, eps, weight, bias):
             self.gamma, self.beta, self.eps = nn.Parameter(gamma), nn.Parameter(beta), eps
 
         def forward(self, x):
-            centred = x - x.mean(dim=-1, keepdim=True)
-            variance = centred.square().mean(dim=-1, keepdim=True)
-            return self.gamma * centred / torch.sqrt(variance + self.eps) + self.beta
+            return F.layer_norm(x, x.shape[-1:], self.gamma, self.beta, self.eps)
 
     output = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None)
     output.weight = nn.Parameter(weight)
@@ -1006,9 +1005,7 @@ def attributed(parts, gamma, beta, weight, bias):
             self.gamma, self.beta, self.eps = nn.Parameter(gamma), nn.Parameter(beta), 0.1
 
         def forward(self, x):
-            centred = x - x.mean(dim=-1, keepdim=True)
-            variance = centred.square().mean(dim=-1, keepdim=True)
-            return self.gamma * centred / torch.sqrt(variance + self.eps) + self.beta
+            return F.layer_norm(x, x.shape[-1:], self.gamma, self.beta, self.eps)
 
     output = nn.Linear(6, 5)
     output.weight, output.bias = nn.Parameter(weight), nn.Parameter(bias)
@@ -1092,7 +1089,7 @@ show(
     "layer 2 share the answer, about 2 to 3 each. All else is near 0, the heads of layer 1 too. This is the "
     "*direct* part only.",
     "A table of five seeds by 14 parts: 2 to 3 for heads 2.0 to 2.3, within 0.1 of 0 for all others.",
-    text_table(shares, seeds, columns, corner=""),
+    text_table(shares.round(2), seeds, columns, corner="seed \\ part"),
 )
 
 # %% tags=["demonstration"]
@@ -1436,6 +1433,18 @@ guess_only_best = 0.9  # write a number from 0 to 1
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they may differ in the last digits on another machine.
+def accuracy(model, ids, removed, how):
+    """Right answers, while the heads `removed`, each (layer, head), are ablated by your function."""
+
+    def without(number, said):
+        for layer, head in removed:
+            said = ablate_head(said, head, how) if layer == number else said
+        return said
+
+    with torch.no_grad():
+        return share_right(step_by_step(model, ids, new_heads=without)[0], ids)
+
+
 def groups_of(number):
     """Which heads to remove from model `number`: name of the experiment to a list of head lists."""
     draw = np.random.default_rng(number)
@@ -1454,11 +1463,14 @@ def groups_of(number):
 
 ways = ("zero", "mean", "resample")
 groups = list(groups_of(0))
-left = np.zeros((len(groups), 3, len(models)))  # share of right answers
-for number, model in enumerate(models):
-    for row, heads in enumerate(groups_of(number).values()):
-        for column, how in enumerate(ways):
-            left[row, column, number] = np.mean([accuracy(model, tests, one, how) for one in heads])
+left = [
+    [
+        [np.mean([accuracy(model, tests, one, how) for one in lists]) for how in ways]
+        for lists in groups_of(number).values()
+    ]
+    for number, model in enumerate(models)
+]
+left = np.array(left).transpose(1, 2, 0)  # share of right answers: (experiment, way, seed)
 for name, rows in zip(groups, left, strict=True):
     print(name)
     for how, values in zip(ways, rows, strict=True):
@@ -1470,13 +1482,14 @@ largest_mean = max(one.sqrt().max().item() for one in sizes)
 print(f"largest mean of a head, as a share of what it says of one text: {largest_mean:.2f}")
 assert largest_mean < 0.5
 assert by_name["the best induction head"].min() > 0.85
-assert (by_name["the best induction head"] > by_name["a random other head"] - 0.03).all()
+assert (by_name["the best induction head"] > by_name["a random other head"] - 0.05).all()
 assert by_name["all four of layer 2"].max() < 0.2
 assert by_name["all of layer 2 but the best"][:2].min() > 0.7
 assert by_name["all of layer 2 but the best"][2].max() < 0.2
 gap = by_name["layer 1: the other two"] - by_name["layer 1: two best one-back heads"]
 assert gap[2].min() > 0.2 and gap[0].min() > 0
-assert np.ptp(by_name["layer 1: two best one-back heads"][0]) > 0.2  # the seeds differ
+pair = by_name["layer 1: two best one-back heads"][0]
+assert pair.min() < 0.25 and pair.max() > 0.5  # the seeds differ
 assert np.abs(left[:, 0] - left[:, 1]).max() < 0.1
 figure, axes = plt.subplots(figsize=(10, 4.4))
 for column, (how, marker) in enumerate(zip(ways, "os^", strict=True)):
@@ -1495,32 +1508,31 @@ show(
     "its layer may be silent, but they may not say what belongs to another text. In layer 1 the found pair "
     "matters more than its control, and how much differs from seed to seed.",
     "Rows: six removals; symbols: zero, mean, resample; one point a seed. Best head: all near 1; random "
-    "head: 0.8 to 1. All but the best: zero and mean above 0.9, resample 0.05. All four: near guessing. Two best "
-    "one-back heads: zero 0.1 to 0.9, resample 0.1 to 0.5; the other two 0.8 to 1.",
+    "head: 0.8 to 1. All but the best: zero and mean 0.8 to 1, resample 0.05. All four: near guessing. Two "
+    "best one-back heads: zero and mean spread from 0.1 to 0.7, resample 0.1 to 0.25; the other two 0.9 to 1.",
     text_table(left.mean(2), groups, ways, corner="mean of five seeds"),
 )
 
-# %% tags=["demonstration"]
-found_share = float(by_name["the best induction head"][0].mean())
-reply("guess_without_best", guess_without_best, found_share, "Three others do the same.", within=0.05)
-found_share = float(by_name["all of layer 2 but the best"][0].mean())
-reply("guess_only_best", guess_only_best, found_share, "One of the four nearly suffices.", within=0.1)
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they may differ in the last digits on another machine.
+without_best = float(by_name["the best induction head"][0].mean())
+only_best = float(by_name["all of layer 2 but the best"][0].mean())
+reply("guess_without_best", guess_without_best, without_best, "Three others do the same.", within=0.05)
+reply("guess_only_best", guess_only_best, only_best, "One of the four nearly suffices.", within=0.1)
 
 # %% [markdown]
 # Read it row by row.
 #
 # - **The best head by score is not needed**, with any seed, in any of the three ways. A random other head
-#   costs as much or more. (More, where the draw meets the one head of layer 1 on which much depends.) So
-#   the score found who does the work, and not who is needed for it.
+#   costs about as much or more. So the score found who does the work, and not who is needed for it.
 # - **But the four together are needed**: without them the model guesses.
 # - **One of them nearly suffices, or does not help at all: it depends on the way.** When the other three
-#   are silent, the remaining head gives 0.8 or more of the answers. When they speak of another text, it
-#   gives 0.05. In the first case it speaks alone; in the second it is outvoted, three to one. Both
-#   numbers are right. They answer two questions of the table above.
+#   are silent, the remaining head gives 0.7 or more of the answers. When they speak of another text, it
+#   gives 0.05. Both numbers are right. They answer two questions of the table above: short answer 3.
 # - **Zero and mean agree here** (to 0.1 everywhere). That is no law: what these heads say on average is
 #   small beside what they say of one text (the last line of the output).
-# - **What did not replicate**: how much depends on the two best one-back heads. Set to zero, they leave
-#   0.13 with one seed and more than 0.5 with others. What holds with every seed is the order: the found
+# - **What did not replicate**: how much depends on the two best one-back heads. Set to zero, they leave less
+#   than a quarter with one seed and more than half with others. What holds with every seed is the order: the found
 #   pair counts more than the other pair of the same layer.
 #
 # ### Short answer 3: `answer_resample`
@@ -1637,11 +1649,10 @@ def patched(numbers, tokens, name, replacement, position):
 def by_formula(numbers, tokens, name, replacement, position):
     """The same, written out."""
 
+    here = torch.eye(5).double()[position][:, None]  # 1 at the patched position, else 0
+
     def place(x, which):
-        if which == name:
-            x = x.clone()
-            x[..., position, :] = replacement[..., position, :]
-        return x
+        return x * (1 - here) + replacement * here if which == name else x
 
     x = place(numbers["E"][tokens], "embed")
     mixed = torch.tanh(x.cumsum(-2) @ numbers["A"])
@@ -1854,13 +1865,10 @@ guess_place = 6  # write a place from 0 to 21
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they may differ in the last digits on another machine.
-def output_of(model, ids, module):
-    """What a module of the model gives when the model reads ids (the first entry of a tuple)."""
-    kept = []
-    hook = module.register_forward_hook(lambda _, given, out: kept.append(out))
-    model(ids)
-    hook.remove()
-    return kept[0][0] if isinstance(kept[0], tuple) else kept[0]
+def outputs_of(model, ids):
+    """What the word vectors, layer 1 and layer 2 give when the model reads ids: a list of three."""
+    _, heads = maps_and_heads(model, ids)
+    return [model.words(ids), *(layer.W_o(combine_heads(said)) for layer, said in zip(model.layers, heads))]
 
 
 def brought_back(model, clean, corrupted):
@@ -1873,8 +1881,7 @@ def brought_back(model, clean, corrupted):
     with torch.no_grad():
         top, bottom = probability(model(clean)), probability(model(corrupted))
         rows = []
-        for module in (model.words, *model.layers):
-            new = output_of(model, clean, module)
+        for module, new in zip((model.words, *model.layers), outputs_of(model, clean), strict=True):
             patched = [patched_logits(model, corrupted, module, new, place) for place in range(ASKED + 1)]
             rows.append([(probability(one) - bottom) / (top - bottom) for one in patched])
     return np.array(rows), top, bottom
@@ -1883,12 +1890,15 @@ def brought_back(model, clean, corrupted):
 ASKED = 21  # the second copy of word 5
 clean = repeated(40, PERIOD, seed=11)[:, : ASKED + 1]
 absent = random_words(40, torch.Generator().manual_seed(11))[:, PERIOD]  # stands nowhere in the text
-corrupted = {"the answer": 6, "the search": 5}
-returned = {}
-for name, place in corrupted.items():
-    other = clean.clone()
-    other[:, place] = absent
-    returned[name] = [brought_back(model, clean, other) for model in models]
+place, other = torch.arange(ASKED + 1), absent[:, None]
+corrupted = {
+    "the answer": torch.where(place == 6, other, clean),
+    "the search": torch.where(place == 5, other, clean),
+}
+returned = {
+    name: [brought_back(model, clean, text) for model in models] for name, text in corrupted.items()
+}
+for name in corrupted:
     tops, bottoms = ([one[k] for one in returned[name]] for k in (1, 2))
     print(f"{name}: clean {min(tops):.2f} or more, corrupted {max(bottoms):.2f} or less")
     assert min(tops) > 0.9 and max(bottoms) < 0.3
@@ -1916,7 +1926,7 @@ show(
     "Two tables of three modules by 22 places. Corrupted answer: 1.00 at words, place 6, and layer 2, place "
     "21. Corrupted search: 1.00 at words, place 5; layer 1, place 6; layer 2, place 21. All else 0.",
     "\n\n".join(
-        f"{name}\n\n{text_table(rows[0][0], modules, places, corner='')}" for name, rows in returned.items()
+        f"{name}\n\n{text_table(rows[0][0], modules, places, corner='module, place')}" for name, rows in returned.items()
     ),
 )
 
@@ -1967,7 +1977,11 @@ check_answer("answer_last", answer_last)
 # Controls: a digit that stands only **once**, where there is nothing to count; and **one** other place.
 #
 # **Predict, then run.** If block 1 counts and block 2 fetches: what comes back by which patch, for the digit
-# that stands twice, and for the one that stands once?
+# that stands twice, and for the one that stands once? Write for the control, the digit that stands once:
+# what share of it do all other places bring back (the median of five seeds)?
+
+# %% tags=["demonstration", "guess"]
+guess_only_copy = 0.2  # write a number from 0 to 1
 
 
 # %% tags=["demonstration"]
@@ -1982,11 +1996,14 @@ class Sorter(nn.Module):
         self.blocks = nn.ModuleList([TransformerBlock(64, 4, 128) for _ in range(2)])
         self.read = nn.Linear(64, 10)
 
+    def block_1(self, texts):
+        return self.blocks[0](self.positions(self.symbols(texts)))[0]
+
+    def block_2(self, x):  # and the read-out
+        return self.read(self.blocks[1](x)[0])
+
     def forward(self, texts):
-        x = self.positions(self.symbols(texts))
-        for block in self.blocks:
-            x, _ = block(x)
-        return self.read(x)
+        return self.block_2(self.block_1(texts))
 
 
 def train_sorter(seed, steps=160, warm_up=40):
@@ -2036,23 +2053,17 @@ def exchanged_pairs(times):
 def brought_back_copies(model, times):
     """Share of the lost copy that comes back: place itself, all other places, one other place."""
     texts, other, digit, place = exchanged_pairs(times)
+    here = F.one_hot(place, 10).bool()
+    one_other = F.one_hot((place + 1 + torch.arange(len(place)) % 9) % 10, 10).bool()
     with torch.no_grad():
-        clean_output = output_of(model, texts, model.blocks[0])
+        clean, corrupted = model.block_1(texts), model.block_1(other)
 
-        def copies(ids, where=None):
-            def replace(_, given, out):
-                return torch.where(where[..., None], clean_output, out[0]), out[1]
+        def copies(x):
+            return (model.block_2(x).argmax(-1) == digit[:, None]).sum(-1).float().mean().item()
 
-            hooks = [] if where is None else [model.blocks[0].register_forward_hook(replace)]
-            written = (model(ids).argmax(-1) == digit[:, None]).sum(-1).float().mean().item()
-            for hook in hooks:
-                hook.remove()
-            return written
-
-        top, bottom = copies(texts), copies(other)
-        here = F.one_hot(place, 10).bool()
-        one_other = F.one_hot((place + 1 + torch.arange(len(place)) % 9) % 10, 10).bool()
-        return [(copies(other, where) - bottom) / (top - bottom) for where in (here, ~here, one_other)]
+        top, bottom = copies(clean), copies(corrupted)
+        mixed = [torch.where(where[..., None], clean, corrupted) for where in (here, ~here, one_other)]
+        return [(copies(one) - bottom) / (top - bottom) for one in mixed]
 
 
 back = np.array([[brought_back_copies(one, times) for one in sorters] for times in (2, 1)])
@@ -2063,7 +2074,8 @@ for times, rows in zip(("twice", "once"), back, strict=True):
 assert back[..., 2].max() < 0.2
 assert (back[..., :2].sum(-1) > 0.7).all()
 assert (back[0, :, 1] > back[1, :, 1]).all() and np.median(back[0, :, 1] - back[1, :, 1]) > 0.15
-assert (back[0, :, :2] > 0.15).all() and np.sort(back[1, :, 0] - back[1, :, 1])[1] > 0
+assert (back[0, :, :2] > 0.15).all() and back[1, :, 1].min() > 0.05 and back[0, :, 1].min() > 0.4
+assert np.sort(back[1, :, 0] - back[1, :, 1])[1] > 0
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they differ a little from machine to machine.
@@ -2079,22 +2091,27 @@ panels[1].legend()
 figure.tight_layout()
 show(
     figure,
-    "Figure 6. Left: of a second copy, the other places bring back half or more. Right, the control: of an "
-    "only copy the place itself brings back most, but with one seed it is the other way round. One other "
-    "place brings back next to nothing.",
+    "Figure 6. Left: of a second copy, the other places bring back about half or more. Right, the control: of "
+    "an only copy the place itself brings back most, with four seeds of five or more; the others bring back "
+    "less of it than of a second copy, but not nothing. One other place brings back next to nothing.",
     "Two panels with a line for each of five seeds. Twice: place itself 0.3 to 0.5, all others 0.55 to 0.7, one "
     "other near 0. Once: place itself 0.4 to 0.8, all others 0.15 to 0.6, one other near 0.",
-    "twice\n\n" + text_table(back[0], seeds, patches, corner="")
-    + "\n\nonce\n\n" + text_table(back[1], seeds, patches, corner=""),
+    "twice\n\n" + text_table(back[0], seeds, patches, corner="seed \\ patched")
+    + "\n\nonce\n\n" + text_table(back[1], seeds, patches, corner="seed \\ patched"),
 )  # fmt: skip
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Trained numbers: they differ a little from machine to machine.
+why = "The places tell each other more than counts."
+reply("guess_only_copy", guess_only_copy, float(np.median(back[1, :, 1])), why, within=0.1)
 
 # %% [markdown]
 # What is shown, with five seeds out of five: after block 1 the **other** places carry more of a second
 # copy than of an only copy. So block 1 tells all places something about counts. What is not: "block 1 counts
 # and block 2 fetches". If it were so, an only copy would come back through its own place alone; but the
-# others bring back a part of it too, and with one seed more than half. Without the control on the right, the
-# left panel would have passed for a proof. And the other places carry it **together**: a single one brings
-# back next to nothing.
+# others bring back a part of it too, and how much differs from seed to seed. Without the control on the
+# right, the left panel would have passed for a proof. And the other places carry it **together**: a single
+# one brings back next to nothing.
 #
 # ## 8. Attention is not explanation. Is it?
 #
@@ -2118,15 +2135,9 @@ guess_same = {"first", "second"}  # write a set of "first", "second", "later", "
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they may differ in the last digits on another machine.
-def with_weights(layer, change):
-    """A hook on a MultiHeadAttention: it attends with change(weights) in place of its weights."""
-
-    def attend(_, given, keywords, out):
-        V = split_heads(layer.W_v(given[0]), HEADS)
-        weights = change(out[1])
-        return layer.W_o(combine_heads(weights @ V)), weights
-
-    return layer.register_forward_hook(attend, with_kwargs=True)
+def in_layer_2(change):
+    """For step_by_step: layer 2 attends with change(weights) in place of its weights."""
+    return lambda number, weights: change(weights) if number == 1 else weights
 
 
 def looking_back(distance):
@@ -2156,9 +2167,7 @@ for row, model in enumerate(models):
         weights = maps_and_heads(model, three_rounds)[0][1]  # layer 2: (batch, HEADS, n, n)
         before = model(three_rounds)[:, THIRD].softmax(-1)
         for column, change in enumerate(changes.values()):
-            hook = with_weights(model.layers[1], change)
-            after = model(three_rounds)[:, THIRD].softmax(-1)
-            hook.remove()
+            after = step_by_step(model, three_rounds, in_layer_2(change))[0][:, THIRD].softmax(-1)
             share[row, column] = (after.argmax(-1) == answers).float().mean()
             moved_answer[row, column] = (after - before).abs().sum(-1).mean() / 2
             moved_map[row, column] = (change(weights) - weights)[:, :, THIRD].abs().sum(-1).mean() / 2
@@ -2166,7 +2175,7 @@ print("five seeds           weights moved   probabilities moved   right answers"
 for column, name in enumerate(changes):
     spans = [f"{one[:, column].min():.2f} to {one[:, column].max():.2f}" for one in (moved_map, moved_answer, share)]
     print(f"{name:22s}{spans[0]:16s}{spans[1]:22s}{spans[2]}")
-assert share[:, :2].min() > 0.97 and moved_answer[:, :2].max() < 0.1
+assert share[:, :2].min() > 0.95 and moved_answer[:, :2].max() < 0.1
 assert moved_map[:, 1].min() > 0.5  # so far from the model's own weights, and the same answer
 assert share[:, 2:].max() < 0.3
 
@@ -2189,17 +2198,23 @@ reply("guess_same", guess_same, same, why)
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they may differ in the last digits on another machine.
-even_models = [
-    train(seed, lambda model: with_weights(model.layers[1], uniform), steps=200) for seed in (0, 1)
-]
-even_share = [accuracy(model, tests) for model in even_models]
-print("trained with uniform weights in layer 2, two seeds:", *(f"{one:.2f}" for one in even_share))
-assert max(even_share) < 0.6
+def with_uniform(model, ids):
+    return step_by_step(model, ids, in_layer_2(uniform))[0]
+
+
+learned = {}
+for name, run in (("uniform", with_uniform), ("its own", TwoLayers.forward)):  # the second is the control
+    trained = [train(seed, run, steps=200) for seed in (0, 1)]
+    with torch.no_grad():
+        learned[name] = [share_right(run(one, tests), tests) for one in trained]
+    print(f"trained with {name} weights in layer 2, two seeds:", *(f"{one:.2f}" for one in learned[name]))
+assert max(learned["uniform"]) < 0.6 and min(learned["its own"]) > 0.8
 
 # %% [markdown]
-# With uniform weights in layer 2, in training too, the model does not learn the task (two seeds, 200 steps;
-# layer 1 still attends as it likes. With 400 steps, outside this notebook: 0.20 and 0.21). So here
-# the weights matter. Both sides are right, about different sentences:
+# With uniform weights in layer 2, in training too, the model does not learn the task, while layer 1 attends
+# as it likes; with its own weights the same 200 steps suffice. (Two seeds. With 400 steps and uniform
+# weights, outside this notebook: 0.20 and 0.21.) So here the weights matter. Both sides are right, about
+# different sentences:
 #
 # | sentence | here |
 # |---|---|
@@ -2219,8 +2234,8 @@ assert max(even_share) < 0.6
 # | "The induction head" | Here four did it at once, with every seed. | section 3 |
 # | "A high score means the head is needed." | The best one was needed no more than a random head. | section 5 |
 # | "Small attribution, small importance." | Layer 1 adds nearly 0 to the logit, and the search goes through it. | sections 4, 6 |
-# | "Zero, mean, resample: details." | 0.8 and more against 0.05 for the same heads. | section 5 |
-# | "Patching shows where the work is done." | Where the difference passes. The last place always does. | section 6 |
+# | "Zero, mean, resample: details." | 0.7 and more against 0.05 for the same heads. | section 5 |
+# | "Patching shows where the work is done." | It shows where the difference between two texts passes. | section 6 |
 # | "The sorter counts in block 1 and fetches in block 2." | Counts pass more through the other places; so does some of the rest. | section 7 |
 # | "Attention is (not) explanation." | Depends on the sentence that it is to explain. | section 8 |
 #
@@ -2291,9 +2306,9 @@ assert max(even_share) < 0.6
 #
 # </details>
 #
-# <details><summary>2. Why can the induction head not be in layer 1?</summary>
+# <details><summary>2. All four heads of a layer have a score near 0.9. What do you not know yet?</summary>
 #
-# It searches for "before me stood this word". At the input no place knows what stood before it.
+# Whether any one of them is needed: the three others may do the same.
 #
 # </details>
 #

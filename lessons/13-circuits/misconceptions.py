@@ -641,7 +641,7 @@ choice(
     "answer_resample",
     "a",
     right=True,
-    reason="When the three are silent, the one is right in 0.8 and more: so it needs nobody. When they name the "
+    reason="When the three are silent, the one is right in 0.7 and more: so it needs nobody. When they name the "
     "word of another text, they win.",
 )
 choice(
@@ -653,7 +653,7 @@ choice(
 choice(
     "answer_resample",
     "c",
-    reason="Compare with the row 'zero' of the same heads: 0.8 and more without them. A head that works "
+    reason="Compare with the row 'zero' of the same heads: 0.7 and more without them. A head that works "
     "alone does not need the others.",
 )
 choice(
