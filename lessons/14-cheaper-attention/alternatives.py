@@ -157,6 +157,30 @@ class LinearAttentionState:
         return (self.kept["S"] @ asked).squeeze(-1) / (self.kept["z"].unsqueeze(-2) @ asked).squeeze(-1)
 
 
+@alternative("mended_keys", "key_by_key")
+def mended_keys(K):
+    smaller = torch.empty_like(K)
+    longest = torch.zeros_like(K[..., 0, 0])
+    for t in range(K.shape[-2]):
+        longest = longest.maximum(torch.linalg.vector_norm(K[..., t, :], dim=-1))
+        smaller[..., t, :] = K[..., t, :] / longest.unsqueeze(-1)
+    return smaller
+
+
+@alternative("mended_keys", "prefix_by_prefix")
+def mended_keys(K):
+    lengths = (K * K).sum(dim=-1, keepdim=True).sqrt()
+    ends = range(1, K.shape[-2] + 1)
+    return K / torch.cat([lengths[..., :end, :].amax(dim=-2, keepdim=True) for end in ends], dim=-2)
+
+
+@alternative("mended_keys", "masked_largest")
+def mended_keys(K):
+    n = K.shape[-2]
+    lengths = K.pow(2).sum(-1).sqrt()[..., None, :].expand(*K.shape[:-2], n, n)
+    return K / lengths.tril().amax(dim=-1, keepdim=True)
+
+
 @alternative("delta_rule_step", "einsum")
 def delta_rule_step(S, k, v, beta):
     missing = v - torch.einsum("...vk,...k->...v", S, k)

@@ -693,6 +693,129 @@ with exercise("LinearAttentionState"):
     )
 
 
+with exercise("mended_keys"):
+    wrong(
+        "keys_copied",
+        {"lengths.cummax(dim=-1).values[..., None]": "lengths.amax(dim=-1)[..., None, None]"},
+        "This is the friend's code as it was: the first keys are divided by the length of a key that comes "
+        "later.",
+        seen="the key stabiliser of Performer's code: a maximum over the whole text (there it cancels, but for "
+        "an eps)",
+    )
+
+    wrong(
+        "keys_of_length_one",
+        {"lengths.cummax(dim=-1).values": "lengths"},
+        "Each key is divided by its own length, so all of them have length 1. A short key stays shorter than "
+        "a long one: all are measured by the longest so far.",
+        seen="layers that normalise keys",
+    )
+
+    wrong(
+        "keys_cummax_of_a_pair",
+        {"lengths.cummax(dim=-1).values": "lengths.cummax(dim=-1).indices"},
+        "You divide by *where* the longest key so far stands. cummax returns two things, the values and their "
+        "places.",
+    )
+
+    wrong(
+        "keys_from_behind",
+        {"lengths.cummax(dim=-1).values": "lengths.flip(-1).cummax(dim=-1).values.flip(-1)"},
+        "Your longest key is looked for from the end: each key is measured by itself and by those that come "
+        "after it.",
+    )
+
+    wrong(
+        "keys_shortest",
+        {"cummax": "cummin"},
+        "You divide by the length of the shortest key so far, and keys become longer than 1.",
+    )
+
+    wrong(
+        "keys_sum_so_far",
+        {"cummax(dim=-1).values": "cumsum(dim=-1)"},
+        "You divide by the sum of the lengths so far: keys become smaller and smaller in a long text. It is "
+        "the largest length so far.",
+    )
+
+    wrong(
+        "keys_mean_so_far",
+        {"lengths.cummax(dim=-1).values": "(lengths.cumsum(dim=-1) / torch.arange(1, lengths.shape[-1] + 1))"},
+        "You divide by the mean length so far, so that keys longer than 1 are left. It is the largest length "
+        "so far.",
+    )
+
+    wrong(
+        "keys_before_only",
+        {
+            "return K / lengths.cummax(dim=-1).values[..., None]": """
+                longest = lengths.cummax(dim=-1).values.roll(1, -1)
+                longest[..., 0] = lengths[..., 0]
+                return K / longest[..., None]
+            """
+        },
+        "A key is measured by the keys before it, and not by itself: a new longest key then becomes longer "
+        "than 1.",
+    )
+
+    wrong(
+        "keys_first_only",
+        {"lengths.cummax(dim=-1).values[..., None]": "lengths[..., :1, None]"},
+        "All keys are divided by the length of the first one. That looks at no later key, but one that is "
+        "longer than the first becomes longer than 1.",
+    )
+
+    wrong(
+        "keys_largest_entry",
+        {"K.norm(dim=-1)": "K.abs().amax(dim=-1)"},
+        "You measure a key by its largest number. Its length is the root of the sum of its squares.",
+    )
+
+    wrong(
+        "keys_squared_length",
+        {"K.norm(dim=-1)": "K.square().sum(dim=-1)"},
+        "You divide by the squared length: the root is missing.",
+    )
+
+    wrong(
+        "keys_each_feature",
+        {"K / lengths.cummax(dim=-1).values[..., None]": "K / K.abs().cummax(dim=-2).values"},
+        "Each feature is divided by its own largest size so far, so that keys change their direction. A key "
+        "is divided by one number.",
+    )
+
+    wrong(
+        "keys_axis_0",
+        {"lengths.cummax(dim=-1)": "lengths.cummax(dim=0)"},
+        "You look for the longest key along axis 0. With texts in front that goes from text to text; the words "
+        "are the last axis of the lengths.",
+    )
+
+    wrong(
+        "keys_longest_of_all_texts",
+        {"lengths.cummax(dim=-1).values": "lengths.cummax(dim=-1).values.reshape(-1, lengths.shape[-1]).amax(dim=0)"},
+        "One text is measured by the keys of another. Each text has its own longest key.",
+    )
+
+    wrong(
+        "keys_unchanged",
+        "return K",
+        "The keys are returned as they came: nothing keeps them small.",
+    )
+
+    wrong(
+        "keys_in_place",
+        {"return K / lengths.cummax(dim=-1).values[..., None]": "K /= lengths.cummax(dim=-1).values[..., None]\nreturn K"},
+        "You write into the keys that were given. The result is a new tensor.",
+    )
+
+    wrong(
+        "keys_float32",
+        {"K.norm(dim=-1)": "K.float().norm(dim=-1)", "return K /": "return K.float() /"},
+        "Everything is computed in float32. Float64 should stay float64 on the whole way.",
+    )
+
+
 with exercise("delta_rule_step"):
     wrong(
         "delta_no_error",
@@ -891,30 +1014,6 @@ choice(
     "answer_state",
     "d",
     reason="That compares numbers with words. Each word takes 256 numbers in a cache.",
-)
-choice(
-    "answer_silent_bug",
-    "a",
-    reason="The triangle is right: inside a piece, too, a word sees no later one.",
-)
-choice(
-    "answer_silent_bug",
-    "b",
-    right=True,
-    reason="z already holds the whole piece when its first word is divided by it. Above the fraction line the "
-    "later words are missing, as they should.",
-)
-choice(
-    "answer_silent_bug",
-    "c",
-    reason="What earlier pieces wrote is read from the state, what this piece wrote from the products: both are "
-    "needed, and added.",
-)
-choice(
-    "answer_silent_bug",
-    "d",
-    reason="If the piece were in the state already, every word would read the later words of its piece, and its "
-    "own piece twice.",
 )
 choice(
     "answer_memory",
