@@ -103,6 +103,8 @@ if keras:
 # - Returns `(output (..., n_q, d_v), weights (..., n_q, n_k))`. Gradients flow through both.
 # - `mask`: `None` or boolean, broadcastable to the weights, `True` = may attend. A query that may attend to
 #   nothing has weights 0 and output 0, and finite gradients.
+# - The mask is handed over by position, `layer(query, key, value, mask)`: a keyword `mask=` Keras takes for the
+#   mask that travels with a text (section 4), and warns.
 # - Write it with `keras.ops`. Useful: `swapaxes(x, -1, -2)`, `softmax`, `where`, `cast`; for the products `@`
 #   or `einsum` (row 14 of the table below says why not `matmul`).
 # - Results have the layer's dtype, `self.compute_dtype`: `"float32"`, unless the layer was made with
@@ -144,7 +146,7 @@ class KerasAttention(keras.layers.Layer):
 # %% check="KerasAttention" points=5
 @probe
 def attend(query, key, value, mask=None):
-    return KerasAttention()(query, key, value, mask=mask)
+    return KerasAttention()(query, key, value, mask)
 
 
 def by_torch(query, key, value, mask=None):
@@ -200,7 +202,7 @@ with check("a query that may attend to nothing", points=0.75):
 @probe
 def gradients(query, key, value, mask, of_output, of_weights):
     leaves = [x.clone().requires_grad_() for x in (query, key, value)]
-    output, weights = KerasAttention(dtype="float64")(*leaves, mask=mask)
+    output, weights = KerasAttention(dtype="float64")(*leaves, mask)
     total = (output * of_output).sum() + (weights * of_weights).sum()
     if total.requires_grad:
         total.backward()
@@ -229,7 +231,7 @@ checks_passed("KerasAttention")
 ### BEGIN HIDDEN TESTS
 @probe
 def attend(query, key, value, mask=None):
-    return KerasAttention(dtype="float64")(query, key, value, mask=mask)
+    return KerasAttention(dtype="float64")(query, key, value, mask)
 
 
 def each_alone(texts, lead):
@@ -277,7 +279,7 @@ checks_passed("KerasAttention")
 @probe
 def results_and_gradients(query, key, value, mask, of_output, of_weights):
     leaves = [x.clone().requires_grad_() for x in (query, key, value)]
-    output, weights = KerasAttention(dtype="float64")(*leaves, mask=mask)
+    output, weights = KerasAttention(dtype="float64")(*leaves, mask)
     total = (output * of_output).sum() + (weights * of_weights).sum()
     if total.requires_grad:
         total.backward()
@@ -319,7 +321,7 @@ checks_passed("KerasAttention")
 ### BEGIN HIDDEN TESTS
 @probe
 def attend(dtype, query, key, value, mask):
-    return KerasAttention(dtype=dtype)(query, key, value, mask=mask)
+    return KerasAttention(dtype=dtype)(query, key, value, mask)
 
 
 rng = check_rng()
@@ -356,9 +358,9 @@ checks_passed("KerasAttention")
 @probe
 def called_twice(query, key, value, mask):
     layer = KerasAttention()
-    first, _ = layer(query, key, value, mask=mask)
+    first, _ = layer(query, key, value, mask)
     layer(key, key, value)
-    second, _ = layer(query, key, value, mask=mask)
+    second, _ = layer(query, key, value, mask)
     return query, key, value, mask, first, second
 
 
@@ -388,7 +390,7 @@ if keras:
     Q, K, V = (torch.randn(2, n, d, generator=draw) for n, d in ((3, 4), (5, 4), (5, 6)))
     keep = torch.arange(5) < torch.tensor([5, 2])[:, None, None]  # (2, 1, 5): the second text has two words
     layer = KerasAttention()
-    for mine, theirs in zip(layer(Q, K, V, mask=keep), torch_scaled_dot_product_attention(Q, K, V, keep)):
+    for mine, theirs in zip(layer(Q, K, V, keep), torch_scaled_dot_product_attention(Q, K, V, keep)):
         print("equal to 1e-6:", bool((mine - theirs).abs().max() < 1e-6))
         assert (mine - theirs).abs().max() < 1e-6
 
@@ -455,7 +457,7 @@ if keras:
 # %% tags=["demonstration"]
 table = 10 * np.arange(4)[:, None] + np.arange(4)  # entry (out, in) of W_q.weight: 10 * out + in
 cut = table.T.reshape(4, 2, 2)  # (in, head, feature of the head)
-figure, panels = plt.subplots(1, 3, figsize=(9, 2.8), gridspec_kw={"width_ratios": [4, 2, 2]})
+figure, panels = plt.subplots(1, 3, figsize=(9, 2.8), gridspec_kw={"width_ratios": [4, 3, 3]})
 for axes, numbers, title, rows, columns in (
     (panels[0], table, "W_q.weight (out, in)", "out", "in"),
     (panels[1], cut[:, 0], "kernel[:, 0], head 0", "in", "feature"),
