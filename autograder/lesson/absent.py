@@ -46,7 +46,7 @@ class Absent:
         raise NotInstalled(self._says)
 
     def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
-        """A class may be written below one of the library's; making an object of it says why not."""
+        """A class may be written below one of the library's; making an object says why not."""
         says = self._says
 
         class Base:

@@ -23,7 +23,6 @@ from lesson.absent import Absent
 from lesson.checks import (
     assert_close,
     assert_equal,
-    assert_raises,
     check,
     check_answer,
     check_rng,
