@@ -13,13 +13,15 @@ from autograder.box.sandbox import NoSandbox, Zygote
 class Boxes:
     """Starts boxes one after another. Use it as a context manager, or call :meth:`close`."""
 
-    def __init__(self, tier: str) -> None:
+    def __init__(self, tier: str, libraries: tuple[str, ...] = ()) -> None:
         """Nothing is started yet.
 
         Args:
             tier: ``bubblewrap`` or ``none``, as :func:`autograder.box.sandbox.choose` gives it.
+            libraries: modules to import beside those that every box has.
         """
         self.tier = tier
+        self.libraries = libraries
         self._scratch = tempfile.TemporaryDirectory(prefix="boxes-", ignore_cleanup_errors=True)
         self._zygote: Zygote | None = None
 
@@ -44,7 +46,7 @@ class Boxes:
                 return Box(self._zygote, files, most_memory)
             except (NoSandbox, OSError, BoxFailure):
                 self._end_zygote()
-        self._zygote = Zygote(self.tier, Path(self._scratch.name))
+        self._zygote = Zygote(self.tier, Path(self._scratch.name), self.libraries)
         try:
             return Box(self._zygote, files, most_memory)
         except BoxFailure as failure:

@@ -16,12 +16,13 @@ from autograder.box.confinement import WORK
 BUBBLEWRAP, NONE = "bubblewrap", "none"
 
 
-def zygote_command(tier: str, descriptor: int) -> list[str]:
-    """The command that starts a zygote on an inherited control socket."""
+def zygote_command(tier: str, descriptor: int, libraries: tuple[str, ...] = ()) -> list[str]:
+    """The command that starts a zygote on an inherited control socket, with further modules."""
     confined = tier == BUBBLEWRAP
     run = [sys.executable, "-I", "-m", "autograder.box.zygote", str(descriptor)]
     # A user of its own for each zygote: limits on processes are counted by user.
     run += ["confined", str(100_000 + os.getpid())] if confined else ["free", "0"]
+    run += libraries
     return [*bubblewrap(), "--", *run] if confined else run
 
 
@@ -59,6 +60,7 @@ def box_environment(folder: str) -> dict[str, str]:
     """All that a box's process has in its environment."""
     return {
         "HOME": folder,
+        "KERAS_BACKEND": "torch",  # where a lesson uses it: Keras looks once, when it is imported
         "LANG": "C.UTF-8",
         "MPLBACKEND": "agg",
         "MPLCONFIGDIR": folder,

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from types import ModuleType
 
 from autograder.lesson import (
+    absent,
     accidents,
     advice,
     call_errors,
@@ -51,6 +52,7 @@ LESSON = "lesson"
 MODULES: dict[str, ModuleType] = {
     f"{LESSON}.{module.__name__.rpartition('.')[2]}": module
     for module in (
+        absent,
         accidents,
         advice,
         call_errors,

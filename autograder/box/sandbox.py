@@ -194,12 +194,13 @@ def choose(wanted: str) -> str:
 class Zygote:
     """A running zygote: starts boxes in milliseconds, one at a time."""
 
-    def __init__(self, tier: str, scratch: Path) -> None:
+    def __init__(self, tier: str, scratch: Path, libraries: tuple[str, ...] = ()) -> None:
         """Start it and wait until it is ready.
 
         Args:
             tier: ``bubblewrap`` or ``none``.
             scratch: the working folder of boxes that are not confined.
+            libraries: modules to import beside those that every box has.
 
         Raises:
             NoSandbox: it did not start; the message holds what it printed.
@@ -210,7 +211,7 @@ class Zygote:
         self.confined = confined
         self.scratch = scratch
         self._group = MemoryGroup.make() if confined else None
-        command = zygote_command(tier, its.fileno())
+        command = zygote_command(tier, its.fileno(), libraries)
         with contextlib.ExitStack() as stack:
             stack.callback(its.close)
             self.process = subprocess.Popen(

@@ -13,6 +13,7 @@ side hangs up, everything ends.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import select
 import signal
@@ -20,6 +21,7 @@ import socket
 import struct
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 STATUS = struct.Struct(">i")
@@ -63,16 +65,19 @@ class _Child:
         os.close(self.report)
 
 
-def serve(control: socket.socket, user: int | None) -> None:
+def serve(control: socket.socket, user: int | None, libraries: Sequence[str] = ()) -> None:
     """Fork boxes until the other side hangs up.
 
     Args:
         control: orders come from here.
         user: who confined boxes run as when this is root; None: boxes are not confined.
+        libraries: modules that the boxes need beside those that every box has.
     """
     from autograder.box.inside import Inside
 
     inside = Inside()
+    for library in libraries:
+        importlib.import_module(library)
     control.send(b"R")
     child: _Child | None = None
     while True:
@@ -196,12 +201,14 @@ def _keep_only(descriptor: int) -> None:
 
 
 def main() -> None:
-    """``python -m autograder.box.zygote FD confined|free USER``: serve on an inherited socket."""
+    """``python -m autograder.box.zygote FD confined|free USER LIBRARY...``: serve on an inherited
+    socket."""
     control = socket.socket(fileno=int(sys.argv[1]))
     control.set_inheritable(False)
     user = int(sys.argv[3]) if sys.argv[2] == "confined" else None
+    libraries = sys.argv[4:]
     sys.argv = ["notebook"]
-    serve(control, user)
+    serve(control, user, libraries)
 
 
 if __name__ == "__main__":

@@ -83,11 +83,13 @@ class Lesson:
     earlier: tuple[Lesson, ...] = field(default=(), repr=False)
     #: Not finished: can be tried by its author, and is in no build, class or test.
     draft: bool = False
+    #: What the notebook is called where that is not its folder's name.
+    notebook_of_its_own: str = ""
 
     @property
     def notebook_name(self) -> str:
-        """The folder's name in snake case without its number."""
-        return re.sub(r"^\d+-", "", self.folder).replace("-", "_")
+        """The folder's name in snake case without its number, unless course.toml says another."""
+        return self.notebook_of_its_own or re.sub(r"^\d+-", "", self.folder).replace("-", "_")
 
     @property
     def source_path(self) -> Path:
@@ -143,6 +145,12 @@ class Lesson:
         )
 
     @property
+    def setup(self) -> str:
+        """Source of the setup cell."""
+        cells = self.notebook.cells
+        return next(str(cell.source) for cell in cells if SETUP in tags(cell))
+
+    @property
     def exercises(self) -> dict[str, str]:
         """Name and solved source of every answer cell, in order."""
         return {grade_id(cell): cell.source for cell in self.notebook.cells if is_answer(cell)}
@@ -186,6 +194,7 @@ class Course:
                     number=int(entry["folder"].split("-")[0]),
                     earlier=tuple(lessons),
                     draft=entry.get("draft", False),
+                    notebook_of_its_own=entry.get("notebook", ""),
                 )
                 lessons.append(lesson)
             return cls(

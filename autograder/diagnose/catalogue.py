@@ -23,6 +23,7 @@ from autograder.box import wire
 from autograder.course.earlier import carried_over
 from autograder.course.implementations import Implementation, misconceptions
 from autograder.course.lessons import Course, Lesson
+from autograder.course.libraries import lacking
 from autograder.diagnose import diagnosis, plain_run
 from autograder.diagnose.diagnosis import DIAGNOSIS_SEED, Mistake, from_json, same, to_json
 from autograder.diagnose.plain_run import PlainRun, seen
@@ -47,6 +48,8 @@ def catalogue(lesson: Lesson) -> tuple[Mistake, ...]:
 
 
 def _kept(lesson: Lesson, *, as_graded: bool) -> list[Mistake]:
+    if lacking(lesson.setup):  # nothing of it can be run here
+        return []
     entries = _entries(lesson)
     kind = "graded" if as_graded else "notebook"
     folder = lesson.path.parent.parent / "build" / "mistakes"
@@ -155,7 +158,9 @@ def mistake_of(
 @cache
 def released_mistakes(lesson: Lesson) -> str:
     """The text of ``lesson/mistakes.json``: of each exercise's mistakes, a sentence and what the
-    visible checks see of it."""
+    visible checks see of it. Where a library of the lesson is missing it stays as it is."""
+    if lacking(lesson.setup) and _committed(lesson):
+        return _released_path(lesson).read_text(encoding="utf-8")
     return as_released(lesson, _kept(lesson, as_graded=False), _committed(lesson))
 
 
@@ -201,10 +206,13 @@ def _by_lines(made_from: str, tree: Mapping[str, Sequence[Any]]) -> str:
     return f'{{"made_from": {json.dumps(made_from)}, "mistakes": {mistakes}}}\n'
 
 
+def _released_path(lesson: Lesson) -> Path:
+    return lesson.path.parent.parent / "course" / lesson.folder / MISTAKES_FILE
+
+
 def _committed(lesson: Lesson) -> dict[str, Any]:
-    path = lesson.path.parent.parent / "course" / lesson.folder / MISTAKES_FILE
     try:
-        tree = json.loads(path.read_text(encoding="utf-8"))
+        tree = json.loads(_released_path(lesson).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return tree if isinstance(tree, dict) else {}

@@ -7,6 +7,7 @@ import threading
 from functools import cache
 
 from autograder.box.boxes import Boxes
+from autograder.course.libraries import ask_for_libraries, optional_libraries
 from autograder.grade.grading import grade
 from autograder.grade.result import Result
 from autograder.grade.task import Task
@@ -28,8 +29,9 @@ def _tester(task: Task) -> Tester:
 
 
 @cache
-def _boxes(sandbox: str) -> Boxes:
-    boxes = Boxes(sandbox)
+def _boxes(sandbox: str, libraries: tuple[str, ...]) -> Boxes:
+    """One zygote for each set of libraries: what a lesson needs, no other's boxes pay for."""
+    boxes = Boxes(sandbox, libraries)
     atexit.register(boxes.close)
     return boxes
 
@@ -41,12 +43,16 @@ def judge(task: Task) -> Result:
     """Grade one submission. Testers and the zygote stay warm for the next.
 
     A process grades one at a time, also when a Dask worker has several threads.
+
+    Raises:
+        LibraryLacking: the lesson needs a library that is not installed here.
     """
+    ask_for_libraries(task.bundle.assignment, task.bundle.setup)
     with _one_at_a_time:
         return grade(
             task.data,
             task.bundle,
-            make_box=_boxes(task.sandbox).start,
+            make_box=_boxes(task.sandbox, optional_libraries(task.bundle.setup)).start,
             seed=task.seed,
             limits=task.limits,
             flags=task.flags,

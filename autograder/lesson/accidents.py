@@ -9,6 +9,7 @@ import linecache
 import traceback
 from types import FrameType
 
+from .absent import NotInstalled
 from .cells import choice_in, in_notebook, namespace, not_run, source_of_cell
 from .exceptions import in_a_cell
 from .known_mistakes import exercises_known
@@ -26,7 +27,7 @@ _NO_SETUP = (
 
 def accident(error: BaseException, exercise: str) -> tuple[str, str]:
     """A headline and what to do, where an exception says only that a cell ran too early, was
-    stopped, or lacks its quotes; else two empty texts.
+    stopped, or lacks its quotes or a library; else two empty texts.
 
     Args:
         error: with its traceback.
@@ -34,6 +35,8 @@ def accident(error: BaseException, exercise: str) -> tuple[str, str]:
     """
     if isinstance(error, KeyboardInterrupt):
         return "Stopped by hand.", _where_it_was(error)
+    if isinstance(error, NotInstalled):
+        return "This cell cannot run here.", str(error)
     if unwritten(error):
         return _unwritten(error, exercise)
     if isinstance(error, NameError) and error.name:

@@ -21,6 +21,7 @@ import numpy as np
 import torch
 
 from . import setting
+from .absent import NotInstalled
 from .accidents import too_early
 from .cells import not_run, watch
 from .failures import (
@@ -72,7 +73,7 @@ def check(name: str, points: float, *, side: bool = False) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if unwritten(error) or too_early(error):
+        if unwritten(error) or too_early(error) or isinstance(error, NotInstalled):
             begin_cell()
             raise
         part.fail(error)

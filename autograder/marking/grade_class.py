@@ -21,6 +21,7 @@ from autograder.classroom.gradebook import enrol, open_gradebook, record, stops_
 from autograder.classroom.grades_file import NOTHING_HANDED_IN, GradedSubmission, write_grades
 from autograder.classroom.late import Standing
 from autograder.course.bundle import Bundle
+from autograder.course.libraries import ask_for_libraries
 from autograder.files import write_whole
 from autograder.grade.executors import dask, judge, local, size
 from autograder.grade.kept import Results
@@ -79,6 +80,7 @@ def grade_class(
         ClassError: an assignment or a student that the class does not have.
         NoSandbox: student code cannot be confined here and ``none`` was not asked for.
         SchedulerError: there is no such scheduler.
+        LibraryLacking: an assignment needs a library that is not installed here.
     """
     for name in assignments or []:
         folder.bundle(name)  # complains about a name that is not there
@@ -107,6 +109,9 @@ def grade_class(
     if not wanted and not absent:
         return result
     bundles = {name: folder.bundle(name) for name in {handin.assignment for handin in wanted}}
+    if scheduler is None:  # workers of a cluster say for themselves what they lack
+        for name, bundle in bundles.items():
+            ask_for_libraries(name, bundle.setup)
     limits = {name: folder.limits(name) for name in bundles}
     workers = max(1, min(workers or os.cpu_count() or 1, len(wanted)))
     tasks = (

@@ -31,6 +31,7 @@ from autograder.classroom.gradebook import open_gradebook
 from autograder.classroom.grades_file import GradedSubmission, write_grades
 from autograder.classroom.hand_ins import task_in_class
 from autograder.course.bundle import Bundle
+from autograder.course.libraries import ask_for_libraries
 from autograder.errors import WrongUse
 from autograder.grade.executors import judge, local
 from autograder.grade.kept import Results
@@ -70,6 +71,7 @@ class EngineExporter(NotebookExporter):
             self.tier = choose(self.sandbox)
             for path in _handed_in(converter):
                 bundle = self._bundle(path.name)
+                ask_for_libraries(path.name, bundle.setup)
                 self.folder.limits(path.name)
                 notebook = str(path / f"{bundle.notebook_name}.ipynb")
                 by_folder[str(path)] = [notebook]

@@ -1,0 +1,1180 @@
+# %% [markdown]
+# ## What you will be able to do
+#
+# - **Write** lesson 3's function as a layer of Keras.
+# - **Copy** lesson 5's weights into `keras.layers.MultiHeadAttention`, and **prove** that both layers agree.
+# - **Say** what differs between PyTorch and Keras in names, masks, shapes and defaults, and **measure** it.
+# - **Find** a mask that gets lost on its way.
+
+# %% tags=["setup"]
+import math
+import os
+
+os.environ["KERAS_BACKEND"] = "torch"  # before keras is imported: it looks once
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+import torch.nn.functional as F
+from lesson.earlier import MultiHeadAttention, torch_scaled_dot_product_attention
+from torch import nn
+
+from lesson.absent import Absent
+from lesson.checks import (
+    assert_close,
+    assert_equal,
+    check,
+    check_answer,
+    check_rng,
+    checks_passed,
+    probe,
+)
+from lesson.figures import draw_heatmap, show, text_table
+from lesson.guesses import reply
+
+try:
+    import keras
+except ImportError:
+    keras = Absent("Keras", "pip install keras==3.15.1")
+
+torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
+
+# %% [markdown]
+# `lesson.earlier` brings your parts of lessons 3 and 5, as the course solves them. To use your own,
+# paste them into a cell below this one. Without Keras the setup cell says what to install, the cells that
+# need it show nothing, and the short answers and the written one can be done all the same.
+#
+# ## 1. The same layers under other names
+#
+# Three questions first, from earlier lessons. Answer each on paper before you unfold it.
+#
+# <details><summary>Lesson 3: a query may attend to nothing. What does the course's function return for it,
+# and what does a plain softmax over scores of minus infinity give?</summary>
+#
+# Weights 0 and output 0. The softmax gives 0/0, which is NaN.
+#
+# </details>
+#
+# <details><summary>Lesson 5: with <code>d_model = 12</code> and three heads, which features of
+# <code>W_q(x)</code> belong to head 1?</summary>
+#
+# Features 4 to 7: head $h$ holds features $4h$ to $4h + 3$.
+#
+# </details>
+#
+# <details><summary>Lesson 8: what does layer norm add to the variance before it takes the root, and
+# why?</summary>
+#
+# A small $\varepsilon$, so that a row of equal numbers is not divided by 0. PyTorch takes
+# $10^{-5}$.
+#
+# </details>
+#
+# **Keras** (Chollet and others, 2015) is a library of layers. Since version 3 it computes nothing
+# itself: a **backend** does, JAX, TensorFlow or PyTorch. The line with `KERAS_BACKEND` above chooses PyTorch.
+# So tensors here are torch tensors, and gradients are torch's. `keras.ops` has the operations that every
+# backend has, under NumPy's names.
+
+# %% tags=["demonstration"]
+if keras:
+    x = torch.ones(2, 4)
+    dense = keras.layers.Dense(3)  # no width of the input: it is not built yet
+    print("parts before the first call:", len(dense.weights))
+    y = dense(x)
+    print("after it:", {one.name: tuple(one.shape) for one in dense.weights})
+    print("the result is a torch tensor:", isinstance(y, torch.Tensor), " the layer an nn.Module:", isinstance(dense, nn.Module))
+    print("nn.Linear(4, 3) has a weight of shape", tuple(nn.Linear(4, 3).weight.shape))
+
+# %% [markdown]
+# Two things to remember. A layer of Keras is **built** when it first sees an input: only then it knows its
+# widths, and has weights. And its `kernel` is `(in, out)`, as the NumPy matrices of lesson 4 were;
+# `nn.Linear` keeps the transpose, `(out, in)`.
+
+# %% [markdown]
+# ### Exercise 1: `KerasAttention`
+#
+# Difficulty: ●●○○○ &nbsp; Importance: ●●●●○ &nbsp; You should spend up to 15 minutes on it.
+#
+# Lesson 3's function as a layer. It has no weights, so `call` is all that you write.
+#
+# - `call(query, key, value, mask=None)`: `query (..., n_q, d_k)`, `key (..., n_k, d_k)`,
+#   `value (..., n_k, d_v)`, any number of leading axes, which broadcast.
+# - Returns `(output (..., n_q, d_v), weights (..., n_q, n_k))`. Gradients flow through both.
+# - `mask`: `None` or boolean, broadcastable to the weights, `True` = may attend. A query that may attend to
+#   nothing has weights 0 and output 0, and finite gradients.
+# - The mask is handed over by position, `layer(query, key, value, mask)`: a keyword `mask=` Keras takes for the
+#   mask that travels with a text (section 4), and warns.
+# - Write it with `keras.ops`. Useful: `swapaxes(x, -1, -2)`, `softmax`, `where`, `cast`; for the products `@`
+#   or `einsum` (row 14 of the table below says why not `matmul`).
+# - Results have the layer's dtype, `self.compute_dtype`: `"float32"`, unless the layer was made with
+#   another, as in `KerasAttention(dtype="float64")`. Keras casts floating inputs to it before `call`, not
+#   whole numbers. Checked when graded: float64 also on the way; whole numbers; inputs stay as they are.
+
+
+# %% answer="KerasAttention"
+class KerasAttention(keras.layers.Layer):
+    """Scaled dot-product attention as a layer of Keras."""
+
+    def call(self, query, key, value, mask=None):
+        """Attend.
+
+        Args:
+            query: (..., n_q, d_k).
+            key: (..., n_k, d_k).
+            value: (..., n_k, d_v).
+            mask: boolean, broadcastable to the weights; True = may attend.
+
+        Returns:
+            output (..., n_q, d_v) and weights (..., n_q, n_k). A query that may attend to
+            nothing has weights 0 and output 0.
+        """
+        ### BEGIN SOLUTION
+        ops = keras.ops
+        query, key, value = (ops.cast(x, self.compute_dtype) for x in (query, key, value))
+        scores = query @ ops.swapaxes(key, -1, -2) / math.sqrt(query.shape[-1])
+        if mask is None:
+            weights = ops.softmax(scores, axis=-1)
+        else:
+            # A row without any key is NaN for one line. where() passes no gradient to what it leaves out.
+            weights = ops.softmax(ops.where(mask, scores, -math.inf), axis=-1)
+            weights = ops.where(mask, weights, 0.0)
+        return weights @ value, weights
+        ### END SOLUTION
+
+
+# %% check="KerasAttention" points=5
+@probe
+def attend(query, key, value, mask=None):
+    return KerasAttention()(query, key, value, mask)
+
+
+def by_torch(query, key, value, mask=None):
+    """torch's own function; with the identity as values it gives the weights."""
+    eye = torch.eye(key.shape[-2], dtype=query.dtype).expand(*key.shape[:-2], -1, -1)
+    return [F.scaled_dot_product_attention(query, key, x, attn_mask=mask) for x in (value, eye)]
+
+
+rng = check_rng()
+Q, K, V = (torch.tensor(rng.normal(size=(2, *size))).float() for size in ((3, 4), (5, 4), (5, 6)))
+both = attend(Q, K, V)
+assert_equal(
+    len(both) if isinstance(both, (tuple, list)) else int(both is not None),
+    2,
+    "Return two things: the output and the weights.",
+    name="the number of results",
+)
+output, weights = both
+expected, expected_weights = by_torch(Q, K, V)
+with check("the weights", points=1):
+    message = (
+        "The weights differ from torch's. Scores are divided by the square root of d_k, then a softmax "
+        "over the keys, the last axis. Are the weights the second result?"
+    )
+    assert_close(weights, expected_weights, message, rtol=1e-5, atol=1e-6, name="weights")
+with check("the output", points=1.25):
+    message = "The output is made of the values, weighted by the weights."
+    assert_close(output, torch.as_tensor(weights) @ V, message, rtol=1e-5, atol=1e-6, name="output")
+    assert_equal(bool((output[0] - output[1]).abs().max() > 1e-3), True, "Two texts, two outputs.")
+T, N = True, False
+mask = torch.tensor([[T, T, N, T, N], [N, N, N, N, N], [T, T, T, T, T]])
+with check("a mask", points=1):
+    output, weights = attend(Q, K, V, mask)
+    alone = [attend(Q[:, i : i + 1], K[:, mask[i]], V[:, mask[i]]) for i in (0, 2)]
+    message = (
+        "Where the mask is False the weights are 0, and the output is as if these keys were not there. True "
+        "means: may attend. Does the mask act before the softmax?"
+    )
+    shown = torch.stack([torch.as_tensor(output)[:, i] for i in (0, 2)], dim=1)
+    assert_close(shown, torch.cat([one[0] for one in alone], dim=1), message, rtol=1e-5, atol=1e-6,
+                 name="output of queries 0, 2")  # fmt: skip
+    hidden = (weights * ~mask)[:, [0, 2]].abs().max()
+    assert_equal(bool(hidden == 0), True, message, name="'hidden keys have weight 0'")
+    assert_equal(bool(shown.std() > 1e-3), True, "The output is no constant.")
+with check("a query that may attend to nothing", points=0.75):
+    message = "Query 1 may attend to nothing: its weights and its output are 0, never NaN."
+    output, weights = attend(Q, K, V, mask)
+    assert_close(weights[:, 1], torch.zeros(2, 5), message, name="the weights of query 1")
+    assert_close(output[:, 1], torch.zeros(2, 6), message, name="the output of query 1")
+    assert_equal(bool((weights[:, [0, 2]].sum(-1) > 0.5).all()), True, "The other queries have weights.")
+
+
+@probe
+def gradients(query, key, value, mask, of_output, of_weights):
+    leaves = [x.clone().requires_grad_() for x in (query, key, value)]
+    output, weights = KerasAttention(dtype="float64")(*leaves, mask)
+    total = (output * of_output).sum() + (weights * of_weights).sum()
+    if total.requires_grad:
+        total.backward()
+    return [leaf.grad for leaf in leaves]
+
+
+with check("gradients", points=0.75):
+    doubles = [x.double() for x in (Q, K, V)]
+    A, B = (torch.tensor(rng.normal(size=(2, 3, n))) for n in (6, 5))
+    leaves = [x.clone().requires_grad_() for x in doubles]
+    expected = by_torch(*leaves, mask)
+    ((expected[0] * A).sum() + (expected[1] * B).sum()).backward()
+    message = "differs from that of torch's function. Is something detached, or NaN on the way?"
+    for name, one, leaf in list(zip("QKV", gradients(*doubles, mask, A, B), leaves, strict=True))[::-1]:
+        assert_close(one, leaf.grad, f"The gradient of {name} {message}", name=f"the gradient of {name}")
+with check("the layer's dtype", points=0.25, side=True):
+    output, weights = attend(*doubles)
+    message = "The layer's dtype is float32 here, so its results have it."
+    assert_equal(str(output.dtype), "torch.float32", message, name="the output's dtype")
+    assert_equal(str(weights.dtype), "torch.float32", message, name="the weights' dtype")
+checks_passed("KerasAttention")
+
+
+# %% check="KerasAttention_batches" points=2
+# Hidden checks of KerasAttention: leading axes, equal and different, masks that broadcast.
+### BEGIN HIDDEN TESTS
+@probe
+def attend(query, key, value, mask=None):
+    return KerasAttention(dtype="float64")(query, key, value, mask)
+
+
+def each_alone(texts, lead):
+    """Each text by itself, by the student's own layer."""
+    output, weights = torch.empty(*lead, 4, 7).double(), torch.empty(*lead, 4, 5).double()
+    for place in np.ndindex(*lead):
+        one = attend(*(x.expand(*lead, *x.shape[-2:])[place][None] for x in texts))
+        output[place], weights[place] = one[0][0], one[1][0]
+    message = "Other texts have other outputs."
+    assert_equal(bool((output[0] - output[-1]).abs().max() > 1e-3), True, message)
+    return output, weights
+
+
+rng = check_rng()
+with check("leading axes", points=1):
+    for leads in (((6,),) * 3, ((2, 3),) * 3, ((2, 1), (3,), ()), ((), (2, 3), (1, 3))):
+        sizes = (4, 3), (5, 3), (5, 7)
+        texts = [torch.tensor(rng.normal(size=(*a, *b))) for a, b in zip(leads, sizes, strict=True)]
+        lead = torch.broadcast_shapes(*leads)
+        expected, expected_weights = each_alone(texts, lead)
+        message = f"Leading axes {leads} of query, key and value: each text by itself, and they broadcast."
+        output, weights = attend(*texts)
+        assert_close(output, expected, message, name="output")
+        weights = torch.as_tensor(weights).expand(expected_weights.shape)
+        assert_close(weights, expected_weights, message, name="weights")
+with check("masks that broadcast", points=1):
+    Q, K, V = (torch.tensor(rng.normal(size=(2, 3, *size))) for size in ((4, 3), (5, 3), (5, 7)))
+    for shape in ((5,), (4, 5), (4, 1), (2, 1, 1, 5), (3, 4, 5), (2, 1, 4, 5)):
+        mask = torch.tensor(rng.random(shape) < 0.6)
+        mask.view(-1)[0] = False
+        message = f"A mask of shape {shape} for weights of shape (2, 3, 4, 5): it broadcasts."
+        whole = mask.expand(2, 3, 4, 5)
+        eye = torch.eye(5).double().expand(2, 3, 5, 5)
+        output, weights = attend(Q, K, V, mask)
+        for name, found, x in (("weights", weights, eye), ("output", output, V)):
+            expected = F.scaled_dot_product_attention(Q, K, x, attn_mask=whole)
+            assert_close(found, expected, message, name=name)
+checks_passed("KerasAttention")
+### END HIDDEN TESTS
+
+
+# %% check="KerasAttention_nothing" points=1.5
+# Hidden checks of KerasAttention: queries and texts with nothing to attend to, and their gradients.
+### BEGIN HIDDEN TESTS
+@probe
+def results_and_gradients(query, key, value, mask, of_output, of_weights):
+    leaves = [x.clone().requires_grad_() for x in (query, key, value)]
+    output, weights = KerasAttention(dtype="float64")(*leaves, mask)
+    total = (output * of_output).sum() + (weights * of_weights).sum()
+    if total.requires_grad:
+        total.backward()
+    return output, weights, [leaf.grad for leaf in leaves]
+
+
+rng = check_rng()
+shapes = ((2, 4, 3), (2, 5, 3), (2, 5, 7), (2, 4, 7), (2, 4, 5))
+Q, K, V, A, B = (torch.tensor(rng.normal(size=shape)) for shape in shapes)
+row = torch.tensor(rng.random((4, 5)) < 0.6)
+row[:, :2], row[2] = True, False
+text = torch.tensor([[[True, True, False, True, False]], [[False] * 5]])
+found = {name: results_and_gradients(Q, K, V, mask, A, B) for name, mask in (("row", row), ("text", text))}
+with check("weights and output 0", points=0.75):
+    for name, mask in (("row", row), ("text", text)):
+        output, weights, _ = found[name]
+        nothing = ~mask.expand(2, 4, 5).any(-1)
+        message = "What may attend to nothing has weights 0 and output 0, and everything else has weights."
+        assert_equal(bool((weights.sum(-1)[~nothing] > 0.5).all()), True, message)
+        count = int(nothing.sum())
+        assert_close(weights[nothing], torch.zeros(count, 5).double(), message, name="weights")
+        assert_close(output[nothing], torch.zeros(count, 7).double(), message, name="output")
+with check("finite gradients", points=0.75):
+    for name, mask in (("row", row), ("text", text)):
+        leaves = [x.clone().requires_grad_() for x in (Q, K, V)]
+        eye = torch.eye(5).double().expand(2, 5, 5)
+        joined = torch.cat([leaves[2], eye], dim=-1)  # torch's function then gives its weights, too
+        both = F.scaled_dot_product_attention(leaves[0], leaves[1], joined, attn_mask=mask)
+        (both * torch.cat([A, B], dim=-1)).sum().backward()
+        message = "With a query that may attend to nothing gradients stay finite, and 0 for that query."
+        for letter, one, leaf in zip("QKV", found[name][2], leaves, strict=True):
+            assert_close(one, leaf.grad, message, name=f"the gradient of {letter}")
+checks_passed("KerasAttention")
+### END HIDDEN TESTS
+
+
+# %% check="KerasAttention_dtypes" points=0.75
+# Hidden checks of KerasAttention: a layer of float64 computes in float64; whole numbers.
+### BEGIN HIDDEN TESTS
+@probe
+def attend(dtype, query, key, value, mask):
+    return KerasAttention(dtype=dtype)(query, key, value, mask)
+
+
+rng = check_rng()
+Q, K, V = (torch.tensor(rng.normal(size=(2, *size))) for size in ((4, 3), (5, 3), (5, 7)))
+mask = torch.tensor(rng.random((2, 4, 5)) < 0.7)
+mask[..., 2] = True
+with check("float64", points=0.5):
+    order = [3, 0, 4, 2, 1]
+    output, weights = attend("float64", Q, K, V, mask)
+    again, moved = attend("float64", Q, K[:, order], V[:, order], mask[..., order])
+    assert_equal(bool((output[0] - output[1]).abs().max() > 1e-3), True, "Two texts, two outputs.")
+    message = (
+        "A layer with dtype float64 computes in float64: the same keys in another order give the same "
+        "output. Is something cast to float32?"
+    )
+    precise = {"rtol": 1e-10, "atol": 1e-13, "precise": True}
+    assert_close(again, torch.as_tensor(output).double(), message, name="output", **precise)
+    assert_close(moved, torch.as_tensor(weights).double()[..., order], message, name="weights", **precise)
+with check("whole numbers", points=0.25):
+    whole = [rng.integers(-2, 3, size=(2, *size)) for size in ((4, 3), (5, 3), (5, 7))]
+    floats = attend("float32", *(x.astype(np.float32) for x in whole), mask)
+    assert_equal(bool((floats[0][0] - floats[0][1]).abs().max() > 1e-3), True, "Two texts, two outputs.")
+    message = "NumPy arrays of whole numbers give what the same numbers give as floats."
+    for name, one, other in zip(("output", "weights"), attend("float32", *whole, mask), floats, strict=True):
+        assert_close(one, other, message, rtol=1e-5, atol=1e-6, name=name)
+checks_passed("KerasAttention")
+### END HIDDEN TESTS
+
+
+# %% check="KerasAttention_inputs" points=0.5
+# Hidden checks of KerasAttention: the inputs stay as they are, and a second call gives the same.
+### SIDE CONDITION: counts once another check of KerasAttention passes.
+### BEGIN HIDDEN TESTS
+@probe
+def called_twice(query, key, value, mask):
+    layer = KerasAttention()
+    first, _ = layer(query, key, value, mask)
+    layer(key, key, value)
+    second, _ = layer(query, key, value, mask)
+    return query, key, value, mask, first, second
+
+
+rng = check_rng()
+given = [torch.tensor(rng.normal(size=(2, *size))).float() for size in ((4, 3), (5, 3), (5, 7))]
+given.append(torch.tensor(rng.random((4, 5)) < 0.5))
+*after, first, second = called_twice(*(x.clone() for x in given))
+for name, now, before in zip(("query", "key", "value", "mask"), after, given, strict=True):
+    assert_equal(now, before, f"{name} was changed by the call.", name=name)
+assert_close(second, first, "The layer remembers something of an earlier call.", name="output")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# `keras.ops.where(mask, scores, number)` puts a number wherever the mask is False, and broadcasts. After the
+# softmax a row without any key is NaN (with minus infinity) or an even average (with a very low number). A
+# second `where` makes zeros of either, in the gradient too. This is lesson 3's function line by line.
+#
+# </details>
+#
+# Lesson 3's function and the layer, the same inputs:
+
+# %% tags=["demonstration"]
+if keras:
+    draw = torch.Generator().manual_seed(3)
+    Q, K, V = (torch.randn(2, n, d, generator=draw) for n, d in ((3, 4), (5, 4), (5, 6)))
+    keep = torch.arange(5) < torch.tensor([5, 2])[:, None, None]  # (2, 1, 5): the second text has two words
+    layer = KerasAttention()
+    for mine, theirs in zip(layer(Q, K, V, keep), torch_scaled_dot_product_attention(Q, K, V, keep)):
+        print("equal to 1e-6:", bool((mine - theirs).abs().max() < 1e-6))
+        assert (mine - theirs).abs().max() < 1e-6
+
+# %% [markdown]
+# ## 2. Keras's own layer
+#
+# `keras.layers.MultiHeadAttention(num_heads, key_dim)` is lesson 5's layer. A **predict, then run** first.
+# We want a layer as wide as lesson 5's `MultiHeadAttention(12, 3)`, and write
+# `keras.layers.MultiHeadAttention(num_heads=3, key_dim=12)`. How many features have the queries of all heads
+# together?
+
+# %% tags=["demonstration", "guess"]
+guess_width = 36  # write a number
+
+# %% tags=["demonstration"]
+if keras:
+    wide = keras.layers.MultiHeadAttention(num_heads=3, key_dim=12)
+    wide.build((None, None, 12), (None, None, 12))
+    width = math.prod(wide.query_dense.kernel.shape[1:])
+    print("shape of its output:", tuple(wide(torch.zeros(1, 5, 12), torch.zeros(1, 5, 12)).shape))
+    reply("guess_width", guess_width, width, "key_dim is the width of one head, not of all together.")
+
+# %% [markdown]
+# No error, and the output has the right shape: the layer is three times as wide inside, and three times as
+# large. PyTorch's `embed_dim` is the width of all heads together; Keras's `key_dim` is that of
+# **one head**.
+#
+# ### Short answer 1: `answer_key_dim`
+#
+# Which layer has the sizes of lesson 5's `MultiHeadAttention(64, 8)`, built for inputs of width 64?
+#
+# - a) `keras.layers.MultiHeadAttention(num_heads=8, key_dim=64)`
+# - b) `keras.layers.MultiHeadAttention(num_heads=8, key_dim=8)`
+# - c) `keras.layers.MultiHeadAttention(num_heads=64, key_dim=8)`
+# - d) `keras.layers.MultiHeadAttention(num_heads=8, key_dim=8, value_dim=64)`
+
+# %% answer="answer_key_dim"
+### BEGIN SOLUTION
+answer_key_dim = "b"
+### END SOLUTION
+
+# %% check="answer_key_dim" points=1
+check_answer("answer_key_dim", answer_key_dim)
+
+# %% [markdown]
+# Now its weights, beside those of lesson 5's layer:
+
+# %% tags=["demonstration"]
+ours = MultiHeadAttention(12, 3)
+for name, parameter in ours.named_parameters():
+    print(f"{name:12s} {tuple(parameter.shape)}")
+if keras:
+    theirs = keras.layers.MultiHeadAttention(num_heads=3, key_dim=4)
+    theirs.build((None, None, 12), (None, None, 12))
+    for part in (theirs.query_dense, theirs.key_dense, theirs.value_dense, theirs.output_dense):
+        print(f"{part.name:17s}", *(f"{one.name} {tuple(one.shape)}" for one in part.weights))
+
+# %% [markdown]
+# Each part is an `EinsumDense`, with a `kernel` and a `bias`. The heads have an axis of their own: `kernel` of
+# `query_dense` is `(d_model, num_heads, key_dim)`, and of `output_dense` `(num_heads, value_dim, d_model)`.
+# The numbers are the same, transposed and cut. Here is where each number goes, for a small layer:
+# `d_model = 4`, two heads.
+
+# %% tags=["demonstration"]
+table = 10 * np.arange(4)[:, None] + np.arange(4)  # entry (out, in) of W_q.weight: 10 * out + in
+cut = table.T.reshape(4, 2, 2)  # (in, head, feature of the head)
+figure, panels = plt.subplots(1, 3, figsize=(9, 2.8), gridspec_kw={"width_ratios": [4, 3, 3]})
+for axes, numbers, title, rows, columns in (
+    (panels[0], table, "W_q.weight (out, in)", "out", "in"),
+    (panels[1], cut[:, 0], "kernel[:, 0], head 0", "in", "feature"),
+    (panels[2], cut[:, 1], "kernel[:, 1], head 1", "in", "feature"),
+):
+    head = np.asarray(numbers) // 20  # outputs 0 and 1 are head 0, outputs 2 and 3 head 1
+    axes.imshow(head, cmap="Pastel1", vmin=0, vmax=8)
+    for (i, j), number in np.ndenumerate(numbers):
+        axes.text(j, i, f"{number:02d}", ha="center", va="center")
+    axes.set_xticks(range(numbers.shape[1]))
+    axes.set_yticks(range(4))
+    axes.set_title(title)
+    axes.set_ylabel(rows)
+    axes.set_xlabel(columns)
+figure.tight_layout()
+show(
+    figure,
+    "Figure 1. Where the numbers of W_q.weight go. Each stands for its own place: 31 is row 3, column 1. A "
+    "head's rows in PyTorch become its columns in Keras.",
+    "Three tables. Left, four rows and four columns; the upper two rows are coloured as head 0, the lower two "
+    "as head 1. Right, two tables of four rows and two columns: that of head 0 holds the first two rows of "
+    "the left table as its columns, that of head 1 the other two.",
+    text_table(table, [f"out {i}" for i in range(4)], [f"in {i}" for i in range(4)], corner="out \\ in"),
+)  # fmt: skip
+
+# %% [markdown]
+# ### Exercise 2: `load_keras_weights`
+#
+# Difficulty: ●●●○○ &nbsp; Importance: ●●●●○ &nbsp; You should spend up to 15 minutes on it.
+#
+# Copy the weights of lesson 5's layer into Keras's, so that both give the same output.
+#
+# - `keras_attention`: a `keras.layers.MultiHeadAttention` that is built, changed in place. It has
+#   `use_bias=True`. `attention`: a `MultiHeadAttention`. Returns nothing.
+# - `attention.num_heads` is the number of heads.
+# - Keras's parts are `query_dense`, `key_dense`, `value_dense`, `output_dense`, each with `kernel` and `bias`.
+#   `kernel.assign(numbers)` copies numbers into it; it takes torch tensors and NumPy arrays.
+# - Afterwards no memory is shared, and `attention` is as it was.
+# - Sizes that differ are a `ValueError`, and then **nothing has been copied**: another number of heads, another
+#   `key_dim`, a `value_dim` that is not `key_dim`, or a layer that was built for inputs or outputs of
+#   another width.
+
+
+# %% answer="load_keras_weights"
+def load_keras_weights(keras_attention, attention):
+    """Copy the weights of lesson 5's layer into Keras's, so that both give the same output.
+
+    Args:
+        keras_attention: a built keras.layers.MultiHeadAttention, changed in place.
+        attention: MultiHeadAttention; not changed, shares no memory afterwards.
+
+    Raises:
+        ValueError: sizes differ; then nothing has been copied.
+    """
+    ### BEGIN SOLUTION
+    d_model, heads = attention.W_q.in_features, attention.num_heads
+    d_head = d_model // heads
+    inward, outward = (d_model, heads, d_head), (heads, d_head, d_model)
+    moves = []
+    for name, linear, shape in (
+        ("query", attention.W_q, inward),
+        ("key", attention.W_k, inward),
+        ("value", attention.W_v, inward),
+        ("output", attention.W_o, outward),
+    ):
+        part = getattr(keras_attention, f"{name}_dense")
+        if tuple(part.kernel.shape) != shape:
+            raise ValueError(f"the {name} kernel has shape {tuple(part.kernel.shape)}, not {shape}")
+        moves.append((part.kernel, linear.weight.T.reshape(shape)))
+        moves.append((part.bias, linear.bias.reshape(part.bias.shape)))
+    for variable, numbers in moves:
+        variable.assign(numbers.detach())
+    ### END SOLUTION
+
+
+# %% check="load_keras_weights" points=5
+@probe
+def loaded(state, d_model, num_heads, query, key, value, mask):
+    attention = MultiHeadAttention(d_model, num_heads)
+    attention.load_state_dict(state)
+    theirs = keras.layers.MultiHeadAttention(num_heads, d_model // num_heads)
+    theirs.build(query.shape, value.shape, key.shape)
+    load_keras_weights(theirs, attention)
+    both = theirs(query, value, key, attention_mask=mask, return_attention_scores=True)
+    before = theirs(query, value, key)
+    kernel = torch.tensor(theirs.get_weights()[0])
+    after = {name: tensor.detach().clone() for name, tensor in attention.state_dict().items()}
+    with torch.no_grad():
+        for parameter in attention.parameters():
+            parameter.zero_()
+    return *both, before, theirs(query, value, key), after, kernel
+
+
+rng = check_rng()
+ours = MultiHeadAttention(12, 3)
+with torch.no_grad():
+    for parameter in ours.parameters():
+        parameter.copy_(torch.tensor(0.4 * rng.normal(size=tuple(parameter.shape))))
+state = {name: tensor.clone() for name, tensor in ours.state_dict().items()}
+texts = [torch.tensor(rng.normal(size=(2, n, 12))).float() for n in (4, 5, 5)]
+mask = torch.tensor(rng.random((2, 4, 5)) < 0.6)
+mask[..., 2] = True
+output, weights, before, later, after, kernel = loaded(state, 12, 3, *texts, mask)
+with torch.no_grad():
+    expected, expected_weights = ours(*texts, mask=mask)
+    unmasked, _ = ours(*texts)
+close = {"rtol": 1e-5, "atol": 1e-5}
+with check("the weights of the heads", points=1.5):
+    message = (
+        "The weights of the heads differ. kernel is (in, head, feature): is W_q.weight, which is (out, in), "
+        "transposed before it is cut? Were the biases of queries and keys copied?"
+    )
+    assert_close(weights, expected_weights, message, name="weights", **close)
+with check("the output", points=2.25):
+    message = "The output differs. If the weights agree: value_dense and output_dense, kernels and biases."
+    assert_close(output, expected, message, name="output with a mask", **close)
+    assert_close(before, unmasked, message, name="output without a mask", **close)
+with check("no memory is shared", points=0.5):
+    message = "Zeros in attention, afterwards, also change the Keras layer: they share memory."
+    assert_close(later, before, message, name="the output")
+    assert_equal(bool(torch.as_tensor(before).std() > 1e-3), True, "The output is no constant.")
+    numbers = [torch.as_tensor(one).flatten().sort()[0] for one in (kernel, ours.W_q.weight.detach())]
+    message = "The kernel of query_dense should hold the numbers of W_q.weight, in whatever order."
+    assert_close(*numbers, message, name="the sorted numbers", **close)
+with check("attention stays as it is", points=0.25, side=True):
+    assert_equal(after, state, "attention was changed. Its weights are read, not written.")
+
+
+@probe
+def refused(state, d_model, num_heads, settings, widths):
+    attention = MultiHeadAttention(d_model, num_heads)
+    attention.load_state_dict(state)
+    theirs = keras.layers.MultiHeadAttention(**settings)
+    theirs.build(*((None, None, width) for width in widths))
+    before = [np.array(one) for one in theirs.get_weights()]
+    try:
+        load_keras_weights(theirs, attention)
+    except ValueError:
+        return before, theirs.get_weights()
+    return None
+
+
+with check("sizes that differ", points=0.5, side=True):
+    for settings, widths in (
+        ({"num_heads": 3, "key_dim": 12}, (12, 12, 12)),
+        ({"num_heads": 2, "key_dim": 6}, (12, 12, 12)),
+        ({"num_heads": 3, "key_dim": 4, "value_dim": 5}, (12, 12, 12)),
+        ({"num_heads": 3, "key_dim": 4}, (8, 8, 8)),
+    ):
+        found = refused(state, 12, 3, settings, widths)
+        message = f"MultiHeadAttention(12, 3) does not fit into a layer of {settings}, built for {widths[0]}."
+        assert_equal(found is not None, True, f"{message} This should be a ValueError.", name="'refused'")
+        message = f"{message} After the ValueError something has been copied: look at all sizes first."
+        assert_equal(found[1], found[0], message, name="the Keras layer's weights")
+checks_passed("load_keras_weights")
+
+
+# %% check="load_keras_weights_sizes" points=3
+# Hidden checks of load_keras_weights: other widths and numbers of heads, a layer loaded twice.
+### BEGIN HIDDEN TESTS
+@probe
+def loaded(states, d_model, num_heads, query, key, value):
+    theirs = keras.layers.MultiHeadAttention(num_heads, d_model // num_heads)
+    theirs.build(query.shape, value.shape, key.shape)
+    for state in states:
+        attention = MultiHeadAttention(d_model, num_heads)
+        attention.load_state_dict(state)
+        load_keras_weights(theirs, attention)
+    return theirs(query, value, key, return_attention_scores=True)
+
+
+rng = check_rng()
+found = []
+for d_model, num_heads in ((12, 1), (12, 12), (8, 2), (15, 5)):
+    states = []
+    for _ in range(2):
+        ours = MultiHeadAttention(d_model, num_heads)
+        with torch.no_grad():
+            for parameter in ours.parameters():
+                parameter.copy_(torch.tensor(0.4 * rng.normal(size=tuple(parameter.shape))))
+        states.append(dict(ours.state_dict()))
+    texts = [torch.tensor(rng.normal(size=(2, n, d_model))).float() for n in (3, 6, 6)]
+    with torch.no_grad():
+        found.append((d_model, num_heads, loaded(states, d_model, num_heads, *texts), ours(*texts)))
+close = {"rtol": 1e-5, "atol": 1e-5}
+with check("the weights of the heads", points=1.5):
+    for d_model, num_heads, (_, weights), (_, expected) in found:
+        message = f"d_model = {d_model}, {num_heads} heads: the weights of the heads differ."
+        assert_close(weights, expected, message, name="weights", **close)
+with check("the output", points=1.5):
+    for d_model, num_heads, (output, _), (expected, _) in found:
+        message = f"d_model = {d_model}, {num_heads} heads: both layers should give the same output."
+        assert_close(output, expected, message, name="output", **close)
+checks_passed("load_keras_weights")
+### END HIDDEN TESTS
+
+
+# %% check="load_keras_weights_memory" points=1.5
+# Hidden checks of load_keras_weights: what is changed afterwards, in either layer, changes that layer alone,
+# and both can still be trained.
+### BEGIN HIDDEN TESTS
+@probe
+def afterwards(state, d_model, num_heads, query, direction):
+    attention = MultiHeadAttention(d_model, num_heads)
+    attention.load_state_dict(state)
+    theirs = keras.layers.MultiHeadAttention(num_heads, d_model // num_heads)
+    theirs.build(query.shape, query.shape)
+    nothing = load_keras_weights(theirs, attention)
+    (theirs(query, query) * direction).sum().backward()
+    slopes = [torch.as_tensor(one.value.grad) for one in theirs.trainable_weights if one.value.grad is not None]
+    learns = [parameter.requires_grad for parameter in attention.parameters()]
+    no_gradient = [parameter.grad is None for parameter in attention.parameters()]
+    for one in theirs.weights:
+        one.assign(np.ones(one.shape))
+    kept = {name: tensor.detach().clone() for name, tensor in attention.state_dict().items()}
+    return nothing is None, slopes, learns, no_gradient, kept
+
+
+rng = check_rng()
+ours = MultiHeadAttention(12, 3)
+with torch.no_grad():
+    for parameter in ours.parameters():
+        parameter.copy_(torch.tensor(0.4 * rng.normal(size=tuple(parameter.shape))))
+state = {name: tensor.clone() for name, tensor in ours.state_dict().items()}
+query, direction = (torch.tensor(rng.normal(size=(2, 4, 12))).float() for _ in range(2))
+(ours(query)[0] * direction).sum().backward()
+nothing, slopes, learns, no_gradient, kept = afterwards(state, 12, 3, query, direction)
+with check("gradients of the Keras layer", points=1):
+    assert_equal(len(slopes), 8, "Each of the eight variables of the Keras layer has a gradient.")
+    message = "After loading, the Keras layer's variables get the gradients that attention's would get."
+    wanted = torch.cat([parameter.grad.flatten() for parameter in ours.parameters()]).sort()[0]
+    slopes = torch.cat([one.flatten() for one in slopes]).sort()[0]
+    assert_close(slopes, wanted, message, name="all gradients, sorted", rtol=1e-4, atol=1e-4)
+with check("attention is left alone", points=0.5, side=True):
+    assert_equal(kept, state, "Ones in the Keras layer, afterwards, also change attention.")
+    assert_equal(learns, [True] * 8, "attention's parameters should stay trainable.")
+    assert_equal(no_gradient, [True] * 8, "A gradient of the Keras layer went on into attention.")
+    assert_equal(nothing, True, "Change keras_attention in place and return nothing.")
+checks_passed("load_keras_weights")
+### END HIDDEN TESTS
+
+
+# %% check="load_keras_weights_errors" points=0.5
+# Hidden checks of load_keras_weights: sizes that differ, after which nothing has been copied.
+### SIDE CONDITION: counts once another check of load_keras_weights passes.
+### BEGIN HIDDEN TESTS
+@probe
+def refused(d_model, num_heads, settings, widths):
+    theirs = keras.layers.MultiHeadAttention(**settings)
+    theirs.build(*((None, None, width) for width in widths))
+    before = [np.array(one) for one in theirs.get_weights()]
+    try:
+        load_keras_weights(theirs, MultiHeadAttention(d_model, num_heads))
+    except ValueError:
+        return before, theirs.get_weights()
+    return None
+
+
+for d_model, num_heads, settings, widths in (
+    (12, 3, {"num_heads": 4, "key_dim": 3}, (12, 12, 12)),
+    (12, 3, {"num_heads": 6, "key_dim": 4}, (12, 12, 12)),
+    (12, 3, {"num_heads": 3, "key_dim": 5}, (12, 12, 12)),
+    (12, 3, {"num_heads": 3, "key_dim": 4, "value_dim": 12}, (12, 12, 12)),
+    (12, 3, {"num_heads": 3, "key_dim": 4, "output_shape": 7}, (12, 12, 12)),
+    (12, 3, {"num_heads": 3, "key_dim": 4}, (12, 10, 12)),
+    (12, 3, {"num_heads": 3, "key_dim": 4}, (12, 12, 10)),
+    (12, 3, {"num_heads": 3, "key_dim": 4}, (24, 12, 12)),
+    (4, 1, {"num_heads": 2, "key_dim": 2}, (4, 4, 4)),
+):
+    found = refused(d_model, num_heads, settings, widths)
+    message = f"MultiHeadAttention({d_model}, {num_heads}) and {settings}, built for widths {widths}."
+    assert_equal(found is not None, True, f"{message} This should be a ValueError.", name="'refused'")
+    assert_equal(found[1], found[0], f"{message} Something has been copied.", name="the Keras layer's weights")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# The eight new arrays first, the assignments last: then an error comes before anything is copied. For queries,
+# keys and values: transpose, `(in, out)`, then cut `out` into heads with `reshape`; figure 1 shows it. `W_o`
+# reads the joined heads: after the transpose its **first** axis is the one to cut.
+#
+# </details>
+#
+# **Predict, then run.** Both layers get the same three texts, for query, key and value. Yours is called with
+# `(query, key, value)`, and so is Keras's. Are the outputs equal?
+
+# %% tags=["demonstration", "guess"]
+guess_order = False  # write True or False
+
+# %% tags=["demonstration"]
+if keras:
+    torch.manual_seed(5)
+    ours = MultiHeadAttention(12, 3)
+    theirs = keras.layers.MultiHeadAttention(num_heads=3, key_dim=4)
+    query, key, value = (torch.randn(2, n, 12) for n in (4, 5, 5))
+    theirs.build(query.shape, value.shape)
+    load_keras_weights(theirs, ours)
+    with torch.no_grad():
+        wanted, _ = ours(query, key, value)
+        same_order = bool((theirs(query, key, value) - wanted).abs().max() < 1e-5)
+        by_name = bool((theirs(query=query, value=value, key=key) - wanted).abs().max() < 1e-5)
+    print("called with (query, key, value):", same_order)
+    print("called with names:              ", by_name)
+    assert by_name and not same_order
+    reply("guess_order", guess_order, same_order, "Keras's second argument is the value, its third the key.")
+
+# %% [markdown]
+# The shapes of keys and values are the same, so nothing complains. In self-attention, where all three are
+# one text, it makes no difference, and so the mistake waits for the first cross-attention. Call it with
+# names.
+#
+# ## 3. What differs, row by row
+#
+# Each row of the table is checked by the cell below it, with the versions that are installed here.
+#
+# | what | PyTorch | Keras 3 | row |
+# |---|---|---|---|
+# | second argument | `key` | `value` | 1 |
+# | width | `embed_dim`, of all heads | `key_dim`, of one | 2 |
+# | weights | `weight (out, in)` | `kernel (in, out)`, with heads `(in, heads, key_dim)` | 3 |
+# | built | when it is made | at the first call | 4 |
+# | returns | output and the **mean** of the heads' weights | output; weights of each head if asked | 5 |
+# | mask: `True` | `attn_mask`, `key_padding_mask`: **may not** attend | `attention_mask`: may attend | 6 |
+# | nothing to attend to | NaN | depends on whether you ask for the weights, see below | 7 |
+# | first axis | the position, unless `batch_first=True` | the text | 8 |
+# | floating inputs of another dtype | an error | are cast to the layer's | 9 |
+# | a picture `(batch, h, w, d)` | an error | attends over all places, unless `attention_axes` says otherwise | 10 |
+# | dropout | on, until `.eval()` | off, unless `training=True` | 11 |
+# | `LayerNorm`, $\varepsilon$ | $10^{-5}$ | $10^{-3}$ | 12 |
+# | a new `Linear` or `Dense` | weights and biases within $\pm 1/\sqrt{d_{in}}$ | Glorot: within $\pm\sqrt{6/(d_{in} + d_{out})}$, biases 0 | 13 |
+# | product of float64 | `torch.matmul`: float64 | `keras.ops.matmul`: float32, unless `keras.config.set_floatx` says otherwise | 14 |
+#
+# Row 7 first. **Predict, then run.** The second text of a batch is empty: none of its five keys may be
+# attended. The same layer is asked for the output alone, and for the output with the weights. Are
+# the two outputs equal?
+
+# %% tags=["demonstration", "guess"]
+guess_empty = False  # write True or False
+
+# %% tags=["demonstration"]
+if keras:
+    keras.utils.set_random_seed(7)
+    torch.manual_seed(7)
+    theirs = keras.layers.MultiHeadAttention(num_heads=3, key_dim=4)
+    texts = torch.randn(2, 5, 12)
+    keep = torch.tensor([True, False])[:, None, None].expand(2, 5, 5)  # the second text may attend to nothing
+    alone = theirs(texts, texts, attention_mask=keep)
+    beside, weights = theirs(texts, texts, attention_mask=keep, return_attention_scores=True)
+    everything = theirs(texts, texts)
+    values = theirs.value_dense(texts)[1].mean(0, keepdim=True).expand(1, 5, 3, 4)  # (1, n, heads, features)
+    even = theirs.output_dense(values)[0]  # all five keys, evenly
+    same = [bool((alone[i] - beside[i]).abs().max() < 1e-5) for i in (0, 1)]
+    print("first text, nothing hidden: the two outputs are equal:", same[0])
+    print("second text, all hidden:    the two outputs are equal:", same[1])
+    print("  with the weights:    weights 0, and the output is the bias of output_dense:",
+          bool((weights[1] == 0).all() and (beside[1] - theirs.output_dense.bias.value).abs().max() < 1e-6))  # fmt: skip
+    print("  without the weights: the even average of all five hidden keys:",
+          bool((alone[1] - even).abs().max() < 1e-5))  # fmt: skip
+    assert same == [True, False] and (alone[1] - even).abs().max() < 1e-5 and (weights[1] == 0).all()
+    assert (alone[1] - everything[1]).abs().max() > 1e-3  # even, and not what it gives without a mask
+    reply("guess_empty", guess_empty, same[1], "Asked for the output alone, the layer takes another way through the backend.")
+
+# %% [markdown]
+# With the weights, Keras does what this course does. Without them it hands the work to a function of
+# the backend, and there a hidden score is a very low number, the same for all keys: an even average of everything
+# that was to be hidden, and no NaN warns you. So a layer that you **look at** in one way and **train**
+# in the other is not one layer, for rows without keys. Who relies on such rows sets them to zero.
+#
+# Now all rows.
+
+# %% tags=["demonstration"]
+if keras:
+    torch.manual_seed(8)
+    theirs = keras.layers.MultiHeadAttention(num_heads=3, key_dim=4)
+    before_building = len(theirs.weights)
+    ours, builtin = MultiHeadAttention(12, 3), nn.MultiheadAttention(12, 3, batch_first=True)
+    x, y = torch.randn(2, 4, 12), torch.randn(2, 5, 12)  # queries; keys and values
+    theirs.build(x.shape, y.shape)
+    load_keras_weights(theirs, ours)
+    with torch.no_grad():
+        builtin.in_proj_weight.copy_(torch.cat([ours.W_q.weight, ours.W_k.weight, ours.W_v.weight]))
+        builtin.in_proj_bias.copy_(torch.cat([ours.W_q.bias, ours.W_k.bias, ours.W_v.bias]))
+        builtin.out_proj.load_state_dict(ours.W_o.state_dict())
+
+    def equal(one, other):
+        return one.shape == other.shape and bool((one - other).abs().max() < 1e-5)
+
+    def refuses(call):
+        try:
+            call()
+        except Exception:
+            return True
+        return False
+
+    hide = torch.rand(2, 4, 5) < 0.4
+    hide[..., 0] = False
+    for_heads = hide.repeat_interleave(3, dim=0)  # nn.MultiheadAttention: a mask for each text and head
+    nothing = torch.ones(4, 5).bool()
+    output, weights = theirs(query=x, value=y, key=y, return_attention_scores=True)
+    picture = torch.randn(2, 3, 4, 12)
+    rows = theirs(picture[:, 0], picture[:, 0])
+    over_all, by_row = (keras.layers.MultiHeadAttention(3, 4, attention_axes=axes) for axes in (None, 2))
+    many, linear, dense = torch.ones(1000), nn.Linear(100, 30), keras.layers.Dense(30)
+    dense.build((None, 100))
+    half, half_off = keras.layers.Dropout(0.5), nn.Dropout(0.5)
+    with torch.no_grad():
+        checked = {
+            1: equal(theirs(x, y, 2 * y), ours(x, 2 * y, y)[0]) and equal(builtin(x, 2 * y, y)[0], ours(x, 2 * y, y)[0]),
+            2: builtin.embed_dim == 12 and math.prod(theirs.query_dense.kernel.shape[1:]) == 3 * theirs.key_dim,
+            3: linear.weight.shape == (30, 100) and dense.kernel.shape == (100, 30)
+            and theirs.query_dense.kernel.shape == (12, 3, 4),
+            4: before_building == 0 and len(theirs.weights) == 8 == len(list(ours.parameters())),
+            5: isinstance(theirs(x, y), torch.Tensor) and equal(weights, ours(x, y)[1])
+            and equal(builtin(x, y, y)[1], weights.mean(1)),
+            6: equal(theirs(x, y, attention_mask=~hide), builtin(x, y, y, attn_mask=for_heads)[0])
+            and equal(builtin(x, y, y, key_padding_mask=hide[:, 0])[0], theirs(x, y, attention_mask=~hide[:, :1])),
+            7: bool(builtin(x, y, y, attn_mask=nothing)[0].isnan().all())
+            and bool(theirs(x, y, attention_mask=~nothing[None]).isfinite().all()),
+            8: nn.MultiheadAttention(12, 3).batch_first is False and equal(theirs(x, y)[:1], theirs(x[:1], y[:1])),
+            9: refuses(lambda: builtin(x.double(), y.double(), y.double()))
+            and theirs(x.double(), y.double()).dtype == torch.float32,
+            10: refuses(lambda: builtin(picture, picture, picture))
+            and over_all(picture, picture, return_attention_scores=True)[1].shape == (2, 3, 3, 4, 3, 4)
+            and by_row(picture, picture, return_attention_scores=True)[1].shape == (2, 3, 3, 4, 4),
+            11: bool((half_off(many) == 0).any()) and bool((half(many) == 1).all())
+            and bool((half(many, training=True) == 0).any()),
+            12: nn.LayerNorm(4).eps == 1e-5 and keras.layers.LayerNormalization().epsilon == 1e-3,
+            13: 0.09 < min(linear.weight.abs().max(), linear.bias.abs().max()) <= 100**-0.5 + 1e-6
+            and 0.19 < dense.kernel.value.abs().max() <= (6 / 130) ** 0.5 + 1e-6
+            and bool((dense.bias.value == 0).all()),
+            14: torch.matmul(x.double(), y.double().mT).dtype == torch.float64
+            and keras.ops.matmul(x.double(), y.double().mT).dtype == torch.float32,
+        }  # fmt: skip
+    for row, holds in checked.items():
+        print(f"row {row:2d} holds: {bool(holds)}")
+    assert all(checked.values()) and len(checked) == 14
+
+# %% [markdown]
+# Row 12 looks like nothing. Where it bites: rows with a small variance. A row with a standard deviation of 0.01 has
+# a variance of $10^{-4}$. What are its standard deviations after the two norms?
+
+# %% tags=["demonstration"]
+if keras:
+    small = torch.tensor([[0.01, -0.01, 0.01, -0.01]])
+    both = {"PyTorch": nn.LayerNorm(4)(small), "Keras": keras.layers.LayerNormalization()(small)}
+    for name, result in both.items():
+        print(f"{name:8s} {result.detach().std(correction=0).item():.2f}")
+
+# %% [markdown]
+# So a model that was trained with one $\varepsilon$ and loaded into the other is another model, by a
+# factor of three in such a row. Give `epsilon=1e-5` when you port.
+#
+# ### Short answer 2: `answer_mask`
+#
+# A batch of texts comes with `padding (batch, n)`, which is True where there is padding. You called
+# `nn.MultiheadAttention(..., key_padding_mask=padding)`. What is the same in Keras?
+#
+# - a) `layer(x, x, attention_mask=padding)`
+# - b) `layer(x, x, attention_mask=padding[:, None, :])`
+# - c) `layer(x, x, attention_mask=~padding[:, None, :])`
+# - d) `layer(x, x, attention_mask=~padding[:, :, None])`
+
+# %% answer="answer_mask"
+### BEGIN SOLUTION
+answer_mask = "c"
+### END SOLUTION
+
+# %% check="answer_mask" points=1
+check_answer("answer_mask", answer_mask)
+
+# %% [markdown]
+# ## 4. Find the silent bug
+#
+# Keras can do without that argument: `Embedding(mask_zero=True)` takes word 0 for padding, and hangs a mask on
+# its result. Attention reads the mask that hangs on its input. A friend's encoder counts on it:
+
+
+# %% locked="given_encoder"
+class Encoder(keras.layers.Layer):
+    """Words (batch, n), 0 is padding, to vectors (batch, n, 16)."""
+
+    def __init__(self):
+        super().__init__()
+        self.words = keras.layers.Embedding(50, 16, mask_zero=True)  # line a
+        self.places = keras.layers.Embedding(12, 16)
+        self.attention = keras.layers.MultiHeadAttention(num_heads=4, key_dim=4)  # line b
+        self.norm = keras.layers.LayerNormalization(epsilon=1e-5)
+
+    def call(self, words):
+        x = self.words(words)
+        x = x + self.places(torch.arange(words.shape[1]))  # line c
+        return self.norm(x + self.attention(x, x))  # line d
+
+
+# %% [markdown]
+# A text of five words, alone, and with three, five and seven words of padding behind it. The vectors of its
+# five words should not change. Five encoders with random weights:
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Random weights: the printed sizes differ a little from machine to machine.
+sentence = torch.tensor([[11, 23, 5, 42, 17]])
+seeds = range(5)
+
+
+def moved(encoder):
+    """How far padding moves the vectors of the words, at most."""
+    with torch.no_grad():
+        padded = [encoder(F.pad(sentence, (0, more)))[:, :5] for more in (0, 3, 5, 7)]
+    return max((one - padded[0]).abs().max().item() for one in padded)
+
+
+if keras:
+    changes = []
+    for seed in seeds:
+        keras.utils.set_random_seed(seed)
+        changes.append(moved(Encoder()))
+    print("largest change by padding:", np.round(changes, 3))
+    assert min(changes) > 0.02
+
+# %% [markdown]
+# ### Short answer 3: `answer_silent_bug`
+#
+# Which line is it?
+#
+# - a) line a: `mask_zero` makes zeros of the vectors of word 0, and does not hide them
+# - b) line b: `key_dim` should be 16
+# - c) line c: the sum of two tensors is a new tensor, without the mask
+# - d) line d: in Keras no mask reaches attention unless it is handed over as `attention_mask`
+
+# %% answer="answer_silent_bug"
+### BEGIN SOLUTION
+answer_silent_bug = "c"
+### END SOLUTION
+
+# %% check="answer_silent_bug" points=2
+check_answer("answer_silent_bug", answer_silent_bug)
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Ask each tensor: `getattr(x, "_keras_mask", None)`, after each line of `call`.
+#
+# </details>
+#
+# When you have answered, run the cells. They ask that, and mend it.
+
+# %% tags=["demonstration"]
+if keras:
+    embedding = keras.layers.Embedding(50, 16, mask_zero=True)
+    words = F.pad(sentence, (0, 3))
+    norm = keras.layers.LayerNormalization()
+    results = {
+        "embedding(words)": embedding(words),
+        "norm(embedding(words))": norm(embedding(words)),
+        "embedding(words) + 0.0": embedding(words) + 0.0,
+        "keras.ops.add(embedding(words), 0.0)": keras.ops.add(embedding(words), 0.0),
+        "KerasAttention()(x, x, x)[0]": None,
+    }
+    import warnings
+
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        results["KerasAttention()(x, x, x)[0]"] = KerasAttention()(*[embedding(words)] * 3)[0]
+    for name, x in results.items():
+        print(f"{name:37s} a mask hangs on it: {getattr(x, '_keras_mask', None) is not None}")
+    hang = [getattr(x, "_keras_mask", None) is not None for x in results.values()]
+    print("warnings at the last:", len(said))
+    assert hang == [True, True, False, False, False] and said
+
+# %% [markdown]
+# A mask is an attribute of a tensor. Layers of Keras that do not mix positions pass it on. A plus sign makes a
+# new tensor, which has none, and nobody says so. (Your own layer drops it too, and Keras warns: a layer
+# says `self.supports_masking = True` if it wants to pass it on.) The friend's encoder, mended:
+
+
+# %% tags=["demonstration", "nbval-ignore-output"]
+# Random weights: the printed sizes differ a little from machine to machine.
+if keras:
+
+    class Mended(Encoder):
+        def call(self, words):
+            x = self.words(words) + self.places(torch.arange(words.shape[1]))
+            keep = (words != 0)[:, None, :]  # (batch, 1, n_k): every word may attend to the words
+            return self.norm(x + self.attention(x, x, attention_mask=keep))
+
+    after = []
+    for seed in seeds:
+        keras.utils.set_random_seed(seed)
+        after.append(moved(Mended()))
+    print("largest change by padding, mended:", np.round(after, 6))
+    assert max(after) < 1e-4
+
+# %% tags=["demonstration"]
+if keras:
+    keras.utils.set_random_seed(0)
+    encoder = Encoder()
+    words = F.pad(sentence, (0, 3))
+    encoder(words)
+    with torch.no_grad():
+        x = encoder.words(words) + encoder.places(torch.arange(8))
+        keep = (words != 0)[:, None, :]
+        maps = [
+            encoder.attention(x, x, attention_mask=mask, return_attention_scores=True)[1][0, 0]
+            for mask in (None, keep)
+        ]
+    names = ["the", "black", "cat", "is", "sleeping", "(pad)", "(pad)", "(pad)"]
+    figure, panels = plt.subplots(1, 2, figsize=(12, 3.6))
+    for axes, weights, title in zip(panels, maps, ("the friend's encoder", "mended")):
+        draw_heatmap(axes, weights[:5], names[:5], names, vmax=0.25)
+        axes.set_title(title)
+    figure.tight_layout()
+    lost = [float(weights[:5, 5:].sum(-1).mean()) for weights in maps]
+    show(
+        figure,
+        f"Figure 2. Weights of head 0, random, for a text of five words and three of padding. In the friend's encoder "
+        f"{lost[0]:.2f} of a word's weight lies on padding, in the mended one {lost[1]:.2f}. The maps say nothing about "
+        "words: nothing was trained.",
+        "Two maps of five words by eight places. Left, all numbers are about an eighth, also those of the three places of "
+        "padding. Right, the three last columns are 0, and the others are about a fifth.",
+        text_table(torch.cat([maps[0][:5], maps[1][:5]]), [f"{name} ({which})" for which in ("friend", "mended") for name in names[:5]], names),
+    )  # fmt: skip
+    assert lost[0] > 0.3 and lost[1] == 0
+
+# %% [markdown]
+# Training would not have told. A model learns to live with padding, as long as there is always about as
+# much of it. The test is the one of lesson 15, in another dress: the same text, alone and in other
+# company.
+#
+# ### What is often said, and what is right
+#
+# | often said | what is right | where shown |
+# |---|---|---|
+# | "The libraries compute the same, so a layer can be exchanged for its namesake." | The same formula; other defaults, order of arguments and masks. After weights and arguments are put in order: equal. | section 2 |
+# | "A wrong size gives an error." | `key_dim=12` in place of 4 gives a layer three times as wide, without a word. | section 2 |
+# | "The output does not depend on whether I ask for the weights." | For rows with nothing to attend to it does. | section 3 |
+# | "Keras takes care of padding by itself." | As long as every step between embedding and attention passes the mask on. `+` does not. | section 4 |
+#
+# ### Written answer: `written_port`
+#
+# A colleague has trained a translator (lesson 9) with PyTorch's layers, moves its weights into Keras's layers,
+# and reports: "Every shape fits, no errors. On the test set the translations are a little worse, probably rounding."
+# Answer in 5 to 8 sentences (3 points):
+#
+# 1. Why is rounding not a likely reason? Say how large a difference of rounding is, as you measured it here.
+# 2. Name three differences of the table that could be the reason and give no error, and for each a test
+#    that would show it.
+
+# %% [markdown] written="port" points=3
+# ### BEGIN SOLUTION
+# With the same weights the two layers agreed to 1e-5 here, in float32, and a change of that size turns over an
+# argmax next to never; worse translations need something larger. First the order of arguments: the translator has
+# cross-attention, where key and value are not the query, and a call with (query, key, value) exchanges them if
+# they differ. Test: one call with key and value that differ, by position and by name. Second the mask, where True
+# says the opposite, or where it is lost behind a plus sign. Test: the same sentence alone and padded. Third the
+# epsilon of the layer norms, 1e-3 in place of 1e-5. Test: feed one input to both models and compare after each
+# layer; the first layer where they differ by more than 1e-4 is the one. That last test finds the others, too.
+#
+# **Marking scheme** (3 points). 1 point: rounding is of the order of 1e-6 to 1e-5, and too small to change
+# translations. 1 point: three differences that are silent (order of arguments, `key_dim` if the weights were cut
+# accordingly, mask's meaning, a lost mask, rows with nothing, epsilon, transposed square weights); two of them give
+# half a point. 1 point: a test for each that would tell (equal inputs to both, layer by layer; alone and padded; key
+# and value that differ). No point for "compare the loss" alone.
+# ### END SOLUTION
+
+# %% [markdown]
+# ## Summary
+#
+# | concept | in Keras | purpose |
+# |---|---|---|
+# | a layer of your own | `keras.layers.Layer`, `call` | `KerasAttention`: lesson 3's function |
+# | operations | `keras.ops`, NumPy's names | the same code on every backend |
+# | lesson 5's layer | `MultiHeadAttention(num_heads, key_dim)`, `key_dim` of **one** head | equal to yours, after copying |
+# | weights | `kernel (in, heads, key_dim)`, `(heads, value_dim, out)` | `load_keras_weights` |
+# | masks | `attention_mask`: True = may attend | as in the course, the opposite of `nn.MultiheadAttention` |
+# | a mask that travels | `_keras_mask`, from `mask_zero=True` | gone after `+` |
+#
+# ## Check yourself
+#
+# <details><summary>1. Why does <code>len(layer.weights)</code> give 0 for a new
+# <code>keras.layers.MultiHeadAttention(3, 4)</code>?</summary>
+#
+# It is not built: how wide its inputs are, it learns from the first one.
+#
+# </details>
+#
+# <details><summary>2. You want to hide the future in Keras. Which way needs no mask of your own?</summary>
+#
+# `layer(x, x, use_causal_mask=True)`. An `attention_mask` beside it is combined with it: both must allow.
+#
+# </details>
+#
+# <details><summary>3. Your weights came over transposed. Why was there no error, and how do you see it?</summary>
+#
+# The matrices are square. Compare one output with that of the layer they came from.
+#
+# </details>
+#
+# <details><summary>4. A score map that you draw is right, and yet the model treats an empty text oddly. Where
+# do you look?</summary>
+#
+# You drew it with `return_attention_scores=True`, and the model computes without: row 7.
+#
+# </details>
+#
+# Questions to ask of every library: *Which way round is True? What is the second argument? Which defaults differ?
+# And is the output the same, alone and in company?*
+#
+# ## References
+#
+# - Chollet and others (2015), *Keras*; its documentation of version 3, `keras.layers.MultiHeadAttention` and
+#   "Understanding masking and padding".
+# - Paszke and others (2019), *PyTorch: An Imperative Style, High-Performance Deep Learning Library*.
+# - Vaswani and others (2017), *Attention Is All You Need*.
+# - Glorot, Bengio (2010), *Understanding the Difficulty of Training Deep Feedforward Neural Networks*: row 13.
+# - Ba, Kiros, Hinton (2016), *Layer Normalization*.
+#
+# ## The end of the course
+#
+# You have written attention in NumPy, in PyTorch and in Keras, and have compared each with the others. Whatever comes
+# next will have another name and other defaults; how to find out what it does, you know.

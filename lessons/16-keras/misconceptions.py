@@ -1,0 +1,425 @@
+"""Wrong implementations of lesson 16, each with the sentence its author needs."""
+
+from autograder.course.implementations import choice, exercise, wrong
+
+with exercise("KerasAttention"):
+    wrong(
+        "layer_no_scale",
+        {" / math.sqrt(query.shape[-1])": ""},
+        "Your scores are not divided by the square root of d_k.",
+    )
+
+    wrong(
+        "layer_scaled_by_d_k",
+        {"math.sqrt(query.shape[-1])": "query.shape[-1]"},
+        "You divide the scores by d_k. It is the square root of d_k.",
+    )
+
+    wrong(
+        "layer_scaled_by_the_values",
+        {"math.sqrt(query.shape[-1])": "math.sqrt(value.shape[-1])"},
+        "You take the root of the values' width. The scores are products of queries and keys: their width counts.",
+    )
+
+    wrong(
+        "layer_scaled_by_the_length",
+        {"math.sqrt(query.shape[-1])": "math.sqrt(key.shape[-2])"},
+        "You take the root of the number of keys. The width of a key counts, its last axis.",
+    )
+
+    wrong(
+        "layer_multiplied_by_the_root",
+        {"/ math.sqrt(query.shape[-1])": "* math.sqrt(query.shape[-1])"},
+        "You multiply by the square root of d_k. The scores are divided by it.",
+    )
+
+    wrong(
+        "layer_softmax_over_the_queries",
+        {
+            "weights = ops.softmax(scores, axis=-1)": "weights = ops.softmax(scores, axis=-2)",
+            "ops.softmax(ops.where(mask, scores, -math.inf), axis=-1)":
+                "ops.softmax(ops.where(mask, scores, -math.inf), axis=-2)",
+        },
+        "Your softmax runs over the queries. Each query spreads its weight over the keys, the last axis.",
+    )
+
+    wrong(
+        "layer_mask_inverted",
+        {
+            "ops.where(mask, scores, -math.inf)": "ops.where(mask, -math.inf, scores)",
+            "ops.where(mask, weights, 0.0)": "ops.where(mask, 0.0, weights)",
+        },
+        "Your mask says the opposite: True means may attend, in the course and in Keras.",
+        seen="public issues: masks carried over from nn.MultiheadAttention, where True hides",
+    )
+
+    wrong(
+        "layer_mask_after_the_softmax",
+        {"ops.where(mask, scores, -math.inf)": "scores"},
+        "Your mask acts on the weights only. What a hidden key would have got is lost, and the weights that are "
+        "left no longer sum to 1.",
+        seen="public questions on masks in custom layers",
+    )
+
+    wrong(
+        "layer_mask_multiplied",
+        {"ops.where(mask, scores, -math.inf)": "scores * ops.cast(mask, scores.dtype)",
+         "weights = ops.where(mask, weights, 0.0)": ""},
+        "You multiply the scores by the mask. A score of 0 is a score like any other: the hidden key still gets "
+        "weight.",
+    )
+
+    wrong(
+        "layer_mask_added",
+        {"ops.where(mask, scores, -math.inf)": "scores + ops.cast(mask, scores.dtype)",
+         "weights = ops.where(mask, weights, 0.0)": ""},
+        "You add the mask to the scores. True becomes 1 and False 0, so that nothing is hidden.",
+        seen="additive masks, as in nn.MultiheadAttention's attn_mask of floats",
+    )
+
+    wrong(
+        "layer_mask_ignored",
+        {"if mask is None:": "if True:"},
+        "Your layer does not use its mask.",
+    )
+
+    wrong(
+        "layer_even_where_nothing_is_allowed",
+        {"-math.inf": "-1e9", "weights = ops.where(mask, weights, 0.0)": ""},
+        "A query that may attend to nothing attends to everything evenly: all its scores are the same large "
+        "negative number. Its weights should be 0.",
+        seen="Keras's attention layer, asked for its output alone",
+    )
+
+    wrong(
+        "layer_nan_where_nothing_is_allowed",
+        {"weights = ops.where(mask, weights, 0.0)": ""},
+        "A query that may attend to nothing gets NaN: the softmax of a row of minus infinities is 0/0. Its "
+        "weights should be 0.",
+    )
+
+    wrong(
+        "layer_nan_in_the_gradients",
+        {"ops.where(mask, scores, -math.inf)": "scores + ops.log(ops.cast(mask, scores.dtype))"},
+        "Your results are right, and your gradients are NaN where a query may attend to nothing: with a sum the "
+        "NaN of the softmax goes on to all scores of the row. where() passes no gradient to what it leaves out.",
+        seen="additive masks made by a logarithm",
+    )
+
+    wrong(
+        "layer_products_in_float32",
+        {"query @ ops.swapaxes(key, -1, -2)": "ops.matmul(query, ops.swapaxes(key, -1, -2))",
+         "return weights @ value, weights": "return ops.matmul(weights, value), weights"},
+        "In a layer of float64 your results have seven digits. Either something is cast to float32, or the products "
+        "are keras.ops.matmul's, which gives float32 for float64 unless Keras was told otherwise.",
+    )
+
+    wrong(
+        "layer_results_exchanged",
+        {"return weights @ value, weights": "return weights, weights @ value"},
+        "You return (weights, output). The output comes first.",
+    )
+
+    wrong(
+        "layer_output_alone",
+        {"return weights @ value, weights": "return weights @ value"},
+        "You return the output alone, as Keras's own layer does. Both are asked for: (output, weights).",
+        seen="keras.layers.MultiHeadAttention without return_attention_scores",
+    )
+
+    wrong(
+        "layer_value_before_key",
+        {"(self, query, key, value, mask=None)": "(self, query, value, key, mask=None)"},
+        "Your call takes (query, value, key). That is the order of keras.layers.MultiHeadAttention; here the key "
+        "comes second.",
+        seen="keras.layers.MultiHeadAttention's order of arguments",
+    )
+
+    wrong(
+        "layer_all_axes_turned",
+        {"ops.swapaxes(key, -1, -2)": "ops.transpose(key)"},
+        "ops.transpose without further arguments turns all axes round, the leading ones too. Exchange the last "
+        "two alone.",
+    )
+
+    wrong(
+        "layer_weights_detached",
+        {"return weights @ value, weights": "return weights @ value, ops.stop_gradient(weights)"},
+        "No gradient flows through your weights.",
+    )
+
+    wrong(
+        "layer_all_detached",
+        {"ops.cast(x, self.compute_dtype)": "ops.cast(ops.stop_gradient(x), self.compute_dtype)"},
+        "No gradient reaches your inputs: something is detached, or converted to NumPy on the way.",
+    )
+
+    wrong(
+        "layer_keys_detached",
+        {"ops.swapaxes(key, -1, -2)": "ops.swapaxes(ops.stop_gradient(key), -1, -2)"},
+        "No gradient reaches your keys.",
+    )
+
+    wrong(
+        "layer_always_float32",
+        {"ops.cast(x, self.compute_dtype)": 'ops.cast(x, "float32")'},
+        "In a layer of float64 your results have seven digits. Either something is cast to float32, or the products "
+        "are keras.ops.matmul's, which gives float32 for float64 unless Keras was told otherwise.",
+    )
+
+    wrong(
+        "layer_always_float64",
+        {"ops.cast(x, self.compute_dtype)": 'ops.cast(x, "float64")'},
+        "You cast to float64 whatever the layer's dtype is. It is self.compute_dtype.",
+    )
+
+    wrong(
+        "layer_softmax_twice",
+        {"return weights @ value, weights":
+            "weights = ops.softmax(weights, axis=-1); return weights @ value, weights"},
+        "Your weights went through a softmax twice, which makes them nearly even.",
+    )
+
+    wrong(
+        "layer_keys_as_values",
+        {"return weights @ value, weights": "return weights @ key, weights"},
+        "You average the keys. The output is made of the values.",
+    )
+
+    wrong(
+        "layer_masked_weights_returned_only",
+        {"weights = ops.softmax(ops.where(mask, scores, -math.inf), axis=-1)":
+            "weights = ops.softmax(ops.where(mask, scores, -math.inf), axis=-1); unmasked = ops.softmax(scores, axis=-1)",
+         "weights = ops.softmax(scores, axis=-1)\n": "weights = unmasked = ops.softmax(scores, axis=-1)\n",
+         "return weights @ value, weights": "return unmasked @ value, weights"},
+        "Your weights are masked, and your output is made of weights that are not.",
+    )
+
+with exercise("load_keras_weights"):
+    wrong(
+        "load_not_transposed",
+        {"linear.weight.T.reshape(shape)": "linear.weight.reshape(shape)"},
+        "Your kernels are not transposed. nn.Linear's weight is (out, in), and a kernel begins with in. The "
+        "matrices are square, so nothing complains.",
+        seen="public questions on moving weights between PyTorch and Keras",
+    )
+
+    wrong(
+        "load_only_inward_transposed",
+        {"linear.weight.T.reshape(shape)": '(linear.weight if name == "output" else linear.weight.T).reshape(shape)'},
+        "The kernel of output_dense is not transposed. It is square, so nothing complains.",
+    )
+
+    wrong(
+        "load_only_output_transposed",
+        {"linear.weight.T.reshape(shape)": '(linear.weight.T if name == "output" else linear.weight).reshape(shape)'},
+        "The kernels of queries, keys and values are not transposed: nn.Linear's weight is (out, in), a kernel "
+        "begins with in.",
+    )
+
+    wrong(
+        "load_heads_by_every_third",
+        {"linear.weight.T.reshape(shape)":
+            'linear.weight.T.reshape(shape) if name == "output" else linear.weight.T.reshape(d_model, d_head, heads).swapaxes(1, 2)'},
+        "Your heads take every so-manieth feature. A head's features stand side by side: cut into (head, feature).",
+    )
+
+    wrong(
+        "load_biases_by_every_third",
+        {"linear.bias.reshape(part.bias.shape)":
+            'linear.bias if name == "output" else linear.bias.reshape(d_head, heads).T'},
+        "The kernels are right. The biases are cut the other way round: (head, feature), as the kernels.",
+    )
+
+    wrong(
+        "load_output_heads_by_every_third",
+        {"linear.weight.T.reshape(shape)":
+            'linear.weight.T.reshape(d_head, heads, d_model).swapaxes(0, 1) if name == "output" else linear.weight.T.reshape(shape)'},
+        "You cut W_o so that its heads take every so-manieth feature. A head's features stand side by side: (head, "
+        "feature, out).",
+    )
+
+    wrong(
+        "load_keys_and_queries_exchanged",
+        {"attention.W_q, inward": "attention.W_k, inward",
+         '("key", attention.W_k, inward)': '("key", attention.W_q, inward)'},
+        "Queries and keys are exchanged.",
+    )
+
+    wrong(
+        "load_keys_and_values_exchanged",
+        {'("key", attention.W_k, inward)': '("key", attention.W_v, inward)',
+         '("value", attention.W_v, inward)': '("value", attention.W_k, inward)'},
+        "Keys and values are exchanged. Keras's call has the value second; its parts have names of their own.",
+        seen="keras.layers.MultiHeadAttention's order of arguments",
+    )
+
+    wrong(
+        "load_no_biases",
+        {"moves.append((part.bias, linear.bias.reshape(part.bias.shape)))": ""},
+        "The biases are not copied: Keras's start at 0, and yours are not 0 after training.",
+    )
+
+    wrong(
+        "load_output_bias_forgotten",
+        {"moves.append((part.bias, linear.bias.reshape(part.bias.shape)))":
+            'moves += [(part.bias, linear.bias.reshape(part.bias.shape))] if name != "output" else []'},
+        "The bias of output_dense is not copied.",
+    )
+
+    wrong(
+        "load_inward_biases_forgotten",
+        {"moves.append((part.bias, linear.bias.reshape(part.bias.shape)))":
+            'moves += [(part.bias, linear.bias.reshape(part.bias.shape))] if name == "output" else []'},
+        "Only the bias of output_dense is copied. Queries, keys and values have one too.",
+    )
+
+    wrong(
+        "load_output_forgotten",
+        {"for variable, numbers in moves:": "for variable, numbers in moves[:6]:"},
+        "output_dense is not copied: it keeps its random start.",
+    )
+
+    wrong(
+        "load_values_forgotten",
+        {"for variable, numbers in moves:": "for variable, numbers in moves[:4] + moves[6:]:"},
+        "value_dense is not copied: it keeps its random start.",
+    )
+
+    wrong(
+        "load_scale_put_into_the_queries",
+        {"linear.weight.T.reshape(shape)":
+            'linear.weight.T.reshape(shape) / (d_head**0.5 if name == "query" else 1)'},
+        "You divide the queries' kernel by the square root of d_head. Keras's layer scales the scores itself.",
+    )
+
+    wrong(
+        "load_memory_shared",
+        {"variable.assign(numbers.detach())": "variable.value.data = numbers.detach()"},
+        "Both layers share memory now: what changes one, changes the other. Copy the numbers.",
+    )
+
+    wrong(
+        "load_no_look_at_sizes",
+        {"if tuple(part.kernel.shape) != shape:": "if False:"},
+        "You do not look at the sizes. assign refuses an array of another shape, but then what came before it has "
+        "been copied already.",
+    )
+
+    wrong(
+        "load_checked_one_by_one",
+        {"moves.append((part.kernel, linear.weight.T.reshape(shape)))":
+            "part.kernel.assign(linear.weight.T.reshape(shape).detach())",
+         "moves.append((part.bias, linear.bias.reshape(part.bias.shape)))":
+            "part.bias.assign(linear.bias.reshape(part.bias.shape).detach())"},
+        "You look at each part just before you copy it. If the last one does not fit, the first ones have been "
+        "copied: look at all sizes first.",
+    )
+
+    wrong(
+        "load_heads_checked_only",
+        {"if tuple(part.kernel.shape) != shape:": "if keras_attention.num_heads != heads:"},
+        "You look at the number of heads alone. The widths can differ too: key_dim, value_dim, and what the layer "
+        "was built for.",
+    )
+
+    wrong(
+        "load_product_checked_only",
+        {"if tuple(part.kernel.shape) != shape:": "if math.prod(part.kernel.shape) != math.prod(shape):",
+         "linear.weight.T.reshape(shape)": "linear.weight.T.reshape(tuple(part.kernel.shape))"},
+        "You count numbers. Two heads of six features have as many as three heads of four, and are another layer.",
+    )
+
+    wrong(
+        "load_assert_in_place_of_error",
+        {"raise ValueError": "raise AssertionError"},
+        "Sizes that differ should be a ValueError, not an AssertionError.",
+    )
+
+    wrong(
+        "load_attention_set_to_zero",
+        {"variable.assign(numbers.detach())": "variable.assign(numbers.detach()); numbers.detach().zero_()"},
+        "You write into attention. Its weights are read.",
+    )
+
+    wrong(
+        "load_attention_frozen",
+        {"d_model, heads = attention.W_q.in_features, attention.num_heads":
+            "attention.requires_grad_(False); d_model, heads = attention.W_q.in_features, attention.num_heads"},
+        "You freeze attention: its parameters can no longer be trained. detach() of a copy does not do that.",
+    )
+
+    wrong(
+        "load_keras_frozen",
+        {"variable.assign(numbers.detach())": "variable.assign(numbers.detach()); variable.trainable = False"},
+        "You freeze the Keras layer. It should stay trainable.",
+    )
+
+    wrong(
+        "load_returns_the_layer",
+        {
+            """
+                for variable, numbers in moves:
+                    variable.assign(numbers.detach())
+            """: """
+                for variable, numbers in moves:
+                    variable.assign(numbers.detach())
+                return keras_attention
+            """,
+        },
+        "You return something. The layer is changed in place, and nothing is returned.",
+    )
+
+choice(
+    "answer_key_dim", "a",
+    reason="That is eight heads of 64 features each: eight times as wide. It runs, and the output has the right "
+    "shape.",
+)
+choice(
+    "answer_key_dim", "b", right=True,
+    reason="key_dim is the width of one head, 64 / 8, and value_dim is key_dim unless you say otherwise.",
+)
+choice(
+    "answer_key_dim", "c",
+    reason="num_heads comes first and is 8. This has 64 heads.",
+)
+choice(
+    "answer_key_dim", "d",
+    reason="value_dim is also the width of one head. This has values of 8 times 64 features.",
+)
+
+choice(
+    "answer_mask", "a",
+    reason="In Keras True means may attend, so this attends to the padding alone. And a mask needs an axis for the "
+    "queries.",
+)
+choice(
+    "answer_mask", "b",
+    reason="The shape is right. True means may attend in Keras, so this attends to the padding alone.",
+)
+choice(
+    "answer_mask", "c", right=True,
+    reason="Turned round, and an axis of length 1 for the queries: (batch, 1, n_k), which serves every query and "
+    "every head.",
+)
+choice(
+    "answer_mask", "d",
+    reason="Turned round, but the axis of length 1 is that of the keys: this hides whole queries, and no key.",
+)
+
+choice(
+    "answer_silent_bug", "a",
+    reason="The vector of word 0 is like any other, but a mask hangs on the result, and attention would read it.",
+)
+choice(
+    "answer_silent_bug", "b",
+    reason="key_dim is the width of one head: 4 times 4 is 16, as in lesson 5.",
+)
+choice(
+    "answer_silent_bug", "c", right=True,
+    reason="The mask is an attribute of the embedding's result. The sum is a new tensor, which has none.",
+)
+choice(
+    "answer_silent_bug", "d",
+    reason="Keras's attention reads the mask that hangs on its inputs. Here nothing hangs on x any more.",
+)
