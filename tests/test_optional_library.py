@@ -16,7 +16,12 @@ from autograder.build.beside import write_companions
 from autograder.classroom.folder import ClassFolder
 from autograder.classroom.new_class import new_class
 from autograder.course.lessons import Course
-from autograder.course.libraries import LibraryLacking, ask_for_libraries, optional_libraries
+from autograder.course.libraries import (
+    LibraryLacking,
+    ask_for_libraries,
+    optional_libraries,
+    setup_of,
+)
 from autograder.diagnose import catalogue
 from autograder.grade.limits import Limits
 from autograder.grade.task import Task
@@ -49,8 +54,10 @@ def test_the_extra_is_what_the_lesson_tries() -> None:
     extras = project["optional-dependencies"]
     assert [name.partition(">=")[0] for name in extras["keras"]] == ["keras"]
     assert set(extras["keras"]) <= set(extras["test"]), "CI is to run the lesson"
-    assert optional_libraries(LESSON.setup) == ("keras",)
-    others = {lesson.folder for lesson in COURSE.lessons if optional_libraries(lesson.setup)}
+    assert optional_libraries(setup_of(LESSON.notebook)) == ("keras",)
+    others = {
+        lesson.folder for lesson in COURSE.lessons if optional_libraries(setup_of(lesson.notebook))
+    }
     assert others <= {LESSON.folder}
 
 

@@ -145,12 +145,6 @@ class Lesson:
         )
 
     @property
-    def setup(self) -> str:
-        """Source of the setup cell."""
-        cells = self.notebook.cells
-        return next(str(cell.source) for cell in cells if SETUP in tags(cell))
-
-    @property
     def exercises(self) -> dict[str, str]:
         """Name and solved source of every answer cell, in order."""
         return {grade_id(cell): cell.source for cell in self.notebook.cells if is_answer(cell)}

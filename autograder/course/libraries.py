@@ -10,11 +10,19 @@ from __future__ import annotations
 import ast
 from importlib.util import find_spec
 
+from nbformat import NotebookNode
+
 from autograder.errors import WrongUse
+from autograder.notebooks import SETUP, tags
 
 
 class LibraryLacking(WrongUse):
     """A lesson cannot be graded here; the message says what to install."""
+
+
+def setup_of(notebook: NotebookNode) -> str:
+    """Source of a lesson's setup cell."""
+    return next(str(cell.source) for cell in notebook.cells if SETUP in tags(cell))
 
 
 def optional_libraries(setup: str) -> tuple[str, ...]:

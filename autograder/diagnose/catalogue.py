@@ -23,7 +23,7 @@ from autograder.box import wire
 from autograder.course.earlier import carried_over
 from autograder.course.implementations import Implementation, misconceptions
 from autograder.course.lessons import Course, Lesson
-from autograder.course.libraries import lacking
+from autograder.course.libraries import lacking, setup_of
 from autograder.diagnose import diagnosis, plain_run
 from autograder.diagnose.diagnosis import DIAGNOSIS_SEED, Mistake, from_json, same, to_json
 from autograder.diagnose.plain_run import PlainRun, seen
@@ -48,7 +48,7 @@ def catalogue(lesson: Lesson) -> tuple[Mistake, ...]:
 
 
 def _kept(lesson: Lesson, *, as_graded: bool) -> list[Mistake]:
-    if lacking(lesson.setup):  # nothing of it can be run here
+    if lacking(setup_of(lesson.notebook)):  # nothing of it can be run here
         return []
     entries = _entries(lesson)
     kind = "graded" if as_graded else "notebook"
@@ -159,7 +159,7 @@ def mistake_of(
 def released_mistakes(lesson: Lesson) -> str:
     """The text of ``lesson/mistakes.json``: of each exercise's mistakes, a sentence and what the
     visible checks see of it. Where a library of the lesson is missing it stays as it is."""
-    if lacking(lesson.setup) and _committed(lesson):
+    if lacking(setup_of(lesson.notebook)) and _committed(lesson):
         return _released_path(lesson).read_text(encoding="utf-8")
     return as_released(lesson, _kept(lesson, as_graded=False), _committed(lesson))
 
