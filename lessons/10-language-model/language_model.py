@@ -40,6 +40,7 @@ from lesson.checks import (
     probe,
 )
 from lesson.figures import heatmap, show, text_table
+from lesson.guesses import reply
 
 torch.set_num_threads(1)  # one thread: faster at these sizes, and the same numbers every time
 
@@ -738,6 +739,9 @@ assert counted == by_hand
 # multiply-adds: the scores and weighted sums of attention (lesson 4's $n^2$), or the matrices that
 # work on each token by itself?
 
+# %% tags=["demonstration", "guess"]
+guess_work = "attention"  # write "attention" or "matrices"
+
 # %% tags=["demonstration"]
 length = n + 1
 for_each_token = num_layers * (4 * d_model**2 + 2 * d_model * d_ff) + d_model * vocab_size
@@ -748,6 +752,10 @@ with FlopCounterMode(display=False) as counter:
 print("multiply-adds by hand:", work_by_hand, " torch's counter / 2:", counter.get_total_flops() // 2)
 print(f"between tokens: {between_tokens / work_by_hand:.0%} of them")
 assert counter.get_total_flops() == 2 * work_by_hand
+
+# %% tags=["demonstration"]
+came_out = "attention" if between_tokens > work_by_hand / 2 else "matrices"
+reply("guess_work", guess_work, came_out, "At this length.")
 
 # %% [markdown]
 # Most of the work is in the matrices, at this length. (And three times the forward pass is the
@@ -766,6 +774,9 @@ assert 2.8 < ratio <= 3
 # %% [markdown]
 # **Check 3: the first loss.** **Predict, then run:** the model is new and knows nothing; there are
 # 21 characters. What is its loss?
+
+# %% tags=["demonstration", "guess"]
+guess_first_loss = 3.0  # write the loss in nats
 
 # %% tags=["demonstration"]
 fresh_texts = draw_texts(np.random.default_rng(999), 200)  # (200, n + 1): kept for testing
@@ -788,6 +799,10 @@ with torch.no_grad():
 print("the same model, output.weight times 20: more than 6:", loud_loss > 6)
 assert all(0 < loss - math.log(vocab_size) < 0.5 for loss in first_losses) and loud_loss > 6
 assert abs(np.mean(sizes_of_logits) - 1 / 3) < 0.03
+
+# %% tags=["demonstration"]
+why = "To guess 1/21 for each character costs ln 21, and a new model guesses nearly so."
+reply("guess_first_loss", guess_first_loss, round(float(np.mean(first_losses)), 1), why, within=0.3)
 assert all(abs(loss - math.log(vocab_size)) < 0.5 for loss in copying_losses)
 
 # %% [markdown]
@@ -1627,8 +1642,12 @@ heatmap(
 # %% [markdown]
 # ### What greedy writing does
 #
-# **Predict, then run.** The trained model of seed 0 writes 20 texts from the same beginning, a line
-# break, at four temperatures. At temperature 0: how many *different* first lines?
+# **Predict, then run.** Each of the five trained models writes 20 texts from the same beginning, a
+# line break, at four temperatures, and with two of the cuts. At temperature 0: how many *different*
+# sentences stand in the 20 texts of a model? A text has room for one or two.
+
+# %% tags=["demonstration", "guess"]
+guess_different = 20  # write a number
 
 
 # %% tags=["demonstration"]
@@ -1676,6 +1695,8 @@ assert all(share > 0.9 and count > 10 for share, count in cool)
 assert all(p[0] > h[0] + 0.3 for p, h in zip(plain, hot))
 assert all(p[0] > k[0] + 0.15 for p, k in zip(hot_p, hot_k))
 assert means["temperature 2, top_p 0.8"] > 0.6 and means["temperature 2, top_k 4"] < 0.4
+came_out = max(count for _, count in greedy)
+reply("guess_different", guess_different, came_out, "Greedy writing has no choice to make.")
 
 # %% [markdown]
 # Greedy writing makes no mistake, and has one thing to say: the same text, twenty times. The
