@@ -9,6 +9,7 @@ import linecache
 import traceback
 from types import FrameType
 
+from .absent import NotInstalled
 from .cells import choice_in, in_notebook, namespace, not_run, source_of_cell
 from .exceptions import in_a_cell
 from .known_mistakes import exercises_known
@@ -26,7 +27,7 @@ _NO_SETUP = (
 
 def accident(error: BaseException, exercise: str) -> tuple[str, str]:
     """A headline and what to do, where an exception says only that a cell ran too early, was
-    stopped, or lacks its quotes; else two empty texts.
+    stopped, or lacks its quotes or a library; else two empty texts.
 
     Args:
         error: with its traceback.
@@ -34,11 +35,15 @@ def accident(error: BaseException, exercise: str) -> tuple[str, str]:
     """
     if isinstance(error, KeyboardInterrupt):
         return "Stopped by hand.", _where_it_was(error)
+    if isinstance(error, NotInstalled):
+        return "This cell cannot run here.", str(error)
     if unwritten(error):
         return _unwritten(error, exercise)
     if isinstance(error, NameError) and error.name:
         said = _missing(error, error.name, exercise)
         return ("This cell could not run yet.", said) if said else ("", "")
+    if isinstance(error, AssertionError) and not exercise:
+        return _claim(error)
     return "", ""
 
 
@@ -86,6 +91,22 @@ def _unwritten(error: BaseException, exercise: str) -> tuple[str, str]:
     if not inside:
         return "", ""
     return "Not yet.", f"`{name}` is used here and is not written yet: write it first."
+
+
+def _claim(error: AssertionError) -> tuple[str, str]:
+    """A claim that a demonstration asserts and that does not hold now."""
+    innermost = [frame for frame, _ in traceback.walk_tb(error.__traceback__)][-1:]
+    frames = _own_frames(error)
+    if not frames or frames[-1][0] is not innermost[0]:
+        return "", ""  # a library's own assertion: its traceback says more
+    frame, line = frames[-1]
+    claim = linecache.getline(frame.f_code.co_filename, line).strip()
+    said = f"{error} " if str(error) else ""
+    return "A claim does not hold.", (
+        f"{said}Line {line} claims: `{claim}`. In a cell that came with the course it should hold "
+        "once every check above it passes, and every cell above it has run once, in order. In a "
+        "cell of your own: the claim, or what it speaks of, is wrong."
+    )
 
 
 def _own_frames(error: BaseException) -> list[tuple[FrameType, int]]:

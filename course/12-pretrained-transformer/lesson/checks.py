@@ -13,7 +13,7 @@ wherever those are installed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -21,6 +21,7 @@ import numpy as np
 import torch
 
 from . import setting
+from .absent import NotInstalled
 from .accidents import too_early
 from .cells import not_run, watch
 from .failures import (
@@ -72,7 +73,7 @@ def check(name: str, points: float, *, side: bool = False) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if unwritten(error) or too_early(error):
+        if unwritten(error) or too_early(error) or isinstance(error, NotInstalled):
             begin_cell()
             raise
         part.fail(error)
@@ -188,7 +189,7 @@ def assert_close(
         return
     if np.isnan(got).any() and not np.isnan(want).any():
         first = _first(np.isnan(got))
-        detail = f"{name} holds NaN, first at {list(first)}."
+        detail = f"There is NaN in {name}, first at {list(first)}."
         fail(detail, where_they_differ(got, want, first))
     first = _first(~same)
     if got.ndim == 0:
@@ -248,11 +249,23 @@ def assert_equal(actual: Any, expected: Any, message: str, *, name: str = "the r
     difference = _difference(actual, expected, name)
     if difference is not None:
         detail, (arrays, place) = difference
-        evidence = Evidence.of("equal", message, actual)
+        evidence = Evidence.of("equal", message + _in_words(expected), actual)
         raise CheckFailed(message, detail, evidence=evidence, arrays=arrays, place=place)
 
 
+def _in_words(expected: Any) -> str:
+    """What was expected, where no processor can change a digit of it; else nothing.
+
+    One message may stand over several inputs: the same wrong result says another thing at each.
+    """
+    if isinstance(expected, (list, tuple)):
+        words = [_in_words(item) for item in expected]
+        return f"|{'|'.join(words)}|" if all(words) else ""
+    return f" {expected!r}" if isinstance(expected, (str, int, type(None))) else ""
+
+
 _Difference = tuple[str, Shown]
+Facts = Mapping[object, bool]
 
 
 def _difference(actual: Any, expected: Any, name: str) -> _Difference | None:
@@ -274,17 +287,20 @@ def _difference(actual: Any, expected: Any, name: str) -> _Difference | None:
         if not np.all(same):
             first = _first(~np.asarray(same))
             place = f", first at {list(first)}" if first else ""
-            detail = f"{name} has other values{place}."
+            detail = f"There are other values in {name}{place}."
             return detail, where_they_differ(got, want, first)
         return None
     if isinstance(expected, (tuple, list)):
         if len(actual) != len(expected):
-            counted = f"{name} has {len(actual)} items and should have {len(expected)}."
+            items = "1 item" if len(actual) == 1 else f"{len(actual)} items"
+            counted = f"{name}: {items} in place of {len(expected)}."
             return counted + _lacking(actual, expected), (None, "")
         pairs = [(f"item {n} of {name}", *pair) for n, pair in enumerate(zip(actual, expected))]
     elif isinstance(expected, dict):
         if set(actual) != set(expected):
-            return f"{name} has the keys {list(actual)}, not {list(expected)}.", (None, "")
+            return f"the keys of {name} are {list(actual)}, not {list(expected)}.", (None, "")
+        if all(type(value) is bool for value in (*actual.values(), *expected.values())):
+            return _untrue(actual, expected, name)
         pairs = [(f"{name}[{key!r}]", actual[key], other) for key, other in expected.items()]
     else:
         if actual != expected:
@@ -295,6 +311,19 @@ def _difference(actual: Any, expected: Any, name: str) -> _Difference | None:
         if difference is not None:
             return difference
     return None
+
+
+def _untrue(actual: Facts, expected: Facts, name: str) -> _Difference | None:
+    """Which facts are not as they should be: the keys say them, the values whether they hold."""
+    unmet = [str(fact) for fact in expected if actual[fact] < expected[fact]]
+    forbidden = [str(fact) for fact in expected if actual[fact] > expected[fact]]
+    of = "" if name == "the result" else f" ({name})"
+    words = [
+        f"{title}{of}: {'; '.join(facts)}."
+        for title, facts in (("Does not hold", unmet), ("Holds and should not", forbidden))
+        if facts
+    ]
+    return (" ".join(words), (None, "")) if words else None
 
 
 def _lacking(actual: Sequence[Any], expected: Sequence[Any]) -> str:

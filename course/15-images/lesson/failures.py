@@ -151,9 +151,21 @@ class Part:
         """Whether it counts."""
         return self.over and self.error is None
 
+    @property
+    def mark(self) -> str:
+        """What stands before its name where some checks did not pass."""
+        return "○" if isinstance(self.error, NotYetCounted) else "✗"
+
 
 #: What a student reads of a side condition that holds while nothing else does.
 NOT_YET_COUNTED = "This holds, and it counts as soon as another check of {} passes."
+
+
+class NotYetCounted(CheckFailed):
+    """A side condition holds while nothing else does."""
+
+    def __init__(self, exercise: str) -> None:
+        super().__init__(NOT_YET_COUNTED.format(exercise or "this exercise"))
 
 
 def settle(parts: list[Part], exercise: str) -> list[Part]:
@@ -165,7 +177,7 @@ def settle(parts: list[Part], exercise: str) -> list[Part]:
     if not any(part.passed and not part.side for part in parts):
         for part in parts:
             if part.passed:
-                part.error = CheckFailed(NOT_YET_COUNTED.format(exercise or "this exercise"))
+                part.error = NotYetCounted(exercise)
     return parts
 
 
@@ -200,8 +212,9 @@ class ChecksFailed(CheckFailed):
     def __init__(self, parts: list[Part]) -> None:
         self.parts = parts
         self.failed = failed = [part for part in parts if part.error is not None]
-        do = "does" if len(failed) == 1 else "do"
-        super().__init__(f"{len(failed)} of {len(parts)} checks {do} not pass yet.")
+        wrong = sum(not isinstance(part.error, NotYetCounted) for part in failed)
+        do = "does" if wrong == 1 else "do"
+        super().__init__(f"{wrong} of {len(parts)} checks {do} not pass yet.")
 
     def points(self) -> float:
         """Of the named checks that passed."""
@@ -211,7 +224,7 @@ class ChecksFailed(CheckFailed):
         """The message, without the advice above it; nothing is said twice."""
         yield "said", self.sentence
         for part, blocks in self._by_part():
-            yield "part", f"✗ {part.name} ({_points(part.points)}):"
+            yield "part", f"{part.mark} {part.name} ({_points(part.points)}):"
             yield from blocks
 
     def _by_part(self) -> Iterator[tuple[Part, list[Block]]]:
@@ -230,7 +243,7 @@ class ChecksFailed(CheckFailed):
     def _own_html(self) -> Iterator[str]:
         yield f"<p>{as_html(self.sentence)}</p>"
         for part, blocks in self._by_part():
-            yield f"<p>✗ <em>{html.escape(part.name)}</em> ({_points(part.points)})</p>"
+            yield f"<p>{part.mark} <em>{html.escape(part.name)}</em> ({_points(part.points)})</p>"
             for kind, text in blocks:
                 if kind == "arrays":
                     assert isinstance(part.error, CheckFailed) and part.error.arrays is not None

@@ -1,0 +1,300 @@
+"""The nearest repair: one small change of the student's own code that makes every check pass.
+
+Lies beside every notebook as ``lesson/repair.py``. Tried when no known mistake explains a failing
+check. What is said is the line and the kind of thing, and never the change itself; and it is
+true as it stands, since the change was tried.
+
+After program repair for student code (Singh, Gulwani, Solar-Lezama 2013; Gulwani, Radicek,
+Zuleger 2018, "Clara"). Taken over: a fixed set of small corrections, tried on the student's own
+program against the tests, and a hint at the place. Not taken over: repairs of several changes,
+and the student's program is compared with no other.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import os
+import re
+import select
+import signal
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+from . import setting
+from .changed_names import names_in
+from .small_changes import LIKELIEST_FIRST, TAKING_AWAY, Groups, called
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
+__all__ = ["in_this_notebook", "nearest_repair"]
+
+#: Seconds of looking on after a first repair was found: is there another, elsewhere?
+LOOK_ON = 0.35
+#: Seconds that one repair in a notebook may take.
+OF_ONE = 0.25
+#: Seconds for what is said where there is no repair: the check runs again for it, and more.
+OF_OTHERWISE = 0.4
+#: The search in the copy of the process ends by itself so long before it is ended.
+GRACE = 0.2
+#: Bytes of memory that a changed program may take more than the notebook, and of a sentence.
+MORE_MEMORY = 1 << 29
+MOST_SAID = 4000
+#: Between the sentences that come from the copy.
+END = b"\0"
+#: Longer answers are not tried.
+MOST_CHARACTERS = 6000
+#: Code that does more than compute is not run again.
+_TOUCHES = re.compile(r"\b(open|input|exec|eval|os|sys|subprocess|shutil|plt|requests|pathlib)\b")
+
+
+def nearest_repair(
+    source: str,
+    passes: Callable[[ast.Module], bool],
+    seconds: float,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+) -> str:
+    """Where one small change of an answer makes every check pass, in a sentence; or "".
+
+    Said only where all repairs that were found stand in one line. After the first the others are
+    looked for among those that take something away, then from the other end, where a step is left
+    out or a number is another one: a change that only covers a mistake up is soon met by one that
+    takes it away.
+
+    Args:
+        source: of the answer.
+        passes: whether the checks pass with an answer like this.
+        seconds: that it may take.
+        clock: of these.
+    """
+    if len(source) > MOST_CHARACTERS or _TOUCHES.search(source):
+        return ""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return ""
+    end = clock() + seconds
+    used = _arguments_used(tree)
+
+    def repairs(groups: Groups, elsewhere_than: int = 0) -> Iterator[tuple[int, str]]:
+        for line, kind, changed in _candidates(tree, groups):
+            if clock() > end:
+                return
+            if line == elsewhere_than:
+                continue
+            with changed:
+                # An answer that does not look at an argument any more passes by chance, if at all.
+                mends = _arguments_used(tree) >= used and passes(tree)
+            if mends:
+                yield line, kind
+
+    first = next(repairs(LIKELIEST_FIRST), None)
+    if first is None:
+        return ""
+    line, kind = first
+    end = min(end, clock() + LOOK_ON)
+    if next(repairs((TAKING_AWAY, *LIKELIEST_FIRST[::-1]), elsewhere_than=line), None):
+        return ""
+    code = source.splitlines()[line - 1].strip()
+    return (
+        f"Look at line {line} of your cell, `{code}`: one small change there makes every check "
+        f"pass that was tried. What was changed: {kind}."
+    )
+
+
+def _arguments_used(tree: ast.Module) -> set[str]:
+    arguments = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    return arguments & {name.id for name in names if isinstance(name.ctx, ast.Load)}
+
+
+def _candidates(
+    tree: ast.Module, groups: Groups
+) -> Iterator[tuple[int, str, contextlib.AbstractContextManager[None]]]:
+    """Line, kind and change of every small repair, the likelier kinds first."""
+    names = names_in(tree)
+    places = [
+        (parent, field, index, node)
+        for parent in ast.walk(tree)
+        for field, value in ast.iter_fields(parent)
+        for index, node in (enumerate(value) if isinstance(value, list) else [(None, value)])
+        if isinstance(node, ast.AST)
+    ]
+    for operators in groups:
+        for parent, field, index, node in places:
+            if isinstance(node, ast.arguments) or isinstance(parent, ast.arguments):
+                continue
+            # A change of what kind of thing is asked for only hides one half of an answer.
+            if "isinstance" in (called(node), called(parent)):
+                continue
+            for operator in operators:
+                for kind, instead in operator(node, parent, names):
+                    line = getattr(node, "lineno", getattr(parent, "lineno", 1))
+                    yield line, kind, _changed(parent, field, index, node, instead)
+
+
+@contextlib.contextmanager
+def _changed(
+    parent: ast.AST, field: str, index: int | None, node: ast.AST, instead: ast.AST
+) -> Iterator[None]:
+    like = node if hasattr(node, "lineno") else parent
+    for inner in ast.walk(instead):
+        if "lineno" in inner._attributes and not hasattr(inner, "lineno"):
+            ast.copy_location(inner, like)
+
+    def put(what: ast.AST) -> None:
+        if index is None:
+            setattr(parent, field, what)
+        else:
+            getattr(parent, field)[index] = what
+
+    put(instead)
+    try:
+        yield
+    finally:
+        put(node)
+
+
+# --- in a notebook ----------------------------------------------------------------------
+
+
+class _TimeIsUp(BaseException):
+    """No ``except Exception`` of a student's stops it."""
+
+
+def in_this_notebook(
+    answer: str,
+    check: str,
+    namespace: dict[str, Any],
+    begin_cell: Callable[[], None],
+    *,
+    seconds: float,
+    otherwise: Callable[[CodeType], str] = lambda test: "",
+) -> str:
+    """:func:`nearest_repair` of an answer whose visible check failed.
+
+    Tried in a copy of this process, which nothing leaves but the sentence: a changed program may
+    not end, or take all memory. Where there is no cheap copy (outside Linux) nothing is tried.
+
+    Args:
+        answer: its source.
+        check: source of the cell of its visible check.
+        namespace: the notebook's; it stays as it is.
+        begin_cell: forgets the named checks of the cell before.
+        seconds: after which it answers, whatever a changed program does.
+        otherwise: what to say where there is no repair, asked with the check in the same copy, and
+            heard in :data:`OF_OTHERWISE` or not at all.
+    """
+    end = time.monotonic() + seconds
+    if sys.platform != "linux":
+        return ""
+    try:
+        test = compile(check, "<repaired check>", "exec")
+    except (SyntaxError, ValueError):
+        return ""
+    read, write = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of threads, which do not go over and are not needed
+        child = os.fork()
+    if not child:
+        try:
+            _limit_memory()
+            passes = _tried(test, namespace, begin_cell)
+            with contextlib.suppress(Exception, _TimeIsUp), _alarm(OF_OTHERWISE):
+                _say(write, otherwise(test))
+            _say(write, nearest_repair(answer, passes, end - GRACE - time.monotonic()))
+        finally:
+            os._exit(0)
+    os.close(write)
+    try:
+        return _last_said(read, end)
+    finally:
+        os.close(read)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def _say(write: int, sentence: str) -> None:
+    if sentence:
+        os.write(write, sentence.encode()[:MOST_SAID] + END)
+
+
+def _last_said(read: int, end: float) -> str:
+    """The last whole sentence that is said until then: a search that does not end costs its own."""
+    heard = b""
+    while (left := end - time.monotonic()) > 0 and select.select([read], [], [], left)[0]:
+        more = os.read(read, MOST_SAID)
+        if not more:
+            break
+        heard += more
+    *sentences, _ = heard.split(END)
+    return sentences[-1].decode("utf-8", "replace") if sentences else ""
+
+
+@contextlib.contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    """Stop what is still running then, the student's own code too. In the copy only."""
+
+    def stop(*_: object) -> None:
+        raise _TimeIsUp
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _limit_memory() -> None:
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    match = re.search(r"VmData:\s*(\d+) kB", status)
+    most = (int(match[1]) << 10 if match else 0) + MORE_MEMORY
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+
+
+def _tried(
+    test: CodeType, namespace: dict[str, Any], begin_cell: Callable[[], None]
+) -> Callable[[ast.Module], bool]:
+    nowhere = open(os.devnull, "w")  # noqa: SIM115 (the process ends with it)
+    sys.stdout = sys.stderr = nowhere
+    warnings.simplefilter("ignore")
+
+    def passes(tree: ast.Module) -> bool:
+        beside = dict(namespace)
+        begin_cell()
+        try:
+            code = compile(tree, "<repaired>", "exec")
+            with _until(time.monotonic() + OF_ONE), setting.in_haste():
+                exec(code, beside)
+                exec(test, beside)
+        except (Exception, _TimeIsUp):
+            return False
+        return True
+
+    return passes
+
+
+@contextlib.contextmanager
+def _until(end: float) -> Iterator[None]:
+    """Stop code of a repair that is still running then: a change can make a loop endless."""
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        if time.monotonic() > end:
+            raise _TimeIsUp
+        return trace if frame.f_code.co_filename.startswith("<repaired") else None
+
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(None)

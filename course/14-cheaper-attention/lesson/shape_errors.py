@@ -1,0 +1,151 @@
+"""What exceptions about shapes, axes and indices mean, in words that hold for any exercise.
+
+Lies beside every notebook as ``lesson/shape_errors.py``.
+"""
+
+from __future__ import annotations
+
+__all__ = ["RULES"]
+
+_MATMUL = (
+    "A matrix product multiplies the last axis of the left factor with the second last axis of "
+    "the right one: the two must have the same length, and leading axes must fit. Is an axis to "
+    "be exchanged, or is one of the factors another array than is meant?"
+)
+_BROADCAST = (
+    "Two shapes do not fit each other. They are compared axis by axis from the right; two "
+    "lengths fit when they are equal or one of them is 1. Is an axis missing, or lost by a sum, "
+    "a mean or a maximum that does not keep it?"
+)
+_AXIS = (
+    "There is no such axis: the array has fewer axes than the line counts. Counted from the "
+    "front, an axis is another one as soon as there are more or fewer batch axes."
+)
+_OUTSIDE = "An index lies outside its axis: they run from 0 to the length of the axis minus 1."
+_EINSUM = (
+    "The letters of einsum and the axes of its arrays do not go together: one letter for each "
+    "axis, and one length for each letter."
+)
+_AXES_FIXED = (
+    "This function takes arrays with a fixed number of axes, and gets one with more or fewer. Are "
+    "there batch axes, or does one lack?"
+)
+_JOINED = (
+    "Arrays that are joined must have as many axes as each other, and the same lengths: on all "
+    "axes where they are stacked, on all but the joined one where they are put end to end."
+)
+_ORDER = (
+    "NumPy's `transpose` takes the new order of all axes, one place for each; torch's takes the "
+    "two that are exchanged."
+)
+_ALL_AXES = "The new order of the axes names each axis once, and the array has more axes or fewer."
+
+#: Kinds of exception, pattern of its text, and what it means; \1 and so on from the text.
+RULES: list[tuple[str, str, str]] = [
+    ("ValueError", r"^matmul: .*(?:mismatch|does not have enough)", _MATMUL),
+    ("ValueError", r"^shapes \(.*\) and \(.*\) not aligned", _MATMUL),
+    (
+        "RuntimeError",
+        r"shapes cannot be multiplied|size mismatch|inconsistent tensor size|"
+        r"Expected size for first two dimensions of batch2",
+        _MATMUL,
+    ),
+    ("RuntimeError", r"^einsum\(\)", _EINSUM),
+    ("ValueError", r"einstein sum|einsum", _EINSUM),
+    ("ValueError", r"operands could not be broadcast|could not broadcast input", _BROADCAST),
+    ("ValueError", r"non-broadcastable output operand|shape mismatch: ", _BROADCAST),
+    (
+        "RuntimeError",
+        r"must match the size of tensor b|not broadcastable|expanded size of the tensor|"
+        r"output with shape .* doesn't match|shape mismatch: ",
+        _BROADCAST,
+    ),
+    (
+        "RuntimeError",
+        r"must be a \dD tensor|\dD tensors expected|Expected \d-D|must be a matrix|vector expected",
+        _AXES_FIXED,
+    ),
+    (
+        "RuntimeError ValueError",
+        r"Sizes of tensors must match except|stack expects each tensor|"
+        r"all (?:the )?input arrays? (?:dimensions )?.*must (?:have|match)",
+        _JOINED,
+    ),
+    ("AxisError ValueError IndexError", r"axis -?\d+ is out of bounds", _AXIS),
+    ("IndexError", r"Dimension out of range", _AXIS),
+    ("IndexError", r"tuple index out of range", _AXIS),
+    ("ValueError", r"axes don't match array", _ORDER),
+    ("RuntimeError", r"desired ordering of dimensions", _ALL_AXES),
+    ("ValueError", r"repeated axis", "The same axis is named twice here."),
+    (
+        "IndexError",
+        r"too many indices",
+        "More axes are indexed here than the array has. Does it have the batch axes that the "
+        "line counts on?",
+    ),
+    (
+        "IndexError",
+        r"boolean index did not match|shape of the mask",
+        "An array is indexed with a mask of another shape. Indexing with a mask does not "
+        "broadcast.",
+    ),
+    (
+        "IndexError",
+        r"^list (?:assignment )?index out of range",
+        "A list is shorter than this index.",
+    ),
+    (
+        "IndexError",
+        r"^index out of range in self",
+        "A number is looked up in a table that has no such row: they run from 0 to the number of "
+        "rows minus 1.",
+    ),
+    (
+        "IndexError",
+        r"^Target -?\d+ is out of bounds",
+        "There are fewer classes than a target asks for; they are counted from 0. Do the classes "
+        "stand on the axis that the function takes them from?",
+    ),
+    ("IndexError RuntimeError", r"index -?\d+ is out of bounds", _OUTSIDE),
+    (
+        "RuntimeError",
+        r"selected index k out of range",
+        "More entries are asked for than there are.",
+    ),
+    ("IndexError", r"valid indices", "An index of this kind is none for an array."),
+    ("RuntimeError ValueError", r"must have the same number of dimensions", _AXES_FIXED),
+    (
+        "ValueError RuntimeError",
+        r"cannot reshape array of size|is invalid for input of size",
+        "The new shape does not hold as many numbers as the array has. Which lengths are read "
+        "from which axis?",
+    ),
+    (
+        "ValueError RuntimeError",
+        r"equal division|must be divisible|split_with_sizes expects",
+        "The parts do not add up to the length that is divided.",
+    ),
+    ("ValueError RuntimeError", r"negative dimension", "A length is negative here."),
+    (
+        "RuntimeError",
+        r"view size is not compatible",
+        "The numbers no longer lie in memory in the order of the axes (that is so after an "
+        "exchange of axes), and a view cannot be made of them.",
+    ),
+    (
+        "RuntimeError",
+        r"Given normalized_shape",
+        "The norm was made for another length of the last axis than this array has.",
+    ),
+    (
+        "ValueError RuntimeError",
+        r"Expected input batch_size|Expected target size",
+        "There are not as many targets as there are predictions. Which axis holds the classes?",
+    ),
+    (
+        "ValueError",
+        r"inhomogeneous shape|expected sequence of length",
+        "Things of different shapes are put into one array: lists of other lengths, or arrays "
+        "that do not have the same shape.",
+    ),
+]
