@@ -7,81 +7,23 @@ submission is never looked at. Two names hold for both, so that one test cell se
 
 from __future__ import annotations
 
+import pkgutil
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from types import ModuleType
 
-from autograder.lesson import (
-    absent,
-    accidents,
-    advice,
-    call_errors,
-    cells,
-    changed_names,
-    checks,
-    dtype_errors,
-    evidence,
-    exceptions,
-    failures,
-    figures,
-    fingerprints,
-    guesses,
-    hands_on,
-    known_mistakes,
-    probes,
-    progress,
-    raised,
-    repair,
-    setting,
-    shape_errors,
-    short_answers,
-    shown,
-    slices,
-    small_changes,
-    tolerance,
-    unused,
-    unwritten,
-)
+from autograder import lesson
 
 #: The package beside a notebook.
 LESSON = "lesson"
 
 #: Its modules, by the names that cells import them by.
 MODULES: dict[str, ModuleType] = {
-    f"{LESSON}.{module.__name__.rpartition('.')[2]}": module
-    for module in (
-        absent,
-        accidents,
-        advice,
-        call_errors,
-        cells,
-        changed_names,
-        checks,
-        dtype_errors,
-        evidence,
-        exceptions,
-        failures,
-        figures,
-        fingerprints,
-        guesses,
-        hands_on,
-        known_mistakes,
-        progress,
-        raised,
-        probes,
-        repair,
-        setting,
-        shape_errors,
-        short_answers,
-        shown,
-        slices,
-        small_changes,
-        tolerance,
-        unused,
-        unwritten,
-    )
+    f"{LESSON}.{found.name}": import_module(f"{lesson.__name__}.{found.name}")
+    for found in pkgutil.iter_modules(lesson.__path__)
 }
 
 _lock = threading.RLock()

@@ -1607,11 +1607,12 @@ def patched_logits(model, tokens, module, replacement, position):
         patched[..., position, :] = replacement[..., position, :]
         return (patched, *output[1:]) if isinstance(output, tuple) else patched
 
-    hook = module.register_forward_hook(replace)
+    patching = module.register_forward_hook(replace)
     try:
-        return model(tokens)
+        result = model(tokens)
     finally:
-        hook.remove()
+        patching.remove()
+    return result
     ### END SOLUTION
 
 

@@ -433,9 +433,10 @@ with exercise("patched_logits"):
         {
             """
                 try:
-                    return model(tokens)
+                    result = model(tokens)
                 finally:
-                    hook.remove()
+                    patching.remove()
+                return result
             """: "return model(tokens)",
         },
         "Your hook stays on the module: every later call of the model is patched too, and the next "
@@ -447,20 +448,21 @@ with exercise("patched_logits"):
         {
             """
                 try:
-                    return model(tokens)
+                    result = model(tokens)
                 finally:
-                    hook.remove()
+                    patching.remove()
+                return result
             """: """
-                logits = model(tokens)
-                hook.remove()
-                return logits
+                result = model(tokens)
+                patching.remove()
+                return result
             """,
         },
         "When the model raises an error, your hook stays on it. Removing has to happen in any case.",
     )
     wrong(
         "patch_removes_all_hooks",
-        {"hook.remove()": "module._forward_hooks.clear()"},
+        {"patching.remove()": "module._forward_hooks.clear()"},
         "You remove all hooks of the module, also those that somebody else put there. Remove your own.",
     )
     wrong(
@@ -498,11 +500,12 @@ with exercise("patched_logits"):
         "patch_the_logits",
         {
             """
-                hook = module.register_forward_hook(replace)
+                patching = module.register_forward_hook(replace)
                 try:
-                    return model(tokens)
+                    result = model(tokens)
                 finally:
-                    hook.remove()
+                    patching.remove()
+                return result
             """: """
                 logits = model(tokens).clone()
                 width = min(logits.shape[-1], replacement.shape[-1])
