@@ -1928,7 +1928,7 @@ for lengths in ((1,), (3, 1, 1, 6), (2, 2, 2, 2, 2)):
 # | "A spectral radius above 1 explodes." | In this example it does not at 1.1: tanh flattens large values (Figure 1). |
 # | "An attention map shows what the model understood." | An untrained network draws one too (Figure 4). A trained one can look elsewhere and be right (section 6). |
 # | "Fixed-vector translators of 2014 failed on long sentences." | Those of Cho and others did; Sutskever, Vinyals and Le (2014) report none for theirs. Nothing here decides it for translation: our task is copying. |
-# | "Attention made the first alignment maps." | Statistical translators aligned words around 1990 (Brown and others). The first maps made of *attention weights* are of 2015. |
+# | "Attention made the first alignment maps." | Statistical translators aligned words around 1990 (Brown and others). Maps of *attention weights* came to translation with Bahdanau and others (2014). |
 # | "Token accuracy 0.8 is good." | At length 10 it goes with less than one whole sequence in ten (Figure 2). |
 
 # %% [markdown]

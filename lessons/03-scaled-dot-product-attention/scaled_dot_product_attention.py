@@ -2109,7 +2109,7 @@ for name, factor in (("with the scale", 1.0), ("without", math.sqrt(512))):
 # 2, as large as it can be, and its slope is nearly 0: there is no downhill. A start from which the
 # query learns all the same is luck.
 #
-# Now the promise of section 1. The loop below is yours, with `torch.optim.Adam` for the step (it
+# Now the promise of section 1. The loop below is like yours, with `torch.optim.Adam` for the step (it
 # gives each number a step size of its own). A small **dictionary**: 64 French words, each with an English
 # partner. The first five pairs are le/the, noir/black, chat/cat, est/is, dort/sleeping; the other
 # 59 are only numbers. Each French word has a query vector and each English word a key vector, with
@@ -2470,7 +2470,7 @@ show(
 # For inputs as below (four axes, no mask) torch's function computes the same result without ever
 # holding the whole matrix: it works on blocks of keys, one after another. In other cases it may
 # fall back on the plain formula. Dao and others (2022) call the work in blocks **FlashAttention**,
-# a topic of the extra lesson 11.
+# a topic of lesson 11.
 #
 # We measure two things: the processor time of one call, and the memory that the forward pass keeps
 # for the backward pass. **Predict, then run:** when $n$ doubles, by what factor does the memory of

@@ -658,7 +658,7 @@ print("round trip gives the table back:", np.array_equal(round_trip, table))
 #
 # Difficulty: ●●●●○ &nbsp; Importance: ●●●●● &nbsp; You should spend up to 30-40 minutes on it.
 #
-# The layer of the paper. Lessons 6 to 9 are built from yours.
+# The layer of the paper. Lessons 6 to 9 are built from it.
 #
 # - `MultiHeadAttention(d_model, num_heads)`: parts `W_q`, `W_k`, `W_v`, `W_o`, each
 #   `nn.Linear(d_model, d_model)` with bias. Graded error: a `ValueError` if `d_model` is not a

@@ -114,6 +114,8 @@ check_answer("answer_recall_state", answer_recall_state)
 # | model A | 0.22 | `the white dogs are sleeping` |
 # | model B | **0.005** | `the old dogslslepeepeepireepislep` |
 #
+# (The line of B is from one run; on another machine it may be another one.)
+#
 # By the number that everyone looks at, B is forty times better. And it cannot write a sentence.
 # The line that differs is the **causal mask**. Without it, B sees the characters that it is asked
 # to guess.
@@ -1958,7 +1960,7 @@ show(
 
 # %% [markdown]
 # With the causal mask the past is **finished**: its keys and values in each layer never change.
-# So they can be kept. That is the **KV cache**, a topic of the extra lesson 11: the new character computes its own
+# So they can be kept. That is the **KV cache**, a topic of lesson 11: the new character computes its own
 # query, key and value, and attends to the kept keys and values. For $n$ characters the positions to be
 # computed in each layer fall from $1 + 2 + \cdots + n$ to $n$. The scores do not fall as far: each new
 # query still meets every kept key, so it is $1 + 2 + \cdots + n$ of them instead of

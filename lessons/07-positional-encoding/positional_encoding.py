@@ -1537,7 +1537,7 @@ assert min(loud_scores["waves / 8"]) > max(loud_scores["words times 8"]) + 0.04,
 #
 # Two rotations one after the other are one rotation by the difference, so the score depends on the
 # words and on their **distance**, and on nothing else. This is **rotary** position embedding (Su
-# and others, 2021). Most large language models of today use it; the extra lesson 11 is about it.
+# and others, 2021). Most large language models of today use it; lesson 11 is about it.
 # Here it is a preview, with your matrices, slow and clear:
 
 

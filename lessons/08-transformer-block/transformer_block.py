@@ -1787,7 +1787,7 @@ reply("guess_harm", guess_harm, (called[by_harm[0]], called[by_harm[-1]]))
 # answer. Whoever may see only the right digit is also told something. What an experiment breaks says
 # more than what it leaves whole.
 #
-# ### Who counts? (optional)
+# ### Who counts?
 #
 # To sort, one must also **count**: two 3s in the text, two 3s in the answer. Which block does that?
 # We take texts in which some digit occurs twice, and hide one of the two, once from the first block

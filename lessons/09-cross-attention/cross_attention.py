@@ -2466,7 +2466,7 @@ for axes, below, (title, weights) in zip(*panels, french_maps.items()):
 figure.tight_layout()
 show(
     figure,
-    "Figure 2c. The first map of the course and the last one, on one sentence that neither model has "
+    "Figure 2c. The map of lesson 1's translator and of this lesson's, on one sentence that neither model has "
     "seen. Compare them row by row. Where they differ, do not conclude that one of them translates "
     "worse: both are right.",
     "Two heat maps, rows: start says le, le says chat, chat says noir, noir says dort, dort says end; "

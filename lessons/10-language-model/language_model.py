@@ -1827,10 +1827,10 @@ blocks_of_five = {name: np.reshape(losses, (-1, 5)).mean(1) for name, losses in 
 show(
     figure,
     "Figure 3. One right loop, six broken ones. All begin near ln V, all fall, none stops. Without "
-    "clipping, or with each parameter clipped by itself, the curve lies on the right one. Others "
+    "clipping, or with each parameter clipped by itself, the curve lies close to the right one. Others "
     "are slower, one is even lower: without the right one beside it none looks broken.",
     "Seven curves of loss against step, from about 3 down to between 0.6 and 1.2 after 60 steps. "
-    "Three lie on one another.",
+    "Three lie close to one another.",
     text_table(
         np.array([means[[0, 3, 7, 11]] for means in blocks_of_five.values()]),
         list(blocks_of_five),
@@ -1844,7 +1844,7 @@ for hidden in ("does_not_clip", "clips_each"):
     assert np.abs(blocks_of_five[hidden] - blocks_of_five["right"]).max() < 0.1
 
 # %% [markdown]
-# Why does the missing clip leave no trace, although the right loop clipped all the time? Adam divides
+# Why does the missing clip leave hardly a trace, although the right loop clipped all the time? Adam divides
 # each gradient by its own recent size: make all gradients ten times larger, and Adam does the same. (It is not quite the same when one batch is
 # much larger than the others, which is what clipping is for.) With plain gradient descent, SGD, the
 # parameters move by exactly $-\text{rate} \cdot g$, and everything shows. So do not look at the
@@ -2543,7 +2543,7 @@ check_answer("answer_silent_bug", answer_silent_bug)
 # |---|---|---|
 # | "The loss falls, so the loop is right." | Six broken loops fall too. | Figure 3 |
 # | "A first loss of ln V means that all is well." | It means that nothing is known yet. A leak cannot be used yet, and the six broken loops begin there too. | sections 3 and 7 |
-# | "Clipping is always visible." | Adam divides the size of the gradients away: no trace in 60 steps. | Figure 3 |
+# | "Clipping is always visible." | Adam divides the size of the gradients away: hardly a trace in 60 steps. | Figure 3 |
 # | "A gradient check proves the model." | It proves that the gradient belongs to the loss. A wrong loss has a right gradient. | section 3 |
 # | "Overfitting is bad." | As an aim. As a first test, on two texts, it is the cheapest there is. | section 4 |
 # | "Attention's $n^2$ is where the work is." | Not at this length: the matrices that work on each token do most of it. | section 3 |

@@ -1113,7 +1113,7 @@ print("all maps as torch's layers to 1e-5:", apart < 1e-5)
 assert apart < 1e-5
 
 # %% [markdown]
-# It is the same model, in parts that you wrote in lessons 3 to 8. (The recorded numbers are few, three
+# It is the same model, in parts as you wrote them in lessons 3 to 8. (The recorded numbers are few, three
 # of one word, but after six layers they depend on nearly every weight that this sentence meets; torch's
 # layers were compared in all numbers.) Float32 keeps about seven digits,
 # so after six layers a difference of some millionths is rounding.

@@ -394,8 +394,8 @@ show(
 # words, twice:
 #
 # **Predict, then run.** (a) How sharp must the maps be? The cell divides `W_q1` and `W_q2`, and with them all
-# scores, by 2, 4, 8, ... until an answer goes wrong. How large is then, one step before, the largest
-# weight of a row of layer 2, on average? (b) In a second text **one** word stands twice in the piece, as
+# scores, by 1.2, again and again, until an answer goes wrong. How large is then, one step before, the
+# largest weight of a row of layer 2, on average? (b) In a second text **one** word stands twice in the piece, as
 # "the" in "the black cat and the dog". For such texts the card promises nothing. How many of the 28 places
 # of the second round go wrong?
 
@@ -417,18 +417,19 @@ def second_round(weights, piece, vocab_size, max_len):
 design = design_induction(30, 60)
 piece = torch.tensor(np.random.default_rng(0).permutation(30)[:28])
 blurred = []  # the largest weights, as long as all answers are right
-for halvings in range(20):
-    softer = {name: W / 2**halvings if "q" in name else W for name, W in design.items()}
+for step in range(500):
+    softer = {name: W / 1.2**step if "q" in name else W for name, W in design.items()}
     gone_wrong, largest = second_round(softer, piece, 30, 60)
-    print(f"scores / {2**halvings:3d}: largest weight {largest:.2f}, {gone_wrong} of 28 places wrong")
     if gone_wrong:
         break
     blurred.append(largest)
+print(f"divided up to {len(blurred) - 1} times: no place wrong; once more: {gone_wrong} of 28")
+print(f"mean of the largest weights: at first {blurred[0]:.2f}, at last {blurred[-1]:.2f}")
 ambiguous = piece.clone()
 ambiguous[17] = piece[5]
 two_wrong, _ = second_round(design, ambiguous, 30, 60)
 print(f"one word twice in the piece: {two_wrong} of 28 places wrong")
-assert 0 < len(blurred) < 20 and min(blurred) < 0.5 and 0 < two_wrong < 4
+assert 0 < len(blurred) < 500 and blurred[-1] < 0.5 and 0 < two_wrong < 4
 
 # %% tags=["demonstration"]
 why = "The right word's logit need not be large, only the largest."
@@ -440,7 +441,7 @@ reply("guess_twice", guess_twice, two_wrong, why)
 
 # %% [markdown]
 # The heads need not be sharp: the maps may be a blur, and every answer is right, since the logit of the
-# right word only has to be the largest. Halve the scores once more, and answers go wrong. (The numbers
+# right word only has to be the largest. Divide the scores once more, and answers go wrong. (The numbers
 # are your design's; others may come to another blur.) And a model that cannot do a whole class of cases
 # is right at 26 places of 28: an average over places hardly shows it. Look at the cases.
 #
@@ -471,7 +472,7 @@ assert gone_wrong > 20
 # %% [markdown]
 # ## 3. Found by a score
 #
-# Now the trained model. It is lesson 5's, with two changes: four heads a layer in place of one, so that
+# Now the trained model. It is lesson 5's, trained for fewer steps, with two changes: four heads a layer in place of one, so that
 # there is something to find; and a layer norm before the read-out, as language models have it. Which of
 # the eight heads does what? Reading eight maps of 32 by 32 is no method. A **score** is: one number for
 # what the designed head does.
@@ -696,7 +697,7 @@ def repeated(batch, period, seed):
 
 
 def train(seed, run=TwoLayers.forward, steps=320, batch=32, lr=6e-3):
-    """Lesson 5's recipe: pieces of 4 to 20 words; run(model, ids) gives the logits."""
+    """Lesson 5's recipe, shorter: pieces of 4 to 20 words; run(model, ids) gives the logits."""
     model = TwoLayers(seed)
     generator = torch.Generator().manual_seed(seed)
     optimizer = torch.optim.Adam(model.parameters(), lr=lr, fused=True)
@@ -1048,7 +1049,7 @@ guess_share = "less than a tenth"  # write "half", "a third" or "less than a ten
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they may differ in the last digits on another machine.
 def stream_parts(model, ids):
-    """The parts of the last stream by name: (13, batch, n, d_model)."""
+    """The parts of the last stream by name: (12, batch, n, d_model)."""
     _, heads = maps_and_heads(model, ids)
     parts = {"word": model.words(ids), "place": model.places.weight[: ids.shape[-1]].expand(*ids.shape, -1)}
     for number, (layer, said) in enumerate(zip(model.layers, heads, strict=True), start=1):
@@ -1063,12 +1064,12 @@ shares, errors = [], []
 for model in models:
     part_names, parts = stream_parts(model, tests)
     with torch.no_grad():
-        by_part = logit_attribution(parts, model.norm, model.read)  # (13 + 1, batch, n, NUM_WORDS)
+        by_part = logit_attribution(parts, model.norm, model.read)  # (12 + 1, batch, n, NUM_WORDS)
         error = (by_part.sum(0) - model(tests)).abs().max().item()
     errors.append(error)
     against_mean = by_part - by_part.mean(-1, keepdim=True)
     right_word = tests[:, PERIOD + 1 :].expand(len(by_part), -1, -1)[..., None]
-    right = against_mean[:, :, PERIOD:-1].gather(-1, right_word)[..., 0]  # (14, batch, 15)
+    right = against_mean[:, :, PERIOD:-1].gather(-1, right_word)[..., 0]  # (13, batch, 15)
     shares.append(right.mean((1, 2)).numpy())
 shares = np.array(shares)
 columns = [*part_names, "rest"]
@@ -1088,7 +1089,7 @@ show(
     "Figure 3. What each part adds to the right word's logit, above the mean of all words. The four heads of "
     "layer 2 share the answer, about 2 to 3 each. All else is near 0, the heads of layer 1 too. This is the "
     "*direct* part only.",
-    "A table of five seeds by 14 parts: 2 to 3 for heads 2.0 to 2.3, within 0.1 of 0 for all others.",
+    "A table of five seeds by 13 parts: 2 to 3 for heads 2.0 to 2.3, within 0.1 of 0 for all others.",
     text_table(shares.round(2), seeds, columns, corner="seed \\ part"),
 )
 
@@ -1364,8 +1365,9 @@ with check("the control is another head, and any other", points=1):
 with check("heads of the table", points=0.25):
     heads = [(layer, head) for layer in range(2) for head in range(3)]
     message = f"scores {scores.tolist()}: two layers of three heads, so (0, 0) to (1, 2)."
-    assert_equal(sorted(set(drawn(scores, seed, 200)[1]) - set(heads)), [], message, name="no such head")
-    assert_equal(len(set(controls)) > 1, True, "The control is drawn at random.", name="several controls")
+    others = set(drawn(scores, seed, 200)[1])
+    assert_equal(sorted(others - set(heads)), [], message, name="no such head")
+    assert_equal(len(others) > 1, True, "The control is drawn at random.", name="several controls")
 checks_passed("mended_control")
 
 
@@ -1939,8 +1941,8 @@ reply("guess_place", guess_place, large[0], why)
 # %% [markdown]
 # This is the designed circuit, read off five trained models, and no other path shows: word 5 goes at place 6
 # into "before me stood word 5"; place 21 finds it and fetches word 6. Patching found this **in spite of** the
-# four heads a layer that can stand in for each other, because it moved a whole layer's output. Had we patched
-# one head at a time, each would have brought back a little.
+# four heads a layer that can stand in for each other, because it moved a whole layer's output. One head at
+# a time is another experiment, which we did not do.
 #
 # Its limits: it shows what makes the difference between **these two** texts. What both have in common, such
 # as that the text is repeated at all, is patched by nothing and seen by nobody.
@@ -2189,8 +2191,8 @@ reply("guess_same", guess_same, same, why)
 # "Moved" is half the sum of all absolute differences: 0 for the same, 1 for no overlap.
 #
 # **For Jain and Wallace**: the row "second". Most of the weight now lies where the model had put hardly any,
-# and the answers are the same, with every seed. Whoever had said "it answers *black* **because** it looked
-# at the first copy" was wrong: it could have looked elsewhere. A map is not the only map.
+# and the answers are the same, with every seed. So "it answers *black* **because** it looked at the first copy"
+# does not follow from the map: with another map it answers the same. A map is not the only map.
 #
 # **For Wiegreffe and Pinter**: the rows "later" and "uniform". Not any weights will do. The maps that keep the
 # answer agree in something that a map of *places* does not show: they look at the same **word**. And

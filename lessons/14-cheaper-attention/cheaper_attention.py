@@ -9,11 +9,12 @@
 #
 # Three questions from memory first. Say your answer aloud, then unfold.
 #
-# <details><summary>Lesson 1: why did the translator with one vector for the whole sentence fail at
-# long sentences?</summary>
+# <details><summary>Lesson 1: the copier with one vector for the whole text failed at long texts. Was its
+# vector full?</summary>
 #
-# Its vector has a fixed size, however much it must hold. In this lesson a state of fixed size comes
-# back. It is larger, and written to in another way. The question stays the same: what does it lose?
+# No wall was near: its numbers have room for far more. There was a price: it took far longer to learn a code
+# in which one vector serves all positions at once. In this lesson a state of fixed size comes back. It is
+# larger, and written to in another way. The question stays the same: what does it lose?
 #
 # </details>
 #
@@ -1270,7 +1271,7 @@ check_answer("answer_state", answer_state)
 # %% [markdown]
 # ### Find and mend the silent bug
 #
-# The sums only grow: a feature is never negative. In 16 bits, where 65,504 is the largest number, that ends
+# The sum of the features only grows: none is negative. In 16 bits, where 65,504 is the largest number, that ends
 # badly in long texts. So a friend makes the keys smaller before they are written, each text by its own measure,
 # and leaves the rest to `linear_attention`. It runs. Nothing is too large any more, and the output of the last
 # word is right.
@@ -2369,9 +2370,10 @@ if published:
 # One key of 87 makes the difference. Not since it says anything about the text: with no place to rest, a head
 # whose own words are not there spreads its weight on words that it does not mean, for softmax must give
 # out a whole 1. (That is the usual explanation, by Xiao and others; here you see what it predicts, not a
-# proof. Hiding `[CLS]` also takes away whatever else it has gathered in five layers.) Note what did *not*
-# replicate: `[SEP]`, on which heads of BERT rest (Clark and others, 2019), gets no attention in this model,
-# and can go. Which token is the sink must be measured in each model.
+# proof. Hiding `[CLS]` also takes away what it says; but lesson 12 set that to 0 in this model, on shorter texts, and
+# the sentence vectors stayed.) Note what did *not*
+# replicate: `[SEP]`, on which heads of BERT rest (Clark and others, 2019), gets no more of it in this model
+# than any other word, and can go. Which token is the sink must be measured in each model.
 #
 # The strip of first words in section 3's third mask is exactly this mend.
 

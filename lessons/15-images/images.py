@@ -1616,6 +1616,6 @@ assert np.mean(one_by_one) < np.mean(friends_right) - 0.1
 #
 # ## What comes next
 #
-# All layers of this course were written in PyTorch. Other libraries have the same ones, with other names,
+# Nearly all layers of this course were written in PyTorch. Other libraries have the same ones, with other names,
 # other defaults and masks that may say the opposite (the table of lesson 3): before you use one, ask it
 # what you asked your own.

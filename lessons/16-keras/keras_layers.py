@@ -456,12 +456,12 @@ if keras:
 
 # %% tags=["demonstration"]
 table = 10 * np.arange(4)[:, None] + np.arange(4)  # entry (out, in) of W_q.weight: 10 * out + in
-cut = table.T.reshape(4, 2, 2)  # (in, head, feature of the head)
+heads = np.array([[0, 10], [1, 11], [2, 12], [3, 13]]), np.array([[20, 30], [21, 31], [22, 32], [23, 33]])
 figure, panels = plt.subplots(1, 3, figsize=(9, 2.8), gridspec_kw={"width_ratios": [4, 3, 3]})
 for axes, numbers, title, rows, columns in (
     (panels[0], table, "W_q.weight (out, in)", "out", "in"),
-    (panels[1], cut[:, 0], "kernel[:, 0], head 0", "in", "feature"),
-    (panels[2], cut[:, 1], "kernel[:, 1], head 1", "in", "feature"),
+    (panels[1], heads[0], "kernel[:, 0], head 0", "in", "feature"),
+    (panels[2], heads[1], "kernel[:, 1], head 1", "in", "feature"),
 ):
     head = np.asarray(numbers) // 20  # outputs 0 and 1 are head 0, outputs 2 and 3 head 1
     axes.imshow(head, cmap="Pastel1", vmin=0, vmax=8)
@@ -782,7 +782,7 @@ if keras:
 # | built | when it is made | at the first call | 4 |
 # | returns | output and the **mean** of the heads' weights | output; weights of each head if asked | 5 |
 # | mask: `True` | `attn_mask`, `key_padding_mask`: **may not** attend | `attention_mask`: may attend | 6 |
-# | nothing to attend to | NaN | depends on whether you ask for the weights, see below | 7 |
+# | nothing to attend to | NaN; if you do not ask for the weights, 0 before the last layer | depends on it as well, see below | 7 |
 # | first axis | the position, unless `batch_first=True` | the text | 8 |
 # | floating inputs of another dtype | an error | are cast to the layer's | 9 |
 # | a picture `(batch, h, w, d)` | an error | attends over all places, unless `attention_axes` says otherwise | 10 |
@@ -875,6 +875,7 @@ if keras:
             6: equal(theirs(x, y, attention_mask=~hide), builtin(x, y, y, attn_mask=for_heads)[0])
             and equal(builtin(x, y, y, key_padding_mask=hide[:, 0])[0], theirs(x, y, attention_mask=~hide[:, :1])),
             7: bool(builtin(x, y, y, attn_mask=nothing)[0].isnan().all())
+            and equal(builtin(x, y, y, attn_mask=nothing, need_weights=False)[0], builtin.out_proj.bias.expand(x.shape))
             and bool(theirs(x, y, attention_mask=~nothing[None]).isfinite().all()),
             8: nn.MultiheadAttention(12, 3).batch_first is False and equal(theirs(x, y)[:1], theirs(x[:1], y[:1])),
             9: refuses(lambda: builtin(x.double(), y.double(), y.double()))
