@@ -20,7 +20,6 @@ from autograder.course.course_progress import (
     as_table,
     has_code,
     is_begun,
-    lesson_notebooks,
     progress_of,
 )
 from autograder.course.lessons import Course

@@ -302,7 +302,7 @@ assert_equal(first == second, False, message, name="'two masks share their memor
 #   included, through `num_layers` layers, each with `sliding_window_mask(n, window)`.
 # - `num_layers` and `window` are integers of at least 1. The text is as long as needed.
 # - Returns a Python `int`.
-# - Checked when graded: windows of 1, many layers, very large numbers. No errors are graded.
+# - Checked when graded: windows of 1, many layers, exact integers however large. No errors are graded.
 
 
 # %% answer="receptive_field"
@@ -1273,8 +1273,7 @@ check_answer("answer_state", answer_state)
 #
 # The sum of the features only grows: none is negative. In 16 bits, where 65,504 is the largest number, that ends
 # badly in long texts. So a friend makes the keys smaller before they are written, each text by its own measure,
-# and leaves the rest to `linear_attention`. It runs. Nothing is too large any more, and the output of the last
-# word is right.
+# and leaves the rest to `linear_attention`. It runs, and the sums stay much smaller.
 
 
 # %% locked="given_friends_keys"
@@ -1437,8 +1436,8 @@ print("looks ahead:", found)
 assert found == {"the friend": True, "mended": False}, differs
 
 # %% [markdown]
-# From the longest key on the friend is right, and so is the last word, the one that people look at when they
-# test. (The first word is right in any case: it sees only itself.) The words between are told how long a key
+# From the longest key on the friend says the same of the whole text as of the growing one, and so he does at
+# the last word, the one that people look at when they test. (The first word is right in any case: it sees only itself.) The words between are told how long a key
 # *will* come: a leak, through one number. No mask prevents
 # it, since it is made before attention begins, and when the model writes word by word, that number is
 # not there. **Whatever is measured over a whole text (a largest value, a mean, a norm) looks ahead.**
@@ -2386,13 +2385,13 @@ if published:
 # | "Layers times window is the context." | It is less: windows of two layers overlap in one word. And it is a bound, not a skill. | section 2 |
 # | "A sparse mask makes attention sparse." | A mask saves nothing. Code that skips blocks does, with the same result. | section 3 |
 # | "Linear attention is attention, only faster." | Its weights are others, and flat. | section 4 |
-# | "What is causal cannot see the future." | It can, through a number that was measured over the whole text. | section 4 |
+# | "Under a causal mask nothing sees the future." | It can, through a number that was measured over the whole text. | section 4 |
 # | "A state of fixed size holds as many pairs as it has columns." | There is no wall. It gets worse bit by bit. | section 6, figure 3 |
 # | "The delta rule is the better memory." | With keys that change. With keys that are all different the plain sum was better. | section 6 |
 # | "Full attention can do whatever a window can, so it learns it, too." | It can. In the same 200 batches it did not. | section 7 |
 # | "Linear attention is faster." | From some length on, which belongs to the machine and the code. | section 8, figure 4 |
 # | "The first token is unimportant, evict it." | In the published model it held a quarter of all attention. | section 9 |
-# | "Attention sinks are a law of softmax." | In small models they did not appear. | section 9 |
+# | "Attention sinks are a law of softmax." | In small models they did not appear (tried, not shown); in a published one they did. | section 9 |
 #
 # ### Written answer: `written_cheaper`
 #
