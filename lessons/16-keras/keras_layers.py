@@ -543,12 +543,13 @@ def loaded(state, d_model, num_heads, query, key, value, mask):
     load_keras_weights(theirs, attention)
     both = theirs(query, value, key, attention_mask=mask, return_attention_scores=True)
     before = theirs(query, value, key)
-    kernel = torch.tensor(theirs.get_weights()[0])
+    dense = theirs.query_dense, theirs.key_dense, theirs.value_dense, theirs.output_dense
+    copied = [torch.tensor(one).flatten().sort()[0] for part in dense for one in part.get_weights()]
     after = {name: tensor.detach().clone() for name, tensor in attention.state_dict().items()}
     with torch.no_grad():
         for parameter in attention.parameters():
             parameter.zero_()
-    return *both, before, theirs(query, value, key), after, kernel
+    return *both, before, theirs(query, value, key), after, copied
 
 
 rng = check_rng()
@@ -560,7 +561,7 @@ state = {name: tensor.clone() for name, tensor in ours.state_dict().items()}
 texts = [torch.tensor(rng.normal(size=(2, n, 12))).float() for n in (4, 5, 5)]
 mask = torch.tensor(rng.random((2, 4, 5)) < 0.6)
 mask[..., 2] = True
-output, weights, before, later, after, kernel = loaded(state, 12, 3, *texts, mask)
+output, weights, before, later, after, copied = loaded(state, 12, 3, *texts, mask)
 with torch.no_grad():
     expected, expected_weights = ours(*texts, mask=mask)
     unmasked, _ = ours(*texts)
@@ -571,7 +572,7 @@ with check("the weights of the heads", points=1.5):
         "transposed before it is cut? Were the biases of queries and keys copied?"
     )
     assert_close(weights, expected_weights, message, name="weights", **close)
-with check("the output", points=2.25):
+with check("the output", points=2):
     message = "The output differs. If the weights agree: value_dense and output_dense, kernels and biases."
     assert_close(output, expected, message, name="output with a mask", **close)
     assert_close(before, unmasked, message, name="output without a mask", **close)
@@ -579,9 +580,13 @@ with check("no memory is shared", points=0.5):
     message = "Zeros in attention, afterwards, also change the Keras layer: they share memory."
     assert_close(later, before, message, name="the output")
     assert_equal(bool(torch.as_tensor(before).std() > 1e-3), True, "The output is no constant.")
-    numbers = [torch.as_tensor(one).flatten().sort()[0] for one in (kernel, ours.W_q.weight.detach())]
-    message = "The kernel of query_dense should hold the numbers of W_q.weight, in whatever order."
-    assert_close(*numbers, message, name="the sorted numbers", **close)
+with check("every number, in whatever order", points=0.25):
+    places = [f"{part}_dense.{kind}" for part in ("query", "key", "value", "output") for kind in ("kernel", "bias")]
+    assert_equal(len(copied), 8, "Four kernels and four biases.", name="how many arrays")
+    for place, found, (name, parameter) in zip(places, copied, ours.named_parameters(), strict=True):
+        numbers = parameter.detach().flatten().sort()[0]
+        message = f"{place} should hold the numbers of {name}."
+        assert_close(found, numbers, message, name="its sorted numbers", **close)
 with check("attention stays as it is", points=0.25, side=True):
     assert_equal(after, state, "attention was changed. Its weights are read, not written.")
 

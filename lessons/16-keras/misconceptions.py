@@ -205,6 +205,14 @@ with exercise("load_keras_weights"):
     )
 
     wrong(
+        "load_key_bias_left",
+        {"moves.append((part.bias, linear.bias.reshape(part.bias.shape)))":
+            'moves += [] if name == "key" else [(part.bias, linear.bias.reshape(part.bias.shape))]'},
+        "You leave out the bias of the keys. It adds the same to all scores of a query, so no output shows it; but "
+        "the layer was to hold all of the numbers.",
+    )
+
+    wrong(
         "load_only_inward_transposed",
         {"linear.weight.T.reshape(shape)": '(linear.weight if name == "output" else linear.weight.T).reshape(shape)'},
         "The kernel of output_dense is not transposed. It is square, so nothing complains.",
