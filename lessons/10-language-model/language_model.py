@@ -798,12 +798,12 @@ with torch.no_grad():
     loud_loss = next_token_loss(loud(fresh_texts), fresh_texts).item()
 print("the same model, output.weight times 20: more than 6:", loud_loss > 6)
 assert all(0 < loss - math.log(vocab_size) < 0.5 for loss in first_losses) and loud_loss > 6
+assert all(abs(loss - math.log(vocab_size)) < 0.5 for loss in copying_losses)
 assert abs(np.mean(sizes_of_logits) - 1 / 3) < 0.03
 
 # %% tags=["demonstration"]
 why = "To guess 1/21 for each character costs ln 21, and a new model guesses nearly so."
 reply("guess_first_loss", guess_first_loss, round(float(np.mean(first_losses)), 1), why, within=0.3)
-assert all(abs(loss - math.log(vocab_size)) < 0.5 for loss in copying_losses)
 
 # %% [markdown]
 # Equal guesses cost $-\ln \frac1V = \ln V$. A new model is a little above it, since its logits are

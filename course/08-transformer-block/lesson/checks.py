@@ -13,7 +13,7 @@ wherever those are installed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -24,6 +24,7 @@ from . import setting
 from .absent import NotInstalled
 from .accidents import too_early
 from .cells import not_run, watch
+from .differences import as_numpy, difference, first_place, kind_of
 from .failures import (
     CheckFailed,
     ChecksFailed,
@@ -112,30 +113,8 @@ def checks_passed(exercise: str) -> None:
     show_pass(f"{exercise}: these checks pass. More of them run when your work is graded.")
 
 
-def _kind(value: Any) -> str:
-    if value is None:
-        return "None"
-    if isinstance(value, torch.Tensor):
-        return "a torch tensor"
-    if isinstance(value, np.ndarray):
-        return "a NumPy array"
-    if isinstance(value, (tuple, list)):
-        return f"a {type(value).__name__} of {len(value)}"
-    name = getattr(value, "type_name", type(value).__name__)  # a type_name stays in the box
-    return f"{'an' if name[:1] in 'aeiou' else 'a'} {name}"
-
-
 def _is_plain_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-
-
-def _to_numpy(value: Any) -> np.ndarray:
-    if isinstance(value, torch.Tensor):
-        value = value.detach().cpu()
-        if value.dtype == torch.bfloat16:
-            value = value.float()
-        return value.numpy()
-    return np.asarray(value)
 
 
 def assert_close(
@@ -176,7 +155,7 @@ def assert_close(
     unfit = _unfit(actual, expected, precise=precise)
     if unfit:
         fail(f"{name} {unfit}")
-    got, want = _to_numpy(actual), _to_numpy(expected)
+    got, want = as_numpy(actual), as_numpy(expected)
     if got.size == 0:
         return
     rtol, atol = tolerance(got, want, (rtol, atol), precise=precise)
@@ -188,10 +167,10 @@ def assert_close(
     if same.all():
         return
     if np.isnan(got).any() and not np.isnan(want).any():
-        first = _first(np.isnan(got))
+        first = first_place(np.isnan(got))
         detail = f"There is NaN in {name}, first at {list(first)}."
         fail(detail, where_they_differ(got, want, first))
-    first = _first(~same)
+    first = first_place(~same)
     if got.ndim == 0:
         fail(f"{name} is {got:.6g} and should be {want:.6g}.")
     values = f": {got[first]:.6g}, expected {want[first]:.6g}" if want.dtype != bool else ""
@@ -208,13 +187,13 @@ def _unfit(actual: Any, expected: Any, *, precise: bool) -> str:
         return f"is None. Does the function return its result?{hint}"
     if isinstance(expected, torch.Tensor):
         if not isinstance(actual, torch.Tensor):
-            return f"should be a torch tensor and is {_kind(actual)}."
+            return f"should be a torch tensor and is {kind_of(actual)}."
     elif isinstance(expected, np.ndarray) and expected.ndim:
         if not isinstance(actual, np.ndarray):
-            return f"should be a NumPy array and is {_kind(actual)}."
+            return f"should be a NumPy array and is {kind_of(actual)}."
     elif not (_is_plain_number(actual) or (isinstance(actual, np.ndarray) and not actual.ndim)):
-        return f"should be a number and is {_kind(actual)}."
-    got, want = _to_numpy(actual), _to_numpy(expected)
+        return f"should be a number and is {kind_of(actual)}."
+    got, want = as_numpy(actual), as_numpy(expected)
     if got.dtype == object:
         return "holds Python objects, not numbers (dtype object)."
     if got.dtype.kind not in "biuf":
@@ -233,10 +212,6 @@ def _unfit(actual: Any, expected: Any, *, precise: bool) -> str:
     return ""
 
 
-def _first(where: np.ndarray) -> tuple[int, ...]:
-    return tuple(int(i) for i in np.argwhere(where)[0])
-
-
 def assert_equal(actual: Any, expected: Any, message: str, *, name: str = "the result") -> None:
     """Fail with ``message`` unless ``actual`` is exactly ``expected``, also in type.
 
@@ -246,9 +221,9 @@ def assert_equal(actual: Any, expected: Any, message: str, *, name: str = "the r
     Raises:
         CheckFailed: what differs.
     """
-    difference = _difference(actual, expected, name)
-    if difference is not None:
-        detail, (arrays, place) = difference
+    differs = difference(actual, expected, name)
+    if differs is not None:
+        detail, (arrays, place) = differs
         evidence = Evidence.of("equal", message + _in_words(expected), actual)
         raise CheckFailed(message, detail, evidence=evidence, arrays=arrays, place=place)
 
@@ -262,79 +237,6 @@ def _in_words(expected: Any) -> str:
         words = [_in_words(item) for item in expected]
         return f"|{'|'.join(words)}|" if all(words) else ""
     return f" {expected!r}" if isinstance(expected, (str, int, type(None))) else ""
-
-
-_Difference = tuple[str, Shown]
-Facts = Mapping[object, bool]
-
-
-def _difference(actual: Any, expected: Any, name: str) -> _Difference | None:
-    """What differs first, in words and, where they are small, as a pair of arrays."""
-    if type(actual) is not type(expected):
-        kinds = _kind(actual), _kind(expected)
-        if kinds[0] == kinds[1]:  # such as Python's bool and NumPy's
-            kinds = str(type(actual)), str(type(expected))
-        return f"{name} is {kinds[0]} and should be {kinds[1]}.", (None, "")
-    if isinstance(expected, (np.ndarray, torch.Tensor)):
-        if actual.dtype != expected.dtype:
-            return f"{name} has dtype {actual.dtype} and should have {expected.dtype}.", (None, "")
-        got, want = _to_numpy(actual), _to_numpy(expected)
-        if got.shape != want.shape:
-            return f"{name} has shape {got.shape} and should have shape {want.shape}.", (None, "")
-        same = got == want
-        if want.dtype.kind == "f":
-            same |= np.isnan(got) & np.isnan(want)
-        if not np.all(same):
-            first = _first(~np.asarray(same))
-            place = f", first at {list(first)}" if first else ""
-            detail = f"There are other values in {name}{place}."
-            return detail, where_they_differ(got, want, first)
-        return None
-    if isinstance(expected, (tuple, list)):
-        if len(actual) != len(expected):
-            items = "1 item" if len(actual) == 1 else f"{len(actual)} items"
-            counted = f"{name}: {items} in place of {len(expected)}."
-            return counted + _lacking(actual, expected), (None, "")
-        pairs = [(f"item {n} of {name}", *pair) for n, pair in enumerate(zip(actual, expected))]
-    elif isinstance(expected, dict):
-        if set(actual) != set(expected):
-            return f"the keys of {name} are {list(actual)}, not {list(expected)}.", (None, "")
-        if all(type(value) is bool for value in (*actual.values(), *expected.values())):
-            return _untrue(actual, expected, name)
-        pairs = [(f"{name}[{key!r}]", actual[key], other) for key, other in expected.items()]
-    else:
-        if actual != expected:
-            return f"{name} is {actual!r} and should be {expected!r}.", (None, "")
-        return None
-    for part, yours, wanted in pairs:
-        difference = _difference(yours, wanted, part)
-        if difference is not None:
-            return difference
-    return None
-
-
-def _untrue(actual: Facts, expected: Facts, name: str) -> _Difference | None:
-    """Which facts are not as they should be: the keys say them, the values whether they hold."""
-    unmet = [str(fact) for fact in expected if actual[fact] < expected[fact]]
-    forbidden = [str(fact) for fact in expected if actual[fact] > expected[fact]]
-    of = "" if name == "the result" else f" ({name})"
-    words = [
-        f"{title}{of}: {'; '.join(facts)}."
-        for title, facts in (("Does not hold", unmet), ("Holds and should not", forbidden))
-        if facts
-    ]
-    return (" ".join(words), (None, "")) if words else None
-
-
-def _lacking(actual: Sequence[Any], expected: Sequence[Any]) -> str:
-    """Which names of a list are missing, and which are too many."""
-    if not all(isinstance(name, str) for name in (*actual, *expected)):
-        return ""
-    missing = [name for name in expected if name not in actual]
-    surplus = [name for name in actual if name not in expected]
-    said = [f"Missing: {', '.join(missing[:8])}."] if missing else []
-    said += [f"Too many: {', '.join(surplus[:8])}."] if surplus else []
-    return "".join(f" {one}" for one in said)
 
 
 @contextmanager

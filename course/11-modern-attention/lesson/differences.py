@@ -1,0 +1,120 @@
+"""What differs between a result and what it should be exactly, in words.
+
+Lies beside every notebook as ``lesson/differences.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from .slices import Shown, where_they_differ
+
+__all__ = ["Difference", "as_numpy", "difference", "first_place", "kind_of"]
+
+#: In words, and a pair of arrays with the place of the slice that is shown.
+Difference = tuple[str, Shown]
+
+#: Whether each of some sentences holds.
+Facts = Mapping[object, bool]
+
+
+def kind_of(value: Any) -> str:
+    """What a value is, in words."""
+    if value is None:
+        return "None"
+    if isinstance(value, torch.Tensor):
+        return "a torch tensor"
+    if isinstance(value, np.ndarray):
+        return "a NumPy array"
+    if isinstance(value, (tuple, list)):
+        return f"a {type(value).__name__} of {len(value)}"
+    name = getattr(value, "type_name", type(value).__name__)  # a type_name stays in the box
+    return f"{'an' if name[:1] in 'aeiou' else 'a'} {name}"
+
+
+def as_numpy(value: Any) -> np.ndarray:
+    """A tensor, array or number as an array, with the digits that it has."""
+    if isinstance(value, torch.Tensor):
+        value = value.detach().cpu()
+        if value.dtype == torch.bfloat16:
+            value = value.float()
+        return value.numpy()
+    return np.asarray(value)
+
+
+def first_place(where: np.ndarray) -> tuple[int, ...]:
+    """The index of the first True."""
+    return tuple(int(i) for i in np.argwhere(where)[0])
+
+
+def difference(actual: Any, expected: Any, name: str) -> Difference | None:
+    """What differs first, in words and, where they are small, as a pair of arrays."""
+    if type(actual) is not type(expected):
+        kinds = kind_of(actual), kind_of(expected)
+        if kinds[0] == kinds[1]:  # such as Python's bool and NumPy's
+            kinds = str(type(actual)), str(type(expected))
+        return f"{name} is {kinds[0]} and should be {kinds[1]}.", (None, "")
+    if isinstance(expected, (np.ndarray, torch.Tensor)):
+        if actual.dtype != expected.dtype:
+            return f"{name} has dtype {actual.dtype} and should have {expected.dtype}.", (None, "")
+        got, want = as_numpy(actual), as_numpy(expected)
+        if got.shape != want.shape:
+            return f"{name} has shape {got.shape} and should have shape {want.shape}.", (None, "")
+        same = got == want
+        if want.dtype.kind == "f":
+            same |= np.isnan(got) & np.isnan(want)
+        if not np.all(same):
+            first = first_place(~np.asarray(same))
+            place = f", first at {list(first)}" if first else ""
+            detail = f"There are other values in {name}{place}."
+            return detail, where_they_differ(got, want, first)
+        return None
+    if isinstance(expected, (tuple, list)):
+        if len(actual) != len(expected):
+            items = "1 item" if len(actual) == 1 else f"{len(actual)} items"
+            counted = f"{name}: {items} in place of {len(expected)}."
+            return counted + _lacking(actual, expected), (None, "")
+        pairs = [(f"item {n} of {name}", *pair) for n, pair in enumerate(zip(actual, expected))]
+    elif isinstance(expected, dict):
+        if set(actual) != set(expected):
+            return f"the keys of {name} are {list(actual)}, not {list(expected)}.", (None, "")
+        if all(type(value) is bool for value in (*actual.values(), *expected.values())):
+            return _untrue(actual, expected, name)
+        pairs = [(f"{name}[{key!r}]", actual[key], other) for key, other in expected.items()]
+    else:
+        if actual != expected:
+            return f"{name} is {actual!r} and should be {expected!r}.", (None, "")
+        return None
+    for part, yours, wanted in pairs:
+        found = difference(yours, wanted, part)
+        if found is not None:
+            return found
+    return None
+
+
+def _untrue(actual: Facts, expected: Facts, name: str) -> Difference | None:
+    """Which facts are not as they should be: the keys say them, the values whether they hold."""
+    unmet = [str(fact) for fact in expected if actual[fact] < expected[fact]]
+    forbidden = [str(fact) for fact in expected if actual[fact] > expected[fact]]
+    of = "" if name == "the result" else f" ({name})"
+    words = [
+        f"{title}{of}: {'; '.join(facts)}."
+        for title, facts in (("Does not hold", unmet), ("Holds and should not", forbidden))
+        if facts
+    ]
+    return (" ".join(words), (None, "")) if words else None
+
+
+def _lacking(actual: Sequence[Any], expected: Sequence[Any]) -> str:
+    """Which names of a list are missing, and which are too many."""
+    if not all(isinstance(name, str) for name in (*actual, *expected)):
+        return ""
+    missing = [name for name in expected if name not in actual]
+    surplus = [name for name in actual if name not in expected]
+    said = [f"Missing: {', '.join(missing[:8])}."] if missing else []
+    said += [f"Too many: {', '.join(surplus[:8])}."] if surplus else []
+    return "".join(f" {one}" for one in said)
