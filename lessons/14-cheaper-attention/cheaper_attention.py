@@ -380,7 +380,8 @@ with check("one layer more, one position more", points=0.75):
         message = f"{num_layers} layers, a window of one more than {window}."
         assert_equal(more, num_layers, message, name="positions that a wider window adds")
 with check("a window of 1, and large numbers", points=0.5):
-    for num_layers, window, expected in ((5, 1, 1), (1, 1, 1), (32, 2, 33), (96, 131072, 12582817)):
+    large = (96, 131072, 12582817), (96, 10**14 + 1, 9600000000000001)
+    for num_layers, window, expected in ((5, 1, 1), (1, 1, 1), (32, 2, 33), *large):
         message = f"num_layers = {num_layers}, window = {window}. A window of 1 is the word itself."
         assert_equal(positions(num_layers, window), expected, message, name="positions")
 with check("a Python int", points=0.25, side=True):

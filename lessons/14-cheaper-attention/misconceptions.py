@@ -158,6 +158,12 @@ with exercise("receptive_field"):
     )
 
     wrong(
+        "field_in_floating_point",
+        {"int(num_layers * (window - 1) + 1)": "int(float(num_layers) * (window - 1) + 1)"},
+        "You compute in floating point, where whole numbers above 2**53 are rounded. Python's ints are exact.",
+    )
+
+    wrong(
         "field_power",
         "return window**num_layers",
         "Your field grows by a factor a layer. Each layer looks `window - 1` positions further back, so it "
