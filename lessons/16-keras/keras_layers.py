@@ -580,6 +580,9 @@ with check("no memory is shared", points=0.5):
     message = "Zeros in attention, afterwards, also change the Keras layer: they share memory."
     assert_close(later, before, message, name="the output")
     assert_equal(bool(torch.as_tensor(before).std() > 1e-3), True, "The output is no constant.")
+    numbers = ours.W_q.weight.detach().flatten().sort()[0]
+    message = "The kernel of query_dense should hold the numbers of W_q.weight, in whatever order."
+    assert_close(copied[0], numbers, message, name="the sorted numbers", **close)
 with check("every number, in whatever order", points=0.25):
     places = [f"{part}_dense.{kind}" for part in ("query", "key", "value", "output") for kind in ("kernel", "bias")]
     assert_equal(len(copied), 8, "Four kernels and four biases.", name="how many arrays")
