@@ -540,6 +540,7 @@ def loaded(state, d_model, num_heads, query, key, value, mask):
     attention.load_state_dict(state)
     theirs = keras.layers.MultiHeadAttention(num_heads, d_model // num_heads)
     theirs.build(query.shape, value.shape, key.shape)
+    theirs.set_weights([np.full_like(one, 0.1) for one in theirs.get_weights()])  # drawn anew at each start
     load_keras_weights(theirs, attention)
     both = theirs(query, value, key, attention_mask=mask, return_attention_scores=True)
     before = theirs(query, value, key)
@@ -600,6 +601,7 @@ def refused(state, d_model, num_heads, settings, widths):
     attention.load_state_dict(state)
     theirs = keras.layers.MultiHeadAttention(**settings)
     theirs.build(*((None, None, width) for width in widths))
+    theirs.set_weights([np.full_like(one, 0.1) for one in theirs.get_weights()])  # drawn anew at each start
     before = [np.array(one) for one in theirs.get_weights()]
     try:
         load_keras_weights(theirs, attention)
@@ -630,6 +632,7 @@ checks_passed("load_keras_weights")
 def loaded(states, d_model, num_heads, query, key, value):
     theirs = keras.layers.MultiHeadAttention(num_heads, d_model // num_heads)
     theirs.build(query.shape, value.shape, key.shape)
+    theirs.set_weights([np.full_like(one, 0.1) for one in theirs.get_weights()])  # drawn anew at each start
     for state in states:
         attention = MultiHeadAttention(d_model, num_heads)
         attention.load_state_dict(state)
@@ -673,6 +676,7 @@ def afterwards(state, d_model, num_heads, query, direction):
     attention.load_state_dict(state)
     theirs = keras.layers.MultiHeadAttention(num_heads, d_model // num_heads)
     theirs.build(query.shape, query.shape)
+    theirs.set_weights([np.full_like(one, 0.1) for one in theirs.get_weights()])  # drawn anew at each start
     nothing = load_keras_weights(theirs, attention)
     (theirs(query, query) * direction).sum().backward()
     slopes = [torch.as_tensor(one.value.grad) for one in theirs.trainable_weights if one.value.grad is not None]
@@ -716,6 +720,7 @@ checks_passed("load_keras_weights")
 def refused(d_model, num_heads, settings, widths):
     theirs = keras.layers.MultiHeadAttention(**settings)
     theirs.build(*((None, None, width) for width in widths))
+    theirs.set_weights([np.full_like(one, 0.1) for one in theirs.get_weights()])  # drawn anew at each start
     before = [np.array(one) for one in theirs.get_weights()]
     try:
         load_keras_weights(theirs, MultiHeadAttention(d_model, num_heads))
