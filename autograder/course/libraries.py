@@ -8,6 +8,7 @@ A grader must not take that for a wrong answer, and refuses before anything is g
 from __future__ import annotations
 
 import ast
+from functools import cache
 from importlib.util import find_spec
 
 from nbformat import NotebookNode
@@ -25,6 +26,7 @@ def setup_of(notebook: NotebookNode) -> str:
     return next(str(cell.source) for cell in notebook.cells if SETUP in tags(cell))
 
 
+@cache  # asked twice for each submission, of the few setup cells that there are
 def optional_libraries(setup: str) -> tuple[str, ...]:
     """The modules that a setup cell imports where they are installed.
 
