@@ -13,6 +13,7 @@ side hangs up, everything ends.
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import os
 import select
@@ -78,6 +79,8 @@ def serve(control: socket.socket, user: int | None, libraries: Sequence[str] = (
     inside = Inside()
     for library in libraries:
         importlib.import_module(library)
+    gc.collect()
+    gc.freeze()  # a collection in a box would touch, and so copy, every page of the libraries
     control.send(b"R")
     child: _Child | None = None
     while True:

@@ -12,7 +12,7 @@ import hashlib
 import re
 import tomllib
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import jupytext
@@ -60,12 +60,15 @@ def builds_on(exercises: dict[str, str], name: str) -> set[str]:
     below: set[str] = set()
     waiting = [name]
     while waiting:
-        tree = ast.parse(exercises[waiting.pop()])
-        used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-        new = (used & set(exercises)) - below - {name}
+        new = (_names_in(exercises[waiting.pop()]) & set(exercises)) - below - {name}
         below |= new
         waiting.extend(new)
     return below
+
+
+@lru_cache(maxsize=1_000)  # asked for each test of each submission
+def _names_in(source: str) -> frozenset[str]:
+    return frozenset(node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name))
 
 
 @dataclass(frozen=True)
