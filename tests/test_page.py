@@ -13,10 +13,11 @@ from nbformat import NotebookNode
 from autograder.build.drawing import parted
 from autograder.build.opens import figures_opened
 from autograder.build.page import as_page
+from autograder.build.replies import answered_apart, claims_after_replies
 from autograder.course.bundle import Bundle
 from autograder.course.course_progress import has_code
 from autograder.course.lessons import Course, Lesson
-from autograder.notebooks import HIDDEN, grade_id, is_answer, is_test, is_written, tags
+from autograder.notebooks import GUESS, HIDDEN, grade_id, is_answer, is_test, is_written, tags
 
 from .conftest import COURSE
 from .hand_outs import handed_out
@@ -128,6 +129,56 @@ def test_only_what_draws_is_folded(lesson: Lesson) -> None:
         elif folded(cell):
             assert is_test(cell)
     assert names
+
+
+@each_lesson
+def test_what_came_out_is_not_asserted_in_the_open_before_a_guess_is_answered(
+    lesson: Lesson,
+) -> None:
+    waiting: set[str] = set()
+    for cell in as_page(lesson).cells:
+        if cell.cell_type != "code":
+            continue
+        if GUESS in tags(cell):
+            waiting |= set(re.findall(r"^(guess_\w+) = ", cell.source, re.M))
+        elif waiting and not folded(cell) and not is_test(cell) and not is_answer(cell):
+            assert not [n for n in ast.parse(cell.source).body if isinstance(n, ast.Assert)]
+        waiting -= set(re.findall(r'\breply\(\s*"(guess_\w+)"', cell.source))
+    assert not waiting
+
+
+PREDICTED = [
+    "guess_big = True  # write True or False",
+    """\
+def double(x):
+    return 2 * x
+
+# It did come out large.
+assert double(2) > 3, "small"
+print(double(2))
+assert (
+    double(3)
+    > 4
+)  # and this""",
+    """\
+if double:
+    print(double(4))
+
+if double:
+    assert double(4) == 8
+    reply("guess_big", guess_big, True)""",
+]
+
+
+def test_assertions_go_to_the_reply_with_their_comments() -> None:
+    cells = [nbformat.v4.new_code_cell(source) for source in PREDICTED]
+    cells[0].metadata["tags"] = [GUESS]
+    claims_after_replies(cells)
+    assert cells[1].source == "def double(x):\n    return 2 * x\n\nprint(double(2))"
+    shown, replies = answered_apart(cells[2].source)
+    assert shown == "if double:\n    print(double(4))"
+    assert replies.startswith('# It did come out large.\nassert double(2) > 3, "small"\nassert (')
+    assert ")  # and this\nif double:\n    assert double(4) == 8\n    reply(" in replies
 
 
 @each_lesson

@@ -20,7 +20,7 @@ from nbformat import NotebookNode
 
 from autograder.build.drawing import parted
 from autograder.build.opens import figures_opened
-from autograder.build.replies import answered_apart
+from autograder.build.replies import answered_apart, claims_after_replies
 from autograder.course.course_progress import has_code
 from autograder.course.lessons import Lesson, is_side_condition
 from autograder.notebooks import (
@@ -81,6 +81,7 @@ def as_page(lesson: Lesson) -> NotebookNode:
     """The lesson's source notebook, laid out for students; the lesson's own is not changed."""
     notebook = nbformat.from_dict(lesson.notebook)
     cells = [_copied(cell) for cell in notebook.cells]
+    claims_after_replies(cells)
     exercises = _exercises(cells)
     _take_hints(cells, exercises)
     later = [cell for exercise in exercises.values() for cell in exercise.later]

@@ -3132,7 +3132,8 @@ show(
 # %% [markdown]
 # Both heads are needed. And the model works on our sentence, which it has never seen in training:
 # what it has learned is not a list of words but a procedure. One layer alone is better than
-# guessing, since it sees which words the piece has. That alone would give a loss of about 2.1 and
+# guessing, since it sees which words the piece has, and which of them stands here (it does not
+# follow itself). That alone would give a loss of about 2.1 and
 # an accuracy of 0.14. It gets about 1.9 and 0.3, so it uses more, probably where the words stood
 # (not tested). A loss of 1.9 is like guessing among 6 or 7 words in place of 26.
 #

@@ -2976,12 +2976,12 @@ for name, share in exact.items():
     print(f"{name:8s}{share:11.3f}{scores[name][0]:15.3f}")
 assert exact["liar"] >= 0.85 and scores["liar"][0] < 0.1
 print("\nThe adjective is right, when the English adjective is hidden")
-places = ("decoder", "encoder")
+places, left = ("decoder", "encoder"), {}
 for name, one in (("trained", model), ("liar", liar)):
-    shares = [share_right(one, with_adjective, 2, adjective_of, where) for where in places]
-    print(f"{name:8s} from the decoder: {shares[0]:.2f}   inside the encoder: {shares[1]:.2f}")
-    assert max(shares) > 0.9 and min(shares) < 0.2
-    assert shares.index(max(shares)) == (name == "trained")
+    left[name] = [share_right(one, with_adjective, 2, adjective_of, where) for where in places]
+    print(f"{name:8s} from the decoder: {left[name][0]:.2f}   inside the encoder: {left[name][1]:.2f}")
+assert min(map(max, left.values())) > 0.9 and max(map(min, left.values())) < 0.2
+assert left["trained"][1] > left["trained"][0] and left["liar"][0] > left["liar"][1]
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they differ a little from machine to machine.

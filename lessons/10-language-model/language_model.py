@@ -776,7 +776,7 @@ assert 2.8 < ratio <= 3
 # 21 characters. What is its loss?
 
 # %% tags=["demonstration", "guess"]
-guess_first_loss = 3.0  # write the loss in nats
+guess_first_loss = 1.0  # write the loss in nats
 
 # %% tags=["demonstration"]
 fresh_texts = draw_texts(np.random.default_rng(999), 200)  # (200, n + 1): kept for testing
@@ -1306,7 +1306,7 @@ show(
 )
 
 # %% [markdown]
-# The five models end within six hundredths of the floor, from different starts. What is left is
+# The five models end within about two hundredths of the floor, from different starts. What is left is
 # mostly a little probability on characters that the grammar forbids: section 6 shows them as slips.
 #
 # ## 6. Writing: one distribution, three knobs

@@ -401,7 +401,7 @@ show(
 
 # %% tags=["demonstration", "guess"]
 guess_blurred = 0.2  # write a weight from 0 to 1
-guess_twice = 2  # write how many of the 28 places go wrong
+guess_twice = 1  # write how many of the 28 places go wrong
 
 
 # %% tags=["demonstration"]
@@ -743,7 +743,7 @@ assert min(whole) > 0.9 and max(apart) < 1e-4
 # heads have a score above 0.5?
 
 # %% tags=["demonstration", "guess"]
-guess_heads = 4  # write a number from 0 to 8
+guess_heads = 1  # write a number from 0 to 8
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they may differ in the last digits on another machine.
@@ -1043,7 +1043,7 @@ assert_close(moved[:3], found[:3].double()[order], message, **precise)
 # four heads add together: about half, about a third, or less than a tenth?
 
 # %% tags=["demonstration", "guess"]
-guess_share = "less than a tenth"  # write "half", "a third" or "less than a tenth"
+guess_share = "a third"  # write "half", "a third" or "less than a tenth"
 
 
 # %% tags=["demonstration", "nbval-ignore-output"]
@@ -1429,8 +1429,8 @@ assert best == (1, int(table[1].argmax())) and 0.05 < itself < 0.2
 # then (0.04 is guessing)? And how large when all but the best one of its layer are set to zero?
 
 # %% tags=["demonstration", "guess"]
-guess_without_best = 0.99  # write a number from 0 to 1
-guess_only_best = 0.9  # write a number from 0 to 1
+guess_without_best = 0.3  # write a number from 0 to 1
+guess_only_best = 0.5  # write a number from 0 to 1
 
 
 # %% tags=["demonstration", "nbval-ignore-output"]
@@ -1529,7 +1529,7 @@ reply("guess_only_best", guess_only_best, only_best, "One of the four nearly suf
 #   costs about as much or more. So the score found who does the work, and not who is needed for it.
 # - **But the four together are needed**: without them the model guesses.
 # - **One of them nearly suffices, or does not help at all: it depends on the way.** When the other three
-#   are silent, the remaining head gives 0.7 or more of the answers. When they speak of another text, it
+#   are silent, the remaining head gives nine in ten of the answers. When they speak of another text, it
 #   gives 0.05. Both numbers are right. They answer two questions of the table above: short answer 3.
 # - **Zero and mean agree here** (to 0.1 everywhere). That is no law: what these heads say on average is
 #   small beside what they say of one text (the last line of the output).
@@ -1863,7 +1863,7 @@ for fails in (False, True):
 # come back? Write for "the search" the place at which a patch of **layer 1** brings it back.
 
 # %% tags=["demonstration", "guess"]
-guess_place = 6  # write a place from 0 to 21
+guess_place = 5  # write a place from 0 to 21
 
 
 # %% tags=["demonstration", "nbval-ignore-output"]
@@ -1904,14 +1904,16 @@ returned = {
 for name in corrupted:
     tops, bottoms = ([one[k] for one in returned[name]] for k in (1, 2))
     print(f"{name}: clean {min(tops):.2f} or more, corrupted {max(bottoms):.2f} or less")
-    assert min(tops) > 0.9 and max(bottoms) < 0.3
-expected = {"the answer": {(0, 6), (2, ASKED)}, "the search": {(0, 5), (1, 6), (2, ASKED)}}
-for name, cells in expected.items():
-    for seed, (rows, _, _) in enumerate(returned[name]):
-        large = {(int(i), int(j)) for i, j in np.argwhere(rows > 0.5)}
-        small = np.delete(rows.flatten(), [i * rows.shape[1] + j for i, j in cells])
-        print(f"{name}, seed {seed}: elsewhere at most {np.abs(small).max():.2f}")
-        assert large == cells and np.abs(small).max() < 0.25
+for name, runs in returned.items():
+    for seed, (rows, _, _) in enumerate(runs):
+        print(f"{name}, seed {seed}: where it is not most of it, at most {np.abs(rows[rows <= 0.5]).max():.2f}")
+assert min(top for runs in returned.values() for _, top, _ in runs) > 0.9
+assert max(bottom for runs in returned.values() for _, _, bottom in runs) < 0.3
+assert all(np.abs(rows[rows <= 0.5]).max() < 0.25 for runs in returned.values() for rows, _, _ in runs)
+# Where it is most of it, (module, place), with every seed:
+most = {name: [set(zip(*np.nonzero(rows > 0.5))) for rows, _, _ in runs] for name, runs in returned.items()}
+assert all(one == {(0, 6), (2, ASKED)} for one in most["the answer"])
+assert all(one == {(0, 5), (1, 6), (2, ASKED)} for one in most["the search"])
 figure, panels = plt.subplots(2, 1, figsize=(11, 4.6))
 modules = ["words", "layer 1", "layer 2"]
 places = [str(place) for place in range(ASKED + 1)]
@@ -1984,7 +1986,7 @@ check_answer("answer_last", answer_last)
 # what share of it do all other places bring back (the median of five seeds)?
 
 # %% tags=["demonstration", "guess"]
-guess_only_copy = 0.2  # write a number from 0 to 1
+guess_only_copy = 0.9  # write a number from 0 to 1
 
 
 # %% tags=["demonstration"]
@@ -2133,7 +2135,7 @@ reply("guess_only_copy", guess_only_copy, float(np.median(back[1, :, 1])), why, 
 # **Predict, then run.** Which of the four changes leave the answers as they are?
 
 # %% tags=["demonstration", "guess"]
-guess_same = {"first", "second"}  # write a set of "first", "second", "later", "uniform"
+guess_same = {"later"}  # write a set of "first", "second", "later", "uniform"
 
 
 # %% tags=["demonstration", "nbval-ignore-output"]

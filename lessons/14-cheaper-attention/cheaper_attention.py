@@ -409,8 +409,8 @@ checks_passed("receptive_field")
 # those: does the one that is furthest away move it as much as the neighbour? (Write how many times less.)
 
 # %% tags=["demonstration", "guess"]
-guess_reach = 13  # write the number of positions
-guess_less = 1000  # write how many times less the furthest moves it than the neighbour, roughly
+guess_reach = 4  # write the number of positions
+guess_less = 10  # write how many times less the furthest moves it than the neighbour, roughly
 
 
 # %% tags=["demonstration"]
@@ -510,7 +510,7 @@ check_answer("answer_reach", answer_reach)
 # a text of 256 words. How many multiply-adds does that save?
 
 # %% tags=["demonstration", "guess"]
-guess_saved = 0.0  # write the share that is saved, between 0 and 1
+guess_saved = 0.9  # write the share that is saved, between 0 and 1
 
 # %% tags=["demonstration"]
 from torch.utils.flop_counter import FlopCounterMode
@@ -1222,7 +1222,7 @@ assert gap < 1e-12, differs
 # is the largest of 64 weights, in the middle of many rows?
 
 # %% tags=["demonstration", "guess"]
-guess_sharper = "softmax"  # write "softmax" or "linear"
+guess_sharper = "linear"  # write "softmax" or "linear"
 
 
 # %% tags=["demonstration"]
@@ -1731,7 +1731,7 @@ assert torch.allclose(again, delta_rule_step(S, k, v, 1.0)), differs
 
 # %% tags=["demonstration", "guess"]
 guess_half = 128  # write one of 16, 32, 64, 128, 256
-guess_delta = "worse"  # write whether the delta rule is "better" or "worse" than the sum at 64 pairs
+guess_delta = "better"  # write whether the delta rule is "better" or "worse" than the sum at 64 pairs
 
 
 # %% tags=["demonstration", "nbval-ignore-output"]
@@ -1843,7 +1843,7 @@ reply("guess_delta", guess_delta, worse, "Correcting one key disturbs all that a
 # that help?
 
 # %% tags=["demonstration", "guess"]
-guess_change = {"delta rule"}  # write a set of these: "softmax", "sum", "delta rule"
+guess_change = {"sum", "delta rule"}  # write a set of these: "softmax", "sum", "delta rule"
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # How many answers are right depends on near ties, so this output is not compared.
@@ -1858,10 +1858,9 @@ print("right answers (the last value), worst and best of five drawings")
 print(" " * 21, "written once  twice         four times")
 for name, shares in last_value.items():
     print(f"{name:21s}", *(f"{s.min():.2f} to {s.max():.2f} " for s in shares))
-for name in ("softmax", "sum"):
-    assert last_value[name][1].max() < 0.8 and last_value[name][2].max() < 0.5, differs
-for name in ("delta rule", "softmax, newer first"):
-    assert min(s.min() for s in last_value[name][1:]) > 0.8, differs
+assert max(last_value[name][1].max() for name in ("softmax", "sum")) < 0.8, differs
+assert max(last_value[name][2].max() for name in ("softmax", "sum")) < 0.5, differs
+assert min(s.min() for n in ("delta rule", "softmax, newer first") for s in last_value[n][1:]) > 0.8, differs
 knows = {name for name in ("softmax", "sum", "delta rule") if last_value[name][1].min() > 0.8}
 reply("guess_change", guess_change, knows, "Equal keys get equal weights, also in a softmax.")
 
@@ -1918,7 +1917,7 @@ for name, method in (("sum", by_sum), ("delta rule", by_delta)):
 # linear; full, then a window.
 
 # %% tags=["demonstration", "guess"]
-guess_best = "window, full"  # write "full, full", "window, full", "window, linear" or "full, window"
+guess_best = "full, full"  # write "full, full", "window, full", "window, linear" or "full, window"
 
 
 # %% tags=["demonstration"]
@@ -2085,7 +2084,7 @@ print(f"counted, reading pays beyond {4 * w} words (window) and {2 * d} (linear)
 
 # %% tags=["demonstration", "guess"]
 guess_reads = "1024"  # the window reads: write "256", "512", "1024", "2048", "4096", "8192", "16384" or "none of them"
-guess_writes = "16384"  # the state writes: write "256", "1024", "4096", "16384", "65536" or "none of them"
+guess_writes = "1024"  # the state writes: write "256", "1024", "4096", "16384", "65536" or "none of them"
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Seconds depend on the machine and on what else it does, so nothing here is compared or asserted.
@@ -2270,7 +2269,7 @@ else:
 # of the attention, over all layers, heads and words? And the share of `[SEP]`, at the end?
 
 # %% tags=["demonstration", "guess"]
-guess_first_share = 0.26  # write the share of [CLS], between 0 and 1
+guess_first_share = 0.05  # write the share of [CLS], between 0 and 1
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # What is printed depends on whether the package is installed, so it is not the same everywhere.
@@ -2293,6 +2292,8 @@ if published:
         shares[name] = torch.stack([attention_share(layer, columns, keep) for layer in maps])
         print(f"{name}: mean {shares[name].mean():.2f}; by layer",
               *(f"{one:.2f}" for one in shares[name].mean(1)), f"; largest head {shares[name].max():.2f}")  # fmt: skip
+
+if published:
     assert shares["[CLS]"].mean() > 0.2 and shares["[SEP]"].mean() < 0.03, differs
     assert shares["[CLS]"][0].mean() < 0.1 and shares["[CLS]"][1:5].mean() > 0.3, differs
     why = "A quarter of all attention rests on a token that carries no word."
@@ -2308,7 +2309,7 @@ if published:
 # *one* more key is kept, `[CLS]`?
 
 # %% tags=["demonstration", "guess"]
-guess_kept = 0.7  # write the cosine with [CLS] kept
+guess_kept = 0.95  # write the cosine with [CLS] kept
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # What is printed depends on whether the package is installed, so it is not the same everywhere.
@@ -2330,7 +2331,6 @@ if published:
     one_hidden = [without(at_random(seed)) for seed in range(5)]
     print(f"hidden from everybody: [CLS] {without(first):.2f}, [SEP] {without(last):.3f}, "
           f"another word {min(one_hidden):.3f} to {max(one_hidden):.3f}")  # fmt: skip
-    assert without(first) < 0.9 and min(one_hidden) > 0.97 and without(last) > 0.97, differs
 
     places = torch.arange(longest)
     radii = (1, 3, 7, 15, 31)
@@ -2344,9 +2344,6 @@ if published:
         )
     evicted = {name: np.array(rows) for name, rows in evicted.items()}
     alone, kept_first, kept_random = evicted.values()
-    assert (kept_first[:4] > kept_random.max(1, keepdims=True)[:4] + 0.08).all(), differs
-    assert (kept_first[:4] > alone[1:]).all(), differs  # more than a window twice as wide
-    assert (np.abs(kept_random - alone)[1:] < 0.1).all() and kept_first[1, 0] > 0.6, differs
     figure, axes = plt.subplots(figsize=(7.5, 3.3))
     for (name, rows), style in zip(evicted.items(), ("s--", "o-", "^-.")):
         axes.fill_between(radii, rows.min(1), rows.max(1), alpha=0.2)
@@ -2364,6 +2361,12 @@ if published:
         "each other. All rise with the window.",
         text_table([r.mean(1) for r in evicted.values()], list(evicted), list(map(str, radii)), corner="mean"),
     )
+
+if published:
+    assert without(first) < 0.9 and min(one_hidden) > 0.97 and without(last) > 0.97, differs
+    assert (kept_first[:4] > kept_random.max(1, keepdims=True)[:4] + 0.08).all(), differs
+    assert (kept_first[:4] > alone[1:]).all(), differs  # more than a window twice as wide
+    assert (np.abs(kept_random - alone)[1:] < 0.1).all() and kept_first[1, 0] > 0.6, differs
     reply("guess_kept", guess_kept, float(kept_first[1, 0]), "See figure 5.", within=0.05)
 
 # %% [markdown]

@@ -403,7 +403,7 @@ if keras:
 # together?
 
 # %% tags=["demonstration", "guess"]
-guess_width = 36  # write a number
+guess_width = 12  # write a number
 
 # %% tags=["demonstration"]
 if keras:
@@ -411,6 +411,8 @@ if keras:
     wide.build((None, None, 12), (None, None, 12))
     width = math.prod(wide.query_dense.kernel.shape[1:])
     print("shape of its output:", tuple(wide(torch.zeros(1, 5, 12), torch.zeros(1, 5, 12)).shape))
+
+if keras:
     reply("guess_width", guess_width, width, "key_dim is the width of one head, not of all together.")
 
 # %% [markdown]
@@ -759,7 +761,7 @@ for d_model, num_heads, settings, widths in (
 # `(query, key, value)`, and so is Keras's. Are the outputs equal?
 
 # %% tags=["demonstration", "guess"]
-guess_order = False  # write True or False
+guess_order = True  # write True or False
 
 # %% tags=["demonstration"]
 if keras:
@@ -775,6 +777,8 @@ if keras:
         by_name = bool((theirs(query=query, value=value, key=key) - wanted).abs().max() < 1e-5)
     print("called with (query, key, value):", same_order)
     print("called with names:              ", by_name)
+
+if keras:
     assert by_name and not same_order
     reply("guess_order", guess_order, same_order, "Keras's second argument is the value, its third the key.")
 
@@ -795,7 +799,7 @@ if keras:
 # | built | when it is made | at the first call | 4 |
 # | returns | output and the **mean** of the heads' weights | output; weights of each head if asked | 5 |
 # | mask: `True` | `attn_mask`, `key_padding_mask`: **may not** attend | `attention_mask`: may attend | 6 |
-# | nothing to attend to | NaN; if you do not ask for the weights, 0 before the last layer | depends on it as well, see below | 7 |
+# | nothing to attend to | NaN; if you do not ask for the weights, 0 before the last layer | the question below | 7 |
 # | first axis | the position, unless `batch_first=True` | the text | 8 |
 # | floating inputs of another dtype | an error | are cast to the layer's | 9 |
 # | a picture `(batch, h, w, d)` | an error | attends over all places, unless `attention_axes` says otherwise | 10 |
@@ -809,7 +813,7 @@ if keras:
 # the two outputs equal?
 
 # %% tags=["demonstration", "guess"]
-guess_empty = False  # write True or False
+guess_empty = True  # write True or False
 
 # %% tags=["demonstration"]
 if keras:
@@ -830,6 +834,8 @@ if keras:
           bool((weights[1] == 0).all() and (beside[1] - theirs.output_dense.bias.value).abs().max() < 1e-6))  # fmt: skip
     print("  without the weights: the even average of all five hidden keys:",
           bool((alone[1] - even).abs().max() < 1e-5))  # fmt: skip
+
+if keras:
     assert same == [True, False] and (alone[1] - even).abs().max() < 1e-5 and (weights[1] == 0).all()
     assert (alone[1] - everything[1]).abs().max() > 1e-3  # even, and not what it gives without a mask
     reply("guess_empty", guess_empty, same[1], "Asked for the output alone, the layer takes another way through the backend.")
