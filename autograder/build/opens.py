@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 from nbformat import NotebookNode
@@ -56,7 +57,17 @@ def _statements(source: str) -> tuple[tuple[set[str], set[str]], ...]:
         body = ast.parse(source).body
     except SyntaxError:
         return ()
-    return tuple(map(_names, body))
+    return tuple(map(_names, _in_order(body)))
+
+
+def _in_order(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements; in place of an ``if``, what stands below it: there, too, names are bound anew."""
+    for node in body:
+        if isinstance(node, ast.If):
+            yield ast.Expr(node.test)
+            yield from _in_order([*node.body, *node.orelse])
+        else:
+            yield node
 
 
 def _names(node: ast.stmt) -> tuple[set[str], set[str]]:

@@ -1968,8 +1968,8 @@ for dtype in (torch.float32, torch.float64):
 #
 # Here is a small model from your own parts, two pre-norm blocks, with random weights: **equality
 # does not need training**. `step` reads the next words, any number of them. Given the whole text, it
-# is the whole pass. Note the two lines that make it right: the new words' positions begin where the
-# cache ends, and the mask is the last rows of the causal mask.
+# is the whole pass. Two of its lines make that right, and nothing else in it knows of the cache: find
+# them before you run it.
 
 
 # %% tags=["demonstration"]

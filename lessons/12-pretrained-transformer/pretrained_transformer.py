@@ -2040,8 +2040,8 @@ print(f"weight from 'it' to 'cat': L5H11 {chosen_heads['L5H11'][it, cat]:.2f}, "
       f"L3H1 {chosen_heads['L3H1'][it, cat]:.2f}")  # fmt: skip
 show(
     figure,
-    "Figure 2. Both heads send 'it' to 'cat', the left one with more weight. The left one sends nearly every "
-    "word to 'cat'. Only the right one asks who 'it' is.",
+    "Figure 2. Both heads send 'it' to 'cat', the left one with more weight. What does each do with the "
+    "other words? The question below is about that.",
     "Two maps of 13 by 13 tokens. Left, L5H11: the column 'cat' is dark in nearly all rows. Right, L3H1: 'the' "
     "to its noun, 'on' to 'mat', 'it' to 'cat', and most other rows on [CLS].",
     "\n\n".join(f"{name}\n\n{text_table(one, tokens, tokens)}" for name, one in chosen_heads.items()),
