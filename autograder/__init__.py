@@ -16,4 +16,11 @@ docs/architecture.md walks through it: a submission to its grade, a lesson to a 
 a misconception to its sentence.
 """
 
+import sys
+
+# jsonschema, which nbformat brings, compiles 39 grammars of internationalized addresses when it is
+# imported: more than a second of each process. No schema of a notebook asks for them, and without
+# this module jsonschema does without. Where it was imported before, nothing changes.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+
 __version__ = "0.1.0"
