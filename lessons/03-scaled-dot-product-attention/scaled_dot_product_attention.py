@@ -1063,7 +1063,7 @@ with check("lengths as a list", points=0.25):
 with check("lengths that do not fit", points=0.5, side=True):
     wrong_lengths = {"6, at the end": [5, 6], "6, in the middle": [5, 6, 2], "-1": [2, -1, 4]}
     assert_equal(
-        {what: mask_of(lengths, 5) == "a ValueError" for what, lengths in wrong_lengths.items()},
+        {what: str(mask_of(lengths, 5)) == "a ValueError" for what, lengths in wrong_lengths.items()},
         dict.fromkeys(wrong_lengths, True),
         "With n_k = 5 a length of 6 should be refused, and one of -1, wherever it stands.",
         name="refused",

@@ -1684,12 +1684,12 @@ def afterwards(state, settings, seed, query, training_step):
         with torch.no_grad():
             first = attention(query)[0]
         kept = [builtin.state_dict()[name].clone() for name in sorted(state)]
+        biases = [getattr(attention, name).bias.detach().clone() for name in ("W_q", "W_k", "W_v", "W_o")]
         with torch.no_grad():
             for parameter in builtin.parameters():
                 parameter.zero_()
             second = attention(query)[0]
         trainable = [parameter.requires_grad for parameter in attention.parameters()]
-        biases = [getattr(attention, name).bias.detach() for name in ("W_q", "W_k", "W_v", "W_o")]
         return first, second, kept, trainable, torch.stack(biases)
 
 

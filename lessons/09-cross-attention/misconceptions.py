@@ -1261,6 +1261,18 @@ with exercise("align", base=SHORT_ALIGN):
     )
 
     wrong(
+        "align_gradient_switched_off",
+        """
+            if isinstance(weights, torch.Tensor):
+                weights.requires_grad = False
+            return [source_tokens[i] for i in np.asarray(weights).mean(0).argmax(-1)]
+        """,
+        "You switch requires_grad off on the caller's weights. That is theirs: training could not go "
+        "on with them, and torch refuses it for a tensor that was computed. Take a new one out of the "
+        "graph.",
+    )
+
+    wrong(
         "align_averaged_in_place",
         {
             "return [source_tokens[i] for i in array.mean(0).argmax(-1)]": """
