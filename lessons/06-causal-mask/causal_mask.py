@@ -114,7 +114,8 @@ check_answer("answer_recall_state", answer_recall_state)
 # | model A | 0.22 | `the white dogs are sleeping` |
 # | model B | **0.005** | `the old dogslslepeepeepireepislep` |
 #
-# (The line of B is from one run; on another machine it may be another one.)
+# (Both lines were picked from one run; on another machine they may be others. Section 7 counts: of A's
+# lines nearly nine in ten are sentences of the language, of B's none.)
 #
 # By the number that everyone looks at, B is forty times better. And it cannot write a sentence.
 # The line that differs is the **causal mask**. Without it, B sees the characters that it is asked
@@ -745,8 +746,8 @@ show(
 # "Set forbidden scores to minus infinity" is the formula. Much code writes `-1e9` instead. Lesson 3
 # compared them: in a row with at least one allowed key they nearly always agree, since $e^{-10^9}$
 # is 0 in every floating type. In an **empty row** they do not. And large models run in **half precision**, that is 16 bits a
-# number: **bfloat16** has the range of float32, but the largest number of **float16** is 65504, and
-# $-10^9$ does not exist there.
+# number: **bfloat16** has the range of float32, but the largest number of **float16** is 65504. And
+# libraries differ in what they do with a number that does not fit.
 
 # %% [markdown]
 # ### Short answer 2: `answer_half`
@@ -2183,10 +2184,10 @@ print(
 #
 # | one often reads | what is right | shown in |
 # |---|---|---|
-# | "A loss that is not below the floor is honest." | A cheater may need time. With small position vectors the attention must first learn to tell positions apart; on its way down the loss passes the floor and looks innocent there. The model cannot write all the same. | the cell above |
+# | "A loss that is not below the floor is honest." | A cheater may need time. With small position vectors the attention must first learn to tell positions apart; on its way down the loss passes the floor and looks innocent there. The model cannot write all the same. | the first cell of this section |
 # | "The validation loss will show it." | It falls as well: the answer stands in the validation text too. | Figure 3 |
 # | "The loss goes to exactly 0." | The last position cannot cheat; it makes up most of what is left. | Figure 3 |
-# | "The mask is only needed in training." | A model of two layers that writes without it reads a past that looks different from training, and makes mistakes. | the cell above |
+# | "The mask is only needed in training." | A model of two layers that writes without it reads a past that looks different from training, and makes mistakes. | the first cell of this section |
 # | "Attention knows no order without positions." | True without a mask. A causal mask treats positions differently: the first word sees one word, the last sees all. Causal language models trained without positions learn where they are (Haviv and others, 2022). | $1/(i+1)$ above |
 # | "The mask halves the work." | Not in the plain formula: all $n^2$ scores are computed, half of them are thrown away. Faster code skips blocks in which everything is hidden. | not here |
 # | "-1e9 is minus infinity." | For rows with an allowed key. In an empty row it gives equal weights; in float16 it becomes minus infinity itself, and the empty row NaN. | section 4 |

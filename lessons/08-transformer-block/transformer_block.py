@@ -171,7 +171,7 @@ show(
 # and Loukas, 2021). It is the mixing that does it: without neighbours the same layers leave the
 # words different. What slows it down is one plus sign: a **residual connection** (He, Zhang, Ren and Sun,
 # 2016) adds what a part computes to what was there before, $x + f(x)$. (No more than slows down:
-# the words on the right have come half of the way.)
+# the words on the right have come two fifths of the way.)
 #
 # The transformer has three things besides attention. Each needs only a few lines:
 #
@@ -804,9 +804,8 @@ for name, leaf in leaves.items():
 # </details>
 
 # %% [markdown]
-# **Predict, then run.** The words of a sentence are shuffled before they go into a `FeedForward`.
-# Do the results change, or only their order? And if one word is replaced, how many of the five
-# results change?
+# A check of what section 1 said, that a feed-forward network works on each word by itself: the words of
+# a sentence are shuffled before they go into a `FeedForward`, and then one of them is replaced.
 
 # %%
 torch.manual_seed(0)
@@ -2213,8 +2212,8 @@ check_answer("answer_depth", answer_depth)
 # In numbers, all from one seed:
 #
 # - At 0.01 post-norm is not slow, it is **stuck**: 0.1 to 0.2, below the grey line (0.30). Warm-up
-#   helps, but not fully: about 0.7, and it stands still when the full rate is reached. At 0.003 it
-#   is 0.9.
+#   helps, but not fully: about 0.7, and when the full rate is reached it falls back for some twenty
+#   steps. At 0.003 it is 0.9.
 # - Pre-norm learns at 0.01 from the first step: 0.9. A stack without norms also learns: 0.75.
 #
 # So here **where the norm stands** decides how large the first steps may be. Xiong and others (2020)

@@ -2168,7 +2168,8 @@ show(
     "Two heat maps, rows: start says el, el says gato, gato says negro, negro says duerme, duerme "
     "says end; columns the, black, cat, is, sleeping. Left weights without pattern. Right nearly "
     "all weight at el/the, gato/cat, negro/black, duerme/is or sleeping. Below each map the same as "
-    "lines between the two sentences: on the right two of them cross.",
+    "lines between the two sentences: on the right those of black and cat cross, and so do those to is "
+    "and to the end, which means nothing.",
     "\n\n".join(
         f"{title}\n\n{text_table(w, labels, english, corner='reads → says')}"
         for title, w in maps.items()
@@ -2181,12 +2182,12 @@ show(
 # One pretty map is an anecdote. We score all test sentences: a Spanish word counts as right if
 # `align` names an English position of its gold alignment. (We give `align` position numbers
 # instead of words, since "the" may stand in a sentence twice.) Which row do we take: the one that
-# *says* the word, or the one that *reads* it? We measure both, and four things to compare with:
+# *says* the word, or the one that *reads* it? We measure both, with three things to compare with, and a second measure:
 #
 # - **chance**: a source word drawn at random;
 # - the **diagonal**: Spanish word $t$ goes with English word $t$, without looking at any weight;
 # - the untrained model;
-# - how much weight (not only the largest one) lies on the gold positions.
+# - the second measure: how much weight (not only the largest one) lies on the gold positions.
 
 
 # %% tags=["demonstration", "nbval-ignore-output"]
@@ -2287,7 +2288,7 @@ show(
     "Figure 2b. One decoder with two heads, on our sentence. Compare their rows of the article. "
     "Neither map alone is 'the' alignment of this model.",
     "Two heat maps of the same sentence, one for each head, rows and columns as in Figure 2; the two "
-    "put their weights on different words in some rows.",
+    "put most of their weight on different words in the row of the article.",
     "\n\n".join(
         f"head {h}\n\n{text_table(one, labels, english, corner='reads → says')}"
         for h, one in enumerate(pair_maps)
@@ -2471,7 +2472,7 @@ show(
     "worse: both are right.",
     "Two heat maps, rows: start says le, le says chat, chat says noir, noir says dort, dort says end; "
     "columns the, black, cat, is, sleeping. On the left chat looks at cat and noir at black. Below each "
-    "map the same as lines between the two sentences.",
+    "map the same as lines between the two sentences, with the lines of black and cat crossed.",
     "\n\n".join(
         f"{title}\n\n{text_table(one, french_rows, chat[0], corner='reads → says')}"
         for title, one in french_maps.items()
@@ -2483,7 +2484,8 @@ show(
 # this notebook we trained each kind with five seeds. All ten models translate at least 31 of the 32 test
 # sentences without a mistake. In lesson 1's map the lines of *chat* and *noir* crossed in all five runs, in
 # ours in three: in the other two the row of *noir* looked at "is", in every test sentence, and *noir* was
-# right all the same. The article's row strayed in some runs of both kinds. So better parts need not draw a
+# right all the same. The article's row strayed in some runs of both kinds. (For the verb we count "sleeping" alone; a row that
+# looks at "is" counts as a miss, which is half of lesson 1's rows here.) So better parts need not draw a
 # better map. (Five runs say that it can happen, not how often.) How can a row look elsewhere and its word
 # be right?
 #
@@ -2801,7 +2803,7 @@ def share_right(model, pairs, t, hidden, where):
 # 6. For the article, hide the English article itself from the decoder.
 #
 # The model was never trained with such a mask, and an odd mask alone could break it. So each place
-# needs a **control**, a word that should not matter: 2 and 5.
+# needs a **control**, a word that should not matter. Two of the six are meant as such: which?
 
 # %% tags=["demonstration", "guess"]
 guess_wrong = {1, 3, 6}  # write the numbers of those that make the Spanish word wrong
@@ -3177,7 +3179,7 @@ show(
 )
 
 # %% [markdown]
-# Later models keep these parts and leave some out:
+# Later models keep this plan, leave whole sides of it out, and exchange single parts (lesson 11):
 #
 # | variant | blocks | mask | trained to | used for | examples |
 # |---|---|---|---|---|---|
@@ -3250,7 +3252,7 @@ show(
 # - Vaswani, Shazeer, Parmar, Uszkoreit, Jones, Gomez, Kaiser, Polosukhin (2017), *Attention Is All
 #   You Need*.
 # - Bahdanau, Cho, Bengio (2015), *Neural Machine Translation by Jointly Learning to Align and
-#   Translate*: the first such maps, English and French.
+#   Translate*: maps of attention weights come to translation, English and French.
 # - Jain, Wallace (2019), *Attention is not Explanation*.
 # - Wiegreffe, Pinter (2019), *Attention is not not Explanation*.
 # - Devlin, Chang, Lee, Toutanova (2019), *BERT: Pre-training of Deep Bidirectional Transformers for

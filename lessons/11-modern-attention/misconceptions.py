@@ -453,7 +453,7 @@ with exercise("apply_rotary", base=SHORT_ROTARY):
         {"-2 * i / d_k": "-4 * i / d_k"},
         "The exponent is doubled, the mistake of lesson 7: is your i already 2i? Pair i turns by base "
         "** (-2i / d_k).",
-        seen="lesson 7: the mistake that nobody sees",
+        seen="lesson 7: the doubled exponent",
     )
 
     wrong(
