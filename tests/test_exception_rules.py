@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from autograder.lesson.exceptions import meaning
+from autograder.lesson.exceptions import lines_of, meaning
 
 
 class Unborn(nn.Module):
@@ -156,3 +156,10 @@ def test_what_is_said_is_true_of_what_is_raised(said: str, expression: str) -> N
 
 def test_an_exception_that_no_rule_knows_is_not_explained() -> None:
     assert meaning(("OSError", "Exception"), "No such file") == ""
+
+
+def test_colours_of_a_terminal_are_not_shown() -> None:
+    try:
+        raise ValueError("\x1b[1mExpected\x1b[0m three axes")
+    except ValueError as error:
+        assert "It raised ValueError: Expected three axes" in lines_of(error)

@@ -193,6 +193,8 @@ def design_induction(vocab_size, max_len):
 # %% check="design_induction" points=5
 def predictions(weights, tokens, vocab_size, max_len):
     """The word with the single largest logit at each place; -1 where there is no single one."""
+    kind = type(weights).__name__
+    assert_equal(kind, "dict", "A dictionary with six matrices in it, by name.", name="the kind of the result")
     words = F.one_hot(tokens, vocab_size)
     places = F.one_hot(torch.arange(tokens.shape[-1]), max_len).expand(*words.shape[:-1], max_len)
     x = torch.cat([words, places, 0 * words, 0 * words], dim=-1).double()
@@ -214,8 +216,8 @@ with check("six matrices", points=0.5, side=True):
     message = "Six torch tensors by name, each (d_stream, d_stream): 3 * 5 + 12 = 27."
     assert_equal(sorted(weights), names, message, name="the names")
     assert_equal([weights[name].shape for name in names], sizes, message, name="the shapes")
-    nonzero = [bool(weights[name].any()) for name in names]
-    assert_equal(nonzero, [True] * 6, "No matrix is all zeros.", name="something in it")
+    nonzero = {f"{name} holds more than zeros": bool(weights[name].any()) for name in names}
+    assert_equal(nonzero, dict.fromkeys(nonzero, True), "No matrix is all zeros.")
 with check("the second round", points=2):
     weights = design_induction(5, 12)
     tokens = torch.tensor([0, 1, 2, 3, 4, 0, 1, 2, 3, 4])  # the black cat is sleeping, twice
@@ -862,6 +864,8 @@ def attributed(parts, gamma, beta, eps, weight, bias):
     if bias is not None:
         output.bias = nn.Parameter(bias)
     found = logit_attribution(parts, Norm(), output)
+    if isinstance(found, (list, tuple)):  # which it should not be, and is to be looked at all the same
+        return [one.detach() if isinstance(one, torch.Tensor) else one for one in found]
     return found.detach() if isinstance(found, torch.Tensor) else found
 
 
@@ -1189,6 +1193,9 @@ with check("zero", points=0.5):
     found = ablate_head(outputs.clone(), 1, "zero")
     message = "Head 1 says zeros, and the other three what they said."
     assert_close(found, torch.stack([outputs[:, 0], 0 * own, *outputs[:, 2:].unbind(1)], 1), message)
+    found = ablate_head(outputs.clone(), 3, "zero")
+    message = "Of four heads the last one, 3, says zeros; there are three texts."
+    assert_close(found, torch.cat([outputs[:, :3], 0 * outputs[:, 3:]], 1), message)
 with check("mean", points=0.75):
     found = ablate_head(outputs.clone(), 1, "mean")
     assert_equal(tuple(np.shape(found)), (3, 4, 5, 2), "The shape stays.", name="the shape")
@@ -1203,6 +1210,9 @@ with check("resample", points=0.75):
     assert_equal(tuple(np.shape(found)), (3, 4, 5, 2), "The shape stays.", name="the shape")
     message = "Text 0 gets what head 1 says of text 1, text 1 that of text 2, text 2 that of text 0."
     assert_close(found[:, 1], own[[1, 2, 0]], message, name="head 1")
+    many = torch.tensor(rng.normal(size=(9, 4, 5, 2)))
+    message = "Nine texts: each gets what head 1 says of the next one, and the last what it says of the first."
+    assert_close(ablate_head(many.clone(), 1, "resample")[:, 1], many[[*range(1, 9), 0], 1], message, name="head 1")
 with check("the other heads", points=0.5):
     for how in ("mean", "resample"):
         found = ablate_head(outputs.clone(), 1, how)
@@ -1310,7 +1320,7 @@ def friends_control(scores, rng):
 # Copy `friends_control` and mend it. There are two bugs.
 #
 # - `scores (num_layers, num_heads)`: NumPy; no two are equal. `rng`: a NumPy generator.
-# - Returns two pairs `(layer, head)` of Python integers: the head with the largest score, and a random
+# - Returns two tuples `(layer, head)` of Python integers: the head with the largest score, and a random
 #   control: any head of the table but that one, each with the same chance.
 # - All randomness comes from `rng` (checked when graded).
 

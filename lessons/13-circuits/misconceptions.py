@@ -4,7 +4,7 @@ from autograder.course.implementations import choice, exercise, wrong
 
 # Tests see what the designed model says, and several mistakes make it say the same.
 SAME_WORD_AGAIN = (
-    "Your model says the present word again. Either layer 1 looks at its own place, or layer 2 searches "
+    "Where your model says the present word again: either layer 1 looks at its own place, or layer 2 searches "
     "among the words in place of 'the word before me', or it fetches from the right place the word that "
     "stood BEFORE it. Search for the place before which your word stood, and fetch the word that stands there."
 )
@@ -29,8 +29,9 @@ with exercise("design_induction"):
     wrong(
         "design_soft",
         {"sharp = 100.0": "sharp = 1.0"},
-        "Your scores are about 1. A place that matches then gets e times the weight of one that does not, "
-        "and the many others win. There is no scale in this model: make the scores larger.",
+        "No place wins clearly. Either your scores are about 1: a place that matches then gets e times the weight "
+        "of one that does not, and the many others win (there is no scale in this model, so scores may be large). "
+        "Or the largest score stands at another place than the one that is searched.",
     )
     wrong(
         "design_looks_two_back",
@@ -256,7 +257,8 @@ with exercise("logit_attribution"):
     wrong(
         "attribution_without_eps",
         {"variance + norm.eps": "variance"},
-        "eps is missing under the root. With the norm's own eps the rows sum to the logits.",
+        "Under the root stands not the norm's own eps: it is missing, or another number stands there. With the "
+        "norm's own the rows sum to the logits.",
     )
     wrong(
         "attribution_eps_of_torch",
@@ -494,7 +496,9 @@ with exercise("patched_logits"):
     wrong(
         "patch_without_effect",
         {"return (patched, *output[1:]) if isinstance(output, tuple) else patched": "pass"},
-        "Your hook computes the patched output and returns nothing, so torch goes on with the old one.",
+        "The logits are those of the model without a patch. Does a hook run, on this very module of this very "
+        "model, before the model is called, and does it return the patched output? What is not returned torch "
+        "does not take.",
     )
     wrong(
         "patch_the_logits",

@@ -500,7 +500,7 @@ answer_reach = "b"
 check_answer("answer_reach", answer_reach)
 
 # %% [markdown]
-# ## 3. Blocks, and a mask that saves nothing
+# ## 3. Blocks, and what a mask saves
 #
 # A window is one choice of pairs. Others were tried: every $k$-th word of the past (Child and others,
 # 2019), a few words that everybody sees and that see everybody (Beltagy, Peters and Cohan, 2020), a few
@@ -1342,7 +1342,11 @@ with check("two texts", points=0.5):
     both = torch.stack([keys, keys.flip(0)])
     expected = torch.tensor([[0.0, 1], [0.6, 0.8], [0, 0.2], [0.3, 0.4]])
     message = "The second text is the table read from below: its keys are divided by 5, 10, 10 and 10."
-    assert_close(mended_keys(both)[1], expected, message, name="the keys of the second text")
+    found = mended_keys(both)
+    assert_close(found[1], expected, message, name="the keys of the second text")
+    expected = torch.tensor([[0.6, 0.8], [0, 0.4], [0.6, 0.8], [0, 0.5]])
+    message = "The first text is the table, and its second key is divided by 5: each text has its own longest key."
+    assert_close(found[0], expected, message, name="the keys of the first text")
 checks_passed("mended_keys")
 
 

@@ -703,8 +703,7 @@ with exercise("mended_keys"):
     wrong(
         "keys_copied",
         {"lengths.cummax(dim=-1).values[..., None]": "lengths.amax(dim=-1)[..., None, None]"},
-        "This is the friend's code as it was: the first keys are divided by the length of a key that comes "
-        "later.",
+        "The first keys are divided by the length of a key that comes later, as in the friend's code.",
         seen="the key stabiliser of Performer's code: a maximum over the whole text (there it cancels, but for "
         "an eps)",
     )

@@ -215,7 +215,8 @@ with exercise("load_keras_weights"):
     wrong(
         "load_only_inward_transposed",
         {"linear.weight.T.reshape(shape)": '(linear.weight if name == "output" else linear.weight.T).reshape(shape)'},
-        "The kernel of output_dense is not transposed. It is square, so nothing complains.",
+        "The numbers of output_dense stand in another order: W_o.weight is (out, in), and its kernel is (head, "
+        "feature, out). All sizes fit, so nothing complains.",
     )
 
     wrong(
@@ -320,8 +321,8 @@ with exercise("load_keras_weights"):
             "part.kernel.assign(linear.weight.T.reshape(shape).detach())",
          "moves.append((part.bias, linear.bias.reshape(part.bias.shape)))":
             "part.bias.assign(linear.bias.reshape(part.bias.shape).detach())"},
-        "You look at each part just before you copy it. If the last one does not fit, the first ones have been "
-        "copied: look at all sizes first.",
+        "When the sizes are found not to fit, the first parts have been copied already. Look at all sizes before "
+        "the first copy.",
     )
 
     wrong(
