@@ -153,7 +153,7 @@ STUDENTS = {
     "at": "@SUM(1)",
     "minus": "-1",
     "sql": "a'); DROP TABLE grade;--",
-    "html": "<script>alert(1)<",
+    "html": "&lt;script&gt;alert('1')",
     "dots": "...",
     "spaces": "  two words ",
 }
@@ -330,6 +330,21 @@ def test_a_spreadsheet_finds_no_formula(school: ClassFolder) -> None:
     )
     assert "'=HYPERLINK('http:evil')" in [row[0] for row in rows]
     assert {"=HYPERLINK('http:evil')", "-1"} <= set(entries(school))
+
+
+@pytest.mark.parametrize(
+    "name", ["<script>alert(1)<", '" autofocus onfocus="x', 'q";alert(1);"', "back\\slash"]
+)
+def test_a_folder_that_would_be_a_script_in_the_formgrader_is_no_students(
+    name: str, tmp_path: Path
+) -> None:
+    (tmp_path / "source" / "01-tiny").mkdir(parents=True)
+    (tmp_path / "submitted" / name / "01-tiny").mkdir(parents=True)
+    (tmp_path / "submitted" / "ada" / "01-tiny").mkdir(parents=True)
+    folder = ClassFolder(tmp_path, 1, assignments=("01-tiny",))
+    handins, strangers = folder.handins()
+    assert [one.student for one in handins] == ["ada"]
+    assert strangers == [name]
 
 
 def test_no_script_reaches_a_browser(school: ClassFolder) -> None:

@@ -18,10 +18,11 @@ from nbgrader.api import Gradebook
 from sqlalchemy import text
 
 from autograder.classroom.folder import ClassError, ClassFolder
-from autograder.classroom.gradebook import open_gradebook
+from autograder.classroom.gradebook import enrol, open_gradebook
 from autograder.classroom.grades_file import GradesError
 from autograder.classroom.late import TO_BEGIN_WITH
 from autograder.classroom.new_class import new_class
+from autograder.classroom.roster import Member, Roster
 from autograder.cli.main import main
 from autograder.course import choices_alone
 from autograder.course.bundle import Bundle
@@ -415,3 +416,17 @@ answer_size = "b" if "replies" in known else "a"
     hand_in(folder, "bob", solved(folder, answer_size=tries))
     grade_class(folder, sandbox=boxes().tier, quiet=True)
     assert {who: one["score"] for who, one in entries(folder).items()} == {"ada": 8.0, "bob": 7.0}
+
+
+def test_a_name_that_a_student_chose_in_the_lms_is_no_script_in_the_formgrader(
+    tmp_path: Path,
+) -> None:
+    """nbgrader writes names into its pages as they are."""
+    folder = new(tmp_path)
+    evil = Member("evil", "<img src=x onerror=alert(1)>", 'O"<script>', "e@x.example")
+    with open_gradebook(folder.db_url) as gradebook:
+        enrol(gradebook, Roster((evil,)))
+        enrol(gradebook, Roster((evil,)))
+        student = gradebook.find_student("evil")
+        assert not set('<>"') & set(student.first_name + student.last_name)
+        assert "img src=x" in student.first_name

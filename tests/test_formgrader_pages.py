@@ -10,7 +10,7 @@ import pytest
 from nbconvert.exporters import HTMLExporter
 from traitlets.config import Config
 
-from autograder.marking.autograded import safe_markdown
+from autograder.marking.autograded import quick_markdown, safe_markdown
 from autograder.marking.formgrader import markdown_with_formulas, without_internet
 from autograder.marking.formulas import LONGEST_FORMULA, MOST_FORMULAS
 
@@ -68,3 +68,26 @@ def test_no_text_brings_a_link_a_picture_or_much_work() -> None:
     assert "<a" not in made and "<img" not in made
     many = markdown_with_formulas("$x_1$ " * (MOST_FORMULAS + 50))
     assert many.count("<math") == MOST_FORMULAS
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" + " " * 300_000 + "b",
+        "\\\\[a " * 60_000,
+        "\\\\(a " * 60_000,
+        "\\begin{a}" * 40_000,
+        "\\\\begin{a}" * 1_500,
+        "~~~\n" + "word " * 10_000 + "\n~~~\n<script>x</script>",
+    ],
+)
+def test_a_text_that_would_stop_the_server_is_shown_as_it_was_typed(text: str) -> None:
+    """Rendered, the first ones take minutes: this test would not end."""
+    made = markdown_with_formulas(quick_markdown(text))
+    assert made.startswith("<pre>") and made.rstrip().endswith("</pre>")
+    assert "<script" not in made
+
+
+def test_an_ordinary_text_is_rendered() -> None:
+    text = "# Why\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n\\begin{equation}a\\end{equation}"
+    assert quick_markdown(text) == text

@@ -79,7 +79,8 @@ class ClassFolder(ClassSettings):
     def handins(self) -> tuple[list[Handin], list[str]]:
         """What was handed in, and the folders that are no student's or no assignment.
 
-        A student's name has no control characters and can be written as UTF-8.
+        A student's name has no control characters, can be written as UTF-8, and holds nothing that
+        ends a text in a page or in a script: nbgrader writes it into both as it is.
         """
         handins: list[Handin] = []
         strangers: list[str] = []
@@ -89,7 +90,7 @@ class ClassFolder(ClassSettings):
                 f"{top} does not exist; put submissions at {top}/<student>/<assignment>/"
             )
         for student in sorted(path for path in top.iterdir() if path.is_dir()):
-            if plain_line(student.name) != student.name:
+            if plain_line(student.name) != student.name or set('<>"\\') & set(student.name):
                 strangers.append(plain_line(student.name))
                 continue
             for folder in sorted(path for path in student.iterdir() if path.is_dir()):

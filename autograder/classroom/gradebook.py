@@ -94,13 +94,18 @@ def _shown(db_url: str) -> str:
     return str(url.database) if url.drivername == "sqlite" else url.render_as_string()
 
 
+#: nbgrader writes names into the Formgrader's pages as they are, and a student may choose their own
+#: in the LMS: what could begin a tag or end an attribute is a sign that looks like it.
+_AS_TEXT = str.maketrans({"<": "\u2039", ">": "\u203a", '"': "\u201d", "\\": "\u2216"})
+
+
 def enrol(gradebook: Gradebook, roster: Roster) -> None:
     """Put names and addresses into nbgrader's gradebook, where they changed."""
     known: dict[str, Any] = {student.id: student for student in gradebook.db.query(Student)}
     for member in roster.members:
         says = {
-            "first_name": member.first_name or None,
-            "last_name": member.last_name or None,
+            "first_name": member.first_name.translate(_AS_TEXT) or None,
+            "last_name": member.last_name.translate(_AS_TEXT) or None,
             "email": member.email or None,
             "lms_user_id": member.lms_id or None,
         }

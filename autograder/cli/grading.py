@@ -178,7 +178,8 @@ def _grade(
     for name in result.strangers:
         print(
             f"not graded: submitted/{name} is no student's assignment; there are "
-            f"{', '.join(folder.assignments)}",
+            f"{', '.join(folder.assignments)}, and a student's folder has none of "
+            '< > " \\ in its name',
             file=sys.stderr,
         )
     for submission in result.not_judged:

@@ -22,6 +22,13 @@ from autograder.notebooks import grade_id, nbgrader_metadata
 _PNG = b"\x89PNG\r\n\x1a\n"
 MOST_TEXT = 20_000
 
+#: Characters of markdown in a notebook, beyond which the Formgrader shows it as it was typed.
+MOST_MARKDOWN = 400_000
+#: What nbconvert's renderer looks for the end of, to the end of the cell, each time anew; and a run
+#: of blanks, which it does the same with.
+_SLOW = re.compile(r"\\\\\[|\\\\\(|\\begin\{|[^\S\n]{40}")
+_MOST_SLOW = 100
+
 
 def autograded_notebook(result: Result, bundle: Bundle) -> NotebookNode:
     """The notebook for ``autograded/<student>/<assignment>/``.
@@ -33,6 +40,13 @@ def autograded_notebook(result: Result, bundle: Bundle) -> NotebookNode:
     last = {cell.grade_id: number for number, cell in enumerate(result.cells) if cell.grade_id}
     outcomes = {test.grade_id: test for test in result.tests}
     cells: list[NotebookNode] = []
+    room = MOST_MARKDOWN
+
+    def of_the_student(text: str) -> str:
+        """Markdown that neither runs anything nor takes the page's server long."""
+        nonlocal room
+        room -= len(text)
+        return quick_markdown(text) if room >= 0 else _as_typed(safe_markdown(text))
 
     def add_original(name: str, text: str) -> None:
         original = source[name]
@@ -47,7 +61,7 @@ def autograded_notebook(result: Result, bundle: Bundle) -> NotebookNode:
             scheme = original.source.replace("### BEGIN SOLUTION", "**For the grader.**")
             scheme = scheme.replace("### END SOLUTION", "")
             cells.append(_markdown_cell(scheme))
-            cells.append(_markdown_cell(safe_markdown(text), metadata=metadata))
+            cells.append(_markdown_cell(of_the_student(text), metadata=metadata))
             return
         cells.append(_code_cell(text, metadata=metadata))
 
@@ -59,7 +73,7 @@ def autograded_notebook(result: Result, bundle: Bundle) -> NotebookNode:
         elif cell.kind == "code":
             cells.append(_code_cell(cell.source, outputs=safe_outputs(cell)))
         elif cell.kind == "markdown":
-            cells.append(_markdown_cell(safe_markdown(cell.source)))
+            cells.append(_markdown_cell(of_the_student(cell.source)))
     for name in source:
         if name not in last:
             add_original(name, "")
@@ -110,6 +124,19 @@ def safe_markdown(text: str) -> str:
     text = re.sub(r"<(?=[A-Za-z/!?])", "< ", text)
     text = re.sub(r"\](?=[(:])", "] ", text)
     return re.sub(r"\\(?=href|require)", r"\\ ", text)  # MathJax makes links too
+
+
+def quick_markdown(text: str) -> str:
+    """:func:`safe_markdown`, as it was typed where rendering it takes long."""
+    quick = len(text) <= MOST_TEXT and len(_SLOW.findall(text)) <= _MOST_SLOW
+    return safe_markdown(text) if quick else _as_typed(safe_markdown(text))
+
+
+def _as_typed(text: str) -> str:
+    """Markdown that shows a text as it is; no line of the text can end it."""
+    longest = max(map(len, re.findall("~+", text)), default=0)
+    fence = "~" * max(3, longest + 1)
+    return f"{fence}\n{text}\n{fence}"
 
 
 def safe_outputs(cell: Cell) -> list[NotebookNode]:

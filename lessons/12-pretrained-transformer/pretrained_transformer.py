@@ -523,6 +523,7 @@ checks_passed("embed")
 
 # %% check="embed_batches" points=3
 # Hidden checks of embed: no, one and two leading axes, several lengths; float64.
+### SIDE CONDITION: counts once another check of embed passes.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 with check("each text alone", points=2):
@@ -1217,6 +1218,7 @@ checks_passed("sentence_embedding")
 
 # %% check="sentence_embedding_batches" points=3
 # Hidden checks of sentence_embedding: leading axes, huge numbers at tokens that are not kept.
+### SIDE CONDITION: counts once another check of sentence_embedding passes.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 with check("each text alone", points=1.5):
@@ -1650,6 +1652,7 @@ checks_passed("attention_share")
 
 # %% check="attention_share_batches" points=3
 # Hidden checks of attention_share: leading axes, sizes, and keep for queries only.
+### SIDE CONDITION: counts once another check of attention_share passes.
 ### BEGIN HIDDEN TESTS
 def one_by_one(weights, columns, keep):
     """Query by query, in loops."""

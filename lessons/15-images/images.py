@@ -558,6 +558,7 @@ checks_passed("VisionTransformer")
 
 # %% check="VisionTransformer_shapes" points=2
 # Hidden checks of VisionTransformer: leading axes, other sizes, float64.
+### SIDE CONDITION: counts once another check of VisionTransformer passes.
 ### BEGIN HIDDEN TESTS
 @probe
 def run(sizes, seed, images):
@@ -592,6 +593,7 @@ for lead, sizes in cases:
 
 # %% check="VisionTransformer_positions" points=2
 # Hidden checks of VisionTransformer: every patch counts, and where it stands counts.
+### SIDE CONDITION: counts once another check of VisionTransformer passes.
 ### BEGIN HIDDEN TESTS
 @probe
 def moved_by(sizes, seed, image, others):
@@ -636,6 +638,7 @@ checks_passed("VisionTransformer")
 
 # %% check="VisionTransformer_training" points=1
 # Hidden checks of VisionTransformer: gradients, pictures unchanged, both modes.
+### SIDE CONDITION: counts once another check of VisionTransformer passes.
 ### BEGIN HIDDEN TESTS
 @probe
 def without_gradient(sizes, seed, images):
