@@ -571,6 +571,11 @@ def test_the_command(
     assert "layout moodle" in out and "_assignsubmission_" in out
     assert to("ada-l") in out and "late" in out and "Nothing was written" in out
     assert not list((folder.root / "submitted").iterdir())
+    settings.write_text(dated.replace("grace_minutes = 15", "grace_minutes = 10_000"))
+    assert main(["collect", str(folder.root), str(path), "--dry-run", "--details"]) == 0
+    out = capsys.readouterr().out
+    assert "late: " not in out and "late, which costs nothing" in out
+    settings.write_text(dated)
     assert main(["collect", str(folder.root), str(path), "--json"]) == 0
     files = json.loads(capsys.readouterr().out)["files"]
     assert [(one["student"], one["action"]) for one in files] == [("ada-l", "new")]

@@ -6,7 +6,7 @@ Collecting is in :mod:`autograder.cli.collecting`, grading itself in :mod:`autog
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -50,6 +50,12 @@ if TYPE_CHECKING:
     help="when students learn whether a short answer is right; at_once lets whoever tries all "
     "choices find the right one",
 )
+@click.option(
+    "--lesson",
+    multiple=True,
+    metavar="NAME",
+    help="only this lesson, as 03 or its folder; once for each; all of them when not given",
+)
 def new_class(
     *,
     folder: Path,
@@ -57,15 +63,20 @@ def new_class(
     roster: Path | None,
     column: tuple[str, ...],
     short_answers: str,
+    lesson: tuple[str, ...],
 ) -> int:
     """Make a class folder in nbgrader's layout.
 
-    Every lesson is released in it.
+    Every lesson is released in it, or those that are named.
     """
     from autograder.classroom import new_class as making
 
     members = _roster(roster, column)
-    made = making.new_class(course_at(course), folder, roster=members, short_answers=short_answers)
+    whole = course_at(course)
+    named = {whole.lesson(name).folder for name in lesson} or {one.folder for one in whole.lessons}
+    lessons = tuple(one for one in whole.lessons if one.folder in named)
+    taught = replace(whole, lessons=lessons)
+    made = making.new_class(taught, folder, roster=members, short_answers=short_answers)
     print(f"The class is at {made.root}.")
     print(f"Hand out {made.root}/release/, collect into {made.root}/submitted/STUDENT/ASSIGNMENT/")
     print("with `autograder collect` or by hand,")

@@ -51,13 +51,7 @@ def _kept(lesson: Lesson, *, as_graded: bool) -> list[Mistake]:
     if lacking(setup_of(lesson.notebook)):  # nothing of it can be run here
         return []
     entries = _entries(lesson)
-    kind = "graded" if as_graded else "notebook"
-    folder = lesson.path.parent.parent / "build" / "mistakes"
-    paths = {}
-    for exercise, digest in _made_from(lesson).items():
-        made_from = f"{digest} {np.__version__} {torch.__version__}"
-        name = hashlib.sha256(made_from.encode()).hexdigest()[:16]
-        paths[exercise] = folder / f"{lesson.folder}-{exercise}-{name}-{kind}.json"
+    paths = _paths(lesson, as_graded=as_graded)
     kept: dict[str, list[Mistake]] = {}
     for exercise, path in paths.items():
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
@@ -69,6 +63,18 @@ def _kept(lesson: Lesson, *, as_graded: bool) -> list[Mistake]:
             with contextlib.suppress(OSError):  # a course that may only be read
                 write_whole(paths[exercise], to_json(made))
     return [mistake for exercise in entries for mistake in kept[exercise]]
+
+
+def _paths(lesson: Lesson, *, as_graded: bool) -> dict[str, Path]:
+    """By exercise, where the evidence of its mistakes is kept."""
+    kind = "graded" if as_graded else "notebook"
+    folder = lesson.path.parent.parent / "build" / "mistakes"
+    paths = {}
+    for exercise, digest in _made_from(lesson).items():
+        made_from = f"{digest} {np.__version__} {torch.__version__}"
+        name = hashlib.sha256(made_from.encode()).hexdigest()[:16]
+        paths[exercise] = folder / f"{lesson.folder}-{exercise}-{name}-{kind}.json"
+    return paths
 
 
 def _entries(lesson: Lesson) -> dict[str, list[Implementation]]:
@@ -240,6 +246,16 @@ def _as_committed(made: list[Any], test: str, known: Sequence[Mapping[str, Any]]
             for new, old, kept in zip(made, there, kept_parts)
         ]
     return kept_parts
+
+
+def not_kept(course: Course) -> list[Lesson]:
+    """The lessons of whose mistakes evidence is not in ``build/mistakes/``."""
+    kinds = (True, False)
+    return [
+        lesson
+        for lesson in course.lessons
+        if not all(path.exists() for k in kinds for path in _paths(lesson, as_graded=k).values())
+    ]
 
 
 def keep_all(course: Course) -> Iterator[Lesson]:

@@ -42,6 +42,8 @@ class Decision:
     late: str = ""
     came: str = ""
     note: str = ""
+    #: Late by no more than the minutes that cost nothing.
+    in_grace: bool = False
 
 
 @dataclass
@@ -157,11 +159,12 @@ def _decide(
 def _decision(folder: ClassFolder, candidate: Candidate) -> Decision:
     due = folder.due_for(candidate.student, candidate.assignment)
     late = "late, says the LMS" if candidate.named.late else ""
+    in_grace = False
     if due is not None and candidate.came is not None:
         minutes = (candidate.came - due).total_seconds() / 60
-        late = how_late(minutes) + (
-            ", but late, says the LMS" if candidate.named.late and minutes <= 0 else ""
-        )
+        in_grace = 0 < minutes <= folder.late_policy.grace_minutes
+        late = how_late(minutes) + (", which costs nothing" if in_grace else "")
+        late += ", but late, says the LMS" if candidate.named.late and minutes <= 0 else ""
     return Decision(
         archive=candidate.file.archive,
         path=candidate.file.path,
@@ -172,6 +175,7 @@ def _decision(folder: ClassFolder, candidate: Candidate) -> Decision:
         late=late,
         came=as_timestamp(candidate.came) if candidate.came else "",
         note=candidate.note,
+        in_grace=in_grace,
     )
 
 
@@ -247,7 +251,11 @@ def exceptions(folder: ClassFolder, made: Plan, *, details: bool = False) -> lis
     brought = [
         decision for decision in made.decisions if decision.student and decision.action != LEFT_OUT
     ]
-    late = [decision for decision in brought if decision.late and decision.late != how_late(0)]
+    late = [
+        decision
+        for decision in brought
+        if decision.late and decision.late != how_late(0) and not decision.in_grace
+    ]
     roster = folder.roster.by_id
     by_kind = {
         "late": [decision.student for decision in late],
