@@ -48,10 +48,9 @@ torch.set_num_threads(1)
 # would like to **look back** at the page.
 #
 # The **neural** translators that made the idea known, in 2014, worked like that. They had two
-# parts. The **encoder** reads the source sentence from left to right and keeps a **state**: a
+# parts. The **encoder** reads the source sentence word by word and keeps a **state**: a
 # vector, that is a row of numbers. The **decoder** writes the target sentence, and all it gets from
-# the encoder is the last state. The state has the same size for a sentence of five words and for
-# one of fifty. (Whether they had the same trouble was disputed: Cho and others saw long sentences
+# the encoder is the last state. (Whether they had the same trouble was disputed: Cho and others saw long sentences
 # fail; Sutskever and others, with larger networks and the source read backwards, wrote that theirs
 # "did not have difficulty on long sentences".)
 #
@@ -353,7 +352,7 @@ for name, before_call, after_call in zip(["X", "W_x", "W_h", "h0"], [X, W_x, W_h
 # %% [markdown]
 # ### Predict, then run
 #
-# The state has `d_h = 8` numbers here. How many numbers describe the short sentence of 5 words when
+# Here `d_h = 8`. How many numbers describe the short sentence of 5 words when
 # it has been read? And the long one of 16 words? Write it down, then run the cells.
 
 # %% tags=["demonstration", "guess"]
@@ -393,8 +392,8 @@ print("the cat black is sleeping:", last_swapped.round(2))
 # the same $n$ symbols. Nothing needs to be understood; everything must be kept.
 #
 # The networks are GRUs (Cho et al. 2014): recurrent networks with **gates**. A gate is a number
-# between 0 and 1, computed at each step, that says how much of the old state is kept. GRUs remember
-# better than the plain RNN above. The **context** is what the decoder gets from the
+# between 0 and 1, computed at each step, that says how much of the old state is kept. GRUs can
+# learn to remember longer than plain RNNs (not measured here). The **context** is what the decoder gets from the
 # encoder at each step. We train the same network with two kinds of context:
 #
 # 1. `look_everywhere = False`: the context is the encoder's last state, the same at each step;
@@ -1335,7 +1334,7 @@ assert (mean_map.argmax(-1) == np.arange(8)).all()
 assert (sevens.argmax(-1) == np.arange(8)).mean() > 0.4  # guessing: 0.125
 
 # %% [markdown]
-# With random digits it practically always looks at its own position. And with eight sevens? When
+# With random digits it practically always looks at its own position. And with eight sevens? In each row the largest weight is looked at. When
 # this was written, six of the eight looks were still right, where guessing gives one. (Outside this
 # notebook we trained five more copiers and gave each all ten digits so: with sevens 7 or 8 looks were
 # right, with the worst digit of each 4 to 6.) What stands there cannot have told it: all eight digits
@@ -1737,8 +1736,8 @@ for model in (translator, train_translator(seed=8)):
 # Both models translate all 60 held-out sentences. In both, nouns and adjectives look at their
 # English words. But in our second run half of the articles do not: "le" looks at "is". (Your second
 # run may differ.) When this lesson was written we trained ten models from ten seeds. All ten got at
-# least 59 of the 60 sentences right and showed the crossing. In three of them a part of the
-# articles looked elsewhere, in one a part of the verbs. How can "le" be right without looking at
+# least 59 of the 60 sentences right and showed the crossing. In three or four of them a part of
+# the articles looked elsewhere, and now and then a part of the verbs or of the nouns. How can "le" be right without looking at
 # "the"? The encoder reads in both directions, so the state at "is" has heard of "the" and of the
 # noun as well.
 #
@@ -1888,7 +1887,7 @@ for lengths in ((1,), (3, 1, 1, 6), (2, 2, 2, 2, 2)):
 # falls from about 0.96 at length 5 to about 0.37 at length 40, and no sequence of length 40 is
 # right as a whole. But no hard limit is near: trained on lengths 2 to 10 only, for the same time,
 # with about ten times more batches of length 10, the same network copies length 10 better (token
-# accuracy about 0.86 in place of 0.79, whole sequences between 0.1 and 0.2 in place of 0.03). Nor has the vector simply
+# accuracy about 0.86 in place of 0.79, whole sequences about 0.15 in place of 0.03). Nor has the vector simply
 # forgotten: changing any of the 40 symbols still moves it (Figure 3). What is hard is to learn a
 # code in which one vector serves all positions at once. Attention does not give a bigger vector:
 # the context has 64 numbers as before, and both models have the same number of parameters. It gives

@@ -1506,8 +1506,8 @@ show(
 # %% [markdown]
 # So the honest sentence is: **separate values are not a necessity, they are room.** A key says
 # what an item can be found by, a value says what it gives. Two vectors let a model choose each
-# freely. (Some models do share parts of them, to save memory. They pay with width, with training
-# time or with accuracy, and sometimes that is a good price.)
+# freely. (Some models do share parts of them, to save memory. They may pay with width, with training
+# time or with accuracy; lesson 11 has one that does not seem to.)
 #
 # ## 8. Why queries are not the keys
 #
@@ -1669,7 +1669,6 @@ answer, weights = look_up_sentences(X, X, X, temperature=2.0)
 print("answer", answer.shape, " weights", weights.shape, " NaN:", bool(np.isnan(weights).any()))
 print("weights from", weights.min().round(2), "to", weights.max().round(2))
 print("total weight of the nine queries:", weights.sum().round(6))
-print("weights of the first query, black:", weights[0, 0].round(2))
 
 # %%
 # Your experiments with look_up_sentences.

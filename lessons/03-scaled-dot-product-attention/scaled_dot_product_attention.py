@@ -94,8 +94,8 @@ check_answer("answer_again_copy", answer_again_copy)
 # of a query.
 #
 # It looks like a detail. In section 7 of this lesson the same model learns the same task with and
-# without it. With the square root it answers nearly every question. Without it, it is wrong on more
-# than half of them. This lesson finds out why, and also when the square root is *not* needed.
+# without it, and the difference is large. This lesson finds out why, and also when the square root is
+# *not* needed.
 #
 # ### The smallest example, on paper
 #
@@ -482,7 +482,7 @@ show(
 # So three sentences that one often reads need a correction.
 #
 # - *"Without the scale the gradients vanish."* For **most** queries they do once $d_k$ is large
-#   (here from 256 on; at 64 the median is still three times that with the scale). For the few
+#   (here at 1024; at 64 the median is three times that with the scale, and at 256 a third of it). For the few
 #   queries whose two best keys have nearly equal scores they are huge, and the **mean** does not
 #   vanish.
 #   Training then gets hardly any signal from most examples, and very large gradients from a few.
@@ -2097,18 +2097,22 @@ def loss_after(factor, seed, steps=200):
     return gradient_descent(loss_of, [query], steps, lr=1.0)[-1]
 
 
+learned = {}
 for name, factor in (("with the scale", 1.0), ("without", math.sqrt(512))):
     ends = [loss_after(factor, seed) for seed in range(8)]
-    learned = sum(end < 0.05 for end in ends)
-    stuck = sum(end > 1.5 for end in ends)
-    print(f"{name:15s} learned {learned} of 8, stuck {stuck} of 8")
-    assert (learned == 8) if factor == 1.0 else (stuck >= 5 and learned <= 2)
+    learned[name] = sum(end < 0.05 for end in ends), sum(end > 1.5 for end in ends)
+    print(f"{name:15s} learned {learned[name][0]} of 8, stuck {learned[name][1]} of 8")
 
 # %% [markdown]
 # Without the scale most softmax rows have decided before the first step, for a wrong key. The loss is
 # 2, as large as it can be, and its slope is nearly 0: there is no downhill. A start from which the
 # query learns all the same is luck.
-#
+
+# %% tags=["demonstration"]
+assert learned["with the scale"][0] == 8
+assert learned["without"][0] <= 2 and learned["without"][1] >= 5
+
+# %% [markdown]
 # Now the promise of section 1. The loop below is like yours, with `torch.optim.Adam` for the step (it
 # gives each number a step size of its own). A small **dictionary**: 64 French words, each with an English
 # partner. The first five pairs are le/the, noir/black, chat/cat, est/is, dort/sleeping; the other
@@ -2553,8 +2557,8 @@ assert theirs[-1] < 5 and 1.9 < theirs[-1] / theirs[-2] < 2.1
 print(f"memory, n from 2048 to 4096: yours x {yours[-1] / yours[-2]:.2f}, torch's x 2")
 show(
     figure,
-    "Figure 6. Time grows about like $n^2$ for both, sometimes faster: a large matrix no longer "
-    "fits into the processor's caches, and other programs disturb the clock. Memory grows like "
+    "Figure 6. Time grows about like $n^2$ for both, sometimes faster (the processor's caches and other "
+    "programs may play a part; not measured here). Memory grows like "
     "$n^2$ for the plain formula, but only like $n$ for torch's function. Do not conclude that "
     "torch's function makes attention linear: it saves memory, not multiplications.",
     "Two log-log plots against n from 256 to 4096. Left, time: both curves rise about as n "

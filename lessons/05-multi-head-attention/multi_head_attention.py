@@ -116,7 +116,7 @@ for before, after in (("cat", "dog"), ("dog", "cat")):
 # Real sentences are full of such words. In "The animal didn't cross the street because it was too
 # tired", the word "it" needs its noun ("animal") and also what is said of it ("tired").
 #
-# Each of these attentions is called a **head**. To keep the cost the same, the $d_{model}$ features
+# Each of these attentions is called a **head**. To keep the number of parameters and of multiply-adds the same, the $d_{model}$ features
 # are shared out: with `num_heads` heads each head gets $d_k = d_v = d_{model} /$ `num_heads`
 # features for its queries, keys and values. All heads here have that width, `d_head`.
 #
@@ -658,7 +658,7 @@ print("round trip gives the table back:", np.array_equal(round_trip, table))
 #
 # Difficulty: ●●●●○ &nbsp; Importance: ●●●●● &nbsp; You should spend up to 30-40 minutes on it.
 #
-# The layer of the paper. Lessons 6 to 9 are built from it.
+# The layer of the paper, with biases as in torch. Lessons 6 to 9 are built from it.
 #
 # - `MultiHeadAttention(d_model, num_heads)`: parts `W_q`, `W_k`, `W_v`, `W_o`, each
 #   `nn.Linear(d_model, d_model)` with bias. Graded error: a `ValueError` if `d_model` is not a
@@ -1560,7 +1560,8 @@ for name, parameter in builtin.named_parameters():
 #   does not have that option.
 # - It returns weights **averaged over the heads**, unless you say `average_attn_weights=False`.
 # - In its `attn_mask`, `True` means **is hidden**: the opposite of ours.
-# - A query that may attend to nothing gives NaN there, and the bias of `W_o` here.
+# - A query that may attend to nothing gives NaN there when weights are returned (the default), and the
+#   bias of `W_o` here. (With `need_weights=False` torch 2.13 gives the bias, too.)
 
 # %% [markdown]
 # ### Exercise 4: `load_builtin_weights`
@@ -2942,8 +2943,8 @@ switches(
 # ## 7. Many narrow heads or few wide ones?
 #
 # With $d_{model} = 48$ fixed, more heads are narrower heads. Three heads learned "neighbours" within
-# 600 steps, two needed many more. What does "partners" need? A head must pick one word out of 12 by its content. How few
-# features are enough for that? We train "partners" with 1 head of 48 features, with 16 heads of 3,
+# 600 steps, two needed many more. What does "partners" need? A head must pick one word out of 12 by its content. How
+# narrow may heads be, when there are the more of them? We train "partners" with 1 head of 48 features, with 16 heads of 3,
 # and with 48 heads of **one** feature. (The model with 3 heads of 16 is there already.)
 #
 # **Predict, then run.** Where will the accuracy fall?
@@ -3061,7 +3062,7 @@ one_layer, two_layers = (train_repeats(num_layers, seed=0) for num_layers in (1,
 
 # %% [markdown]
 # **Predict, then run.** Six lines follow: one layer, two layers, and the two-layer model without
-# its first or its second head, by zero and by mean.
+# its first or its second head, by zero and by mean. Which removal costs more, and where does guessing lie?
 
 # %% tags=["demonstration", "nbval-ignore-output"]
 # Trained numbers: they may differ in the last digits on another machine.
@@ -3114,8 +3115,8 @@ follows = (before[:, None, :] == ids[:, :, None]) & is_key & (torch.arange(LENGT
 induction = (second_map[:, 0] * follows).sum(-1)[:, :-1][known].mean().item()
 new = torch.arange(1, LENGTH) < known.int().argmax(-1, keepdim=True)  # inside the first piece
 one_back = first_map[:, 0].diagonal(-1, -2, -1)[new].mean().item()
-print(f"layer 1, weight on the previous word, first time through: {one_back:.2f}")
-print(f"layer 2, weight on words that follow an earlier copy:     {induction:.2f}")
+print(f"layer 1, weight on the previous word, 400 texts, first time through: {one_back:.2f}")
+print(f"layer 2, weight on words that follow an earlier copy, 400 texts:     {induction:.2f}")
 assert one_back > 0.85 and induction > 0.9
 show(
     figure,
