@@ -27,6 +27,9 @@ REFUSED = (
 )
 
 #: The first that fits is told.
+#: How a terminal is told of colours: Keras writes them into the text of its errors.
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
 _RULES = [*shape_errors.RULES, *call_errors.RULES, *dtype_errors.RULES]
 
 
@@ -57,7 +60,7 @@ def lines_of(error: BaseException) -> list[str]:
         error: with its traceback.
     """
     kinds = tuple(kind.__name__ for kind in type(error).__mro__)
-    text = str(error)
+    text = _COLOURS.sub("", str(error))
     by_hand = raised_by_hand(error)
     lines = [REFUSED if by_hand else meaning(kinds, text)]
     lines.append(

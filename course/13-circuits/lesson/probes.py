@@ -30,8 +30,8 @@ CHANGES_ITS_ARGUMENT = (
 )
 NOT_TEXT_BY_TEXT = (
     "What fails here has more axes than all that passes, and each text of the batch alone gives "
-    "another result than in the batch. Is an axis counted from the front, are all axes exchanged "
-    "(`.T`), or is something taken over the whole array?"
+    "another result than in the batch, or the batch gives none at all. Is an axis counted from the "
+    "front, are all axes exchanged (`.T`), or is something taken over the whole array?"
 )
 ONLY_WITH_A_BATCH = (
     "What fails here has fewer axes than all that passes, and with a batch axis of length 1 in "
