@@ -57,8 +57,7 @@ def is_side_condition(source: str) -> bool:
 
 def builds_on(exercises: dict[str, str], name: str) -> set[str]:
     """The exercises that the solution of ``name`` uses, directly or through others."""
-    below: set[str] = set()
-    waiting = [name]
+    below, waiting = set[str](), [name]
     while waiting:
         new = (_names_in(exercises[waiting.pop()]) & set(exercises)) - below - {name}
         below |= new

@@ -126,5 +126,5 @@ def to_mark(of_class: Iterable[StudentStanding]) -> list[str]:
         return []
     return [
         f"written answers of {number} submissions are not marked yet and count 0; mark them with "
-        "`nbgrader formgrader` and export again"
+        "`autograder mark` and export again"
     ]
