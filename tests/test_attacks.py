@@ -30,6 +30,7 @@ from autograder.marking.grade_class import grade_class
 from autograder.notebooks import grade_id
 
 from .attacks import CORPUS, FULL, HONEST, MARK, SECRET, WRONG, Attack
+from .classes import new
 from .conftest import ROOT
 from .submissions import as_bytes, boxes, graded, notebook_with, points, why_not_confined
 from .tiny import tiny_course
@@ -338,10 +339,9 @@ def test_a_spreadsheet_finds_no_formula(school: ClassFolder) -> None:
 def test_a_folder_that_would_be_a_script_in_the_formgrader_is_no_students(
     name: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "source" / "01-tiny").mkdir(parents=True)
-    (tmp_path / "submitted" / name / "01-tiny").mkdir(parents=True)
-    (tmp_path / "submitted" / "ada" / "01-tiny").mkdir(parents=True)
-    folder = ClassFolder(tmp_path, 1, assignments=("01-tiny",))
+    folder = new(tmp_path)
+    for student in (name, "ada"):
+        (folder.root / "submitted" / student / "01-tiny").mkdir(parents=True)
     handins, strangers = folder.handins()
     assert [one.student for one in handins] == ["ada"]
     assert strangers == [name]

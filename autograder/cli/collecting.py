@@ -87,7 +87,8 @@ def _say(
     from autograder.lms import collect as actions
 
     for name, layout in made.layouts.items():
-        print(f"{name}: layout {layout.name}, by the pattern\n  {layout.pattern.pattern}")
+        by = f", by the pattern\n  {layout.pattern.pattern}" if details else ""
+        print(f"{name}: layout {layout.name}{by}")
     told = [
         decision
         for decision in made.decisions
