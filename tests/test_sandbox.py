@@ -102,6 +102,38 @@ def test_scratch_is_limited_and_does_not_outlive_its_box(confined: Boxes) -> Non
             assert inside(box, f"import os; return os.path.exists('{folder}/left')") is False
 
 
+def test_what_is_printed_below_python_belongs_to_the_cell_that_printed_it(confined: Boxes) -> None:
+    with confined.start({}) as box:
+        assert (
+            box.run("import os\n_ = os.write(1, b'one'); _ = os.write(2, b'two')", 10).output
+            == "onetwo"
+        )
+        assert box.run("pass", 10).output == ""
+        later = box.snapshot()
+        assert later is not None
+        box.run("_ = os.write(1, b'of the box')", 10)
+        assert later.run("_ = os.write(1, b'of the snapshot')", 10).output == "of the snapshot"
+        assert box.run("print('still here')", 10).output == "still here\n"
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "os.close(1); os.close(2)",
+        "os.dup2(os.pipe()[0], 1)",
+        "os.dup2(os.open('/dev/zero', os.O_RDONLY), 1)",
+        "os.mkfifo('f'); os.dup2(os.open('f', os.O_RDWR), 1)",
+        "os.dup2(os.open('.', os.O_RDONLY), 1)",
+        "os.ftruncate(1, 2**25)",
+    ],
+)
+def test_what_a_cell_does_to_its_output_stops_nothing(confined: Boxes, cell: str) -> None:
+    with confined.start({}) as box:
+        box.run(f"import os\n{cell}", 20)
+        assert box.run("answer = 6 * 7\nprint(answer)", 20).output.endswith("42\n")
+        assert box.get("answer", 20).value == 42
+
+
 def test_scratch_folders_share_one_limit(box: Box) -> None:
     fill = "open('{}/filled', 'wb').write(bytes(60 * 2**20))"
     found = [inside(box, fill.format(folder)) for folder in (".", "/dev/shm", "/tmp")]

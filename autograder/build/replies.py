@@ -84,11 +84,8 @@ def _claims_apart(source: str) -> tuple[str, str]:
         end = node.end_lineno - node.lineno + 1 + _comments(lines)
         taken.insert(0, "".join(lines[:end]).rstrip() + "\n")
         rest = "".join(lines[end:]).lstrip("\n")
-        source = (
-            f"{before}\n\n\n{rest}"
-            if rest.startswith(("def ", "class "))
-            else (f"{before}\n\n{rest}" if rest else before)
-        )
+        gap = "\n\n\n" if rest.startswith(("def ", "class ")) else "\n\n"
+        source = before + gap + rest if rest else before
     return source.strip("\n"), "".join(taken)
 
 
