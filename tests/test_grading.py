@@ -173,6 +173,24 @@ def test_a_cell_that_never_ends_is_left_out(bundle: Bundle) -> None:
     assert any("did not finish within 5 seconds" in run.error for run in verdict.runs)
 
 
+def test_after_a_cell_that_never_ends_new_cells_wait_less_and_others_as_long_as_before(
+    bundle: Bundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("autograder.grade.in_box.CELL_AFTER_A_TIME_OUT", 1.0)
+    notebook = notebook_with(bundle, {})
+    slow = nbformat.v4.new_code_cell("import time; time.sleep(1.5); slept = True")
+    notebook.cells.insert(0, slow)
+    for source in ("while True: pass", "while True: assert slept"):
+        notebook.cells.append(nbformat.v4.new_code_cell(source))
+    verdict = graded(bundle, notebook, limits=Limits(cell=4, test=5, notebook=120))
+    assert points(verdict) == FULL
+    errors = [run.error for run in verdict.runs if run.error]
+    assert [("within 4 seconds" in one, "within 1 seconds" in one) for one in errors] == [
+        (True, False),
+        (False, True),
+    ]
+
+
 def test_an_answer_that_ends_the_process_loses_its_own_points_only(bundle: Bundle) -> None:
     wrong = "def double(x):\n    import os, signal\n    os.kill(os.getpid(), signal.SIGKILL)\n"
     verdict = graded(bundle, notebook_with(bundle, {"double": wrong}))

@@ -291,6 +291,16 @@ def test_two_markers_at_once_in_a_browser(folder: ClassFolder, tmp_path: Path) -
         ben.keyboard.press("Escape")
         ben.keyboard.press("2")
         expect(ben.locator("#place")).to_contain_text("answer 3 of 4")
+        # A comment that he has not saved is there when he comes back.
+        ben.keyboard.press("c")
+        ben.keyboard.type("Half of it.")
+        ben.keyboard.press("Escape")
+        ben.keyboard.press("n")
+        expect(ben.locator("#place")).to_contain_text("answer 4 of 4")
+        expect(ben.locator("#comment")).to_have_value("")
+        ben.keyboard.press("p")
+        expect(ben.locator("#comment")).to_have_value("Half of it.")
+        expect(ben.locator("#says")).to_contain_text("not saved yet")
         assert not browser.asked_outside
     given = [(one.marker, one.points, one.comment) for one in given_so_far(folder)]
     assert given == [("anna", 3.0, "Say why."), ("ben", 2.0, "Say why.")]

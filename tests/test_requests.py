@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 from autograder.classroom.folder import ClassFolder
+from autograder.classroom.gradebook import open_gradebook
 from autograder.classroom.requests import RequestError, look_at
 from autograder.cli.main import main
+
+from .classes import hand_in, new, solved
 
 LESSON = "01-tiny"
 
@@ -60,6 +63,40 @@ def test_requests_are_listed_with_what_changed(
     (line,) = [line for line in out.splitlines() if line.startswith("ada")]
     assert line.split()[:5] == ["ada", LESSON, "double", "2", "3"]
     assert "All of it." in out
+
+
+def test_who_asks_may_stand_in_the_column_of_ids(folder: ClassFolder) -> None:
+    (folder.root / "roster.csv").write_text(
+        "id,first_name,last_name,email\nada,Ada,Lovelace,ada@example.org\nbob,Bob,Half,\n"
+        "bob2,Bob,Half,b@example.org\n"
+    )
+    rows = ["ada@example.org", "Lovelace Ada", "Bob Half"]
+    (folder.root / "requests.csv").write_text(
+        "id,assignment,exercise,text\n" + "".join(f"{who},{LESSON},double,x\n" for who in rows)
+    )
+    found, problems = look_at(ClassFolder.open(folder.root))
+    assert [one.student for one in found] == ["ada", "ada"]
+    assert problems == ["requests.csv, line 4: several students have this name; give the id"]
+
+
+def test_a_written_answer_can_be_asked_about(tmp_path: Path) -> None:
+    school = new(tmp_path)
+    hand_in(school, "ada", solved(school, why="Because."))
+    assert main(["grade", str(school.root), "--quiet"]) == 0
+    (school.root / "requests.csv").write_text(
+        "id,assignment,exercise,text\n"
+        f"ada,{LESSON},written_why,Read it\nada,{LESSON},written_no,x\n"
+    )
+    found, problems = look_at(school)
+    assert [(one.exercise, one.before, one.now) for one in found] == [("written_why", 0.0, 0.0)]
+    assert len(problems) == 1 and "written_no" in problems[0]
+    with open_gradebook(school.db_url) as gradebook:
+        for grade in gradebook.find_submission(LESSON, "ada").notebooks[0].grades:
+            if grade.name == "written_why":
+                grade.manual_score = 2.0
+        gradebook.db.commit()
+    found, _ = look_at(school)
+    assert [(one.before, one.now) for one in found] == [(0.0, 2.0)]
 
 
 def test_a_request_about_nothing_is_named(

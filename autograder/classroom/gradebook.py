@@ -243,6 +243,12 @@ def manual_grades(gradebook: Gradebook, student: str, assignment: str) -> dict[s
     }
 
 
+def written_points(gradebook: Gradebook, student: str, assignment: str) -> dict[str, float]:
+    """The points of a submission's written answers, by grade_id; 0 where nobody has read one."""
+    scores = _by_name(gradebook, Grade, Grade.manual_score, student, assignment)
+    return {name: float(score or 0) for name, score in scores if name.startswith("written_")}
+
+
 def _by_name(
     gradebook: Gradebook,
     kind: type[Grade] | type[Comment],

@@ -57,7 +57,8 @@ class LatePolicy:
         if minutes > self.latest_days * MINUTES_A_DAY:
             return points
         days = math.ceil(minutes / MINUTES_A_DAY)
-        return round(points * min(1.0, days * self.per_day / 100), 4)
+        # Two digits, as every table and page shows: so that what is shown adds up.
+        return round(points * min(1.0, days * self.per_day / 100), 2)
 
 
 #: What a new class begins with: nothing is lost, and a quarter of an hour will never count.

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.classroom.folder import ClassFolder
+from autograder.classroom.gradebook import open_gradebook, written_points
 from autograder.classroom.grades_file import read_entries
 from autograder.classroom.roster import NAMES
 from autograder.errors import WrongUse
@@ -74,7 +75,12 @@ def look_at(folder: ClassFolder) -> tuple[list[Request], list[str]]:
         for number, row in enumerate(table.rows, start=2):
             asked = _asked(folder, table, row, path)
             student, assignment, exercise, _ = asked
-            points = _points(entries.get((student, assignment)), exercise)
+            if student is None:
+                problems.append(
+                    f"{path.name}, line {number}: several students have this name; give the id"
+                )
+                continue
+            points = _points(folder, entries.get((student, assignment)), exercise)
             if points is None:
                 what = f"{exercise} of {assignment}" if exercise else assignment
                 problems.append(
@@ -83,14 +89,16 @@ def look_at(folder: ClassFolder) -> tuple[list[Request], list[str]]:
                 )
                 continue
             before = seen.setdefault(json.dumps(asked), points)
-            requested.append(Request(*asked, before=before, now=points))
+            requested.append(Request(student, *asked[1:], before=before, now=points))
     write_whole(folder.root / SEEN, json.dumps(seen, indent=1) + "\n")
     return requested, problems
 
 
 def _asked(
     folder: ClassFolder, table: Table, row: Sequence[str], path: Path
-) -> tuple[str, str, str, str]:
+) -> tuple[str | None, str, str, str]:
+    """Who asks (None: several students are called so), of what, and in which words."""
+
     def cell(*names: str) -> str:
         at = table.column(*names)
         return row[at].strip() if at is not None else ""
@@ -102,17 +110,23 @@ def _asked(
         )
     student = cell(*NAMES["id"])
     members = folder.roster.find(
-        ids=(student,), name=cell(*NAMES["full_name"]), email=cell(*NAMES["email"])
+        ids=(student,),
+        name=cell(*NAMES["full_name"]) or student,
+        email=cell(*NAMES["email"]) or student,
     )
-    student = members[0].id if len(members) == 1 else student
     assignment = cell("assignment")
     matching = [name for name in folder.assignments if name.split("-")[0] == assignment.zfill(2)]
     text = plain_line(" ".join(cell("text", "reason", "comment").split()), 1000)
-    return student, matching[0] if matching else assignment, cell("exercise", "question"), text
+    who = None if len(members) > 1 else members[0].id if members else student
+    return who, matching[0] if matching else assignment, cell("exercise", "question"), text
 
 
-def _points(entry: dict[str, Any] | None, exercise: str) -> float | None:
+def _points(folder: ClassFolder, entry: dict[str, Any] | None, exercise: str) -> float | None:
     """The points of an exercise, or all of them; None where there is nothing of that name."""
+    if entry is not None and exercise.startswith("written_"):
+        with open_gradebook(folder.db_url) as gradebook:
+            written = written_points(gradebook, entry["student"], entry["assignment"])
+            return written.get(exercise)
     if entry is None:
         return None
     if not exercise:

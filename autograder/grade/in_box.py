@@ -19,6 +19,10 @@ STUB_ERROR = "NotImplementedError"
 #: Seconds for a further test of an exercise of which one has taken too long.
 AFTER_A_TIME_OUT = 2.0
 
+#: Seconds for a further cell of a notebook in which one has taken too long: it is likely to be
+#: caught in the same loop. One that was through before may take as long as ever.
+CELL_AFTER_A_TIME_OUT = 5.0
+
 #: Starts a box with these files beside its notebook and this many bytes of memory.
 MakeBox = Callable[[dict[str, bytes], int], Box]
 
@@ -52,6 +56,8 @@ class NotebookInBox:
     poisoned: set[int] = field(default_factory=set)
     #: Exercises of which a test took too long.
     endless: set[str] = field(default_factory=set)
+    #: Whether a cell took too long.
+    overdue: bool = False
 
     def patience(self, exercise: str) -> float:
         """Seconds that a test of an exercise may take.
@@ -107,11 +113,12 @@ class NotebookInBox:
             if number in self.poisoned:
                 continue
             self._check_time()
-            seconds = min(self.limits.cell, self.deadline - time.monotonic())
+            seconds = min(self._patience_for(number), self.deadline - time.monotonic())
             try:
                 reply = box.run(cell.source, seconds)
             except BoxFailure as failure:
                 self.poisoned.add(number)
+                self.overdue |= isinstance(failure, BoxTimeout)
                 why = (
                     f"The cell did not finish within {seconds:.0f} seconds."
                     if isinstance(failure, BoxTimeout)
@@ -128,6 +135,11 @@ class NotebookInBox:
             if reply.error and reply.error.by_hand and reply.error.types[0] == STUB_ERROR:
                 self.unwritten.add(cell.grade_id)
             self._keep(box, number + 1)
+
+    def _patience_for(self, number: int) -> float:
+        """Seconds that a cell may take."""
+        shorter = self.overdue and number not in self.runs
+        return min(self.limits.cell, CELL_AFTER_A_TIME_OUT) if shorter else self.limits.cell
 
     def _keep(self, box: Box, cells: int) -> None:
         """Keep the box as it is, for the exercises whose checks stand here."""

@@ -7,6 +7,7 @@ let answers = [];
 let place = 0;
 let shown = null;
 let busy = false;
+const drafts = new Map(); // comments that were typed and not saved, by question and answer
 
 async function ask(path, options = {}) {
   const reply = await fetch(path, { ...options, headers: { "X-Key": key } });
@@ -42,7 +43,15 @@ async function openQuestion() {
   await show(first < 0 ? 0 : first);
 }
 
+const unsaved = () =>
+  shown !== null && by("comment").value !== shown.comment.replaceAll("\r\n", "\n");
+
+function keepDraft() {
+  if (unsaved()) drafts.set(shown.key, by("comment").value);
+}
+
 async function show(number) {
+  keepDraft();
   if (!answers.length) {
     shown = null;
     by("answer").textContent = "";
@@ -57,9 +66,10 @@ async function show(number) {
 }
 
 function draw(answer) {
-  shown = answer;
+  shown = { ...answer, key: `${question()} ${answer.token}` };
   by("answer").innerHTML = answer.html; // escaped by the server, its formulas MathML
-  by("comment").value = answer.comment;
+  by("comment").value = drafts.get(shown.key) ?? answer.comment;
+  if (drafts.has(shown.key)) say("This comment is not saved yet: give points, or press Save.", true);
   by("other").value = answer.score ?? "";
   answers[place].done = answer.score !== null;
   for (const button of by("points").children)
@@ -99,11 +109,13 @@ async function save(points, goOn) {
     const { status, tree } = await ask("answer", { method: "POST", body: JSON.stringify(sent) });
     if (status === 409) {
       const mine = by("comment").value;
+      drafts.delete(shown.key);
       draw(tree.now);
       const lost = mine && mine !== tree.now.comment ? ` Your comment was: ${mine}` : "";
       return say(`${tree.says} Yours was ${points}.${lost}`, true);
     }
     if (status !== 200) return say(tree.says, true);
+    drafts.delete(shown.key);
     draw(tree);
     say(`Saved: ${points} of ${most()}.`);
     if (goOn) await show(place + 1);
@@ -144,5 +156,8 @@ document.addEventListener("keydown", (event) => {
     by("comment").focus();
   }
   return undefined;
+});
+window.addEventListener("beforeunload", (event) => {
+  if (unsaved() || drafts.size) event.preventDefault();
 });
 openQuestion();
