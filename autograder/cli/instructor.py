@@ -21,6 +21,7 @@ from autograder.cli.options import (
     course_at,
     course_option,
     json_option,
+    lessons_of,
     print_json,
 )
 
@@ -73,9 +74,8 @@ def new_class(
 
     members = _roster(roster, column)
     whole = course_at(course)
-    named = {whole.lesson(name).folder for name in lesson} or {one.folder for one in whole.lessons}
-    lessons = tuple(one for one in whole.lessons if one.folder in named)
-    taught = replace(whole, lessons=lessons)
+    named = {one.folder for one in lessons_of(whole, lesson)}
+    taught = replace(whole, lessons=tuple(one for one in whole.lessons if one.folder in named))
     made = making.new_class(taught, folder, roster=members, short_answers=short_answers)
     print(f"The class is at {made.root}.")
     print(f"Hand out {made.root}/release/, collect into {made.root}/submitted/STUDENT/ASSIGNMENT/")

@@ -46,7 +46,7 @@ def autograded_notebook(result: Result, bundle: Bundle) -> NotebookNode:
         """Markdown that neither runs anything nor takes the page's server long."""
         nonlocal room
         room -= len(text)
-        return quick_markdown(text) if room >= 0 else _as_typed(safe_markdown(text))
+        return quick_markdown(text) if room >= 0 else _as_typed(text)
 
     def add_original(name: str, text: str) -> None:
         original = source[name]
@@ -129,11 +129,12 @@ def safe_markdown(text: str) -> str:
 def quick_markdown(text: str) -> str:
     """:func:`safe_markdown`, as it was typed where rendering it takes long."""
     quick = len(text) <= MOST_TEXT and len(_SLOW.findall(text)) <= _MOST_SLOW
-    return safe_markdown(text) if quick else _as_typed(safe_markdown(text))
+    return safe_markdown(text) if quick else _as_typed(text)
 
 
 def _as_typed(text: str) -> str:
-    """Markdown that shows a text as it is; no line of the text can end it."""
+    """:func:`safe_markdown` that is shown as it is; no line of the text can end it."""
+    text = safe_markdown(text)
     longest = max(map(len, re.findall("~+", text)), default=0)
     fence = "~" * max(3, longest + 1)
     return f"{fence}\n{text}\n{fence}"
