@@ -15,6 +15,8 @@ _UNFIT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud80
 
 def plain(text: str, most: int) -> str:
     """At most ``most`` characters of ``text``; line breaks and tabs stay."""
+    if not text:
+        return text
     return _UNFIT.sub("\ufffd", text[:most])
 
 

@@ -298,6 +298,13 @@ def test_the_kernel_holds_a_box_to_its_memory_between_two_looks(
         assert inside(box, "return len(bytearray(900 * 2**20))") == 900 * 2**20
 
 
+def test_files_beside_the_notebook_are_no_memory_of_the_box(confined: Boxes) -> None:
+    write = "for n in range(2):\n    open(f'f{n}', 'wb').write(bytes(40 * 2**20))"
+    keep = "kept = bytearray(220 * 2**20)\nimport time; time.sleep(0.5)"
+    with confined.start({}, 300 * 2**20) as box:
+        assert box.run(write, SECONDS).error is None and box.run(keep, SECONDS).error is None
+
+
 def kernel_files(folder: Path, own: str, mount: str) -> tuple[Path, Path]:
     (mounts := folder / "mountinfo").write_text(mount)
     (cgroup := folder / "cgroup").write_text(own)
@@ -331,6 +338,8 @@ def test_a_unit_that_systemd_delegated_gives_each_zygote_a_group(
     (group.folder / "memory.stat").write_text("anon 10\nfile 99\nkernel 5\nshmem 1\n")
     (group.folder / "memory.events").write_text("oom 3\noom_kill 2\n")
     assert (group.held(), group.ended_some()) == (16, 2)
+    (group.folder / "memory.stat").write_text("anon 10\nfile 99\nkernel 5\nshmem 7\n")
+    assert [group.taken(scratch) for scratch in (0, 4, 100)] == [22, 18, 15]
     files = kernel_files(tmp_path, "0::/user.slice/run-1.scope/autograder\n", mount)
     worker = MemoryGroup.make(*files)
     assert worker is not None and worker.folder.parent == unit and worker.folder in made

@@ -13,7 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autograder.box import wire
-from autograder.box.wire import Foreign, ProtocolError, decode, encode
+from autograder.box.caps import MOST_KEY_NODES, MOST_KEYS, MOST_NODES, ProtocolError
+from autograder.box.decoding import Foreign
+from autograder.box.wire import decode, encode
 
 ARRAYS = [
     np.arange(6, dtype=np.int64).reshape(2, 3)[:, ::2],
@@ -125,7 +127,7 @@ def test_other_types_do_not_travel(value: object) -> None:
 def test_caps_are_kept() -> None:
     endless: list[object] = []
     endless.append(endless)
-    for value in (endless, [None] * (wire.MOST_NODES + 1), 10**5000):
+    for value in (endless, [None] * (MOST_NODES + 1), 10**5000):
         with pytest.raises(ProtocolError):
             encode(value)
 
@@ -158,7 +160,9 @@ json_like = st.recursive(
     | st.sampled_from(
         ["array", "tensor", "int", "float", "str", "dict", "list", "float64", "bool", "1e999"]
     ),
-    lambda inner: st.lists(inner, max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
     max_leaves=20,
 )
 
@@ -193,18 +197,56 @@ def test_a_small_frame_stays_small() -> None:
             decode(frame_of(tree, bytes(2**20)))
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "",
+        "é",
+        "\ud800",
+        "x" * 101,
+        np.str_("text"),
+        2**53 + 1,
+        -(2**53),
+        10**900,
+        {"é": 1},
+        {"x" * 101: 1},
+        {1: "a", "1": "b"},
+        {},
+        {"a": {"b": [1, True, None]}},
+        True,
+    ],
+)
+def test_what_stands_in_the_tree_and_what_does_not_arrives_alike(value: object) -> None:
+    arrived = decode(encode(value))
+    expected = "\ufffd" * 3 if value == "\ud800" else value
+    assert arrived == expected and type(arrived) in (type(expected), str)
+
+
+def test_only_short_ascii_strings_and_small_ints_stand_in_the_tree() -> None:
+    """Half of a surrogate pair could not be printed, nor written to a database."""
+    for tree in ("é", "\ud800", "x" * 101, {"\udc00": None}, {"x" * 101: 1}, ["list", ["ü"]]):
+        with pytest.raises(ProtocolError, match="stand in the tree"):
+            decode(frame_of(tree))
+    for number in (2**53 + 1, -(2**60), 10**400):
+        with pytest.raises(ProtocolError, match="too large for its place"):
+            decode(frame_of(number))
+    many = {str(number): None for number in range(MOST_KEYS + 1)}
+    with pytest.raises(ProtocolError, match="keys"):
+        decode(frame_of(many))
+
+
 def test_keys_that_all_have_one_hash_are_few_and_short() -> None:
     """To put them together each is compared with all before it, up to where they differ."""
-    many = [["int", str(number * (2**61 - 1))] for number in range(wire.MOST_KEYS + 1)]
+    many = [["int", str(number * (2**61 - 1))] for number in range(MOST_KEYS + 1)]
     with pytest.raises(ProtocolError, match="keys"):
         decode(frame_of(["set", many]))
-    assert len(decode(frame_of(["set", many[:-1]]))) == wire.MOST_KEYS
-    long = ["tuple", [None] * wire.MOST_KEY_NODES]
+    assert len(decode(frame_of(["set", many[:-1]]))) == MOST_KEYS
+    long = ["tuple", [None] * MOST_KEY_NODES]
     for tree in (["set", [long]], ["dict", [[long, None]]]):
         with pytest.raises(ProtocolError, match="a key of more than"):
             decode(frame_of(tree))
     with pytest.raises(ProtocolError, match="a key of more than"):
-        encode({(None,) * wire.MOST_KEY_NODES: None})
+        encode({(None,) * MOST_KEY_NODES: None})
 
 
 def test_a_frame_for_which_there_is_no_memory_is_a_protocol_error(

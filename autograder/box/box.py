@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from autograder.box import channel
+from autograder.box.caps import ProtocolError
 from autograder.box.confinement import BoxLimits
 from autograder.box.inside import MOST_ERROR_TEXT, MOST_OUTPUT
 from autograder.box.sandbox import NoSandbox, Zygote
-from autograder.box.wire import ProtocolError
 from autograder.text import plain, plain_line
 
 #: Seconds a fresh box may take until it is ready: a fork, on a busy machine.

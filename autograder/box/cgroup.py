@@ -90,6 +90,12 @@ class MemoryGroup:
         numbers = self._numbers("memory.stat")
         return sum(numbers.get(name, 0) for name in self._version.held)
 
+    def taken(self, scratch: int) -> int:
+        """The same, but for up to ``scratch`` bytes of what lies in file systems in memory."""
+        numbers = self._numbers("memory.stat")
+        held = sum(numbers.get(name, 0) for name in self._version.held)
+        return held - min(numbers.get("shmem", 0), scratch)
+
     def allow(self, memory: int) -> None:
         """From now on its processes hold at most ``memory`` bytes together, without swap.
 

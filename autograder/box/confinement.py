@@ -53,9 +53,23 @@ def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
+def fork_into_a_pid_namespace() -> int:
+    """As ``os.fork``, and the child is the first process of a pid namespace of its own."""
+    libc = _libc()
+    own = os.open("/proc/self/ns/pid", os.O_RDONLY)
+    try:
+        _check(libc.unshare(_NEWPID), "unshare")
+        pid = os.fork()
+        if pid:  # back: the kernel refuses a second namespace, and a child in an ended one
+            _check(libc.setns(own, _NEWPID), "setns")
+        return pid
+    finally:
+        os.close(own)
+
+
 def own_namespaces() -> None:
-    """New pid (for the next child), ipc and mount namespaces."""
-    _check(_libc().unshare(_NEWNS | _NEWIPC | _NEWPID), "unshare")
+    """New ipc and mount namespaces."""
+    _check(_libc().unshare(_NEWNS | _NEWIPC), "unshare")
 
 
 def own_file_systems(limits: BoxLimits) -> None:

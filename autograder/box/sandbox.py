@@ -114,10 +114,10 @@ def _try_confinement() -> Protection:
     code = (
         "import os, sys\n"
         "from autograder.box.confinement import *\n"
-        "own_namespaces()\n"
-        "pid = os.fork()\n"
+        "pid = fork_into_a_pid_namespace()\n"
         "if pid == 0:\n"
         "    try:\n"
+        "        own_namespaces()\n"
         "        limits = BoxLimits()\n"
         "        own_file_systems(limits); os.chdir(WORK)\n"
         "        limit_resources(limits); drop_privileges(100_000)\n"
@@ -282,8 +282,12 @@ class Zygote:
 
         Args:
             enough: a rough figure will do while it is below this; the exact one costs the
-                kernel a walk through all pages.
+                kernel a walk through all pages. Where there is a memory cgroup, the kernel
+                has counted.
         """
+        if self._group is not None:
+            with contextlib.suppress(OSError, ValueError):
+                return max(0, self._group.taken(BoxLimits().scratch) - self._held_asleep)
         rough = memory_below(self.process.pid, exact=False) - self._asleep
         if rough < enough:
             return max(0, rough)

@@ -36,10 +36,9 @@ ENDED_BY_US = -signal.SIGKILL
 
 @dataclass
 class _Child:
-    """A box as the zygote sees it: the process to end, the process to reap, its last word."""
+    """A box as the zygote sees it: its first process, and where its last word comes from."""
 
-    kill: int
-    reap: int
+    pid: int
     report: int
 
     def end(self, patience: float) -> int:
@@ -61,8 +60,8 @@ class _Child:
         # process group; whatever has left that group survives.
         for end in (os.killpg, os.kill):
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                end(self.kill, signal.SIGKILL)
-        os.waitpid(self.reap, 0)
+                end(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
         os.close(self.report)
 
 
@@ -102,44 +101,19 @@ def serve(control: socket.socket, user: int | None, libraries: Sequence[str] = (
 
 def _fork(control: socket.socket, descriptor: int, user: int | None, inside: object) -> _Child:
     """Fork a box that serves on ``descriptor``."""
-    names_out, names_in = os.pipe()
+    from autograder.box.confinement import fork_into_a_pid_namespace
+
     report_out, report_in = os.pipe()
-    pid = os.fork()
+    pid = os.fork() if user is None else fork_into_a_pid_namespace()
     if pid == 0:
         status = 70
         with contextlib.suppress(BaseException):
             control.close()
-            os.close(names_out)
             os.close(report_out)
-            status = _outer(names_in, report_in, descriptor, user, inside)
+            status = _first(report_in, descriptor, user, inside)
         os._exit(status)
-    os.close(names_in)
     os.close(report_in)
-    words = os.read(names_out, STATUS.size)
-    os.close(names_out)
-    inner = STATUS.unpack(words)[0] if len(words) == STATUS.size else pid
-    return _Child(kill=inner, reap=pid, report=report_out)
-
-
-def _outer(names: int, report: int, descriptor: int, user: int | None, inside: object) -> int:
-    """The process between zygote and box: a pid namespace needs a fork of its own."""
-    if user is not None:
-        from autograder.box.confinement import own_namespaces
-
-        own_namespaces()
-    pid = os.fork()
-    if pid == 0:
-        status = 70
-        with contextlib.suppress(BaseException):
-            os.close(names)
-            status = _first(report, descriptor, user, inside)
-        os._exit(status)
-    os.write(names, STATUS.pack(pid))
-    os.close(names)
-    os.close(report)
-    os.close(descriptor)
-    os.waitpid(pid, 0)
-    return 0
+    return _Child(pid, report_out)
 
 
 def _first(report: int, descriptor: int, user: int | None, inside: object) -> int:
@@ -147,13 +121,14 @@ def _first(report: int, descriptor: int, user: int | None, inside: object) -> in
 
     When it ends, the kernel ends all that is left in its pid namespace.
     """
-    from autograder.box.confinement import BoxLimits, own_file_systems
+    from autograder.box.confinement import BoxLimits, own_file_systems, own_namespaces
 
     limits = BoxLimits()
     if user is not None:
         # Where a memory cgroup runs out, the kernel is to end the box and not the zygote.
         with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
             score.write("1000")
+        own_namespaces()
         own_file_systems(limits)
     else:
         os.setsid()

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 #: Processor seconds of the thread that judges; waiting for a box costs none.
@@ -68,36 +70,74 @@ def _at_most(memory: int) -> Iterator[None]:
 def _clock(seconds: float) -> Iterator[None]:
     thread = threading.get_ident()
     clock = time.pthread_getcpuclockid(thread)
-    deadline = time.clock_gettime(clock) + seconds
-    over = threading.Event()
-    ended = threading.Lock()  # held while Spent is sent, so that none is sent to what comes after
-    sent = False
-
-    def watch() -> None:
-        nonlocal sent
-        while not over.wait(_LOOK_SECONDS):
-            if time.clock_gettime(clock) > deadline:
-                with ended:
-                    if not over.is_set():
-                        sent = True
-                        _raise_in(thread, Spent)
-                return
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
+    block = _Block(thread, clock, time.clock_gettime(clock) + seconds)
+    _watcher.watch(block)
     try:
         yield
     except Spent:
-        sent = False
+        block.sent = False
         raise
     finally:
-        with ended:
-            over.set()
-            if sent:  # on its way, and it would arrive after the block
-                _raise_in(thread, None)
-        watcher.join()
-    if sent:
+        _watcher.leave(block)
+        if block.sent:  # on its way, and it would arrive after the block
+            _raise_in(thread, None)
+    if block.sent:
         raise Spent
+
+
+@dataclass(eq=False)
+class _Block:
+    """A block whose thread may take processor time until ``deadline`` on its own ``clock``."""
+
+    thread: int
+    clock: int
+    deadline: float
+    sent: bool = False
+
+
+class _Watcher:
+    """One thread that looks at the clocks of all blocks, as long as there are any."""
+
+    def __init__(self) -> None:
+        self.begin()
+        os.register_at_fork(after_in_child=self.begin)  # a fork has this object, not its thread
+
+    def begin(self) -> None:
+        """No blocks, and no thread yet."""
+        self._blocks: set[_Block] = set()
+        self._lock = threading.Lock()  # held while Spent is sent: none comes after its block
+        self._some = threading.Event()
+        self._looking = False
+
+    def watch(self, block: _Block) -> None:
+        """Look at a block's clock from now on."""
+        with self._lock:
+            if not self._looking:
+                self._looking = True
+                threading.Thread(target=self._look, daemon=True).start()
+            self._blocks.add(block)
+        self._some.set()
+
+    def leave(self, block: _Block) -> None:
+        """Look at it no more; whether Spent was sent to it is settled then."""
+        with self._lock:
+            self._blocks.discard(block)
+
+    def _look(self) -> None:
+        while True:
+            self._some.wait()
+            time.sleep(_LOOK_SECONDS)
+            with self._lock:
+                for block in [*self._blocks]:
+                    if time.clock_gettime(block.clock) > block.deadline:
+                        block.sent = True
+                        _raise_in(block.thread, Spent)
+                        self._blocks.discard(block)
+                if not self._blocks:
+                    self._some.clear()
+
+
+_watcher = _Watcher()
 
 
 def _raise_in(thread: int, kind: type[BaseException] | None) -> None:

@@ -22,8 +22,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from autograder.box.box import Box, BoxDied, BoxError, BoxTimeout, Reply
+from autograder.box.decoding import Foreign
 from autograder.box.imports import imports_answered
-from autograder.box.wire import Foreign
 from autograder.course.bundle import Bundle, TestCell
 from autograder.course.earlier import EARLIER_FILE, as_module
 from autograder.diagnose.diagnosis import Mistake, evidence_of, from_json
