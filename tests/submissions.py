@@ -22,12 +22,18 @@ from autograder.notebooks import grade_id, is_answer
 SEED = 20260
 
 
+_MARKS = ("### BEGIN SOLUTION", "### END SOLUTION")
+
+
 def notebook_with(bundle: Bundle, instead: dict[str, str] | None = None) -> NotebookNode:
-    """The solved notebook with some answer cells replaced."""
+    """The solved notebook, as a student would have typed it, with some answer cells replaced."""
     notebook = copy.deepcopy(bundle.notebook)
     for cell in notebook.cells:
         if is_answer(cell) and grade_id(cell) in (instead or {}):
             cell.source = (instead or {})[grade_id(cell)]
+        elif is_answer(cell):
+            lines = cell.source.splitlines(keepends=True)
+            cell.source = "".join(line for line in lines if line.strip() not in _MARKS)
     return notebook
 
 

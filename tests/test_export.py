@@ -14,6 +14,7 @@ from autograder.cli.main import main
 from autograder.lms import collect
 from autograder.lms.canvas import CANVAS_COLUMNS, canvas
 from autograder.lms.export import ExportError, plain
+from autograder.lms.final import final
 from autograder.lms.moodle import MOODLE_COLUMNS, moodle
 from autograder.lms.standings import NothingGraded, standings
 from autograder.marking.grade_class import grade_class
@@ -71,6 +72,9 @@ def test_a_plain_table(graded: ClassFolder) -> None:
     assert found["bob"]["last_name"] == "'=2+5"
     assert (found["dan"]["total"], found["dan"]["status"]) == ("0", "missing")
     assert "2 submissions are not marked" in made.notes[0]
+    assert made.notes[1] == "not on the roster, and in this file: guest"
+    by_final = final(graded, standings(graded))
+    assert by_final.notes == made.notes and "guest" in by_final.text
 
 
 TEMPLATE = """Student,ID,SIS User ID,SIS Login ID,Section,Tiny (77),Essay (78),Final Score

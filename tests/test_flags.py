@@ -30,6 +30,7 @@ VALUES = {
     "first": 7,
     "times": 3,
     "names": "twice, half",
+    "mark": "### BEGIN SOLUTION",
 }
 
 

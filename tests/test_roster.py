@@ -9,9 +9,13 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder.classroom.folder import ClassFolder
-from autograder.classroom.roster import Member, Roster, RosterError, import_roster
+from autograder.classroom.grades_file import GradedSubmission
+from autograder.classroom.late import Standing
+from autograder.classroom.roster import WITHDRAWN, Member, Roster, RosterError, import_roster
 from autograder.cli.main import main
+from autograder.grade.result import GRADED, Result
 from autograder.marking.grade_class import grade_class
+from autograder.marking.totals import exceptions, totals
 from autograder.tables import SpreadsheetError
 
 from .classes import LESSON, entries, hand_in, new, solved
@@ -128,11 +132,12 @@ def test_grading_a_class_with_a_roster(tmp_path: Path, capsys: pytest.CaptureFix
     out = capsys.readouterr().out
     assert "graded, but not on the roster: 1: mallory" in out
     assert "graded, but withdrawn: 1: zoe" in out
+    assert "handed in no notebook: 1: bob" in out
 
     found = entries(folder)
     assert set(found) == {"ada", "bob", "zoe", "mallory"}
     assert (found["bob"]["status"], found["bob"]["score"]) == ("missing", 0.0)
-    assert found["bob"]["reason"] == "Nothing was handed in."
+    assert found["bob"]["reason"] == "No notebook was handed in."
     assert found["mallory"]["score"] == found["ada"]["score"] == 8.0
     assert found["mallory"]["flags"] == ["not on the roster"]
     with Gradebook(folder.db_url) as gradebook:
@@ -173,3 +178,16 @@ def test_new_class_takes_a_class_list(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "2 students" in capsys.readouterr().out
     roster = ClassFolder.open(tmp_path / "class").roster
     assert [one.id for one in roster.members] == ["ada", "bob"]
+
+
+def test_the_totals_count_what_a_person_will_be_shown() -> None:
+    """Marking leaves out who withdrew; who came within the grace is not called late."""
+    result = Result(LESSON, "tiny", GRADED)
+    waits = Standing(5, manual=0, penalty=0, total=1, out_of=2, needs_manual_grade=True)
+    both = [
+        GradedSubmission("ada", result, waits),
+        GradedSubmission("zoe", result, waits, (WITHDRAWN,)),
+    ]
+    assert totals(both) == [f"{LESSON}: 2 graded, median 1 of 2, 1 with answers to mark"]
+    assert "late: 2: ada, zoe" in exceptions(both, grace_minutes=4)
+    assert exceptions(both, grace_minutes=5) == ["graded, but withdrawn: 1: zoe"]

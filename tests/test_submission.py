@@ -114,3 +114,22 @@ def test_an_ending_in_capitals_is_found(bundle: Bundle, tmp_path: Path) -> None:
     path, flags = find_notebook(tmp_path, bundle)
     assert path.name == "tiny.IPYNB"
     assert [flag.words for flag in flags] == ["the notebook was called tiny.IPYNB, not tiny.ipynb"]
+
+
+def test_a_second_notebook_is_named(bundle: Bundle, tmp_path: Path) -> None:
+    (tmp_path / "tiny.ipynb").write_text("{}")
+    assert find_notebook(tmp_path, bundle)[1] == []
+    (tmp_path / "tiny-final.ipynb").write_text("{}")
+    path, flags = find_notebook(tmp_path, bundle)
+    assert path.name == "tiny.ipynb"
+    says = "tiny-final.ipynb was handed in too and not graded; tiny.ipynb counts"
+    assert [flag.words for flag in flags] == [says]
+
+
+def test_a_solved_notebook_of_the_course_is_noticed(bundle: Bundle) -> None:
+    notebook = notebook_with(bundle)
+    assert not [flag for flag in parse(as_bytes(notebook), bundle).flags if flag.kind == "solved"]
+    cell = next(one for one in notebook.cells if grade_id(one) == "double")
+    cell.source = f"### BEGIN SOLUTION\n{cell.source}\n### END SOLUTION"
+    (flag,) = [flag for flag in parse(as_bytes(notebook), bundle).flags if flag.kind == "solved"]
+    assert "cell double holds the marks of the course's own solved notebook" in flag.words

@@ -28,8 +28,10 @@ from autograder.text import aligned, plain_line
 _LIST = re.compile(r'"submissions":\s*\[')
 _BETWEEN = re.compile(r"[,\s]*")
 
-#: Said of a student on the roster who handed in nothing.
-NOTHING_HANDED_IN = "Nothing was handed in."
+#: Said of a student on the roster of whom no notebook was collected; a file of another kind that
+#: came with an archive is left there.
+NOTHING_HANDED_IN = "No notebook was handed in."
+_FORMERLY = "Nothing was handed in."
 
 
 @dataclass
@@ -128,7 +130,7 @@ class RecordedResult:
     @property
     def handed_in(self) -> bool:
         """Whether there is a submission; who is on the roster and has none is told of too."""
-        return self.reason != NOTHING_HANDED_IN
+        return self.reason not in (NOTHING_HANDED_IN, _FORMERLY)
 
     @property
     def untouched(self) -> bool:
@@ -250,7 +252,7 @@ def stream_entries(path: Path, most: int = 2**20) -> Iterator[dict[str, Any]]:
 
 def handed_in_nothing(entry: dict[str, Any]) -> bool:
     """Whether an entry is about somebody on the roster who handed in nothing."""
-    return bool(entry.get("reason") == NOTHING_HANDED_IN)
+    return entry.get("reason") in (NOTHING_HANDED_IN, _FORMERLY)
 
 
 def sandbox_of(path: Path) -> str:

@@ -227,7 +227,12 @@ def _say(
     else:
         print(f"{students} students; --details lists each, as grades.csv does")
     print()
-    for line in (*totals(result.submissions), *exceptions(result.submissions, details=how.details)):
+    odd = exceptions(
+        result.submissions,
+        grace_minutes=folder.late_policy.grace_minutes,
+        details=how.details,
+    )
+    for line in (*totals(result.submissions), *odd):
         print(line)
     if changed:
         print()

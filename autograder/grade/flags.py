@@ -51,6 +51,10 @@ class Kind:
 
 
 RENAMED = Kind("renamed", "the notebook was called {called}, not {expected}")
+LEFT_OUT = Kind("left_out", "{called} was handed in too and not graded; {expected} counts")
+SOLVED = Kind(
+    "solved", "cell {cell} holds the marks of the course's own solved notebook (`{mark}`)"
+)
 OLD_FORMAT = Kind(
     "old_format", "the notebook has the old format {version}; it was read as far as possible"
 )
@@ -93,6 +97,8 @@ WRITTEN_FOUND = Kind(
 
 KINDS = (
     RENAMED,
+    LEFT_OUT,
+    SOLVED,
     OLD_FORMAT,
     CELLS_UNREAD,
     TEST_MISSING,

@@ -29,6 +29,9 @@ MOST_OUTPUTS = 200
 MOST_NAMES = 5
 
 
+#: What stands in the answer cells of solved notebooks, and of no other.
+SOLVED_MARK = "### BEGIN SOLUTION"
+
 #: What nbgrader puts where a written answer goes.
 WRITTEN_STUB = "YOUR ANSWER HERE"
 
@@ -86,10 +89,13 @@ def find_notebook(folder: Path, bundle: Bundle) -> tuple[Path, list[Flag]]:
         Missing: there is none, or several and none of the right name.
     """
     expected = folder / f"{bundle.notebook_name}.ipynb"
-    if os.path.lexists(expected):
-        return expected, []
     there = sorted(folder.iterdir()) if folder.is_dir() else []
     others = [path for path in there if path.name.casefold().endswith(".ipynb")]
+    if os.path.lexists(expected):
+        beside = [plain_line(path.name) for path in others if path.name != expected.name]
+        called = ", ".join(beside[:MOST_NAMES]) + (", …" if len(beside) > MOST_NAMES else "")
+        flag = kinds.LEFT_OUT.flag(called=called, expected=expected.name)
+        return expected, [flag] if beside else []
     if len(others) == 1:
         called = plain_line(others[0].name)
         return others[0], [kinds.RENAMED.flag(called=called, expected=expected.name)]
@@ -328,6 +334,8 @@ def _oddities(submission: Submission, bundle: Bundle) -> list[Flag]:
             flags.append(kinds.ANSWER_MISSING.flag(cell=name))
         elif len(copies) > 1:
             flags.append(kinds.ANSWER_COPIED.flag(cell=name, times=len(copies)))
+        if any(SOLVED_MARK in cell.source for cell in copies):
+            flags.append(kinds.SOLVED.flag(cell=name, mark=SOLVED_MARK))
     return [kinds.EARLIER_RELEASE.flag(), *flags] if from_earlier else flags
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from autograder.classroom.folder import ClassFolder
 from autograder.errors import WrongUse
-from autograder.lms.standings import StudentStanding, to_mark
+from autograder.lms.standings import StudentStanding, strangers, to_mark
 from autograder.tables import Table, as_cell, as_csv, as_points
 
 PLAIN_COLUMNS = (
@@ -66,7 +66,8 @@ def plain(standings: list[StudentStanding]) -> Export:
         ]
         for standing in standings
     ]
-    return Export(as_csv(PLAIN_COLUMNS, rows), len(rows), to_mark(standings))
+    notes = [*to_mark(standings), *strangers(standings)]
+    return Export(as_csv(PLAIN_COLUMNS, rows), len(rows), notes)
 
 
 def whose(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from autograder.classroom.folder import ClassFolder
 from autograder.lms.export import Export
-from autograder.lms.standings import StudentStanding, to_mark
+from autograder.lms.standings import StudentStanding, strangers, to_mark
 from autograder.tables import as_cell, as_csv, as_points
 
 _PERSON = ("student", "first_name", "last_name", "email")
@@ -40,7 +40,8 @@ def final(folder: ClassFolder, standings: list[StudentStanding]) -> Export:
             ]
         )
     header = [*_PERSON, *names, "written", "final", "written_passed"]
-    return Export(as_csv(header, rows), len(rows), to_mark(standings), rules.in_words())
+    notes = [*to_mark(standings), *strangers(standings)]
+    return Export(as_csv(header, rows), len(rows), notes, rules.in_words())
 
 
 def _passes(least: float | None, written: float | None) -> str:

@@ -19,6 +19,7 @@ from autograder.classroom.roster import Member
 from autograder.classroom.standing import settle
 from autograder.errors import WrongUse
 from autograder.tables import as_points
+from autograder.text import plain_line
 
 
 class NothingGraded(WrongUse):
@@ -40,6 +41,7 @@ class StudentStanding:
     extension_minutes: int = 0
     written: float = 0.0
     max_written: float = 0.0
+    on_roster: bool = True
 
     def scaled_to(self, maximum: float | None) -> StudentStanding:
         """The same with other points: each is the same share of another maximum."""
@@ -112,6 +114,7 @@ def standings(
                     extension_minutes=in_minutes(stands.extension),
                     written=stands.written,
                     max_written=written,
+                    on_roster=not folder.roster or student in folder.roster.by_id,
                 )
             )
     if not of_class:
@@ -128,3 +131,11 @@ def to_mark(of_class: Iterable[StudentStanding]) -> list[str]:
         f"written answers of {number} submissions are not marked yet and count 0; mark them with "
         "`autograder mark` and export again"
     ]
+
+
+def strangers(of_class: Iterable[StudentStanding]) -> list[str]:
+    """What is to be said of students in a file who are not on the roster."""
+    names = sorted({standing.member.id for standing in of_class if not standing.on_roster})
+    if not names:
+        return []
+    return [f"not on the roster, and in this file: {', '.join(map(plain_line, names))}"]

@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Sequence
 
 from autograder.classroom.grades_file import NOTHING_HANDED_IN, GradedSubmission
+from autograder.classroom.roster import WITHDRAWN
 from autograder.grade.result import GRADED
 from autograder.tables import as_points
 from autograder.text import listed
@@ -30,17 +31,24 @@ def totals(submissions: Sequence[GradedSubmission]) -> list[str]:
         if stand:
             middle = statistics.median(standing.total for standing in stand)
             said += f", median {as_points(middle)} of {as_points(stand[0].out_of)}"
-            waits = sum(standing.needs_manual_grade for standing in stand)
+            waits = sum(
+                submission.standing.needs_manual_grade
+                for submission in here
+                if submission.standing is not None and WITHDRAWN not in submission.notes
+            )
             said += f", {waits} with answers to mark" if waits else ""
         lines.append(said)
     return lines
 
 
-def exceptions(submissions: Sequence[GradedSubmission], *, details: bool = False) -> list[str]:
+def exceptions(
+    submissions: Sequence[GradedSubmission], *, grace_minutes: float = 0.0, details: bool = False
+) -> list[str]:
     """A line for each kind of exception, with names.
 
     Args:
         submissions: of a class, graded.
+        grace_minutes: who came within them is not late.
         details: name everybody, however many.
     """
     several = len({submission.result.assignment for submission in submissions}) > 1
@@ -48,18 +56,19 @@ def exceptions(submissions: Sequence[GradedSubmission], *, details: bool = False
     for submission in sorted(submissions, key=lambda submission: submission.key):
         number = submission.result.assignment.split("-")[0]
         who = f"{submission.student} ({number})" if several else submission.student
-        for kind in _kinds(submission):
+        for kind in _kinds(submission, grace_minutes):
             by_kind.setdefault(kind, []).append(who)
     most = len(submissions) if details else MOST_NAMES
     return [f"{kind}: {len(who)}: {listed(who, most)}" for kind, who in sorted(by_kind.items())]
 
 
-def _kinds(submission: GradedSubmission) -> list[str]:
+def _kinds(submission: GradedSubmission, grace_minutes: float) -> list[str]:
     kinds = [f"graded, but {note}" for note in submission.notes]
     if submission.result.reason == NOTHING_HANDED_IN:
-        kinds.append("handed in nothing")
+        kinds.append("handed in no notebook")
     elif submission.result.status != GRADED:
         kinds.append(f"{submission.result.status}")
-    if submission.standing is not None and submission.standing.late_minutes:
+    standing = submission.standing
+    if standing is not None and (standing.late_minutes or 0) > grace_minutes:
         kinds.append("late")
     return kinds

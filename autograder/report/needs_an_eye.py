@@ -39,10 +39,12 @@ _ABOUT_CELLS = {
     kinds.TEST_COPIED.name: "test cells stand repeatedly (used once)",
     kinds.ANSWER_MISSING.name: "answer cells are missing (all cells were run)",
     kinds.ANSWER_COPIED.name: "answer cells stand repeatedly (the last counts)",
+    kinds.SOLVED.name: "answer cells hold the marks of the course's own solved notebook",
 }
 #: Flags that may quote what a student chose, and what is said instead.
 _QUOTING = {
     kinds.RENAMED.name: "the notebook had another name than expected",
+    kinds.LEFT_OUT.name: "a second notebook was handed in and not graded",
     kinds.OLD_FORMAT.name: "the notebook has an old format",
     kinds.CELLS_UNREAD.name: "some cells could not be read",
 }
