@@ -95,7 +95,8 @@ print("short:", X_short.shape, "  long:", X_long.shape)
 #
 # They are said here once; later cards only refer to them.
 #
-# * **Whole numbers** (integer arrays) are valid input, and the result is floating. (In torch only
+# * **Whole numbers** (integer arrays, as `np.array([1, 2])` makes them) are valid input, and the
+#   result is floating. Narrow kinds that overflow, such as `int8`, are not given. (In torch only
 #   floating tensors are given.)
 # * **Precision**: the result is at least as precise as the most precise input.
 # * **Arguments are not changed.** Make new arrays.
@@ -200,7 +201,8 @@ with check("large numbers", points=0.5):
     assert_close(
         rnn_hidden_states(np.array([[1000.0], [-2000.0]]), np.array([[1.0]]), np.array([[0.5]])),
         np.array([[1.0], [-1.0]]),
-        "Words of 1000 and -2000 give the states 1 and -1. Does a power of e overflow on the way?",
+        "Words of 1000 and -2000 give the states 1 and -1. Does a power of e overflow on the way, or "
+        "is the sum cut off before tanh?",
     )
 checks_passed("rnn_hidden_states")
 
@@ -887,7 +889,7 @@ show(
 #   weights `(2, 1, n)` and values `(3, n, d_v)` give `(2, 3, d_v)`.
 # * The function normalises the weights itself. Only their ratios count, not
 #   their magnitude: weights near 1e-12 or near 1e9 are as good as weights near 1. (You need not
-#   care for numbers so huge that their sum is no longer finite.)
+#   care for numbers so huge that a sum of them, or a product with a value, is no longer finite.)
 # * `ValueError` when a weight is negative; when a row of weights is all zero (there is nothing to
 #   divide by, even if only one row of a batch is); and when `weights` and `values` differ in their
 #   length `n`. **Also when one of the two lengths is 1**: NumPy would stretch it without a word,

@@ -593,6 +593,14 @@ with exercise("position_influence", base=SHORT_POSITION_INFLUENCE):
     )
 
     wrong(
+        "influence_of_all_entries_at_once",
+        {"W_x.T": "W_x.sum(axis=0)"},
+        "You move all numbers of a word together. Movements of opposite sign cancel there; the "
+        "Jacobian has one column for each number of the word.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
         "influence_by_a_coarse_nudge",
         """
             last, result = rnn_hidden_states(X, W_x, W_h)[-1], np.zeros(X.shape)
@@ -1537,6 +1545,26 @@ with exercise("mended_last_states"):
         "last_states_one_vector",
         {"np.stack": "np.concatenate"},
         "Your states are joined into one long vector. Each sentence has a row of its own.",
+    )
+    wrong(
+        "last_states_padded_at_the_end",
+        """
+            last = []
+            for X in sentences:
+                padded = np.zeros((max(map(len, sentences)), len(W_x)))
+                padded[: len(X)] = X
+                last.append(rnn_hidden_states(padded, W_x, W_h)[-1])
+            return np.stack(last)
+        """,
+        "You fill short sentences up and read on over the filling, where W_h still changes the "
+        "state. The state wanted is the one after a sentence's own last word.",
+        seen="a trial with typical wrong answers",
+    )
+    wrong(
+        "last_states_by_length",
+        {"in sentences": "in sorted(sentences, key=len)"},
+        "Your rows come in the order of the sentences' lengths. Row i belongs to sentence i.",
+        seen="a trial with typical wrong answers",
     )
     wrong(
         "last_states_backwards",
