@@ -144,6 +144,27 @@ with exercise("dot_product_variance", base=SHORT_DOT_PRODUCT_VARIANCE):
     )
 
     wrong(
+        "variance_of_products_times_d_k",
+        {"np.var(np.sum(q * k, axis=-1))": "d_k * np.var(q * k)"},
+        "You measure the variance of single products and multiply it by d_k. That takes from theory "
+        "what is to be measured: the variance of the dot products themselves.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "variance_keys_are_shuffled_queries",
+        {
+            "q, k = rng.standard_normal((2, num_pairs, d_k))": """
+                q = rng.standard_normal((num_pairs, d_k))
+                k = rng.permuted(q, axis=0)
+            """,
+        },
+        "Your keys are the numbers of the queries in another order. Each pair has a key of its own: "
+        "draw it anew.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
         "variance_mean",
         {"np.var": "np.mean"},
         "You return the mean of the scores, which is near 0. The exercise asks for their variance.",
@@ -418,6 +439,21 @@ with exercise("scaled_dot_product_attention", base=SHORT_SCALED_DOT_PRODUCT_ATTE
     )
 
     wrong(
+        "attention_largest_of_all_scores",
+        {
+            "w = softmax(s if mask is None else np.where(mask, s, -np.inf))": """
+                e = np.exp(s - s.max(axis=-1, keepdims=True)) * (True if mask is None else mask)
+                total = e.sum(axis=-1, keepdims=True)
+                w = e / np.where(total == 0, 1, total)
+            """,
+        },
+        "Forbidden keys still take part in the softmax, or in the largest score that it takes off. "
+        "Where a forbidden score is thousands above the others, nothing is left for those: the query "
+        "attends to nothing.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
         "attention_nan_rows",
         {
             "w = softmax(s if mask is None else np.where(mask, s, -np.inf))": """
@@ -470,6 +506,20 @@ with exercise("scaled_dot_product_attention", base=SHORT_SCALED_DOT_PRODUCT_ATTE
         {"mask, s": "np.expand_dims(mask, -2), s"},
         "You insert an axis into the mask. A mask broadcasts to the weights as it is, from the "
         "right; an inserted axis turns batch axes into other ones or makes the weights larger.",
+    )
+
+    wrong(
+        "attention_mask_of_fewer_axes_gets_one",
+        {
+            "w = softmax": """
+                if mask is not None and 1 < mask.ndim == s.ndim - 1:
+                    mask = np.expand_dims(mask, -2)
+                w = softmax
+            """,
+        },
+        "You insert an axis into the mask. A mask broadcasts to the weights as it is, from the "
+        "right; an inserted axis turns batch axes into other ones or makes the weights larger.",
+        seen="a trial with typical wrong answers",
     )
 
     wrong(
@@ -1341,6 +1391,21 @@ def torch_scaled_dot_product_attention(Q, K, V, mask=None):
 
 with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_PRODUCT_ATTENTION):
     wrong(
+        "torch_attention_divides_by_at_least",
+        """
+            w = (Q @ K.transpose(-2, -1) / math.sqrt(Q.shape[-1])).softmax(-1)
+            if mask is not None:
+                w = w * mask
+                w = w / w.sum(-1, keepdim=True).clamp(min=1e-6)
+            return w @ V, w
+        """,
+        "You set forbidden weights to 0 after the softmax and divide by the sum that is left, with a "
+        "bound below or a small number added. Where a forbidden key held nearly all the weight, that "
+        "sum is smaller still, and the row does not sum to 1.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
         "torch_attention_no_scale",
         {
             "/ math.sqrt(Q.shape[-1])": "",
@@ -1609,6 +1674,33 @@ with exercise("gradient_descent"):
         },
         "`backward` adds to the gradients that lie there, and you never remove them: each step takes "
         "all earlier gradients along, and those from before the call too.",
+    )
+
+    wrong(
+        "descent_stops_early",
+        {
+            "losses.append(float(loss.detach()))": """
+                losses.append(float(loss.detach()))
+                if len(losses) > 1 and abs(losses[-1] - losses[-2]) < 1e-8:
+                    break
+            """,
+        },
+        "You stop when the loss hardly changes. What is asked for are `steps` steps, and a loss for "
+        "each of them.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "descent_clips_the_gradient",
+        {
+            "loss.backward()": """
+                loss.backward()
+                nn.utils.clip_grad_norm_(parameters, 1.0)
+            """,
+        },
+        "You clip the gradients before the step. Here each parameter moves by `lr` times its "
+        "gradient, however long that is.",
+        seen="a trial with typical wrong answers",
     )
 
     wrong(

@@ -271,6 +271,19 @@ def measured_variances(num_pairs, seeds):
     return [dot_product_variance(1, num_pairs, np.random.default_rng(seed)) for seed in seeds]
 
 
+@probe
+def variance_of_one_pair(seed):
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # divided by num_pairs - 1 it is 0 / 0
+        try:
+            found = float(dot_product_variance(6, 1, np.random.default_rng(seed)))
+        except (ArithmeticError, ValueError):
+            found = math.nan
+    return 0.0 if math.isnan(found) else found
+
+
 # How far the sample variance is from 1 depends on the distribution: on average 0.100 for products
 # of normal numbers, 0.053 for uniform ones of variance 1, 0.002 for signs.
 seeds = check_rng().integers(2**31, size=400).tolist()
@@ -281,6 +294,13 @@ assert_equal(
     "The sample variance of 500 products of two standard normal numbers should differ from 1 by "
     f"about 0.1 on average, and yours differs by {off:.3f}. Are the entries normal? Is the result "
     "measured on exactly num_pairs pairs?",
+)
+assert_close(
+    variance_of_one_pair(seeds[0]),
+    0.0,
+    "A single pair has a single dot product, and that alone has no variance (0, or not defined). Is "
+    "it the variance of the dot products, measured on exactly num_pairs of them?",
+    atol=1e-9,
 )
 ### END HIDDEN TESTS
 
@@ -679,6 +699,9 @@ with check("one mask for all queries", points=0.25):
     message = "A mask of shape (n_k,) hides the same keys from every query."
     assert_close(weights, as_if_not_there(keys_only)[1], message, name="weights")
     assert_equal(bool((weights[:, keys_only] > 0).all()), True, message)
+    _, weights = scaled_dot_product_attention(Q2, K2, V2, mask)
+    message = "A mask of shape (n_q, n_k) serves every text of a batch: here is the first."
+    assert_close(weights[0], as_if_not_there(mask)[1], message, name="its weights")
 with check("a query that may attend to nothing", points=0.25):
     mask[1] = False
     output, weights = scaled_dot_product_attention(Q, K, V, mask)
@@ -863,6 +886,12 @@ message = (
 e1, e2 = math.exp(-1), math.exp(-2)
 output, weights = scaled_dot_product_attention(Q, K, V)
 assert_close(weights, np.array([[e1, 1, 0], [0, 0, 1 + e1]]) / (1 + e1), message, name="weights")
+far_above = np.array([[1.0, 0, 0, 0], [2.0, 0, 0, 0], [5000.0, 0, 0, 0]])  # scores 1, 2 and 5000
+_, weights = scaled_dot_product_attention(
+    np.array([[2.0, 0, 0, 0]]), far_above, V, np.array([[True, True, False]])
+)
+said = "The other keys share 1 as if a forbidden one were not there, however large its score."
+assert_close(weights, np.array([[e1, 1, 0]]) / (1 + e1), said, name="weights beside a forbidden one")
 mask = np.array([[True, True, True], [True, True, False]])
 output, weights = scaled_dot_product_attention(Q, K, V, mask)
 expected = np.array([[e1 / (1 + e1), 1 / (1 + e1), 0], [e2 / (1 + e2), 1 / (1 + e2), 0]])
@@ -1495,30 +1524,42 @@ cases = [
     ((2, 1), (3,), (2, 3, 1, 5)),
 ]
 eye = torch.eye(5, dtype=torch.float64)
-for lead_q, lead_k, shape in cases:
-    Q = torch.tensor(rng.normal(size=(*lead_q, 4, 3)))
-    K = torch.tensor(rng.normal(size=(*lead_k, 5, 3)))
-    V = torch.tensor(rng.normal(size=(*lead_k, 5, 7))) + 3
-    mask = torch.tensor(rng.random(shape) < 0.6)
-    mask.view(-1)[0] = False
-    output, weights = torch_scaled_dot_product_attention(Q, K, V, mask=mask)
+with check("masks of every shape", points=1.5):
+    for lead_q, lead_k, shape in cases:
+        Q = torch.tensor(rng.normal(size=(*lead_q, 4, 3)))
+        K = torch.tensor(rng.normal(size=(*lead_k, 5, 3)))
+        V = torch.tensor(rng.normal(size=(*lead_k, 5, 7))) + 3
+        mask = torch.tensor(rng.random(shape) < 0.6)
+        mask.view(-1)[0] = False
+        output, weights = torch_scaled_dot_product_attention(Q, K, V, mask=mask)
+        message = (
+            f"With a mask of shape {shape} the weights should be 0 where it is False, and each row "
+            "should sum to 1, or to 0 if it has nothing to attend to."
+        )
+        assert_close(weights, by_torch(Q, K, eye, mask), message, name="weights")
+        assert_close(output, by_torch(Q, K, V, mask), message, name="output")
+    mask = torch.zeros(2, 1, 5, dtype=torch.bool)
+    mask[0, 0, :2] = True
+    for lead in ((2,), ()):
+        Q = torch.tensor(rng.normal(size=(2, 4, 3)))
+        K = torch.tensor(rng.normal(size=(*lead, 5, 3)))
+        V = torch.tensor(rng.normal(size=(*lead, 5, 7)))
+        output, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        message = "A text of which nothing may be attended should have weights 0 and output 0, no NaN."
+        assert_close(weights, by_torch(Q, K, eye, mask), message, name="weights")
+        assert_close(output, by_torch(Q, K, V, mask), message, name="output")
+with check("a forbidden key with a large score", points=0.5):
+    Q, K = torch.zeros(1, 4).double(), torch.zeros(3, 4).double()
+    Q[0, 0], K[:, 0] = 2.0, torch.tensor([1.0, 2.0, 24.0])  # their scores are 1, 2 and 24
+    mask = torch.tensor([True, True, False])
+    _, weights = torch_scaled_dot_product_attention(Q, K, torch.eye(3).double(), mask)
     message = (
-        f"With a mask of shape {shape} the weights should be 0 where it is False, and each row "
-        "should sum to 1, or to 0 if it has nothing to attend to."
+        "The other keys share 1 as if a forbidden one were not there, however large its score. Is a "
+        "small number added, or a bound set, where you divide?"
     )
-    assert_close(weights, by_torch(Q, K, eye, mask), message, name="weights")
-    assert_close(output, by_torch(Q, K, V, mask), message, name="output")
-
-mask = torch.zeros(2, 1, 5, dtype=torch.bool)
-mask[0, 0, :2] = True
-for lead in ((2,), ()):
-    Q = torch.tensor(rng.normal(size=(2, 4, 3)))
-    K = torch.tensor(rng.normal(size=(*lead, 5, 3)))
-    V = torch.tensor(rng.normal(size=(*lead, 5, 7)))
-    output, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-    message = "A text of which nothing may be attended should have weights 0 and output 0, no NaN."
-    assert_close(weights, by_torch(Q, K, eye, mask), message, name="weights")
-    assert_close(output, by_torch(Q, K, V, mask), message, name="output")
+    expected = torch.tensor([[math.exp(-1), 1, 0]]).double() / (1 + math.exp(-1))
+    assert_close(weights, expected, message, name="weights")
+checks_passed("torch_scaled_dot_product_attention")
 ### END HIDDEN TESTS
 
 
@@ -2035,6 +2076,10 @@ with check("what it returns", points=1):
         assert_close(losses[-1], last, message, name="the last loss")
         moved = bool((fitted(X, y, W, b, steps, lr, old)[0] - W).abs().max() > 1e-4)
         assert_equal(moved, True, "Every step moves W.", name="'W has moved'")
+    given, steps, _, _ = cases[1]
+    message = "A learning rate so small that nothing seems to move: still a loss for each step."
+    losses = fitted(*given, steps, 1e-12, False)[2]
+    assert_equal(len(losses), steps, message, name="the number of losses")
 checks_passed("gradient_descent")
 ### END HIDDEN TESTS
 
