@@ -1253,6 +1253,14 @@ with exercise("TorchSelfAttention"):
 
 with exercise("permutation_error"):
     wrong(
+        "error_largest_row_sum",
+        {".max()": ".sum(axis=-1).max()"},
+        "You add up the absolute differences of a row. Asked for is the largest single one, over all "
+        "rows and features.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
         "permutation_invariance",
         {
             "permuted_last = attention(X)[0][..., permutation, :]": "",
@@ -1537,6 +1545,14 @@ with exercise("permutation_error"):
 
 
 with exercise("attention_cost"):
+    wrong(
+        "cost_counts_pairs_once",
+        {'"score_entries": n * n': '"score_entries": n * (n + 1) // 2'},
+        "You count each pair of words once. Word i asks j with another query than j asks i: every word "
+        "has a score with every word.",
+        seen="a trial with typical wrong answers",
+    )
+
     wrong(
         "cost_scores_only",
         {"+ d_v": ""},
@@ -1843,6 +1859,17 @@ choice(
 )
 
 with exercise("mended_encoder"):
+    wrong(
+        "encoder_mask_from_the_numbers",
+        {
+            "torch.arange(batch.shape[1]) < lengths[:, None, None]":
+                "(batch != 0).any(dim=-1)[:, None]",
+        },
+        "You read from the numbers what is padding. A word whose numbers are all 0 is a word, too: "
+        "what is padding, the lengths say.",
+        seen="a trial with typical wrong answers",
+    )
+
     wrong(
         "encoder_sentences_on_the_word_axis",
         "batch = nn.utils.rnn.pad_sequence(sentences)\noutput, _ = layer(batch)\n"

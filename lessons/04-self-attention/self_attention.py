@@ -2199,6 +2199,12 @@ for lengths in ((3,), (5, 5), (1, 6, 2, 2, 4), (2, 2, 2), (7, 1)):
     for one, X in zip(found, sentences, strict=True):
         alone = F.scaled_dot_product_attention(torch.tanh(X), X.flip(-1), X[:, 1:] * 2)
         assert_close(one, alone, message, name="an output")
+sentences = [torch.tensor(rng.normal(size=(n, 4))).float() for n in (4, 2)]
+sentences[0][3], sentences[1][0] = 0.0, 0.0
+message = "A word whose numbers are all 0 is a word: what is padding, the lengths say."
+for one, X in zip(encoded(sentences), sentences, strict=True):
+    alone = F.scaled_dot_product_attention(torch.tanh(X), X.flip(-1), X[:, 1:] * 2)
+    assert_close(one, alone, message, name="an output")
 ### END HIDDEN TESTS
 
 # %% [markdown]
