@@ -367,6 +367,21 @@ with exercise("combine_heads"):
     )
 
     wrong(
+        "combine_first_axis_and_the_rest",
+        {
+            "return x.swapaxes(-3, -2).reshape(*lead, n, num_heads * d_head)": """
+                merged = x.swapaxes(-3, -2)
+                if not lead:
+                    return merged.reshape(n, num_heads * d_head)
+                return merged.reshape(lead[0], -1, num_heads * d_head)
+            """,
+        },
+        "You keep the first leading axis and put the others into the positions. All leading axes stay "
+        "as they are; only the heads and their features are merged.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
         "combine_batches_flattened",
         {
             "return x.swapaxes(-3, -2).reshape(*lead, n, num_heads * d_head)": """
@@ -949,6 +964,17 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
         "Your projections have no bias. The exercise asks for nn.Linear(d_model, d_model), with "
         "one.",
         seen="folklore: lesson 4's layers have none",
+    )
+
+    wrong(
+        "mha_keys_without_bias",
+        {
+            "(nn.Linear(d_model, d_model) for _ in range(4))":
+                "(nn.Linear(d_model, d_model, bias=name != 'k') for name in 'qkvo')",
+        },
+        "Your W_k has no bias. The softmax would not notice it, as it adds the same to all scores of a "
+        "query; the card asks for it in all four projections, as torch's layer has it.",
+        seen="a trial with typical wrong answers",
     )
 
     wrong(
@@ -1991,16 +2017,34 @@ choice(
 
 with exercise("mixes_rows"):
     wrong(
+        "mixes_rows_reversed_only",
+        {"torch.tensor([2, 0, 4, 1, 3])": "torch.arange(5).flip(0)"},
+        "You try no other order than the reversed one. A layer that treats both directions alike, "
+        "and still knows how far apart two words stand, comes through that.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
         "mixes_one_text_only",
         {"randn(3, 5": "randn(1, 5"},
-        "You never ask what a text says when it is alone, without the other texts of its batch. A "
-        "layer whose texts attend to each other passes.",
+        "A layer whose texts attend to each other passes your test. Ask what a text says when it is "
+        "alone, without the other texts of its batch; copies of it are no other texts.",
+    )
+    wrong(
+        "mixes_copies_of_one_text",
+        {
+            "torch.randn(3, 5, d_model, generator=torch.Generator().manual_seed(0))":
+                "torch.randn(1, 5, d_model, generator=torch.Generator().manual_seed(0)).repeat(3, 1, 1)",
+        },
+        "A layer whose texts attend to each other passes your test. Ask what a text says when it is "
+        "alone, without the other texts of its batch; copies of it are no other texts.",
+        seen="a trial with typical wrong answers",
     )
     wrong(
         "mixes_order_only",
         {"max(by_place, by_texts)": "by_place"},
-        "You never ask what a text says when it is alone, without the other texts of its batch. A "
-        "layer whose texts attend to each other passes.",
+        "A layer whose texts attend to each other passes your test. Ask what a text says when it is "
+        "alone, without the other texts of its batch; copies of it are no other texts.",
     )
     wrong(
         "mixes_texts_only",
