@@ -152,15 +152,18 @@ def soft_lookup(query, keys, values, temperature=1.0):
 def soft_lookup(query, keys, values, temperature=1.0):
     if temperature <= 0:
         raise ValueError(f"temperature {temperature}")
-    batch = np.broadcast_shapes(query.shape[:-1], keys.shape[:-2], values.shape[:-2])
-    query = np.broadcast_to(query, (*batch, query.shape[-1]))
-    keys = np.broadcast_to(keys, (*batch, *keys.shape[-2:]))
+    asked = np.broadcast_shapes(query.shape[:-1], keys.shape[:-2])
+    query = np.broadcast_to(query, (*asked, query.shape[-1]))
+    keys = np.broadcast_to(keys, (*asked, *keys.shape[-2:]))
+    weights = np.zeros((*asked, keys.shape[-2]))
+    for place in np.ndindex(*asked):
+        weights[place] = softmax(keys[place] @ query[place] / temperature)
+    batch = np.broadcast_shapes(asked, values.shape[:-2])
+    shares = np.broadcast_to(weights, (*batch, weights.shape[-1]))
     values = np.broadcast_to(values, (*batch, *values.shape[-2:]))
     value = np.zeros((*batch, values.shape[-1]))
-    weights = np.zeros((*batch, keys.shape[-2]))
     for place in np.ndindex(*batch):
-        weights[place] = softmax(keys[place] @ query[place] / temperature)
-        value[place] = sum(w * v for w, v in zip(weights[place], values[place]))
+        value[place] = sum(w * v for w, v in zip(shares[place], values[place]))
     return value, weights
 
 

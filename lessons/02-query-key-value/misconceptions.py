@@ -86,8 +86,16 @@ with exercise("similarity_scores"):
     wrong(
         "all_pairs_of_batches",
         "return 1.0 * np.inner(query, keys)",
-        "np.inner pairs every batch of queries with every batch of keys. Batch axes broadcast: a "
-        "query meets the keys of its own batch only.",
+        "You pair every batch of queries with every batch of keys, as np.inner and np.tensordot do. "
+        "Batch axes broadcast: a query meets the keys of its own batch only.",
+    )
+
+    wrong(
+        "every_axis_of_length_1_squeezed",
+        "return (1.0 * keys @ query[..., None]).squeeze()",
+        "squeeze() takes away every axis of length 1, also that of a single key or of a batch of one. "
+        "Take away the axis that you inserted, and no other.",
+        seen="a trial with typical wrong answers",
     )
 
     wrong(
@@ -363,6 +371,20 @@ with exercise("softmax"):
         """,
         "The reduced axis is not kept, so the division broadcasts the wrong way: an error for "
         "most shapes, and for square ones wrong weights without a word.",
+    )
+
+    wrong(
+        "reshaped_back",
+        """
+            turned = np.swapaxes(x * 1.0, axis, -1)
+            top = turned.max(axis=-1, keepdims=True)
+            e = np.exp(turned - np.where(np.isneginf(top), 0, top))
+            total = e.sum(axis=-1, keepdims=True)
+            return (e / np.where(total == 0, 1, total)).reshape(x.shape)
+        """,
+        "You bring the axis to the end and go back with reshape. That gives the right shape and leaves "
+        "the numbers in the order they have: reshape moves no axis. Swap the axes once more.",
+        seen="a trial with typical wrong answers",
     )
 
     wrong(
@@ -965,8 +987,22 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
                 weights = weights / weights.sum(axis=-1, keepdims=True)
             """,
         },
-        "You raise exponentials to the power 1/T and normalise afterwards. In theory that is the "
-        "same; at a small temperature the powers overflow or vanish. Divide the scores.",
+        "You raise exponentials, or weights, to the power 1/T and normalise afterwards. In theory "
+        "that is the same; at a small temperature the powers overflow or vanish. Divide the scores.",
+    )
+
+    wrong(
+        "weights_for_each_batch_of_values",
+        """
+            if temperature <= 0:
+                raise ValueError
+            weights = softmax(similarity_scores(query, keys) / temperature)
+            value = (weights[..., None, :] @ values)[..., 0, :]
+            return value, np.broadcast_to(weights, (*value.shape[:-1], weights.shape[-1]))
+        """,
+        "Your weights have the leading axes of the values, too, and repeat themselves along them. "
+        "Values play no part in the weights: theirs are the leading axes of query and keys.",
+        seen="a trial with typical wrong answers",
     )
 
     wrong(

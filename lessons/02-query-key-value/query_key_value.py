@@ -947,8 +947,10 @@ with check("values with batch axes of their own", points=0.5):
     message = "One query and one set of keys serve values (3, n, d_v): the answer is (3, d_v)."
     assert_equal(bool(np.abs(np.asarray(alone[0]) - alone[2]).max() > 1e-3), True, message)
     expected = np.stack([np.asarray(one) for one in alone])
-    answer, _ = soft_lookup(query[0], keys[0], three)
+    answer, its_weights = soft_lookup(query[0], keys[0], three)
     assert_close(answer, expected, message, name="the answer")
+    message = "The weights have the leading axes of query and keys: values play no part in them."
+    assert_equal(np.shape(its_weights), (4,), message, name="the shape of the weights")
 with check("no such temperature", points=0.25, side=True):
     with assert_raises(ValueError, "A temperature of 0 is a ValueError."):
         soft_lookup(query, keys, values, temperature=0)
