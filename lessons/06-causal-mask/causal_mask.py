@@ -261,8 +261,20 @@ def after_writing(n, shorter):
     return later
 
 
+@probe
+def may_be_written(n):
+    return bool(np.asarray(causal_mask(n)).flags.writeable)
+
+
 with check("a new array each call", points=0.25, side=True):
     allowed()
+    assert_equal(
+        may_be_written(4),
+        True,
+        "Somebody may write into the mask, but yours can only be read, as a view that repeats one "
+        "piece of memory (broadcast_to, sliding_window_view). Make an array of its own.",
+        name="'the mask may be written into'",
+    )
     assert_equal(
         after_writing(4, 3),
         (causal_mask(4), causal_mask(3)),
@@ -317,6 +329,15 @@ assert_equal(
     "a new array each call.",
     name="'two masks share their memory'",
 )
+
+
+@probe
+def may_be_written(n):
+    return bool(np.asarray(causal_mask(n)).flags.writeable)
+
+
+message = "Somebody may write into the mask, but yours can only be read. Make an array of its own."
+assert_equal(may_be_written(5), True, message, name="'the mask may be written into'")
 
 
 @probe
@@ -491,6 +512,13 @@ with check("one mask and None", points=0.5):
         name="the combined mask",
     )
     assert_equal(combine_masks(None, None), None, "With no mask at all the result is None.")
+    all_true = np.ones((2, 3), dtype=bool)
+    assert_equal(
+        combine_masks(None, all_true),
+        all_true,
+        "A mask that is True everywhere is a mask too: the result is an array, not None.",
+        name="the combined mask",
+    )
 with check("two masks", points=0.75):
     assert_close(
         combine_masks(triangle, real),
@@ -601,7 +629,7 @@ checks_passed("combine_masks")
 ### END HIDDEN TESTS
 
 # %% check="combine_masks_none" points=1
-# Hidden checks of combine_masks: None at every place, and nothing at all.
+# Hidden checks of combine_masks: None at every place, nothing at all, masks that are all one value.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 a, b = rng.random((4, 5)) < 0.6, rng.random((3, 1, 5)) < 0.6
@@ -633,6 +661,10 @@ with check("None alone, and a mask that hides everything", points=0.5):
     nothing = np.zeros((2, 3), dtype=bool)
     some = np.array([[True, False, True]])
     assert_equal(combine_masks(some, None), some, "None should be ignored.")
+    allowed = "A mask that is True everywhere is a mask too: the result is an array, not None."
+    assert_equal(combine_masks(some, ~some | some), some, "A mask of True hides nothing.")
+    assert_equal(combine_masks(~nothing, None, ~some | some), ~nothing, allowed)
+    assert_equal(combine_masks(torch.tensor(~nothing)), torch.tensor(~nothing), allowed)
     assert_equal(combine_masks(nothing), nothing, message)
     assert_equal(combine_masks(None, torch.tensor(nothing)), torch.tensor(nothing), message)
     one = np.array([[False]])
@@ -2104,8 +2136,8 @@ with check("the last target", points=0.5):
     assert_equal(
         targets[:, -1],
         texts[:, -1],
-        "The last input's next character is the last one of the text. A circle brings the first "
-        "one there.",
+        "The last input's next character is the last one of its own text. A circle brings the "
+        "first one there.",
         name="the last target of each text",
     )
 with check("the inputs", points=0.5, side=True):
@@ -2121,7 +2153,7 @@ checks_passed("mended_tasks")
 rng = check_rng()
 for batch, length in ((1, 2), (5, 2), (3, 12), (12, 3)):
     texts = torch.tensor(rng.integers(0, 4, size=(batch, length)))
-    texts[:, 0], texts[:, -1] = 5, 7
+    texts[:, 0], texts[:, -1] = 5, 7 + torch.arange(batch)  # each text has an end of its own
     inputs, targets = mended_tasks(texts)
     message = f"texts of shape {tuple(texts.shape)}: each target is the next character."
     assert_equal(inputs, texts.narrow(1, 0, length - 1), message, name="the inputs")

@@ -92,6 +92,17 @@ with exercise("causal_mask"):
     )
 
     wrong(
+        "mask_read_only",
+        """
+            line = np.arange(2 * n - 1) < n
+            return np.lib.stride_tricks.sliding_window_view(line, n)[::-1]
+        """,
+        "Your mask can only be read: its rows are views of one short piece of memory. Somebody may "
+        "write into a mask, so each call gives an array of its own.",
+        seen="views made with as_strided or broadcast_to",
+    )
+
+    wrong(
         "mask_diagonal",
         {"np.tri": "np.eye"},
         "Each word sees only itself in your mask. It may see all words before it as well.",
@@ -266,6 +277,19 @@ with exercise("combine_masks"):
         """,
         "As soon as one mask is None, you return None, and nothing is hidden any more. None says "
         "only that THIS mask hides nothing.",
+    )
+
+    wrong(
+        "combine_all_true_is_none",
+        """
+            combined = None
+            for mask in masks:
+                if mask is not None:
+                    combined = mask if combined is None else combined & mask
+            return None if combined is None or bool(combined.all()) else combined
+        """,
+        "A result that is True everywhere comes back as None. It hides nothing, but it is a mask: "
+        "None is the result only where there was no mask at all.",
     )
 
     wrong(
@@ -880,6 +904,17 @@ with exercise("mended_tasks"):
         {"texts[:, :-1], texts[:, 1:]": "texts[:, :-1], torch.roll(texts[:, :-1], -1, dims=-1)"},
         "The direction is right now, but torch.roll is a circle: the last target of each text is "
         "its first character. The text has one character more than the inputs.",
+    )
+
+    wrong(
+        "mend_last_of_the_first_text",
+        """
+            targets = torch.roll(texts[:, :-1], -1, dims=-1)
+            targets[:, -1] = texts[0, -1]
+            return texts[:, :-1], targets
+        """,
+        "Every text gets the last character of the first text as its last target. Each text ends "
+        "with a character of its own.",
     )
 
     wrong(
