@@ -598,6 +598,14 @@ with exercise("FeedForward"):
     )
 
     wrong(
+        "feed_relu_up_to_6",
+        {"torch.relu": "F.relu6"},
+        "You use ReLU6, which makes everything above 6 a 6. ReLU leaves positive numbers as they "
+        "are, however large.",
+        seen="networks for small devices",
+    )
+
+    wrong(
         "feed_absolute",
         {"torch.relu": "torch.abs"},
         "You take absolute values between the layers. ReLU keeps positive numbers and makes "

@@ -659,13 +659,14 @@ parameters = {
     "linear2.weight": torch.tensor([[1.0, 2.0, -3.0], [0.0, -1.0, 0.0]]),
     "linear2.bias": torch.tensor([0.25, -0.5]),
 }
-three = torch.tensor([[1.0, -2.0], [-1.0, 1.0], [2.0, 3.0]])
+three = torch.tensor([[1.0, -2.0], [-1.0, 1.0], [8.0, 3.0]])
 with check("three words by hand", points=0.75):
     assert_close(
         forward(parameters, three),
-        torch.tensor([[1.25, -0.5], [-2.75, -2.0], [0.25, -4.0]]),
+        torch.tensor([[1.25, -0.5], [-2.75, -2.0], [15.25, -4.0]]),
         "Three words, worked out by hand: for the first, linear1 gives 1, -1.5, -6. ReLU makes 1, 0, 0 "
-        "of it. linear2 gives 1.25, -0.5, and these are the result: no second ReLU, no residual.",
+        "of it, and of the last word's 8, 3.5, -3 it makes 8, 3.5, 0. linear2 gives 1.25, -0.5 for the "
+        "first, and these are the result: no second ReLU, no residual.",
     )
 with check("any number of leading axes", points=0.25):
     by_word = torch.stack([forward(parameters, word[None])[0] for word in three])
