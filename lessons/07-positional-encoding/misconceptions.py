@@ -90,6 +90,19 @@ with exercise("sinusoidal_positional_encoding", base=SHORT_SINUSOIDAL_POSITIONAL
     )
 
     wrong(
+        "encoding_end_to_end",
+        """
+            pairs = (d_model + 1) // 2
+            angles = np.outer(np.arange(seq_len), np.logspace(0, -4, pairs))
+            both = np.stack([np.sin(angles), np.cos(angles)], axis=-1)
+            return both.reshape(seq_len, 2 * pairs)[:, :d_model]
+        """,
+        "Your frequencies run from 1 down to 1/10000 itself, so the steps between them are too "
+        "large. The formula divides 2i by d_model: the last pair stays above 1/10000.",
+        seen="tensor2tensor",
+    )
+
+    wrong(
         "encoding_sin_cos_swapped",
         {
             "np.sin(angles)": "np.cos(angles)",
@@ -629,6 +642,21 @@ with exercise("LearnedPositionalEmbedding", base=SHORT_LEARNED_POSITIONAL_EMBEDD
         "learned_last_rows",
         {": X.shape[-2]": "-X.shape[-2] :"},
         "You add the last n vectors of the table. The first position always has row 0.",
+    )
+
+    wrong(
+        "learned_random_start",
+        {
+            "return X + self.p[: X.shape[-2]]": """
+                n, start = X.shape[-2], 0
+                if self.training:
+                    start = int(torch.randint(len(self.p) - n + 1, ()))
+                return X + self.p[start : start + n]
+            """,
+        },
+        "In training mode your text begins at a random row of the table. Here it always begins at "
+        "row 0, in both modes; random starts are an experiment of their own.",
+        seen="section 8 of this lesson, put into the module",
     )
 
     wrong(

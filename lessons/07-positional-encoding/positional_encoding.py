@@ -435,8 +435,8 @@ with check("position 3000, to 9 digits, in NumPy's float64", points=0.25):
     assert_close(
         sinusoidal_positional_encoding(3001, 6)[3000, 2:4],
         np.array([math.sin(3000 / 10000 ** (2 / 6)), math.cos(3000 / 10000 ** (2 / 6))]),
-        "Far out the later digits are lost, or this is no NumPy array of float64. Is something "
-        "computed in float32, or by torch, on the way?",
+        "Position 3000, in NumPy's float64. Where only the later digits differ, something is "
+        "computed in float32, or by torch, on the way; where all do, look at the exponents first.",
         name="row 3000, columns 2 and 3, of sinusoidal_positional_encoding(3001, 6)",
         rtol=1e-9,
         atol=1e-9,
@@ -1037,7 +1037,10 @@ for d_model in (4, 6, 16):
         there = shift_matrix(offset, d_model) @ start
         moved = bool(np.abs(there - start).max() > 1e-3)
         assert_equal(moved, True, "A shift moves something.", name="'something moves'")
-        message = f"offset = {-offset} is negative: it should take back a shift by {offset}."
+        message = (
+            f"d_model = {d_model}: a shift by {offset} and then one by {-offset}, of any vector, "
+            "should give that vector again."
+        )
         assert_close(shift_matrix(-offset, d_model) @ there, start, message, name="there and back")
     message = "An offset of 0 moves nothing: the matrix is the identity."
     assert_close(shift_matrix(0, d_model) @ start, start, message, name="M @ x")
@@ -1217,6 +1220,17 @@ def what_is_added(vectors, X, training=True):
 
 
 @probe
+def calls_in_a_row(X):
+    """What is added in training mode: in one call, and in others less that."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        layer = LearnedPositionalEmbedding(7, X.shape[-1])
+        with torch.no_grad():
+            first, *others = (layer(X.clone()) - X for _ in range(9))
+            return [other - first for other in others]
+
+
+@probe
 def outcome(n, max_len):
     try:
         output = LearnedPositionalEmbedding(max_len, 4)(torch.zeros(2, n, 4))
@@ -1241,6 +1255,14 @@ with check("one parameter", points=0.5):
 with check("X and the first position vectors are added", points=0.5):
     rng = check_rng()
     vectors = torch.tensor(rng.normal(size=(7, 4)), dtype=torch.float32)  # (max_len, d_model)
+    X = torch.tensor(rng.normal(size=(5, 4)), dtype=torch.float32)
+    assert_close(
+        torch.stack(calls_in_a_row(X)),
+        torch.zeros(8, 5, 4),
+        "Nine calls in a row, with the same X and in training mode, should add the same vectors. Is "
+        "something drawn at random in forward?",
+        name="what later calls add beyond the first",
+    )
     for shape in ((1, 5, 4), (2, 5, 4), (1, 4)):  # (..., n, d_model)
         X = torch.tensor(rng.normal(size=shape), dtype=torch.float32)
         assert_close(
