@@ -427,17 +427,17 @@ with check("no masks", points=1.5):
     )
 
 
-def own(x, memory, self_mask=None, memory_mask=None, training=False):
+STOPS = (
+    "forward stops with an error. Does each attention get query, key, value, mask=mask? It "
+    "returns a pair."
+)
+
+
+def own(x, memory, self_mask=None, memory_mask=None, training=False, stops=STOPS):
     """What the student's own block gives: output and cross_weights."""
     named = names_of_the_course(layer)
     raised, both = run_block(named, x, memory, self_mask, memory_mask, training)
-    assert_equal(
-        raised,
-        "nothing",
-        "forward stops with an error. Does each attention get query, key, value, mask=mask? It "
-        "returns a pair.",
-        name="the error",
-    )
+    assert_equal(raised, "nothing", stops, name="the error")
     return both if isinstance(both, (tuple, list)) else [both]
 
 
@@ -489,6 +489,14 @@ with check("leading axes, also such as broadcast", points=0.25):
         differ(alone, own(1 - text, memory[0]), "x")
         message = "x of shape (2, 1, 4, 12), memory (5, 12): each text as it comes out alone."
         assert_close(both[0][i, 0], alone[0], message, name="output")
+    # The other way round: one x looks at two memories.
+    stops = "x of shape (4, 12), memory (2, 5, 12): leading axes broadcast, but forward stops."
+    both = own(x[0], memory, stops=stops)
+    for i, read in enumerate(memory):
+        message = "x of shape (4, 12), memory (2, 5, 12): as with each memory alone."
+        alone = own(x[0], read)
+        assert_equal(list(both[0].shape), [2, 4, 12], message, name="the shape of output")
+        assert_close(both[0][i], alone[0], message, name="output")
 with check("training mode as evaluation mode", points=0.25, side=True):
     trained, plain = own(x, memory, training=True), own(x, memory)
     message = "In training mode the result should be the same: there is no dropout."
@@ -1273,7 +1281,8 @@ print(f"loss: guessing {math.log(len(SPANISH)):.2f}, at the end {model.last_loss
 # Write a text with any model, one token at a time, always taking the token with the largest logit.
 #
 # - `step(prefix) -> logits (vocab,)`: the model. You give it what is written so far, it gives one
-#   logit for each token of the vocabulary: a NumPy array or a torch tensor (without gradient).
+#   logit for each token of the vocabulary: a NumPy array or a torch tensor (without gradient),
+#   floating or integer.
 # - `prefix` is a list of Python ints. It begins with `start_id` and holds all tokens so far, oldest
 #   first. (`step` does not change it.)
 # - `start_id`, `end_id`: integers. `max_len`: how many tokens may be generated; start and end are
@@ -1322,6 +1331,8 @@ def write(script, max_len, kind):
         token = script[min(max(len(prefix) - 1, 0), len(script) - 1)]
         logits = -2.0 - 0.1 * np.arange(8)
         logits[token] = -1.0  # the largest, although it is negative
+        if kind == "whole numbers":
+            return torch.tensor((10 * logits).round()).long()
         return logits if kind == "numpy" else torch.tensor(logits)
 
     return greedy_decode(step, 0, 1, max_len), prefixes
@@ -1349,7 +1360,7 @@ with check("the text ends at <end>", points=0.75):
             "the LARGEST logit taken?",
             name="the tokens, without start and end,",
         )
-with check("a list of Python ints, without start and end", points=0.75):
+with check("a list of Python ints, without start and end", points=0.5):
     for kind in ("numpy", "torch"):
         written, prefixes = write(script, 10, kind)
         assert_equal(
@@ -1358,6 +1369,16 @@ with check("a list of Python ints, without start and end", points=0.75):
             "The model says: el gato negro duerme <end>. The result is a list of Python ints, "
             "without start and end token.",
         )
+with check("logits that are whole numbers", points=0.25):
+    by_floats = bare(write(script, 10, "torch")[0], 0, 1)
+    varied = len({token for token in by_floats if isinstance(token, int)}) > 1
+    assert_equal(varied, True, "The model says several words.", name="'there are several'")
+    assert_equal(
+        bare(write(script, 10, "whole numbers")[0], 0, 1),
+        by_floats,
+        "Logits may be whole numbers (here ten times the others): they have a largest one too.",
+        name="the tokens, without start and end,",
+    )
 with check("what the model is shown", points=1):
     written, prefixes = write(script, 10, "numpy")
     assert_equal(
@@ -1496,10 +1517,14 @@ for script, max_len, expected, longest in (
     ([*text[:4], 19], 3, text[:3], 3),
     ([3, 3, 3, 3, 19], 9, [3, 3, 3, 3], 5),
     ([0, 0, 5, 0, 19], 9, [0, 0, 5, 0], 5),
+    ([3, 18, 5, 19], 9, [3, 5], 4),  # 18 begins every prefix; said later, it ends nothing
     (text, 0, [], 0),
 ):
     found, most = write(script, max_len)
-    message = f"A model that says {script} at most {max_len} tokens long, where 19 is the end."
+    message = (
+        f"A model that says {script} at most {max_len} tokens long, where 18 is the start and 19 "
+        "the end. Nothing but end_id and max_len ends a text."
+    )
     assert_equal(bare(found, 18, 19), expected, message)
     assert_equal(most, longest, message + " How long is the longest prefix it is given?")
 ### END HIDDEN TESTS
@@ -1769,18 +1794,19 @@ def translated(sentences):
     return list(found) if isinstance(found, (list, tuple)) else found, calls, given
 
 
-four = [["a", "very", "old", "cat", "sleeps"], ["cats", "sleep"], ["the", "old", "cat", "sleeps"], ["dogs"]]
+four = [["an", "old", "ox", "is", "up"], ["elephants", "sleep"], ["a", "cow", "is", "up"], ["dogs"]]
+five = [["a", "cat"], ["dogs"], ["a", "cow"], ["a", "cat"], ["cats"]]  # one stands there twice
 with check("each text at its sentence", points=0.75):
     assert_equal(
         translated(four)[0],
-        ["A VERY OLD CAT SLEEPS", "CATS SLEEP", "THE OLD CAT SLEEPS", "DOGS"],
+        ["AN OLD OX IS UP", "ELEPHANTS SLEEP", "A COW IS UP", "DOGS"],
         "The sentences have 5, 2, 4 and 1 words. Sorted they go to run as 3, 1, 2, 0; the text at "
         "place p belongs to the sentence that was put there.",
         name="the texts",
     )
 with check("equal lengths, equal sentences", points=0.25):
     assert_equal(
-        translated([["a", "cat"], ["dogs"], ["a", "cow"], ["a", "cat"], ["cats"]])[0],
+        translated(five)[0],
         ["A CAT", "DOGS", "A COW", "A CAT", "CATS"],
         "Sentences of one length, and one that stands there twice: each has its text.",
         name="the texts",
@@ -1788,8 +1814,15 @@ with check("equal lengths, equal sentences", points=0.25):
 with check("one call, the shortest first; the list stays as it is", points=1, side=True):
     _, calls, after = translated(four)
     lengths = [[len(words) for words in batch] for batch in calls]
-    message = "run should be called once, with the sentences sorted by length."
+    message = (
+        "run should be called once, with the sentences sorted by length, which is their number of "
+        "words."
+    )
     assert_equal(lengths, [[1, 2, 4, 5]], message, name="the lengths that run was given, by call")
+    lengths = [[len(words) for words in batch] for batch in translated(five)[1]]
+    message = "run should get every sentence; one that stands there twice goes to it twice."
+    name = "the lengths that run was given, by call"
+    assert_equal(lengths, [[1, 1, 2, 2, 2]], message, name=name)
     assert_equal(after, four, "sentences was changed by the call.", name="sentences")
 checks_passed("mended_batch")
 
@@ -1910,6 +1943,13 @@ with check("one head", points=0.5):
         "One head, two target words: for each row the source word with the largest weight, 0.4 "
         "and 0.6.",
     )
+    close = [[0.2, 0.2, 0.2, 0.1999, 0.2001], [0.2, 0.20002, 0.2, 0.2, 0.19998]]
+    assert_equal(
+        words_of(np.array([close]), source),
+        ["dog", "cat"],
+        "Weights that are nearly equal still have a largest one: 'dog' with 0.2001, 'cat' with "
+        "0.20002. Are they compared as they are?",
+    )
 with check("two heads", points=0.5):
     assert_equal(
         words_of(weights[:, :2], source),
@@ -1965,6 +2005,7 @@ def words_of(weights, names):
 
 rng = check_rng()
 names = ["the", "black", "cat", "is", "eating", "an", "old", "apple"]
+places = np.stack([rng.permutation(8) for _ in range(20)])  # (n_q, n_k), 7 is the largest
 
 
 def a_map(num_heads, n_q, n_k):
@@ -1983,6 +2024,11 @@ with check("one head", points=0.5):
     for size in ((1, 30, 6), (1, 5, 8)):
         weights, expected, message = a_map(*size)
         assert_equal(words_of(weights.numpy(), names[: size[2]]), expected, message)
+    for step in (1e-3, 1e-5):
+        near = 0.125 + step * (places - 3.5)
+        expected = [names[row.tolist().index(7)] for row in places]
+        message = f"Weights that differ by {step}: the largest one wins, however close they are."
+        assert_equal(words_of(near[None], names), expected, message)
 with check("several heads", points=0.75):
     for size in ((2, 40, 5), (3, 40, 7), (5, 1, 8), (4, 8, 8), (2, 6, 1)):
         weights, expected, message = a_map(*size)
@@ -2564,8 +2610,8 @@ def still_right(model, source, mask, reads, says, hidden, where):
 # A model that one can read: memory i is the sum of the words that position i gathers, and target
 # position t says the sum of the memory that it fetches. Nothing is trained.
 @probe
-def share(gather, fetch, source, mask, reads, says, hidden, where):
-    """What still_right returns for such a model. gather (m, m), fetch (n, m)."""
+def share(gather, fetch, tell, source, mask, reads, says, hidden, where):
+    """What still_right returns for such a model. gather (m, m), fetch (n, m), tell (n, n)."""
 
     class Plain:
         def allowed(self, given, *size):  # (batch, 1, rows, columns)
@@ -2581,21 +2627,24 @@ def share(gather, fetch, source, mask, reads, says, hidden, where):
         def decode(self, target, memory, memory_mask=None):
             (batch, n), m = target.shape, memory.shape[-2]
             weights = self.allowed(memory_mask, batch, 1, n, m) * fetch[:n]
-            return weights @ memory, weights.unsqueeze(1)
+            return tell[:n, :n] @ weights @ memory, weights.unsqueeze(1)
 
     return float(still_right(Plain(), source, mask, reads, says, hidden, where))
 
 
-def shares(where, gather, fetch, hidden, words=4):
+TO_NOBODY = ((1, 0, 0), (0, 1, 0), (0, 0, 1))  # each target position keeps what it fetched
+
+
+def shares(where, gather, fetch, hidden, words=4, tell=TO_NOBODY, reads=(1, 1, 1)):
     """For n = 1, 2 and 3 target positions: the share of four texts that stay right."""
     source = torch.tensor([[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 1], [2, 4, 6, 8]])
     mask = torch.arange(4).expand(4, 1, 4) < words
-    gather, fetch = torch.tensor(gather).double(), torch.tensor(fetch).double()
+    gather, fetch, tell = (torch.tensor(part).double() for part in (gather, fetch, tell))
     found = []
     for n, places in enumerate(hidden, start=1):
-        reads, says = torch.zeros(4, n, dtype=torch.long), source[:, n - 1]
-        given = (source, mask, reads, says, torch.tensor(places), where)
-        found.append(share(gather, fetch, *given))
+        read, says = torch.tensor(reads[-n:]).expand(4, n), source[:, n - 1]
+        given = (source, mask, read, says, torch.tensor(places), where)
+        found.append(share(gather, fetch, tell, *given))
     return found
 
 
@@ -2603,13 +2652,14 @@ nothing_mixed = np.eye(4)  # each position keeps its own word
 own_place = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]  # target position t fetches position t
 told_to_the_last = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [4, 2, 1, 0]]  # it gathers the others
 last_place = [[0, 0, 0, 1], [-3, 0, 0, 1], [-5, -3, 0, 1]]  # fetches the last, without earlier words
+told_onwards = [[1, 0, 0], [3, 1, 0], [3, 0, 1]]  # later target positions hear what the first fetched
 with check("hidden from the decoder", points=0.75):
     assert_equal(
-        shares("decoder", nothing_mixed, own_place, [[0] * 4, [0] * 4, [2] * 4]),
+        shares("decoder", nothing_mixed, own_place, [[0] * 4, [0] * 4, [2] * 4], reads=(2, 1, 0)),
         [0.0, 1.0, 0.0],
         "Target position t fetches source position t. Hidden are 0, 0 and 2, while 1, 2 and 3 "
-        "target tokens are read: only the second word is still right. Is it the logits at the last "
-        "position that you look at?",
+        "target tokens are read, 0 as the last: only the second word is still right. Is it the "
+        "logits at the last position that you look at, whatever is read there?",
         name="the shares",
     )
     assert_equal(
@@ -2620,6 +2670,14 @@ with check("hidden from the decoder", points=0.75):
         "always?",
         name="the shares",
     )
+    assert_equal(
+        shares("decoder", nothing_mixed, own_place, [[1] * 4, [0] * 4, [0] * 4], tell=told_onwards),
+        [1.0, 1.0, 1.0],
+        "Here the first target position fetches word 0 and tells it to the later ones, louder than "
+        "their own. Word 0 is hidden, so there is nothing to tell: no target position may read it, "
+        "the earlier ones neither.",
+        name="the shares",
+    )
 with check("hidden inside the encoder", points=1):
     assert_equal(
         shares("encoder", told_to_the_last, last_place, [[0] * 4, [0] * 4, [2] * 4]),
@@ -2627,6 +2685,16 @@ with check("hidden inside the encoder", points=1):
         "Here all words are told to the last position inside the encoder, and the decoder reads "
         "them there. Without the path from a word to the last position that word is lost, and no "
         "other. The decoder may read every position as before, the hidden one too.",
+        name="the shares",
+    )
+    told_the_first = [[1, 0, 0, 0], [3, 5, 0, 0], [3, 0, 5, 0], [0, 0, 0, 1]]
+    hidden_is_loud = [[1, 2, 0, 0], [0, 1, 2, 0], [0, 0, 1, 0]]
+    assert_equal(
+        shares("encoder", told_the_first, hidden_is_loud, [[1] * 4, [2] * 4, [3] * 4]),
+        [0.0, 0.0, 1.0],
+        "Hidden are 1, 2 and 3, inside the encoder only. The decoder still reads the hidden "
+        "position, where the word still reads itself: with 1 and 2 it is louder than the right "
+        "word.",
         name="the shares",
     )
 with check("another position in each text", points=0.5):
@@ -2639,11 +2707,12 @@ with check("another position in each text", points=0.5):
     )
 with check("padding stays hidden", points=0.5):
     loud_padding = [[1, 0, 0, 9], [0, 1, 0, 9], [0, 0, 1, 9]]
+    told_padding = [*loud_padding, [0, 0, 0, 1]]
     assert_equal(
-        shares("decoder", nothing_mixed, loud_padding, [[1] * 4, [1] * 4, [0] * 4], words=3),
+        shares("decoder", told_padding, loud_padding, [[1] * 4, [1] * 4, [0] * 4], words=3),
         [1.0, 0.0, 1.0],
-        "The last position is padding: a decoder that may read it reads nothing else. A word is "
-        "hidden in addition to the padding, not in place of it.",
+        "The last position is padding: an encoder or a decoder that may read it reads nothing else. "
+        "A word is hidden in addition to the padding, not in place of it.",
         name="the shares, hidden from the decoder",
     )
     gathers_padding = [[1, 0, 0, 9], [0, 1, 0, 9], [0, 0, 1, 9], [0, 5, 0, 0]]
@@ -2665,7 +2734,7 @@ checks_passed("still_right")
 # Hidden checks of still_right: many models, lengths and hidden positions, with padding.
 ### BEGIN HIDDEN TESTS
 @probe
-def share_of(gather, fetch, read, source, mask, reads, says, hidden, where):
+def share_of(gather, fetch, tell, read, source, mask, reads, says, hidden, where):
     class Plain:
         def allowed(self, given, *size):  # (batch, 1, rows, columns)
             if given is None:
@@ -2680,22 +2749,23 @@ def share_of(gather, fetch, read, source, mask, reads, says, hidden, where):
         def decode(self, target, memory, memory_mask=None):
             (batch, n), m = target.shape, memory.shape[-2]
             weights = self.allowed(memory_mask, batch, 1, n, m) * fetch[:n]
-            return weights @ memory + read[target], weights.unsqueeze(1)
+            return tell @ weights @ memory + read[target], weights.unsqueeze(1)
 
     return float(still_right(Plain(), source, mask, reads, says, hidden, where))
 
 
-def by_hand(gather, fetch, read, source, reads, lengths, hidden, where):
+def by_hand(gather, fetch, tell, read, source, reads, lengths, hidden, where):
     """For each text the token that is said, one text after the other."""
     said = []
     for text, target, length, gone in zip(source, reads, lengths, hidden, strict=True):
         logits = read[target[-1]].clone()
+        heard = tell[-1] @ fetch  # (m,): what each source position counts for the last target
         for i in range(length):
             if where == "decoder" and i == gone:
                 continue
             for j in range(length):
                 if where == "decoder" or j != gone or i == gone:
-                    logits[text[j]] += fetch[len(target) - 1, i] * gather[i, j]
+                    logits[text[j]] += heard[i] * gather[i, j]
         said.append(int(logits.argmax()))
     return torch.tensor(said)
 
@@ -2708,21 +2778,22 @@ def shares_are_right(where, place):
     for batch, m, n, vocab in ((60, 5, 3, 4), (80, 7, 4, 5), (50, 4, 1, 3)):
         gather = torch.tensor(rng.normal(size=(m, m)))
         fetch = torch.tensor(rng.normal(size=(n, m)))
+        tell = torch.tensor(rng.normal(size=(n, n))).tril()  # later targets hear earlier ones
         read = torch.tensor(0.3 * rng.normal(size=(vocab, vocab)))
         source = torch.tensor(rng.integers(0, vocab, size=(batch, m)))
         targets = torch.tensor(rng.integers(0, vocab, size=(batch, n)))
         lengths = rng.integers(2, m + 1, size=batch)
         mask = torch.arange(m) < torch.tensor(lengths)[:, None, None]
         hidden = rng.integers(0, lengths)
-        said = by_hand(gather, fetch, read, source, targets, lengths, hidden, where)
+        said = by_hand(gather, fetch, tell, read, source, targets, lengths, hidden, where)
         right = torch.tensor(rng.random(batch) < 0.7)
         comes_next = torch.where(right, said, (said + 1) % vocab)
         given = (source, mask, targets, comes_next, torch.tensor(hidden), where)
         assert_close(
-            share_of(gather, fetch, read, *given),
+            share_of(gather, fetch, tell, read, *given),
             right.double().mean().item(),
             f"{batch} texts of up to {m} words, {n} target tokens read, hidden {place}. "
-            "Which positions may still read which?",
+            "Which positions may still read which? Does the last of reads say the word?",
             name="the share",
         )
 

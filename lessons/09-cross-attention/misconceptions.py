@@ -325,6 +325,28 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
     )
 
     wrong(
+        "block_feeds_what_came_before_the_cross_attention",
+        {
+            "x = self.norm1(x + attended)": "x = y = self.norm1(x + attended)",
+            "self.feed_forward(x)": "self.feed_forward(y)",
+        },
+        "Your feed-forward reads the result of sublayer 1. It should read that of sublayer 2, what "
+        "the cross-attention has found: else it computes nothing from the memory.",
+    )
+
+    wrong(
+        "block_memory_to_the_shape_of_x",
+        {
+            "attended, own": """
+                memory = memory.expand(x.shape[:-2] + memory.shape[-2:])
+                attended, own
+            """,
+        },
+        "You give memory the leading axes of x. They broadcast both ways: memory may have axes "
+        "that x lacks, and the attention joins the two by itself.",
+    )
+
+    wrong(
         "block_feed_forward_second",
         {
             "x = self.norm1(x + attended)": """
@@ -733,6 +755,12 @@ with exercise("greedy_decode", base=SHORT_GREEDY_DECODE):
     )
 
     wrong(
+        "greedy_stops_at_the_start_token",
+        {"end_id:": "end_id or token == start_id:"},
+        "Your loop also stops when the model says start_id. Only end_id ends the text.",
+    )
+
+    wrong(
         "greedy_stops_at_a_repetition",
         {"end_id:": "end_id or token in prefix:"},
         "Your loop stops when a token comes twice. Words may repeat; only end_id ends the text.",
@@ -768,6 +796,18 @@ with exercise("greedy_decode", base=SHORT_GREEDY_DECODE):
         "You draw the token at random from the probabilities. Greedy means: always the most "
         "probable one, so the result is the same every time.",
         seen="generate functions with sampling",
+    )
+
+    wrong(
+        "greedy_torch_softmax",
+        {
+            "token = int(step(list(prefix)).argmax())": """
+                p = torch.softmax(torch.as_tensor(step(list(prefix))), dim=-1)
+                token = int(p.argmax())
+            """,
+        },
+        "You take torch's softmax of the logits as they come, and it refuses whole numbers. The "
+        "largest logit is also the most probable token: no softmax is needed.",
     )
 
     wrong(
@@ -975,6 +1015,13 @@ with exercise("align", base=SHORT_ALIGN):
         },
         "Your argmax runs over the target positions. For each target position it is the source "
         "positions that compete: the last axis.",
+    )
+
+    wrong(
+        "align_rounded_to_3_digits",
+        {"array.mean(0).argmax(-1)": "np.round(array.mean(0), 3).argmax(-1)"},
+        "You round the weights before you compare them. Weights that are close become equal then, "
+        "and the first wins where another one is larger.",
     )
 
     wrong(
@@ -1423,6 +1470,25 @@ with exercise("mended_batch"):
     )
 
     wrong(
+        "mend_length_in_characters",
+        {"key=lambda i: len(sentences[i])": 'key=lambda i: len(" ".join(sentences[i]))'},
+        "You sort by the number of characters. The length of a sentence is its number of words: "
+        "that is what padding makes equal.",
+    )
+
+    wrong(
+        "mend_equal_sentences_once",
+        """
+            keys = [tuple(words) for words in sentences]
+            unique = sorted(dict.fromkeys(keys), key=len)
+            text_of = dict(zip(unique, run([list(key) for key in unique])))
+            return [text_of[key] for key in keys]
+        """,
+        "A sentence that stands there twice goes to run only once. run gets all of them: it is "
+        "asked for one text a sentence, in the order of the lengths.",
+    )
+
+    wrong(
         "mend_sorts_the_argument",
         """
             given = list(sentences)
@@ -1569,6 +1635,47 @@ with exercise("still_right"):
         """,
         "The hidden word is replaced by token 0. That is another text: its position can still be "
         "read, in both parts of the model. Hide the position with a mask, in one part.",
+    )
+
+    wrong(
+        "still_replaced_inside_the_encoder",
+        """
+            if where not in ("decoder", "encoder"):
+                raise ValueError(f"where is {where!r}")
+            gone = torch.arange(source.shape[-1]) == hidden[:, None]
+            text = source.masked_fill(gone, 0) if where == "encoder" else source
+            seen = mask & ~gone[:, None] if where == "decoder" else mask
+            with torch.no_grad():
+                logits, _ = model.decode(reads, model.encode(text, mask), seen)
+            return (logits[:, -1].argmax(dim=-1) == says).double().mean().item()
+        """,
+        "Inside the encoder the hidden word is replaced by token 0, so its own place loses it too. "
+        "It should still read itself: close it with a mask, to the others only.",
+    )
+
+    wrong(
+        "still_hidden_from_the_last_target_only",
+        {
+            'combine_masks(mask, others) if where == "decoder" else mask':
+                'mask.repeat(1, reads.shape[1], 1)',
+            "with torch": """
+                if where == "decoder":
+                    in_decoder[:, -1] &= others[:, 0]
+                with torch
+            """,
+        },
+        "Only the last target position is kept from the hidden word. The earlier ones still read it "
+        "and can tell it to the last: no target position may read it.",
+    )
+
+    wrong(
+        "still_last_token_that_is_not_0",
+        {
+            "(logits[:, -1].argmax(dim=-1) == says)":
+                "(logits[range(len(says)), (reads != 0).sum(1) - 1].argmax(dim=-1) == says)",
+        },
+        "You look for the last token of reads that is not 0. Nothing says that 0 is padding there: "
+        "the last position is the last one.",
     )
 
     wrong(
