@@ -229,7 +229,7 @@ rng = check_rng()
 n, vocab = 7, 5
 logits = torch.tensor(rng.normal(size=(4, n, vocab)))
 tokens = torch.tensor(rng.integers(0, vocab, size=(4, n)))
-with check("padding on the right, as each text alone", points=1):
+with check("padding of any integers on the right, as each text alone", points=1):
     lengths = [7, 2, 5, 3]
     keep = torch.arange(n) < torch.tensor(lengths)[:, None]
     garbage = torch.tensor(rng.choice([-100, -1, 10**6], size=(4, n)))
@@ -2351,14 +2351,29 @@ def plain(verdict):
     return bool(array) if array.dtype == bool and array.ndim == 0 else verdict
 
 
-found = {name: plain(one) for name, one in verdicts_on_clipping(0).items()}
-message = "All gradients together are clipped, after backward and before the optimiser's step."
-assert_equal(
-    found,
-    {name: name.startswith("right") for name in found} | {"right: torch": True},
-    message,
-    name="your verdicts",
-)
+judged = {}
+
+
+def compare(kinds, message):
+    """The verdicts on two right steps and on some wrong ones."""
+    if not judged:
+        judged.update({name: plain(one) for name, one in verdicts_on_clipping(0).items()})
+    names = ("right: torch", "right: formula", *kinds)
+    found = {name: judged[name] for name in names}
+    expected = {name: name.startswith("right") for name in names}
+    assert_equal(found, expected, message, name="your verdicts")
+
+
+with check("missing, too early, too late", points=0.75):
+    message = "Gradients are clipped after backward and before the optimiser's step."
+    compare(("none", "after the step", "before backward"), message)
+with check("each parameter by itself", points=0.75):
+    message = "All gradients together have one norm; each by itself would change their direction."
+    compare(("each", "each, by hand"), message)
+with check("small gradients scaled up", points=0.5):
+    message = "Clipping only shortens: a gradient whose norm is below max_norm stays as it is."
+    compare(("small gradients scaled up",), message)
+checks_passed("judges_step")
 ### END HIDDEN TESTS
 
 

@@ -646,6 +646,20 @@ with exercise("training_step"):
     )
 
     wrong(
+        "step_compares_with_one",
+        {
+            "nn.utils.clip_grad_norm_(model.parameters(), max_norm)": """
+                found = [p.grad for p in model.parameters() if p.grad is not None]
+                norm = math.sqrt(sum(g.square().sum().item() for g in found))
+                for g in found:
+                    g.mul_(max_norm / max(norm, 1.0))
+            """,
+        },
+        "Your factor compares the norm with 1, and not with max_norm. Short gradients are then scaled, "
+        "too, and with a max_norm above 1 even made longer. They should stay as they are.",
+    )
+
+    wrong(
         "step_clips_parameters",
         {
             "nn.utils.clip_grad_norm_(model.parameters(), max_norm)": """
