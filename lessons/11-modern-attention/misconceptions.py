@@ -1062,6 +1062,15 @@ with exercise("KVCache"):
     )
 
     wrong(
+        "cache_several_words_begin_anew",
+        {"k if self.K is None else": "k if self.K is None or k.shape[-2] > 1 else",
+         "v if self.V is None else": "v if self.V is None or v.shape[-2] > 1 else"},
+        "Several words at once begin a new text in your cache, and what was there is forgotten. They "
+        "are appended like a single one: only the first call finds nothing.",
+        seen="caches that take every call with several words for a prompt",
+    )
+
+    wrong(
         "cache_without_the_new",
         "class KVCache:\n"
         "    def __init__(self):\n"
@@ -1169,6 +1178,26 @@ with exercise("KVCache"):
         "cache_in_float32",
         {"return self.K, self.V": "return self.K.float(), self.V.float()"},
         "What you return is always float32. The precision of k and v is kept.",
+    )
+
+    wrong(
+        "cache_fixed_room",
+        "class KVCache:\n"
+        "    def __init__(self):\n"
+        "        self.K = self.V = None\n"
+        "        self.n = 0\n"
+        "    def append(self, k, v):\n"
+        "        if self.K is None:\n"
+        "            self.K = k.new_zeros(*k.shape[:-2], 256, k.shape[-1])\n"
+        "            self.V = v.new_zeros(*v.shape[:-2], 256, v.shape[-1])\n"
+        "        end = self.n + k.shape[-2]\n"
+        "        self.K[..., self.n : end, :] = k\n"
+        "        self.V[..., self.n : end, :] = v\n"
+        "        self.n = end\n"
+        "        return self.K[..., :end, :].clone(), self.V[..., :end, :].clone()\n",
+        "Your store has room for a fixed number of words and fails behind the last. Any number may be "
+        "appended: let the store grow.",
+        seen="caches made once for the largest length of a model",
     )
 
     wrong(
