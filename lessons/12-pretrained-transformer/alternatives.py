@@ -131,6 +131,8 @@ def load_block(block, weights, layer):
     state = {}
     for name, current in block.state_dict().items():
         part, _, kind = name.rpartition(".")
+        if part not in theirs:
+            continue
         kind = {"gamma": "weight", "beta": "bias"}.get(kind, kind)
         full = "encoder.layer." + str(layer) + "." + theirs[part] + "." + kind
         if full not in weights.keys():
@@ -138,7 +140,7 @@ def load_block(block, weights, layer):
         if weights[full].shape != current.shape:
             raise ValueError(f"{full} is {weights[full].shape}, not {current.shape}")
         state[name] = weights[full]
-    block.load_state_dict(state)
+    block.load_state_dict(state, strict=False)
 
 
 @alternative("sentence_embedding", "by_matrix_product")

@@ -18,6 +18,13 @@ with exercise("wordpiece"):
     )
 
     wrong(
+        "marks_optional_in_the_lookup",
+        {"if piece in vocabulary:": "if piece in vocabulary or word[start:end] in vocabulary:"},
+        "Inside a word you also take a piece that stands in the vocabulary without ##. Such a piece may "
+        "only begin a word; inside one only '##' and the letters count.",
+    )
+
+    wrong(
         "marks_lost_in_the_result",
         {"pieces.append(piece)": 'pieces.append(piece.replace("##", ""))'},
         "Your result lacks the ##. Inner pieces carry it in the result too: 's' and '##s' are two "
@@ -258,6 +265,16 @@ with exercise("embed"):
     )
 
     wrong(
+        "positions_without_padding",
+        {
+            "[: ids.shape[-1]]": "[((ids != 0).long().cumsum(-1) - 1).clamp(min=0)]",
+        },
+        "You count positions only over tokens whose number is not 0. Piece 0 is a token like any other "
+        "here: position t belongs to token t.",
+        seen="RoBERTa, whose positions skip the padding",
+    )
+
+    wrong(
         "positions_of_the_texts",
         {
             '["embeddings.position_embeddings.weight"][: ids.shape[-1]]': '["embeddings.position_embeddings.weight"]'
@@ -394,6 +411,37 @@ with exercise("load_block"):
         {"encoder.layer.{layer}.": "encoder.layer.{layer - 1}."},
         "You load the layer before the one that is asked for. Layers count from 0, here and in the "
         "names.",
+    )
+
+    wrong(
+        "every_parameter_of_the_block",
+        """
+        theirs = {
+            "attention.W_q": "attention.self.query",
+            "attention.W_k": "attention.self.key",
+            "attention.W_v": "attention.self.value",
+            "attention.W_o": "attention.output.dense",
+            "norm1": "attention.output.LayerNorm",
+            "feed_forward.linear1": "intermediate.dense",
+            "feed_forward.linear2": "output.dense",
+            "norm2": "output.LayerNorm",
+        }
+        pairs = []
+        for name, parameter in block.named_parameters():
+            part, _, kind = name.rpartition(".")
+            kind = {"gamma": "weight", "beta": "bias"}.get(kind, kind)
+            full = f"encoder.layer.{layer}.{theirs[part]}.{kind}"
+            if full not in weights:
+                raise KeyError(full)
+            if weights[full].shape != parameter.shape:
+                raise ValueError(f"{full}: {tuple(weights[full].shape)}, not {tuple(parameter.shape)}")
+            pairs.append((parameter, weights[full]))
+        with torch.no_grad():
+            for parameter, source in pairs:
+                parameter.copy_(source)
+        """,
+        "You go through all parameters that the block has. Its feed_forward may be another module, with "
+        "parameters that nothing is published for: copy the 16 tensors that are.",
     )
 
     wrong(
@@ -585,6 +633,15 @@ with exercise("sentence_embedding"):
         "nan_from_the_count",
         {".clamp(min=1)": ""},
         "A text without kept tokens gives NaN: somewhere 0 is divided by 0. It should give zeros.",
+    )
+
+    wrong(
+        "number_added_to_the_length",
+        {
+            "return F.normalize(total / count, dim=-1)": "mean = total / count\nreturn mean / (mean.norm(dim=-1, keepdim=True) + 1e-8)",
+        },
+        "You add a small number to the length. A mean of small numbers then becomes shorter than 1. Only "
+        "a mean of zeros needs care.",
     )
 
     wrong(
