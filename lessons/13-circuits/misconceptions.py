@@ -335,6 +335,13 @@ with exercise("ablate_head"):
         "takes the first's.",
     )
     wrong(
+        "ablate_resample_without_axis",
+        {"roll(-1, dims=0)": "roll(-1)"},
+        "Your roll names no axis: all numbers move on by one place, as if they stood in one long row. "
+        "The batch is the axis that turns.",
+        seen="np.roll and torch.roll, which flatten without an axis",
+    )
+    wrong(
         "ablate_resample_positions",
         {"roll(-1, dims=0)": "roll(-1, dims=1)"},
         "You move the positions of each text in a circle. The batch is the axis that turns: position t gets "
@@ -466,6 +473,28 @@ with exercise("patched_logits"):
         "patch_removes_all_hooks",
         {"patching.remove()": "module._forward_hooks.clear()"},
         "You remove all hooks of the module, also those that somebody else put there. Remove your own.",
+    )
+    wrong(
+        "patch_forward_assigned_back",
+        """
+        own = module.forward
+
+        def forward(*args, **kwargs):
+            output = own(*args, **kwargs)
+            first = output[0] if isinstance(output, tuple) else output
+            patched = first.clone()
+            patched[..., position, :] = replacement[..., position, :]
+            return (patched, *output[1:]) if isinstance(output, tuple) else patched
+
+        module.forward = forward
+        try:
+            return model(tokens)
+        finally:
+            module.forward = own
+        """,
+        "You assign the old forward back. It was a method of the class and is now an attribute of this "
+        "module, which stays. Delete what you put there, or use a hook.",
+        seen="notebooks that replace forward for a while",
     )
     wrong(
         "patch_tuple_loses_the_rest",
