@@ -62,7 +62,7 @@ def receptive_field(num_layers, window):
 @alternative("receptive_field", "furthest_back")
 def receptive_field(num_layers, window):
     furthest = -sum(window - 1 for _ in range(num_layers))
-    return len(range(furthest, 1))
+    return 1 - furthest
 
 
 @alternative("linear_attention", "word_by_word")

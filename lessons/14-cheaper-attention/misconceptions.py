@@ -2,7 +2,40 @@
 
 from autograder.course.implementations import choice, exercise, wrong
 
+NEGATIVE_START = (
+    "Near the beginning your slice starts at a negative number, which Python counts from the end of the "
+    "row: those rows lack what they should see. Let no start lie below 0."
+)
+
 with exercise("sliding_window_mask"):
+    wrong(
+        "window_from_a_negative_start",
+        """
+            if window < 1:
+                raise ValueError("window")
+            mask = np.zeros((n, n), dtype=bool)
+            for t in range(n):
+                mask[t, t - window + 1 : t + 1] = True
+            return mask
+        """,
+        NEGATIVE_START,
+    )
+
+    wrong(
+        "window_from_a_negative_start_but_for_long_ones",
+        """
+            if window < 1:
+                raise ValueError("window")
+            if window >= n:
+                return np.tril(np.ones((n, n), dtype=bool))
+            mask = np.zeros((n, n), dtype=bool)
+            for t in range(n):
+                mask[t, t - window + 1 : t + 1] = True
+            return mask
+        """,
+        NEGATIVE_START,
+    )
+
     wrong(
         "window_without_itself",
         {"back < window": "back <= window"},
@@ -150,6 +183,13 @@ with exercise("sliding_window_mask"):
 
 with exercise("receptive_field"):
     wrong(
+        "field_in_64_bits",
+        {"int(num_layers * (window - 1) + 1)": "int(np.multiply(num_layers, window - 1)) + 1"},
+        "You compute with NumPy's whole numbers, which have 64 bits and begin anew behind 2**63. Python's "
+        "ints are exact, however large.",
+    )
+
+    wrong(
         "field_product",
         "return num_layers * window",
         "You multiply layers and window. The windows of two layers overlap in one position: each layer adds "
@@ -264,6 +304,22 @@ with exercise("receptive_field"):
 
 
 with exercise("linear_attention"):
+    wrong(
+        "linear_divisor_of_each_piece",
+        """
+            q, k, S, outputs = F.elu(Q) + 1, F.elu(K) + 1, 0.0, []
+            for piece in torch.arange(K.shape[-2]).split(64):
+                z = k[..., piece, :].cumsum(dim=-2)
+                states = S + (k[..., piece, :, None] * V[..., piece, None, :]).cumsum(dim=-3)
+                read = (q[..., piece, :, None] * states).sum(dim=-2)
+                outputs.append(read / (q[..., piece, :] * z).sum(dim=-1, keepdim=True))
+                S = states[..., -1:, :, :]
+            return torch.cat(outputs, dim=-2)
+        """,
+        "You read the text in pieces, and the sum of the keys begins anew in each. From the second piece "
+        "on, the divisor lacks the words of the pieces before.",
+    )
+
     wrong(
         "linear_not_causal",
         {".cumsum(dim=-3)": ".sum(dim=-3, keepdim=True)", "k.cumsum(dim=-2)": "k.sum(dim=-2, keepdim=True)"},
@@ -492,6 +548,26 @@ with exercise("linear_attention"):
 
 with exercise("LinearAttentionState"):
     wrong(
+        "state_first_value_as_it_is",
+        """
+            class LinearAttentionState:
+                def __init__(self):
+                    self.S = self.z = None
+                def step(self, q, k, v):
+                    q, k = F.elu(q) + 1, F.elu(k) + 1
+                    new = k[..., :, None] * v[..., None, :]
+                    if self.S is None:
+                        self.S, self.z = new, k
+                        return v * torch.ones_like(v)
+                    self.S, self.z = self.S + new, self.z + k
+                    read = (q[..., :, None] * self.S).sum(dim=-2)
+                    return read / (q * self.z).sum(dim=-1, keepdim=True)
+        """,
+        "Your first step returns v as it is. Its numbers are right, but the output also has the leading "
+        "axes of q and k, at the first step as at all others.",
+    )
+
+    wrong(
         "state_shared_by_all",
         """
             class LinearAttentionState:
@@ -700,6 +776,13 @@ with exercise("LinearAttentionState"):
 
 
 with exercise("mended_keys"):
+    wrong(
+        "keys_largest_of_each_feature",
+        "return K / K.abs().cummax(dim=-2).values.norm(dim=-1, keepdim=True)",
+        "You take the largest of each feature so far, and the length of that. Its features may come from "
+        "different keys: it is longer than any of them. First the lengths of the keys, then the largest.",
+    )
+
     wrong(
         "keys_copied",
         {"lengths.cummax(dim=-1).values[..., None]": "lengths.amax(dim=-1)[..., None, None]"},
