@@ -130,7 +130,7 @@ def attention_rollout(maps):
 @alternative("attention_rollout", "from_the_last_layer")
 def attention_rollout(maps):
     if isinstance(maps[0], np.ndarray):
-        layers = [one.sum(axis=-3) / one.shape[-3] + np.eye(one.shape[-1]) for one in maps]
+        layers = [one.sum(axis=-3) / one.shape[-3] + np.eye(one.shape[-1], dtype=one.dtype) for one in maps]
         layers = [one / one.sum(axis=-1, keepdims=True) for one in layers]
     else:
         layers = [one.mean(dim=-3) + torch.eye(one.shape[-1]).to(one) for one in maps]

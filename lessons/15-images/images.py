@@ -940,7 +940,10 @@ with check("a batch of torch maps, three layers", points=1.25):
     maps = [torch.softmax(torch.tensor(rng.normal(size=(2, 3, 5, 5))), -1) for _ in range(3)]
     first, second, third = ((one.mean(1) + torch.eye(5)) / 2 for one in maps)
     expected = torch.einsum("bij,bjk,bkl->bil", third, second, first)
-    message = "Two texts, three heads, three layers: the last layer to the left, the first to the right."
+    message = (
+        "Two texts, three heads, three layers: in each layer the mean over the heads first; then the last "
+        "layer to the left, the first to the right."
+    )
     assert_close(attention_rollout(maps), expected, message)
 checks_passed("attention_rollout")
 
@@ -980,7 +983,7 @@ with check("rows that do not sum to 1", points=1):
     maps = [rng.dirichlet(np.ones(4), size=(2, 4)) for _ in range(2)]
     maps[0][:, 1] = 0.0  # query 1 may see nothing: only its residual connection is left
     maps[1] *= 3.0
-    message = "Divide each row by its own sum, whatever it is."
+    message = "After the mean over the heads and the identity, divide each row by its own sum, whatever it is."
     assert_close(attention_rollout(maps), expected_rollout(maps), message)
 checks_passed("attention_rollout")
 ### END HIDDEN TESTS
@@ -998,15 +1001,20 @@ def maps_afterwards(maps):
 rng = check_rng()
 maps = [rng.dirichlet(np.ones(5), size=(2, 3, 5)) for _ in range(2)]
 plain = attention_rollout(maps)
-with check("NumPy and torch", points=0.75):
+with check("NumPy and torch", points=0.5):
     assert_equal(bool(np.ptp(plain) > 0.05), True, "No constant.", name="'the shares differ'")
     message = "The same maps as torch tensors should give the same, as a torch tensor."
     found = attention_rollout([torch.tensor(one) for one in maps])
     assert_close(found, torch.tensor(np.asarray(plain)), message, precise=True)
+with check("float32 stays float32", points=0.25):
     single = attention_rollout([torch.tensor(one).float() for one in maps])
-    message = "float32 maps give a float32 result."
+    message = "torch maps of float32 give a float32 result."
     assert_close(single, torch.tensor(np.asarray(plain)).float(), message)
     assert_equal(str(single.dtype), "torch.float32", message, name="dtype")
+    single = attention_rollout([one.astype(np.float32) for one in maps])
+    message = "NumPy maps of float32 give a float32 result."
+    assert_close(single, np.asarray(plain).astype(np.float32), message)
+    assert_equal(str(single.dtype), "float32", message, name="dtype")
 with check("whole numbers", points=0.75):
     whole = [np.eye(4, dtype=int)[rng.permutation(4)][None] for _ in range(2)]
     message = "Maps of whole numbers are valid, and give the same as with floating numbers."

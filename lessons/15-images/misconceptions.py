@@ -442,6 +442,30 @@ with exercise("attention_rollout", base=SHORT_ROLLOUT):
     )
 
     wrong(
+        "rollout_numpy_in_float64",
+        {
+            "library.eye(layer.shape[-1], dtype=layer.dtype)": "(np.eye(layer.shape[-1]) if library is np else library.eye(layer.shape[-1], dtype=layer.dtype))",
+        },
+        "NumPy maps of float32 come out as float64. An identity of np.eye is float64 when nothing else is "
+        "said, and so is what it is added to.",
+    )
+
+    wrong(
+        "rollout_of_each_head",
+        """
+            library = np if isinstance(maps[0], np.ndarray) else torch
+            rollout = None
+            for one in maps:
+                layer = one + library.eye(one.shape[-1], dtype=one.dtype)
+                layer = layer / layer.sum(-1)[..., None]
+                rollout = layer if rollout is None else layer @ rollout
+            return rollout.mean(-3)
+        """,
+        "Each head gets a rollout of its own, and the mean over the heads comes at the end. It comes first, "
+        "in each layer: the next layer reads what all heads together have brought.",
+    )
+
+    wrong(
         "rollout_not_normalised",
         {"layer = layer / layer.sum(-1)[..., None]": ""},
         "You do not divide the rows by their sums. After adding the identity a row sums to 2, after two "
