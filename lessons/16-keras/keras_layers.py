@@ -340,6 +340,13 @@ with check("float64", points=0.5):
     precise = {"rtol": 1e-10, "atol": 1e-13, "precise": True}
     assert_close(again, torch.as_tensor(output).double(), message, name="output", **precise)
     assert_close(moved, torch.as_tensor(weights).double()[..., order], message, name="weights", **precise)
+    shares = torch.as_tensor(attend("float64", Q, K, V, None)[1]).double().log()
+    ratios, products = (x[..., :1] - x[..., 1:] for x in (shares, Q @ K.mT))
+    scale = float((ratios * products).sum() / products.square().sum())
+    # Another scale altogether is told elsewhere: here only the digits count.
+    meant = 3**-0.5 if abs(scale - 3**-0.5) < 1e-4 else scale
+    message = "A layer with dtype float64: is the root of d_k, too, computed in float64?"
+    assert_close(scale, meant, message, name="the factor of the scores", **precise)
 with check("whole numbers", points=0.25):
     whole = [rng.integers(-2, 3, size=(2, *size)) for size in ((4, 3), (5, 3), (5, 7))]
     floats = attend("float32", *(x.astype(np.float32) for x in whole), mask)
