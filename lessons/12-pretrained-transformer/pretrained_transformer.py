@@ -287,6 +287,8 @@ with check("## inside a word only", points=0.5):
     assert_equal(wordpiece("ness", pieces), ["[UNK]"], message)
     message = "'happy' is in the vocabulary only without ##: it is no inner piece."
     assert_equal(wordpiece("unhappy", pieces - {"unh"}), ["[UNK]"], message)
+    message = "'cat' is in the vocabulary only without ##: it is no inner piece, also behind itself."
+    assert_equal(wordpiece("catcat", pieces), ["[UNK]"], message)
 checks_passed("wordpiece")
 
 
@@ -856,7 +858,7 @@ def compare(layer, eps, gelu):
 with check("layers 0, 1, 10 and 11", points=2):
     for layer in (0, 1, 10, 11):
         compare(layer, None, False)
-with check("another feed-forward, another eps", points=1):
+with check("a feed-forward with one parameter more, another eps", points=1):
     compare(3, 0.5, False)
     compare(1, None, True)
     compare(10, 1e-2, True)
