@@ -97,8 +97,8 @@ with exercise("causal_mask"):
             line = np.arange(2 * n - 1) < n
             return np.lib.stride_tricks.sliding_window_view(line, n)[::-1]
         """,
-        "Your mask can only be read: its rows are views of one short piece of memory. Somebody may "
-        "write into a mask, so each call gives an array of its own.",
+        "Your mask can only be read, as NumPy's views are that show one piece of memory many times. "
+        "Somebody may write into a mask, so each call gives an array of its own.",
         seen="views made with as_strided or broadcast_to",
     )
 
