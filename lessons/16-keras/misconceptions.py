@@ -109,8 +109,8 @@ with exercise("KerasAttention"):
     wrong(
         "layer_root_in_float32",
         {"math.sqrt(query.shape[-1])": "ops.cast(ops.sqrt(float(query.shape[-1])), self.compute_dtype)"},
-        "Your root of d_k is of float32, and a layer of float64 divides by a number of seven digits: "
-        "keras.ops makes float32 of a Python number. math.sqrt, or a cast before the root, keeps them all.",
+        "Your root of d_k is of float32, and a layer of float64 divides by a number of seven digits. "
+        "math.sqrt, or a cast to the layer's dtype before the root, keeps all digits.",
         seen="keras.ops.sqrt of a Python number, which is float32",
     )
 
