@@ -1007,6 +1007,7 @@ with check("NumPy and torch", points=0.5):
     found = attention_rollout([torch.tensor(one) for one in maps])
     assert_close(found, torch.tensor(np.asarray(plain)), message, precise=True)
 with check("float32 stays float32", points=0.25):
+    assert_equal(bool(np.ptp(plain) > 0.05), True, "No constant.", name="'the shares differ'")
     single = attention_rollout([torch.tensor(one).float() for one in maps])
     message = "torch maps of float32 give a float32 result."
     assert_close(single, torch.tensor(np.asarray(plain)).float(), message)
