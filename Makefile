@@ -83,6 +83,7 @@ bench: $(READY) ## measure what grading costs, against nbgrader autograde
 	$(BIN)/python -m bench.against_nbgrader
 	$(BIN)/python -m bench.scale
 	$(BIN)/python -m bench.terms
+	$(BIN)/python -m bench.page
 
 mutants: $(READY) ## measure the tests and the diagnoses: rejected, named, accepted
 	$(BIN)/autograder mutants
