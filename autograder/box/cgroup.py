@@ -87,8 +87,7 @@ class MemoryGroup:
 
     def held(self) -> int:
         """Bytes that its processes hold and that the kernel cannot take back."""
-        numbers = self._numbers("memory.stat")
-        return sum(numbers.get(name, 0) for name in self._version.held)
+        return self.taken(scratch=0)
 
     def taken(self, scratch: int) -> int:
         """The same, but for up to ``scratch`` bytes of what lies in file systems in memory."""

@@ -31,7 +31,7 @@ _BETWEEN = re.compile(r"[,\s]*")
 #: Said of a student on the roster of whom no notebook was collected; a file of another kind that
 #: came with an archive is left there.
 NOTHING_HANDED_IN = "No notebook was handed in."
-_FORMERLY = "Nothing was handed in."
+_NOTHING = (NOTHING_HANDED_IN, "Nothing was handed in.")  # as files of before have it
 
 
 @dataclass
@@ -130,7 +130,7 @@ class RecordedResult:
     @property
     def handed_in(self) -> bool:
         """Whether there is a submission; who is on the roster and has none is told of too."""
-        return self.reason not in (NOTHING_HANDED_IN, _FORMERLY)
+        return self.reason not in _NOTHING
 
     @property
     def untouched(self) -> bool:
@@ -252,7 +252,7 @@ def stream_entries(path: Path, most: int = 2**20) -> Iterator[dict[str, Any]]:
 
 def handed_in_nothing(entry: dict[str, Any]) -> bool:
     """Whether an entry is about somebody on the roster who handed in nothing."""
-    return entry.get("reason") in (NOTHING_HANDED_IN, _FORMERLY)
+    return entry.get("reason") in _NOTHING
 
 
 def sandbox_of(path: Path) -> str:
