@@ -226,6 +226,14 @@ def test_a_mistake_that_a_passing_check_excludes_is_not_named() -> None:
     assert diagnose({"a": (first,), "b": NOTHING}, [mistake("b", a=(first,), b=(third,))]) is None
 
 
+def test_it_is_sure_only_where_every_test_sees_the_very_same_numbers() -> None:
+    one = mistake("one", a=evidence(2.51, 3.7, 4.9), b=RAISES)
+    assert diagnose({"a": one.seen["a"]}, [one], surely=True) is not None
+    assert diagnose({"a": one.seen["a"], "b": evidence(1, 8, 9)}, [one], surely=True) is None
+    assert diagnose({"b": RAISES}, [one], surely=True) is None
+    assert diagnose({"b": RAISES}, [mistake("two", b=RAISES, c=RAISES)], surely=True) is None
+
+
 def test_of_two_that_agree_equally_well_in_part_none_is_named() -> None:
     one = mistake("one", a=evidence(2, 3, 4), b=NOTHING)
     two = mistake("two", a=evidence(2, 3, 4), b=evidence(9, 9, 8))

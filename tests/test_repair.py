@@ -14,12 +14,14 @@ import pytest
 
 from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
+from autograder.diagnose.diagnosis import DIAGNOSIS_SEED
 from autograder.lesson import advice as advice_module
 from autograder.lesson import checks, setting
 from autograder.lesson.failures import begin_cell
 from autograder.lesson.repair import in_this_notebook, nearest_repair
+from autograder.lesson.setting import as_grader
 
-from .submissions import graded, notebook_with
+from .submissions import SEED, graded, notebook_with
 from .tiny import tiny_course
 
 X = np.arange(1.0, 31.0).reshape(2, 3, 5) ** 2
@@ -163,6 +165,40 @@ def test_a_search_that_does_not_end_costs_only_itself() -> None:
         answer, "assert f(10**6) == 3", {}, begin_cell, seconds=3, otherwise=lambda _: "Seen."
     )
     assert said == "Seen."
+
+
+def test_a_repair_that_passes_on_one_set_of_inputs_only_is_none() -> None:
+    answer = "def f(x):\n    return x - 2\n"
+    check = (
+        "from autograder.lesson import setting\n"
+        "assert f(1) == (3 if setting.now.seed == 2017 else {other})\n"
+    )
+    for other, found in ((3, True), (4, False)):
+        said = in_this_notebook(answer, check.format(other=other), {}, begin_cell, seconds=20)
+        assert ("Look at line 2" in said) == found
+
+
+def test_a_repair_that_passes_on_one_set_of_inputs_only_is_none_when_graded(
+    tmp_path: Path,
+) -> None:
+    lesson = tiny_course(tmp_path).lesson("01")
+    folder = tmp_path / "source"
+    write_source(lesson, folder)
+    bundle = Bundle.load(folder)
+    # Right for the numbers of one seed: those of the known mistakes' or those of the class.
+    wrong = (
+        "def double(x):\n    if np.any(np.asarray(x) < 0):\n        raise ValueError\n"
+        "    return 3 * x if round(float(np.sum(x)), 6) == {luck} else 3 * x - x * 2\n"
+    )
+    for seed in (DIAGNOSIS_SEED, SEED):
+        with as_grader(seed, "{}"):
+            luck = round(float(checks.check_rng().uniform(size=3).sum()), 6)
+        verdict = graded(
+            bundle, notebook_with(bundle, {"double": wrong.format(luck=luck)}), seed=SEED
+        )
+        of = {test.grade_id: test for test in verdict.tests}
+        assert of["test_double"].points == 0
+        assert "Look at line" not in of["test_double"].says
 
 
 def test_a_notebook_names_the_line(student: Callable[..., list[str]]) -> None:

@@ -25,9 +25,9 @@ from autograder.authors.mutation import mutants
 from autograder.course.implementations import Implementation, alternatives, misconceptions
 from autograder.course.lessons import Lesson
 from autograder.diagnose.catalogue import mistake_of, mistakes
-from autograder.diagnose.diagnosis import Mistake, diagnose
+from autograder.diagnose.diagnosis import Mistake, diagnose, remaining
 from autograder.diagnose.plain_run import PlainRun
-from autograder.lesson.repair import nearest_repair
+from autograder.lesson.repair import OTHER_SEED, nearest_repair
 from autograder.lesson.setting import in_haste
 from autograder.lesson.unused import never_used
 
@@ -159,7 +159,8 @@ def _count_right(
 ) -> None:
     what = mistake_of(run, alternative, seed).seen
     counted.right += 1
-    accused = diagnose(what, [wrong for wrong in known if wrong.exercise == alternative.exercise])
+    wrong = [mistake for mistake in known if mistake.exercise == alternative.exercise]
+    accused = diagnose(what, remaining(what, wrong, alternative.source))
     if any(what.values()) or accused is not None:
         counted.remarks.append(f"seed {seed}: the right answer {alternative.name} is rejected")
     else:
@@ -184,7 +185,7 @@ def _count_mutant(
         return
     counted.mutants_rejected += 1
     known = [mistake for mistake in by_seed[first] if mistake.exercise == counted.exercise]
-    diagnosis = diagnose(mutant.seen, known)
+    diagnosis = diagnose(mutant.seen, remaining(mutant.seen, known, implementation.source))
     if diagnosis is None:
         return
     counted.mutants_named += 1
@@ -230,7 +231,7 @@ def _count_unseen(
     others = [
         m for m in known if m.exercise == misconception.exercise and m.sentence != own.sentence
     ]
-    diagnosis = diagnose(own.seen, others)
+    diagnosis = diagnose(own.seen, remaining(own.seen, others, misconception.source))
     if diagnosis is not None:
         counted.anothers += 1
         counted.remarks.append(f"unseen {misconception.name} would get {diagnosis.mistake.name}")
@@ -246,7 +247,8 @@ def _is_located(run: PlainRun, misconception: Implementation, seed: int) -> bool
         try:
             with _time_limit(TRY_SECONDS), in_haste():
                 return all(
-                    run.errors(changed, seed, [test], as_graded=True)[test] is None
+                    run.errors(changed, inputs, [test], as_graded=True)[test] is None
+                    for inputs in (seed, OTHER_SEED)
                     for test in tests
                 )
         except _OutOfTime:

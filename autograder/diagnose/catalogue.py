@@ -29,6 +29,7 @@ from autograder.diagnose.diagnosis import DIAGNOSIS_SEED, Mistake, from_json, sa
 from autograder.diagnose.plain_run import PlainRun, seen
 from autograder.files import write_whole
 from autograder.lesson import checks, evidence, failures, fingerprints
+from autograder.lesson.claims import claims
 from autograder.lesson.fingerprints import agree, rounded
 from autograder.lesson.known_mistakes import MISTAKES_FILE
 from autograder.notebooks import DEMONSTRATION, HIDDEN, exercise_of, grade_id, is_test, tags
@@ -156,8 +157,13 @@ def mistake_of(
     errors = run.errors(
         {implementation.exercise: implementation.source}, seed, tests, as_graded=as_graded
     )
+    right = run.lesson.exercises[implementation.exercise]
     return Mistake(
-        implementation.exercise, implementation.name, implementation.sentence, seen(errors)
+        implementation.exercise,
+        implementation.name,
+        implementation.sentence,
+        seen(errors),
+        claims(implementation.sentence, implementation.source, right),
     )
 
 
@@ -197,7 +203,9 @@ def as_released(lesson: Lesson, of_lesson: Sequence[Mistake], committed: Mapping
             if name in visible and seen
         }
         if seen_by:
-            entry = {"sentence": mistake.sentence, "seen": seen_by}
+            entry: dict[str, Any] = {"sentence": mistake.sentence, "seen": seen_by}
+            if mistake.claims:
+                entry["claims"] = mistake.claims
             tree.setdefault(mistake.exercise, []).append(entry)
     return _by_lines(_digest(lesson), tree)
 

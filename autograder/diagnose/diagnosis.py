@@ -14,8 +14,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from autograder.lesson.claims import all_stand_in
 from autograder.lesson.evidence import Evidence, Seen, evidence_of, same
-from autograder.lesson.known_mistakes import certain, explanations
+from autograder.lesson.known_mistakes import certain, excluded, explanations
 
 __all__ = [
     "Diagnosis",
@@ -24,6 +25,7 @@ __all__ = [
     "diagnose",
     "evidence_of",
     "from_json",
+    "remaining",
     "same",
     "to_json",
 ]
@@ -35,12 +37,14 @@ DIAGNOSIS_SEED = 2017
 
 @dataclass(frozen=True)
 class Mistake:
-    """A misconception and what the tests of its exercise see of it."""
+    """A misconception, what the tests of its exercise see of it, and what its sentence says of the
+    words of an answer (see :mod:`autograder.lesson.claims`)."""
 
     exercise: str
     name: str
     sentence: str
     seen: Seen
+    claims: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -51,15 +55,34 @@ class Diagnosis:
     tests: frozenset[str]
 
 
-def diagnose(seen: Seen, mistakes: Sequence[Mistake]) -> Diagnosis | None:
+def remaining(seen: Seen, mistakes: Sequence[Mistake], source: str) -> list[Mistake]:
+    """The mistakes that an answer may show.
+
+    Args:
+        seen: of the answer, by tests that ran so far.
+        mistakes: of its exercise.
+        source: of the answer.
+    """
+    return [
+        mistake
+        for mistake in mistakes
+        if all_stand_in(source, mistake.claims)
+        and not any(excluded(seen[name], mistake.seen.get(name, ())) for name in seen)
+    ]
+
+
+def diagnose(seen: Seen, mistakes: Sequence[Mistake], *, surely: bool = False) -> Diagnosis | None:
     """The mistake that explains what the tests of one exercise saw, or None.
 
     Args:
-        seen: of the student's code, for every test of the exercise.
+        seen: of the student's code, by tests of the exercise.
         mistakes: the catalogue of that exercise.
+        surely: only where every test saw the very same, and numbers say it.
     """
     best = explanations(seen, mistakes, lambda mistake: mistake.seen)
     if not best:
+        return None
+    if surely and not all(one.whole and one.telling for _, one in best):
         return None
     # Two that agree equally well in a part of the tests: neither is more than a guess.
     if len(best) > 1 and not best[0][1].whole:
@@ -77,6 +100,7 @@ def to_json(mistakes: Sequence[Mistake]) -> str:
             "exercise": mistake.exercise,
             "name": mistake.name,
             "sentence": mistake.sentence,
+            "claims": mistake.claims,
             "seen": {
                 name: [[e.check, e.got, e.tolerance] for e in evidence]
                 for name, evidence in mistake.seen.items()
@@ -98,6 +122,7 @@ def from_json(text: str) -> list[Mistake]:
                 name: tuple(Evidence(check, got, tolerance) for check, got, tolerance in evidence)
                 for name, evidence in entry["seen"].items()
             },
+            tuple(entry["claims"]),
         )
         for entry in json.loads(text)
     ]

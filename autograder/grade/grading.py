@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import time
 from dataclasses import replace
 
 from autograder.box.box import BoxFailure
 from autograder.course.bundle import Bundle, TestCell
-from autograder.diagnose.diagnosis import DIAGNOSIS_SEED, Seen, diagnose
 from autograder.grade.flags import Flag
 from autograder.grade.in_box import MakeBox, NotebookInBox, OutOfTime, where_checked
 from autograder.grade.limits import Limits
+from autograder.grade.naming import named
 from autograder.grade.result import (
     CRASHED,
     FAILED,
@@ -19,7 +18,6 @@ from autograder.grade.result import (
     MISSING,
     NO_NOTEBOOK,
     NOT_ATTEMPTED,
-    PARTIAL,
     PASSED,
     TIMEOUT,
     UNREADABLE,
@@ -33,15 +31,8 @@ from autograder.grade.submission import (
     Unreadable,
     parse,
 )
-from autograder.grade.tester import Tester
-from autograder.lesson.evidence import Evidence
+from autograder.grade.tester import Judged, Tester
 from autograder.lesson.failures import NOT_YET_COUNTED
-from autograder.lesson.repair import nearest_repair
-
-#: Seconds that looking for the nearest repair may take: of one exercise, of all, of one try.
-REPAIRS_OF_AN_EXERCISE = 2.0
-REPAIRS_OF_A_NOTEBOOK = 4.0
-SECONDS_OF_A_REPAIR = 0.5
 
 
 def grade(
@@ -58,7 +49,7 @@ def grade(
 
     1. :func:`parse`: the bytes become cells, and what is odd about them;
     2. :func:`_run_tests`: every test, in a box with the student's notebook;
-    3. :func:`_diagnosed`: the known mistake where failing tests show one;
+    3. :func:`.naming.named`: the known mistake where failing tests show one;
     4. :func:`_follow_through`: once more, what builds on a failed exercise;
     5. :func:`_without_lone_side_conditions`: what counts only beside other points;
     6. :func:`_with_reasons`: why a name is missing.
@@ -96,8 +87,7 @@ def grade(
     checked = where_checked(submission, cells, bundle)
     notebook = NotebookInBox(bundle, cells, limits, make_box, started + limits.notebook, checked)
     try:
-        results = _run_tests(tester, notebook, seed)
-        results = _diagnosed(results, tester, notebook)
+        results = named(_run_tests(tester, notebook, seed), tester, notebook, seed)
         results = _follow_through(results, tester, notebook, seed)
         results = _without_lone_side_conditions(results, bundle)
         results = _with_reasons(results, notebook)
@@ -128,7 +118,7 @@ def _lost(test: TestCell, outcome: str, message: str) -> TestResult:
     return TestResult(test.grade_id, test.exercise, 0.0, test.points, outcome, message)
 
 
-def _run_tests(tester: Tester, notebook: NotebookInBox, seed: int) -> list[TestResult]:
+def _run_tests(tester: Tester, notebook: NotebookInBox, seed: int) -> list[Judged]:
     """Every test of the bundle, once.
 
     Visible tests first: their messages show values, and code that has been through a hidden
@@ -140,128 +130,40 @@ def _run_tests(tester: Tester, notebook: NotebookInBox, seed: int) -> list[TestR
     return [ran[test.grade_id] for test in tests]
 
 
-def _run_test(test: TestCell, tester: Tester, notebook: NotebookInBox, seed: int) -> TestResult:
+def _run_test(test: TestCell, tester: Tester, notebook: NotebookInBox, seed: int) -> Judged:
     """Run a test where the visible checks of its exercise stand; failing that, at the end."""
-    result = _run_once(test, tester, notebook, seed)
+    judged = _run_once(test, tester, notebook, seed)
+    result = judged.result
     placed = test.exercise in notebook.places and test.exercise not in notebook.at_the_end
     if not placed or result.outcome in (PASSED, TIMEOUT, CRASHED):
-        return result
+        return judged
     if test.exercise.startswith("answer_") and result.outcome == FAILED:
-        return result  # a short answer is a choice among few: another one would be a second guess
+        return judged  # a short answer is a choice among few: another one would be a second guess
     notebook.at_the_end.add(test.exercise)
-    again = _run_once(test, tester, notebook, seed)
+    again, evidence = _run_once(test, tester, notebook, seed)
     if again.points > result.points:
         why = "As your notebook ends this passes; where its check stands it does not."
         if again.outcome != PASSED:
             why = "As your notebook ends more of this passes than where its check stands."
-        return replace(again, message=f"{why}\n{again.message}".strip())
+        return Judged(replace(again, message=f"{why}\n{again.message}".strip()), evidence)
     notebook.at_the_end.discard(test.exercise)
-    return result
+    return judged
 
 
-def _run_once(test: TestCell, tester: Tester, notebook: NotebookInBox, seed: int) -> TestResult:
+def _run_once(test: TestCell, tester: Tester, notebook: NotebookInBox, seed: int) -> Judged:
     try:
         box = notebook.place(test.exercise)
     except OutOfTime:
         total = notebook.limits.notebook
         message = f"The notebook as a whole used up its {total:g} seconds before this check."
-        return _lost(test, TIMEOUT, message)
+        return Judged(_lost(test, TIMEOUT, message), None)
     own = "\n".join(cell.source for cell in notebook.cells)
-    result = tester.run(test, box, seed, own, notebook.patience(test.exercise))
-    if result.outcome == TIMEOUT:
+    judged = tester.run(test, box, seed, own, notebook.patience(test.exercise))
+    if judged.result.outcome == TIMEOUT:
         notebook.endless.add(test.exercise)
     if box.ended:
         notebook.lost()
-    return result
-
-
-def _diagnosed(
-    results: list[TestResult], tester: Tester, notebook: NotebookInBox
-) -> list[TestResult]:
-    """Name the known mistake where an exercise's failing tests show one.
-
-    The tests run again, on the inputs on which the known mistakes were looked at.
-    """
-    better = {result.grade_id: result for result in results}
-    failed = [result for result in results if result.outcome in (FAILED, PARTIAL)]
-    wrong = {result.exercise for result in failed}
-    end = time.monotonic() + REPAIRS_OF_A_NOTEBOOK
-    for exercise in dict.fromkeys(result.exercise for result in failed):
-        mistakes = tester.mistakes(exercise)
-        ends = exercise not in notebook.endless
-        seen = _seen(exercise, tester, notebook) if mistakes and ends else None
-        diagnosis = diagnose(seen, mistakes) if seen is not None else None
-        if diagnosis is not None:
-            told, tests, name = diagnosis.mistake.sentence, diagnosis.tests, diagnosis.mistake.name
-        elif not notebook.bundle.builds_on(exercise) & wrong:
-            seconds = min(REPAIRS_OF_AN_EXERCISE, end - time.monotonic())
-            told, name = _repaired(exercise, tester, notebook, seconds), ""
-            tests = frozenset(
-                result.grade_id for result in failed if told and result.exercise == exercise
-            )
-        else:
-            continue
-        for result in failed:
-            if result.grade_id in tests:
-                better[result.grade_id] = replace(result, diagnosis=name, sentence=told)
-    return [better[result.grade_id] for result in results]
-
-
-def _repaired(exercise: str, tester: Tester, notebook: NotebookInBox, seconds: float) -> str:
-    """Where one small change of the student's own code makes every test of an exercise pass."""
-    source = next((c.source for c in notebook.cells[::-1] if c.grade_id == exercise), "")
-    tests = [test for test in notebook.bundle.tests if test.exercise == exercise]
-    tests.sort(key=lambda test: test.hidden)
-    if seconds <= 0 or exercise.startswith("answer_"):
-        return ""
-
-    def passes(tree: ast.Module) -> bool:
-        box = notebook.box
-        if box is None:  # an earlier change ended it: no more of them
-            return False
-        try:
-            if box.run(ast.unparse(tree), SECONDS_OF_A_REPAIR).error is not None:
-                return False
-        except BoxFailure:
-            notebook.lost()
-            return False
-        for test in tests:
-            passed = tester.passes(test, box, DIAGNOSIS_SEED, SECONDS_OF_A_REPAIR)
-            if passed is None:
-                notebook.lost()
-            if not passed:
-                return False
-        return True
-
-    try:
-        notebook.ready()
-        said = nearest_repair(source, passes, seconds)
-        if notebook.box is not None:
-            notebook.box.run(source, notebook.limits.cell)
-    except OutOfTime:
-        return ""
-    except BoxFailure:
-        notebook.lost()
-        return ""
-    return said
-
-
-def _seen(exercise: str, tester: Tester, notebook: NotebookInBox) -> Seen | None:
-    """What each test of an exercise sees; None where one gets no answer."""
-    seen: dict[str, tuple[Evidence, ...]] = {}
-    tests = [test for test in notebook.bundle.tests if test.exercise == exercise]
-    for test in sorted(tests, key=lambda test: test.hidden):
-        try:
-            box = notebook.place(exercise)
-        except OutOfTime:
-            return None
-        evidence = tester.observe(test, box, DIAGNOSIS_SEED)
-        if box.ended:
-            notebook.lost()
-        if evidence is None:
-            return None
-        seen[test.grade_id] = evidence
-    return seen
+    return judged
 
 
 def _follow_through(
@@ -289,7 +191,7 @@ def _follow_through(
         for test in lost if replaced else ():
             if notebook.box is None:
                 break
-            again = _run_once(test, tester, notebook, seed)
+            again = _run_once(test, tester, notebook, seed).result
             if again.points > better[test.grade_id].points:
                 # No values here: this run held the course's solution of another exercise.
                 passes = "Passes" if again.outcome == PASSED else "Passes in part"

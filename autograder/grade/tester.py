@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 from functools import cache, cached_property
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from autograder.box.box import Box, BoxDied, BoxError, BoxTimeout, Reply
@@ -55,6 +55,14 @@ class _NameMissing(BaseException):
     """The student's notebook defines no such name."""
 
 
+class Judged(NamedTuple):
+    """What came of a test, and what it saw; None where that cannot be said, since the code ended
+    its process or took too long."""
+
+    result: TestResult
+    evidence: tuple[Evidence, ...] | None
+
+
 class Tester:
     """Runs the test cells of one bundle."""
 
@@ -79,7 +87,7 @@ class Tester:
 
     def run(
         self, test: TestCell, box: Box, seed: int, own: str = "", seconds: float | None = None
-    ) -> TestResult:
+    ) -> Judged:
         """Run one test cell against the student's names in ``box``, on inputs from ``seed``.
 
         Never raises for anything that the student's code does. The message of a hidden test
@@ -96,7 +104,7 @@ class Tester:
         self._own = own
         usual, self.seconds = self.seconds, self.seconds if seconds is None else seconds
         try:
-            return self._attempt(test, box, seed)[0]
+            return self._attempt(test, box, seed)
         finally:
             self.seconds = usual
 
@@ -136,8 +144,7 @@ class Tester:
 
         None: it cannot be said, since the code ended its process or took too long.
         """
-        result, evidence = self._attempt(test, box, seed)
-        return None if result.outcome in (TIMEOUT, CRASHED) else evidence
+        return self._attempt(test, box, seed).evidence
 
     def passes(self, test: TestCell, box: Box, seed: int, seconds: float) -> bool | None:
         """Whether one test cell passes within some seconds; None where it ended the box."""
@@ -148,9 +155,7 @@ class Tester:
             self.seconds = usual
         return None if result.outcome in (TIMEOUT, CRASHED) else result.outcome == PASSED
 
-    def _attempt(
-        self, test: TestCell, box: Box, seed: int
-    ) -> tuple[TestResult, tuple[Evidence, ...] | None]:
+    def _attempt(self, test: TestCell, box: Box, seed: int) -> Judged:
         """Run one test cell within what judging it may take."""
         try:
             with allowance(), as_grader(seed, self.bundle.answers):
@@ -161,11 +166,9 @@ class Tester:
                 "it return what the card says, and no more?"
             )
             result = TestResult(test.grade_id, test.exercise, 0.0, test.points, FAILED, message)
-            return result, None
+            return Judged(result, None)
 
-    def _judge(
-        self, test: TestCell, box: Box, seed: int
-    ) -> tuple[TestResult, tuple[Evidence, ...]]:
+    def _judge(self, test: TestCell, box: Box, seed: int) -> Judged:
         outcome, message = PASSED, ""
         evidence: tuple[Evidence, ...] = ()
         parts: list[Part] = []
@@ -205,7 +208,7 @@ class Tester:
         result = TestResult(
             test.grade_id, test.exercise, min(points, test.points), test.points, outcome, message
         )
-        return result, evidence
+        return Judged(result, None if outcome in (TIMEOUT, CRASHED) else evidence)
 
     def _left(self) -> float:
         """Seconds that are left of the test's."""

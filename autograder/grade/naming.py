@@ -1,0 +1,172 @@
+"""What is said of an exercise that fails: its known mistake, or the line that would mend it."""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+from autograder.box.box import BoxFailure
+from autograder.course.bundle import TestCell
+from autograder.diagnose.diagnosis import DIAGNOSIS_SEED, Diagnosis, Mistake, diagnose, remaining
+from autograder.grade.in_box import NotebookInBox, OutOfTime
+from autograder.grade.result import FAILED, PARTIAL, PASSED, TestResult
+from autograder.grade.tester import Judged, Tester
+from autograder.lesson.evidence import Evidence
+from autograder.lesson.repair import nearest_repair
+
+#: Seconds that looking for the nearest repair may take: of one exercise, of all, of one try.
+REPAIRS_OF_AN_EXERCISE = 2.0
+REPAIRS_OF_A_NOTEBOOK = 4.0
+SECONDS_OF_A_REPAIR = 0.5
+
+
+def named(
+    judged: list[Judged], tester: Tester, notebook: NotebookInBox, seed: int
+) -> list[TestResult]:
+    """The results, with the mistake where an exercise's failing tests show one.
+
+    Args:
+        judged: what came of every test, on inputs from ``seed``.
+        tester: of the bundle.
+        notebook: the student's.
+        seed: as said.
+    """
+    results = [one.result for one in judged]
+    better = {result.grade_id: result for result in results}
+    failed = [result for result in results if result.outcome in (FAILED, PARTIAL)]
+    wrong = {result.exercise for result in failed}
+    end = time.monotonic() + REPAIRS_OF_A_NOTEBOOK
+    for exercise in dict.fromkeys(result.exercise for result in failed):
+        of_exercise = {
+            one.result.grade_id: one for one in judged if one.result.exercise == exercise
+        }
+        diagnosis = _diagnosis(exercise, of_exercise, tester, notebook)
+        if diagnosis is not None:
+            told, tests, name = diagnosis.mistake.sentence, diagnosis.tests, diagnosis.mistake.name
+        elif not notebook.bundle.builds_on(exercise) & wrong:
+            seconds = min(REPAIRS_OF_AN_EXERCISE, end - time.monotonic())
+            told, name = _repaired(exercise, tester, notebook, seed, seconds), ""
+            tests = frozenset(
+                result.grade_id for result in failed if told and result.exercise == exercise
+            )
+        else:
+            continue
+        for result in failed:
+            if result.grade_id in tests:
+                better[result.grade_id] = replace(result, diagnosis=name, sentence=told)
+    return [better[result.grade_id] for result in results]
+
+
+def _diagnosis(
+    exercise: str, judged: Mapping[str, Judged], tester: Tester, notebook: NotebookInBox
+) -> Diagnosis | None:
+    """The known mistake that an exercise shows.
+
+    Tests that failed run again, on the inputs on which the known mistakes were looked at: the
+    visible ones, and the hidden ones where those do not settle it. A test that passed sees nothing,
+    whatever its inputs.
+    """
+    if exercise in notebook.endless:
+        return None
+    source = _source(exercise, notebook)
+    seen: dict[str, tuple[Evidence, ...]] = {
+        name: () for name, one in judged.items() if one.result.outcome == PASSED
+    }
+    mistakes = remaining(seen, tester.mistakes(exercise), source)
+    tests = [
+        test
+        for test in notebook.bundle.tests
+        if test.exercise == exercise and test.grade_id not in seen
+    ]
+    for hidden in (False, True):
+        for test in tests:
+            if not mistakes or test.hidden != hidden:
+                continue
+            evidence = _observed(test, tester, notebook)
+            if evidence is None:
+                return None
+            seen[test.grade_id] = evidence
+            mistakes = remaining(seen, mistakes, source)
+        others = {name: one.evidence for name, one in judged.items() if name not in seen}
+        if not hidden and (settled := _settled(seen, others, mistakes)):
+            return settled
+    return diagnose(seen, mistakes) if mistakes else None
+
+
+def _settled(
+    seen: Mapping[str, tuple[Evidence, ...]],
+    others: Mapping[str, tuple[Evidence, ...] | None],
+    mistakes: list[Mistake],
+) -> Diagnosis | None:
+    """The mistake of which visible tests see the very same numbers, where in every other test the
+    same checks fail as with it."""
+    diagnosis = diagnose(seen, mistakes, surely=True)
+    if diagnosis is None:
+        return None
+    for name, evidence in others.items():
+        its = diagnosis.mistake.seen.get(name, ())
+        if evidence is None or [one.check for one in evidence] != [one.check for one in its]:
+            return None
+    return replace(diagnosis, tests=diagnosis.tests | set(others))
+
+
+def _observed(
+    test: TestCell, tester: Tester, notebook: NotebookInBox
+) -> tuple[Evidence, ...] | None:
+    """What a test sees on the inputs of the known mistakes; None where it gets no answer."""
+    try:
+        box = notebook.place(test.exercise)
+    except OutOfTime:
+        return None
+    evidence = tester.observe(test, box, DIAGNOSIS_SEED)
+    if box.ended:
+        notebook.lost()
+    return evidence
+
+
+def _source(exercise: str, notebook: NotebookInBox) -> str:
+    return next((c.source for c in notebook.cells[::-1] if c.grade_id == exercise), "")
+
+
+def _repaired(
+    exercise: str, tester: Tester, notebook: NotebookInBox, seed: int, seconds: float
+) -> str:
+    """Where one small change of the student's own code makes every test of an exercise pass."""
+    source = _source(exercise, notebook)
+    tests = [test for test in notebook.bundle.tests if test.exercise == exercise]
+    tests.sort(key=lambda test: test.hidden)
+    if seconds <= 0 or exercise.startswith("answer_"):
+        return ""
+
+    def passes(tree: ast.Module) -> bool:
+        box = notebook.box
+        if box is None:  # an earlier change ended it: no more of them
+            return False
+        try:
+            if box.run(ast.unparse(tree), SECONDS_OF_A_REPAIR).error is not None:
+                return False
+        except BoxFailure:
+            notebook.lost()
+            return False
+        for inputs in (DIAGNOSIS_SEED, seed):  # on one of them it may pass by chance
+            for test in tests:
+                passed = tester.passes(test, box, inputs, SECONDS_OF_A_REPAIR)
+                if passed is None:
+                    notebook.lost()
+                if not passed:
+                    return False
+        return True
+
+    try:
+        notebook.ready()
+        said = nearest_repair(source, passes, seconds)
+        if notebook.box is not None:
+            notebook.box.run(source, notebook.limits.cell)
+    except OutOfTime:
+        return ""
+    except BoxFailure:
+        notebook.lost()
+        return ""
+    return said
