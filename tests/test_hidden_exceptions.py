@@ -27,7 +27,18 @@ def raised(make: object) -> Exception:
     raise AssertionError
 
 
+def changed_in_place() -> None:
+    start = torch.ones(3, 2, requires_grad=True)
+    total = torch.zeros(3, 2)
+    sums = []
+    for row in start:
+        total += row * start
+        sums.append((total * start).sum())
+    sum(sums).backward()  # type: ignore[union-attr]
+
+
 REAL = [
+    changed_in_place,
     lambda: np.ones((2, 3)) @ np.ones((4, 5)),
     lambda: np.ones((2, 3)) + np.ones((4, 5)),
     lambda: np.dot(np.ones((2, 3)), np.ones((4, 5))),
@@ -45,6 +56,33 @@ REAL = [
     lambda: torch.ones(2, 3).T.view(6),
     lambda: operator.getitem((1, 2), (1, 2)),
     lambda: np.ones(3).nun,
+    lambda: torch.zeros(3).__setitem__([0, 1], torch.ones(2, dtype=torch.float64)),
+    lambda: torch.ones(2, 3) @ torch.ones(3, 2, dtype=torch.float64),
+    lambda: torch.nn.Linear(3, 2)(torch.ones(2, 3, dtype=torch.float64)),
+    lambda: torch.cat([torch.ones(2, 3), torch.ones(3, 4)]),
+    lambda: torch.cat([torch.ones(2, 3), torch.ones(3)]),
+    lambda: torch.stack([torch.ones(2, 3), torch.ones(3)]),
+    lambda: torch.ones(2, 3).expand(4, 5),
+    lambda: torch.ones(2, 3).reshape(4, 5),
+    lambda: torch.ones(2, 3).permute(0, 1, 2),
+    lambda: torch.zeros(2, 3).add_(torch.ones(4, 2, 3)),
+    lambda: torch.zeros(3).__setitem__(slice(None), torch.ones(2, 3)),
+    lambda: torch.zeros(3, 4).__setitem__(0, torch.ones(2, 3, 4)),
+    lambda: torch.ones(2, 3) @ torch.ones(4),
+    lambda: torch.ones(2, 3)[torch.ones(3, dtype=torch.bool)],
+    lambda: torch.einsum("ij,jk->ik", torch.ones(2, 3), torch.ones(2, 3)),
+    lambda: torch.nn.Embedding(3, 2)(torch.tensor([5])),
+    lambda: torch.ones(3).backward(),
+    lambda: torch.tensor([1, 2]).add_(0.5),
+    lambda: 1 - torch.ones(3, dtype=torch.bool),
+    lambda: np.ones((2, 3)).reshape(4, 5),
+    lambda: np.concatenate([np.ones((2, 3)), np.ones((3, 4))]),
+    lambda: np.stack([np.ones((2, 3)), np.ones(3)]),
+    lambda: np.ones(3)[1.0],
+    lambda: float(torch.ones(3)),
+    lambda: operator.add(None, 1),
+    lambda: operator.matmul((1,), 2),
+    lambda: len(3),
 ]
 
 
@@ -69,6 +107,11 @@ def test_errors_of_shapes_and_names_are_told_with_the_line(make: object) -> None
         ("TypeError", "v12() missing 1 required positional argument: 'x'"),
         ("Mine", "name 'weights' is not defined"),
         ("KeyError", "'weights'"),
+        ("RuntimeError", "expected scalar type Secret but found Double"),
+        ("RuntimeError", "shape '[4, 5]' is invalid for input of size 4123"),
+        ("TypeError", "unsupported operand type(s) for +: 'V1234' and 'int'"),
+        ("TypeError", "cannot unpack non-iterable secret_7_3_1 object"),
+        ("TypeError", "matmul(): argument 'other' (position 2) must be Tensor, not v1234"),
         (
             "RuntimeError",
             "The size of tensor a (99999) must match the size of tensor b (3) at "

@@ -82,7 +82,7 @@ def diagnose(seen: Seen, mistakes: Sequence[Mistake], *, surely: bool = False) -
     best = explanations(seen, mistakes, lambda mistake: mistake.seen)
     if not best:
         return None
-    if surely and not all(one.whole and one.telling for _, one in best):
+    if surely and not all(how.whole and how.telling for _, how in best):
         return None
     # Two that agree equally well in a part of the tests: neither is more than a guess.
     if len(best) > 1 and not best[0][1].whole:

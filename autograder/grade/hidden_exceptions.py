@@ -22,9 +22,17 @@ MOST_LINE = 160
 
 _NUMBER = r"-?\d{1,4}"
 _SHAPE = r"\((?:\d{1,4}, ?)*\d{0,4},?\)"
-_NAME = r"'?[A-Za-z_][\w.]{0,60}'?"
+_LENGTHS = r"\[(?:-?\d{1,4}(?:, )?)*\]"
+_NAME = r"'?([A-Za-z_][\w.]{0,60})'?"
+_KIND = r"(?i:float|double|half|bfloat16|long|int|short|byte|char|bool)"
+_BACKWARD = (
+    r"(?:Add|Sub|Mul|Div|Mm|Bmm|Softmax|Exp|Sqrt|Tanh|Sigmoid|Relu|CopySlices|AsStrided|Select|"
+    r"Slice|View|Transpose)(?:Backward0)?"
+)
+_OPERATOR = r"(?:\+|-|\*|/|//|@|%|\*\*|&|\||\+=|-=|\*=|/=|@=|&=|<|>|<=|>=)"
 
-#: Written with N for a number, S for a shape, and ID for a name.
+#: With N where a number stands, S a shape, L a list of lengths, D what torch calls a dtype, OP an
+#: operator, BACKWARD a step of the backward pass, and ID a name.
 _FORMS = [
     "matmul: Input operand N has a mismatch in its core dimension N, with gufunc signature "
     "(n?,k),(k,m?)->(n?,m?) (size N is different from N)",
@@ -37,6 +45,67 @@ _FORMS = [
     "mat1 and mat2 shapes cannot be multiplied (NxN and NxN)",
     "The size of tensor a (N) must match the size of tensor b (N) at non-singleton dimension N",
     "Expected size for first two dimensions of batch2 tensor to be: [N, N] but got: [N, N].",
+    "size mismatch, got input (N), mat (NxN), vec (N)",
+    "Sizes of tensors must match except in dimension N. Expected size N but got size N for tensor "
+    "number N in the list.",
+    "Tensors must have same number of dimensions: got N and N",
+    "stack expects each tensor to be equal size, but got L at entry N and L at entry N",
+    "The expanded size of the tensor (N) must match the existing size (N) at non-singleton "
+    "dimension N.  Target sizes: L.  Tensor sizes: L",
+    "output with shape L doesn't match the broadcast shape L",
+    "expand(torch.FloatTensor{L}, size=L): the number of sizes provided (N) must be greater or "
+    "equal to the number of dimensions in the tensor (N)",
+    "shape 'L' is invalid for input of size N",
+    "permute(sparse_coo): number of dimensions in the tensor input does not match the length of "
+    "the desired ordering of dimensions i.e. input.dim() = N is not equal to len(dims) = N",
+    "The shape of the mask L at index N does not match the shape of the indexed tensor L at index "
+    "N",
+    "einsum(): subscript LETTER has size N for operand N which does not broadcast with previously "
+    "seen size N",
+    "einsum(): the number of subscripts in the equation (N) does not match the number of "
+    "dimensions (N) for operand N and no ellipsis was given",
+    "Index tensor must have the same number of dimensions as input tensor",
+    "cannot reshape array of size N into shape S",
+    "all the input array dimensions except for the concatenation axis must match exactly, but "
+    "along dimension N, the array at index N has size N and the array at index N has size N",
+    "all the input arrays must have same number of dimensions, but the array at index N has N "
+    "dimension(s) and the array at index N has N dimension(s)",
+    "all input arrays must have the same shape",
+    "input operand has more dimensions than allowed by the axis remapping",
+    "Index put requires the source and destination dtypes match, got D for the destination and D "
+    "for the source.",
+    "expected m1 and m2 to have the same dtype, but got: D != D",
+    "mat1 and mat2 must have the same dtype, but got D and D",
+    "expected scalar type D but found D",
+    "result type D can't be cast to the desired output type D",
+    "mean(): could not infer output dtype. Input dtype must be either a floating point or complex "
+    "dtype. Got: D",
+    "where expected condition to be a boolean tensor, but got a tensor with dtype D",
+    "masked_fill_ only supports boolean masks, but got mask with dtype D",
+    "tensors used as indices must be long, int, byte or bool tensors",
+    "~ (operator.invert) is only implemented on integer and Boolean-type tensors",
+    "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
+    "invert a mask, use the `~` or `logical_not()` operator instead.",
+    "numpy boolean subtract, the `-` operator, is not supported, use the bitwise_xor, the `^` "
+    "operator, or the logical_xor function instead.",
+    "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean "
+    "arrays are valid indices",
+    "only one element tensors can be converted to Python scalars",
+    "only 0-dimensional arrays can be converted to Python scalars",
+    "only integer scalar arrays can be converted to a scalar index",
+    "a Tensor with N elements cannot be converted to Scalar",
+    "setting an array element with a sequence.",
+    "unsupported operand type(s) for OP: ID and ID",
+    "ID() argument must be a string or a real number, not ID",
+    "element N of tensors does not require grad and does not have a grad_fn",
+    "one of the variables needed for gradient computation has been modified by an inplace "
+    "operation: [torch.FloatTensor L], which is output N of BACKWARD, is at version N; expected "
+    "version N instead. Hint: enable anomaly detection to find the operation that failed to "
+    "compute its gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False).",
+    "grad can be implicitly created only for scalar outputs",
+    "One of the differentiated Tensors does not require grad",
+    "The differentiated Tensor at index N appears to not have been used in the graph. Set "
+    "allow_unused=True if this is the desired behavior.",
     "axis N is out of bounds for array of dimension N",
     "Dimension out of range (expected to be in range of [N, N], but got N)",
     "tuple index out of range",
@@ -47,6 +116,8 @@ _FORMS = [
     "not enough values to unpack (expected N, got N)",
     "too many values to unpack (expected N)",
     "list index out of range",
+    "index out of range in self",
+    "pop from empty list",
     "axes don't match array",
     "too many indices for array: array is N-dimensional, but N were indexed",
     "too many indices for tensor of dimension N",
@@ -72,6 +143,10 @@ _FORMS = [
     "ID object is not callable",
     "ID object is not subscriptable",
     "ID object is not iterable",
+    "object of type ID has no len()",
+    "ID object cannot be interpreted as an integer",
+    "ID(): argument 'other' (position N) must be Tensor, not ID",
+    "ID(): argument 'input' (position N) must be Tensor, not ID",
     "cannot unpack non-iterable ID object",
     "tuple indices must be integers or slices, not tuple",
     "list indices must be integers or slices, not tuple",
@@ -88,9 +163,22 @@ _KINDS = frozenset(
 )
 
 
+#: What each sign stands for. A name is a group of its own: it is looked at.
+_SIGNS = {
+    "N": _NUMBER,
+    "S": _SHAPE,
+    "L": _LENGTHS,
+    "D": _KIND,
+    "OP": _OPERATOR,
+    "LETTER": "[A-Za-z]",
+    "BACKWARD": _BACKWARD,
+    "ID": _NAME,
+}
+
+
 def _compiled(form: str) -> re.Pattern[str]:
     pattern = re.escape(form)
-    for sign, stands_for in (("N", _NUMBER), ("S", _SHAPE), ("ID", _NAME)):
+    for sign, stands_for in _SIGNS.items():
         escaped = stands_for.replace("\\", r"\\")
         pattern = re.sub(rf"(?<![A-Za-z]){sign}(?![a-z_A-Z])", escaped, pattern)
     # 3x4: no space between a number and the x.
@@ -112,17 +200,16 @@ def let_through(kind: str, text: str, line: str, own: str) -> str:
         line: in which it arose.
         own: source of all code of the student's notebook.
     """
-    if kind not in _KINDS or not any(form.fullmatch(text) for form in _COMPILED):
+    match = next((match for form in _COMPILED if (match := form.fullmatch(text))), None)
+    if kind not in _KINDS or match is None:
         return ""
     numbers = [abs(int(number)) for number in re.findall(r"(?<![\w.'])-?\d+", text)]
     numbers += [int(number) for number in re.findall(r"(?<=\dx)\d+", text)]
     if len(numbers) > MOST_NUMBERS or any(number > MOST_LENGTH for number in numbers):
         return ""
     names = set(re.findall(r"[A-Za-z_]\w*", own))
-    for quoted in re.findall(r"'([A-Za-z_][\w.]*)'|([A-Za-z_][\w.]*)\(\)", text):
-        name = "".join(quoted)
-        fixed = any(name in form for form in _FORMS) or name in _TYPES
-        if not fixed and not set(name.split(".")) <= names:
+    for name in match.groups():
+        if name not in _TYPES and not set(name.split(".")) <= names:
             return ""
     said = f" ({text.strip()})"
     if 0 < len(line) <= MOST_LINE and line in {row.strip() for row in own.splitlines()}:

@@ -33,14 +33,16 @@ def named(
         notebook: the student's.
         seed: as said.
     """
-    results = [one.result for one in judged]
+    results = [verdict.result for verdict in judged]
     better = {result.grade_id: result for result in results}
     failed = [result for result in results if result.outcome in (FAILED, PARTIAL)]
     wrong = {result.exercise for result in failed}
     end = time.monotonic() + REPAIRS_OF_A_NOTEBOOK
     for exercise in dict.fromkeys(result.exercise for result in failed):
         of_exercise = {
-            one.result.grade_id: one for one in judged if one.result.exercise == exercise
+            verdict.result.grade_id: verdict
+            for verdict in judged
+            if verdict.result.exercise == exercise
         }
         diagnosis = _diagnosis(exercise, of_exercise, tester, notebook)
         if diagnosis is not None:
@@ -72,7 +74,7 @@ def _diagnosis(
         return None
     source = _source(exercise, notebook)
     seen: dict[str, tuple[Evidence, ...]] = {
-        name: () for name, one in judged.items() if one.result.outcome == PASSED
+        name: () for name, verdict in judged.items() if verdict.result.outcome == PASSED
     }
     mistakes = remaining(seen, tester.mistakes(exercise), source)
     tests = [
@@ -89,7 +91,7 @@ def _diagnosis(
                 return None
             seen[test.grade_id] = evidence
             mistakes = remaining(seen, mistakes, source)
-        others = {name: one.evidence for name, one in judged.items() if name not in seen}
+        others = {name: verdict.evidence for name, verdict in judged.items() if name not in seen}
         if not hidden and (settled := _settled(seen, others, mistakes)):
             return settled
     return diagnose(seen, mistakes) if mistakes else None
@@ -107,7 +109,9 @@ def _settled(
         return None
     for name, evidence in others.items():
         its = diagnosis.mistake.seen.get(name, ())
-        if evidence is None or [one.check for one in evidence] != [one.check for one in its]:
+        if evidence is None or [piece.check for piece in evidence] != [
+            piece.check for piece in its
+        ]:
             return None
     return replace(diagnosis, tests=diagnosis.tests | set(others))
 

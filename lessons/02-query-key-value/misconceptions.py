@@ -364,6 +364,34 @@ with exercise("softmax"):
     )
 
     wrong(
+        "axis_moved_back_by_the_same_call",
+        """
+            y = np.moveaxis(x, axis, -1)
+            top = y.max(axis=-1, keepdims=True)
+            e = np.exp(y - np.where(np.isfinite(top), top, 0))
+            total = e.sum(axis=-1, keepdims=True)
+            return np.moveaxis(e / np.where(total == 0, 1, total), axis, -1)
+        """,
+        "The axes come back in another order: what you moved from `axis` to the end goes back with "
+        "its two places exchanged. With keepdims nothing has to be moved at all.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "minus_inf_becomes_a_number",
+        """
+            hidden = np.isneginf(x)
+            y = np.where(hidden, -1e4, x)
+            e = np.exp(y - y.max(axis=axis, keepdims=True))
+            weights = e / e.sum(axis=axis, keepdims=True)
+            return np.where(hidden.all(axis=axis, keepdims=True), 0, weights)
+        """,
+        "You replace -inf by a low number. Beside real scores that are as low a forbidden key gets "
+        "weight. -inf needs no replacing: e to the power of -inf is 0.",
+        seen="answers written blind",
+    )
+
+    wrong(
         "axis_not_kept",
         """
             e = np.exp(x - x.max(axis=axis))
@@ -989,6 +1017,20 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
         },
         "You raise exponentials, or weights, to the power 1/T and normalise afterwards. In theory "
         "that is the same; at a small temperature the powers overflow or vanish. Divide the scores.",
+    )
+
+    wrong(
+        "power_of_the_weights_shifted",
+        {
+            "weights = softmax(similarity_scores(query, keys) / temperature)": """
+                weights = softmax(similarity_scores(query, keys))
+                weights = (weights / weights.max(axis=-1, keepdims=True)) ** (1 / temperature)
+                weights = weights / weights.sum(axis=-1, keepdims=True)
+            """,
+        },
+        "You raise weights to the power 1/T and normalise afterwards. A weight that vanished at the "
+        "temperature 1 then stays 0, however hot it is. Divide the scores.",
+        seen="answers written blind",
     )
 
     wrong(

@@ -500,7 +500,7 @@ with check("every axis", points=0.75):
     box = rng.normal(size=(2, 3, 4))
     for axis in (0, 1, -2):  # as if that axis were the last one, by your own function
         turned = np.moveaxis(np.asarray(softmax(np.ascontiguousarray(np.moveaxis(box, axis, -1)))), -1, axis)
-        message = f"axis={axis} of an array (2, 3, 4). Do max and sum both use axis, and keep it?"
+        message = f"axis={axis} of an array (2, 3, 4): every axis stays in its place, and along this one the weights sum to 1."
         assert_close(softmax(box, axis=axis), turned, message)
         above = bool(np.ptp(turned) > 1e-3 and turned.min() > 0)
         assert_equal(above, True, "Weights are above 0, and no constant.")
@@ -576,7 +576,11 @@ assert_close(
     softmax(np.full((4, 2), -np.inf), axis=0), np.zeros((4, 2)), "All -inf along axis 0: zeros."
 )
 big = softmax(np.array([[1e4, -np.inf, 1e4], [-np.inf, -1e4, -np.inf]]))
-assert_close(big, np.array([[0.5, 0, 0.5], [0, 1, 0]]), "-inf beside scores of 1e4 and -1e4.")
+message = (
+    "-inf beside scores of 1e4 and -1e4: it has the weight 0, however low the others are. Has a "
+    "number taken its place?"
+)
+assert_close(big, np.array([[0.5, 0, 0.5], [0, 1, 0]]), message)
 ### END HIDDEN TESTS
 
 # %% check="softmax_axes" points=2
@@ -594,7 +598,7 @@ for axis in range(-4, 4):  # as if that axis were the last one, by your own func
     assert_close(
         softmax(x, axis=axis),
         np.moveaxis(np.asarray(softmax(turned)), -1, axis),
-        f"axis={axis} of an array with four axes. Do max and sum both use axis, and keep it?",
+        f"axis={axis} of an array with four axes: every axis stays in its place, and along this one the weights sum to 1.",
     )
 square = rng.normal(size=(4, 4))
 assert_close(

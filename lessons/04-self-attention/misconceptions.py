@@ -27,6 +27,17 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
     )
 
     wrong(
+        "self_keys_are_queries_in_another_order",
+        {
+            "self.W_k = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)":
+                "self.W_k = rng.permutation(self.W_q)",
+        },
+        "W_q and W_k hold the same random numbers, in another order. They are three independent "
+        "draws: ask rng for new numbers each time.",
+        seen="answers written blind",
+    )
+
+    wrong(
         "self_values_share_keys_draw",
         {
             "rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)":
@@ -1868,6 +1879,23 @@ with exercise("mended_encoder"):
         "You read from the numbers what is padding. A word whose numbers are all 0 is a word, too: "
         "what is padding, the lengths say.",
         seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "encoder_group_by_group",
+        """
+            groups = {}
+            for sentence in sentences:
+                groups.setdefault(len(sentence), []).append(sentence)
+            results = []
+            for group in groups.values():
+                output, _ = layer(torch.stack(group))
+                results.extend(output)
+            return results
+        """,
+        "You encode sentences of equal length together, and the results come back group by group. "
+        "Output i belongs to sentence i of the list.",
+        seen="answers written blind",
     )
 
     wrong(

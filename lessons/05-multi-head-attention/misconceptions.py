@@ -2025,6 +2025,17 @@ with exercise("mixes_rows"):
     )
 
     wrong(
+        "mixes_reversed_only_six_words",
+        {
+            "torch.tensor([2, 0, 4, 1, 3])": "torch.arange(6).flip(0)",
+            "torch.randn(3, 5, d_model": "torch.randn(3, 6, d_model",
+        },
+        "You try no other order than the reversed one. A layer that treats both directions alike, "
+        "or that cuts the heads out by a reshape, comes through that.",
+        seen="answers written blind",
+    )
+
+    wrong(
         "mixes_one_text_only",
         {"randn(3, 5": "randn(1, 5"},
         "A layer whose texts attend to each other passes your test. Ask what a text says when it is "

@@ -2436,7 +2436,10 @@ seeds = iter(check_rng().integers(2**31, size=40).tolist())
 with check("broken in the order", points=1):
     for kind in [name for name, number in numbers.items() if number in (1, 2, 5, 7, 8)]:
         for d_model, num_heads in ((12, 3), (8, 4)):
-            message = f"{num_heads} heads, {kind}: this layer mixes rows."
+            message = (
+                f"{num_heads} heads, {kind}: this layer mixes rows, and your test calls it right. In "
+                "which orders do you show it the words?"
+            )
             assert_equal(judged(kind, d_model, num_heads, next(seeds)), True, message)
     message = "A right layer mixes nothing."
     for d_model, num_heads in ((12, 3), (12, 1), (8, 4), (6, 2)):

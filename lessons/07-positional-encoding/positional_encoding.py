@@ -1956,7 +1956,7 @@ def mended_positions(X, max_len=512):
     """add_positions, mended: X (..., n, d_model) plus the sinusoidal encoding of its n positions.
 
     Returns:
-        (..., n, d_model), in the dtype of X.
+        (..., n, d_model), as precise as X.
     """
     ### BEGIN SOLUTION
     table = sinusoidal_positional_encoding(max_len, X.shape[-1])  # (max_len, d_model)

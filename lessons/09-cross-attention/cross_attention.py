@@ -1952,7 +1952,14 @@ with check("one head", points=0.5):
         "Weights that are nearly equal still have a largest one: 'dog' with 0.2001, 'cat' with "
         "0.20002. Are they compared as they are?",
     )
-with check("two heads", points=0.5):
+votes = [[[0.25, 0, 0.35, 0, 0.4]], [[0.15, 0.4, 0.35, 0, 0.1]], [[0, 0.4, 0.35, 0.15, 0.1]]]
+with check("two heads, and three", points=0.5):
+    assert_equal(
+        words_of(np.array(votes), source),
+        ["sees"],
+        "Three heads, one target word. The first head has 'dog' in front, the other two have 'cat'; "
+        "averaged, 'cat' has 0.27 and 'sees' has 0.35.",
+    )
     assert_equal(
         words_of(weights[:, :2], source),
         ["sees", "dog"],
@@ -2032,7 +2039,7 @@ with check("one head", points=0.5):
         message = f"Weights that differ by {step}: the largest one wins, however close they are."
         assert_equal(words_of(near[None], names), expected, message)
 with check("several heads", points=0.75):
-    for size in ((2, 40, 5), (3, 40, 7), (5, 1, 8), (4, 8, 8), (2, 6, 1)):
+    for size in ((3, 40, 7), (2, 40, 5), (5, 1, 8), (4, 8, 8), (2, 6, 1)):
         weights, expected, message = a_map(*size)
         assert_equal(words_of(weights.numpy(), names[: size[2]]), expected, message)
 with check("all kinds of arrays", points=0.75):

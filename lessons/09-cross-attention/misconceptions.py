@@ -1025,6 +1025,19 @@ with exercise("align", base=SHORT_ALIGN):
     )
 
     wrong(
+        "align_votes",
+        """
+            array = weights.detach().numpy() if isinstance(weights, torch.Tensor) else weights
+            best = [[int(row.argmax()) for row in head] for head in array]
+            winners = [max(found, key=found.count) for found in zip(*best, strict=True)]
+            return [source_tokens[winner] for winner in winners]
+        """,
+        "Each head votes for one position, and the most votes win. The weights are averaged over the "
+        "heads first: a position that is second everywhere can win.",
+        seen="answers written blind",
+    )
+
+    wrong(
         "align_first_head",
         {"array.mean(0).argmax(-1)": "array[0].argmax(-1)"},
         "You use the first head only. The heads are averaged.",

@@ -994,6 +994,11 @@ with check("each part by its own numbers", points=1):
     message = "A part adds W (gamma * (part - its mean) / the divisor of the whole stream)."
     assert_equal(list(np.shape(found)), [5, 3, 5], message, name="the shape")
     assert_close(found[:4], normed @ weight.T, message, name="the rows of the parts")
+    exact = (parts * 1024).round() / 1024  # so that a large number can be added without rounding
+    near = attributed(exact, gamma, beta, 0.1, weight, bias)
+    message = "A stream near 30,000,000: its mean goes before the squares are taken, and nothing changes."
+    far = attributed(exact + 7_500_000.0, gamma, beta, 0.1, weight, bias)
+    assert_close(far, near, message, name="the rows")
 checks_passed("logit_attribution")
 ### END HIDDEN TESTS
 

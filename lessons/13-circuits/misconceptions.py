@@ -216,6 +216,18 @@ with exercise("logit_attribution"):
         "the last row.",
     )
     wrong(
+        "attribution_difference_of_squares",
+        {
+            "variance = parts.sum(0).var(dim=-1, correction=0, keepdim=True)": """
+                stream = parts.sum(0)
+                variance = (stream**2).mean(-1, keepdim=True) - stream.mean(-1, keepdim=True) ** 2
+            """,
+        },
+        "Your variance is the mean of the squares minus the square of the mean. Far from 0 both are "
+        "huge, and their difference is lost in rounding. Take the mean off first.",
+        seen="answers written blind",
+    )
+    wrong(
         "attribution_each_normed_alone",
         {
             "variance = parts.sum(0).var(dim=-1, correction=0, keepdim=True)":

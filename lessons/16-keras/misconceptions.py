@@ -242,6 +242,25 @@ with exercise("load_keras_weights"):
     )
 
     wrong(
+        "load_all_by_every_third",
+        {
+            "moves.append((part.kernel, linear.weight.T.reshape(shape)))": """
+                last = (d_model, d_head, heads)
+                into = linear.weight.T.reshape(last).swapaxes(1, 2)
+                out = linear.weight.reshape(last).permute(2, 1, 0)
+                moves.append((part.kernel, out if name == "output" else into))
+            """,
+            "moves.append((part.bias, linear.bias.reshape(part.bias.shape)))": """
+                cut = linear.bias if name == "output" else linear.bias.reshape(d_head, heads).T
+                moves.append((part.bias, cut))
+            """,
+        },
+        "Your heads take every so-manieth feature, in kernels and biases. A head's features stand side by side: cut "
+        "into (head, feature).",
+        seen="answers written blind",
+    )
+
+    wrong(
         "load_biases_by_every_third",
         {"linear.bias.reshape(part.bias.shape)":
             'linear.bias if name == "output" else linear.bias.reshape(d_head, heads).T'},
