@@ -104,6 +104,24 @@ def test_changes_in_two_lines_that_mend_it_alike_are_not_guessed_between() -> No
     assert nearest_repair(wrong, passes_for(lambda x: x + 1), 20) == ""
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(("a_look", "said"), [(0.001, True), (0.05, False)])
+def test_a_line_is_named_where_enough_was_tried_elsewhere(a_look: float, said: bool) -> None:
+    wrong = (
+        "def f(x):\n    y = np.exp(x / 900 - 1)\n    z = np.sqrt(y + 2) * 3\n"
+        "    z = z - z.min() + y / 7\n    return z.mean(axis=1)\n"
+    )
+
+    def expected(x: Any) -> Any:
+        y = np.exp(x / 900 - 1)
+        z = np.sqrt(y + 2) * 3
+        return (z - z.min() + y / 7).mean(axis=-1)
+
+    ticks = itertools.count()  # each look at the clock takes so long
+    found = nearest_repair(wrong, passes_for(expected), 20.0, clock=lambda: next(ticks) * a_look)
+    assert ("Look at line 5" in found) == said
+
+
 def test_a_change_that_only_covers_the_mistake_up_is_not_named() -> None:
     """The length is kept from below by 1: a longer vector hides it, and line 2 is right."""
     wrong = (

@@ -39,6 +39,9 @@ __all__ = ["in_this_notebook", "nearest_repair"]
 
 #: Seconds of looking on after a first repair was found: is there another, elsewhere?
 LOOK_ON = 0.35
+#: So many changes elsewhere are tried then, or all there are; with fewer nothing is said. A slow
+#: check, or a busy machine, costs the sentence and not its truth.
+ENOUGH_ELSEWHERE = 25
 #: Seconds that one repair in a notebook may take.
 OF_ONE = 0.25
 #: Seed of the inputs on which a repair has to pass as well: on one set it may by chance.
@@ -87,12 +90,16 @@ def nearest_repair(
     end = clock() + seconds
     used = _arguments_used(tree)
 
+    tried = 0
+
     def repairs(groups: Groups, elsewhere_than: int = 0) -> Iterator[tuple[int, str]]:
+        nonlocal tried
         for line, kind, changed in _candidates(tree, groups):
-            if clock() > end:
-                return
             if line == elsewhere_than:
                 continue
+            if clock() > end:
+                return
+            tried += 1
             with changed:
                 # An answer that does not look at an argument any more passes by chance, if at all.
                 mends = _arguments_used(tree) >= used and passes(tree)
@@ -103,8 +110,10 @@ def nearest_repair(
     if first is None:
         return ""
     line, kind = first
-    end = min(end, clock() + LOOK_ON)
+    end, tried = min(end, clock() + LOOK_ON), 0
     if next(repairs((TAKING_AWAY, *LIKELIEST_FIRST[::-1]), elsewhere_than=line), None):
+        return ""
+    if clock() > end and tried < ENOUGH_ELSEWHERE:
         return ""
     code = source.splitlines()[line - 1].strip()
     return (
