@@ -28,8 +28,8 @@ def raised(make: object) -> Exception:
 
 
 def changed_in_place() -> None:
-    start = torch.ones(3, 2, requires_grad=True)
-    total = torch.zeros(3, 2)
+    start = torch.ones(3, 2, dtype=torch.float64, requires_grad=True)
+    total = torch.zeros(3, 2, dtype=torch.float64)
     sums = []
     for row in start:
         total += row * start

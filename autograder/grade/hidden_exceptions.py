@@ -32,7 +32,7 @@ _BACKWARD = (
 _OPERATOR = r"(?:\+|-|\*|/|//|@|%|\*\*|&|\||\+=|-=|\*=|/=|@=|&=|<|>|<=|>=)"
 
 #: With N where a number stands, S a shape, L a list of lengths, D what torch calls a dtype, OP an
-#: operator, BACKWARD a step of the backward pass, and ID a name.
+#: operator, BACKWARD a step of the backward pass, TENSOR its class, and ID a name.
 _FORMS = [
     "matmul: Input operand N has a mismatch in its core dimension N, with gufunc signature "
     "(n?,k),(k,m?)->(n?,m?) (size N is different from N)",
@@ -53,7 +53,7 @@ _FORMS = [
     "The expanded size of the tensor (N) must match the existing size (N) at non-singleton "
     "dimension N.  Target sizes: L.  Tensor sizes: L",
     "output with shape L doesn't match the broadcast shape L",
-    "expand(torch.FloatTensor{L}, size=L): the number of sizes provided (N) must be greater or "
+    "expand(TENSOR{L}, size=L): the number of sizes provided (N) must be greater or "
     "equal to the number of dimensions in the tensor (N)",
     "shape 'L' is invalid for input of size N",
     "permute(sparse_coo): number of dimensions in the tensor input does not match the length of "
@@ -99,7 +99,7 @@ _FORMS = [
     "ID() argument must be a string or a real number, not ID",
     "element N of tensors does not require grad and does not have a grad_fn",
     "one of the variables needed for gradient computation has been modified by an inplace "
-    "operation: [torch.FloatTensor L], which is output N of BACKWARD, is at version N; expected "
+    "operation: [TENSOR L], which is output N of BACKWARD, is at version N; expected "
     "version N instead. Hint: enable anomaly detection to find the operation that failed to "
     "compute its gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False).",
     "grad can be implicitly created only for scalar outputs",
@@ -172,6 +172,7 @@ _SIGNS = {
     "OP": _OPERATOR,
     "LETTER": "[A-Za-z]",
     "BACKWARD": _BACKWARD,
+    "TENSOR": r"torch\.(?:Float|Double|Long|Bool)Tensor",
     "ID": _NAME,
 }
 

@@ -1029,6 +1029,8 @@ for batch_weights, batch_values in [
     ((2, 1), (3,)),
     ((3,), (2, 3)),
     ((2, 3), (2, 1)),
+    ((1,), (1,)),
+    ((1, 2), ()),
 ]:
     weights = rng.uniform(0.1, 1.0, size=(*batch_weights, n))
     values = rng.normal(size=(*batch_values, n, d_v))
@@ -1038,9 +1040,10 @@ for batch_weights, batch_values in [
     expected = np.empty((*shape, d_v))
     for index in np.ndindex(*shape):
         expected[index] = weighted_average(many_weights[index], many_values[index])
-    message = "The average of other values is another one."
     average, other = weighted_average(weights, values), weighted_average(weights, -values - 1)
+    message = "The leading axes broadcast, and all of them stay, also one of length 1."
     assert_equal(np.shape(average), expected.shape, message, name="the shape of the average")
+    message = "The average of other values is another one."
     assert_equal(bool(np.abs(average - other).max() > 1e-3), True, message)
     assert_close(
         weighted_average(weights, values),

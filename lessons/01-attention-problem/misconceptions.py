@@ -851,6 +851,17 @@ with exercise("weighted_average", base=SHORT_WEIGHTED_AVERAGE):
     )
 
     wrong(
+        "average_squeezes_every_axis",
+        {
+            'np.einsum("...n,...nd->...d", weights, values)':
+                "np.squeeze(weights[..., None, :] @ values)",
+        },
+        "squeeze without an axis takes away every axis of length 1, a leading one too. Say which axis "
+        "goes: the one that you made.",
+        seen="answers written blind",
+    )
+
+    wrong(
         "average_with_mean",
         {
             "weights = weights": "w = weights",

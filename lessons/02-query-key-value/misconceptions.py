@@ -16,6 +16,17 @@ with exercise("similarity_scores"):
     )
 
     wrong(
+        "query_in_the_type_of_the_keys",
+        """
+            q = np.asarray(query).astype(keys.dtype)[..., None, :]
+            return np.sum(q * keys, axis=-1)
+        """,
+        "The query is converted to the type of the keys. Beside keys of whole numbers it loses "
+        "everything behind the point. NumPy chooses the wider type by itself.",
+        seen="answers written blind",
+    )
+
+    wrong(
         "normalised_keys",
         """
             keys = keys / np.linalg.norm(keys, axis=-1, keepdims=True)
@@ -361,6 +372,21 @@ with exercise("softmax"):
             return e / e.sum()
         """,
         "You divide by the sum of the whole array. The weights of each row must sum to 1.",
+    )
+
+    wrong(
+        "empty_rows_along_the_last_axis",
+        """
+            empty = np.isneginf(x).all(axis=-1, keepdims=True)
+            safe = np.where(empty, 0.0, x)
+            top = safe.max(axis=axis, keepdims=True)
+            e = np.exp(safe - np.where(np.isneginf(top), 0, top))
+            total = e.sum(axis=axis, keepdims=True)
+            return np.where(empty, 0.0, e / np.where(total == 0, 1, total))
+        """,
+        "You look along the last axis for rows that are all -inf, whatever `axis` says. Along another "
+        "axis those get no weight that should have some.",
+        seen="answers written blind",
     )
 
     wrong(

@@ -313,6 +313,10 @@ keys = rng.normal(size=(4, 5))
 expected = np.asarray(similarity_scores(query + 0.0, keys), dtype=float)
 message = "Integer query and float64 keys: float64."
 assert_close(similarity_scores(query, keys), expected, message, precise=True)
+message = "A float64 query and integer keys: float64. Is the query cut to whole numbers?"
+expected = np.asarray(similarity_scores(keys[0], (query + np.arange(4)[:, None]) + 0.0), dtype=float)
+found = similarity_scores(keys[0], query + np.arange(4)[:, None])
+assert_close(found, expected, message, precise=True)
 single = rng.permutation([1, -1, 1, -1, 0]).astype(np.float32)  # of length 2: exact in float32
 expected = np.asarray(similarity_scores(single.astype(float), keys), dtype=float)
 message = "float32 and float64 give float64."
@@ -575,6 +579,9 @@ assert_close(softmax(nothing), np.zeros(3), "One row alone that is all -inf give
 assert_close(
     softmax(np.full((4, 2), -np.inf), axis=0), np.zeros((4, 2)), "All -inf along axis 0: zeros."
 )
+below = np.array([[-np.inf, -np.inf, -np.inf], [2.0, -np.inf, 1.0]])
+message = "-inf along axis 0: zeros only where the whole column is -inf, whatever stands beside it."
+assert_close(softmax(below, axis=0), np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 1.0]]), message)
 big = softmax(np.array([[1e4, -np.inf, 1e4], [-np.inf, -1e4, -np.inf]]))
 message = (
     "-inf beside scores of 1e4 and -1e4: it has the weight 0, however low the others are. Has a "
@@ -1022,8 +1029,9 @@ for query_batch, keys_batch, values_batch in cases:
         expected[place], expected_weights[place] = one, its_weights
     value, weights = soft_lookup(query, keys, values, temperature=0.8)
     shapes = f"query {query.shape}, keys {keys.shape}, values {values.shape}"
-    message = "The answer is as long as a value, and follows the values."
+    message = f"{shapes}: the leading axes of all three broadcast, and an answer is as long as a value."
     assert_equal(np.shape(value), (*batch, d_v), message, name="the shape of the answer")
+    message = "The answer follows the values."
     other, _ = soft_lookup(query, keys, -values, temperature=0.8)
     assert_equal(bool(np.abs(np.asarray(value) - other).max() > 1e-3), True, message)
     assert_close(

@@ -493,6 +493,8 @@ for lead, n, d_k, d_v in (
         f"X of shape {X.shape}, d_k = {d_k}, d_v = {d_v}: each text should attend to itself, with "
         "the scale of d_k."
     )
+    shapes = f"X of shape {X.shape}, d_k = {d_k}, d_v = {d_v}: every leading axis stays in its place."
+    assert_equal(np.shape(weights), expected_weights.shape, shapes, name="the shape of the weights")
     assert_close(weights, expected_weights, message, name="weights")
     assert_close(output, expected_output, message, name="output")
 ### END HIDDEN TESTS

@@ -596,6 +596,9 @@ with check("two masks", points=0.75):
         )
         found = combine_masks(*masks)
         assert_close(found, all_of(masks), message, name="the combined mask")
+    message = "A mask that is True everywhere hides nothing, and its axes broadcast as any other's."
+    masks = [np.ones((3, 1, 5), dtype=bool), *masks_of([(4, 5)], rng)]
+    assert_close(combine_masks(*masks), all_of(masks), message, name="the combined mask")
 with check("three masks and more", points=0.75):
     for shapes in more:
         masks = masks_of(shapes, rng)
@@ -1164,6 +1167,9 @@ def verdicts(n, d_model, seed):
         variance = X.var(axis=axis, keepdims=True)
         return (X - X.mean(axis=axis, keepdims=True)) / np.sqrt(variance + 1e-5)
 
+    def direction(X):  # of each position, whatever its size
+        return X / np.maximum(np.linalg.norm(X, axis=-1, keepdims=True), 1e-9)
+
     def neighbours(X):  # the next position minus the one after it
         padded = np.concatenate([X, X[-1:], X[-1:]])
         return X + padded[1:-1] - padded[2:]
@@ -1178,6 +1184,7 @@ def verdicts(n, d_model, seed):
         "centred features, then the mean of the whole text": lambda X: (
             X + (X - X.mean(axis=-1, keepdims=True)).mean(axis=0)
         ),
+        "directions, then the mean of the whole text": lambda X: X + direction(X).mean(axis=0),
         "the sum of the whole text": lambda X: X - X.sum(axis=0),
         "the difference of the next two": neighbours,
         "a product with the next position": lambda X: X * np.concatenate([X[1:], X[-1:]]),
@@ -1204,6 +1211,7 @@ expected = {
     "division by the size of the whole text": True,
     "layer norm, then the mean of the whole text": True,
     "centred features, then the mean of the whole text": True,
+    "directions, then the mean of the whole text": True,
     "the sum of the whole text": True,
     "the difference of the next two": True,
     "a product with the next position": True,

@@ -151,6 +151,23 @@ with exercise("combine_masks"):
     )
 
     wrong(
+        "combine_drops_what_hides_nothing",
+        """
+            given = [mask for mask in masks if mask is not None]
+            if not given:
+                return None
+            useful = [mask for mask in given if not mask.all()]
+            result = (useful or given)[0]
+            for mask in useful[1:]:
+                result = result & mask
+            return result
+        """,
+        "You leave out masks that are True everywhere. They hide nothing, but their axes count: the "
+        "result has the shape to which all masks broadcast.",
+        seen="answers written blind",
+    )
+
+    wrong(
         "combine_in_place",
         """
             there = [mask for mask in masks if mask is not None]
@@ -522,6 +539,14 @@ with exercise("leaks_future"):
         },
         "You scale a position. A layer norm divides by the size, and your change is gone (up to "
         "its epsilon): what leaks after it stays unseen. Change the features differently.",
+    )
+
+    wrong(
+        "leak_scales_a_position_only",
+        {"= rng.normal(size=d_model)": "*= 3"},
+        "You scale a position. A layer that takes the direction alone, and not the size, does not feel "
+        "that: what leaks after it stays unseen. Change the features differently.",
+        seen="answers written blind",
     )
 
     wrong(
