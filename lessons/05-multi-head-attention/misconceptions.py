@@ -723,7 +723,7 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
     wrong(
         "mha_mask_of_three_axes_only",
         {"2 <= mask.ndim <= query.ndim": "mask.ndim == 3"},
-        "You insert the head axis only into masks with three axes. It depends on the query: "
+        "Masks with three axes always get a head axis in your code. It depends on the query: "
         "without a batch three axes mean a mask for each head, and with two batch axes a mask of "
         "four axes has no head axis yet.",
     )

@@ -1882,13 +1882,15 @@ def after_changing_the_other(seed, state, settings, query):
             part.bias.normal_(std=0.4)
     load_builtin_weights(attention, builtin)
     with torch.no_grad():
+        before, _ = attention(query)
         for parameter in builtin.parameters():
             parameter.zero_()
         output, _ = attention(query)
         builtin.load_state_dict(state)
         for parameter in attention.parameters():
             parameter.zero_()
-    return output, {name: tensor.clone() for name, tensor in builtin.state_dict().items()}
+    after = {name: tensor.clone() for name, tensor in builtin.state_dict().items()}
+    return before, output, after
 
 
 rng = check_rng()
@@ -1909,8 +1911,10 @@ for bias in (True, False):
         assert_equal(learns, [True] * len(state), message, name="its requires_grad")
         assert_equal(mode, training, message, name="builtin.training")
         assert_equal(nothing, True, "Change attention in place and return nothing.")
-    output, after = after_changing_the_other(seed, state, settings, query)
+    before, output, after = after_changing_the_other(seed, state, settings, query)
     message = "Changing builtin afterwards also changes your layer: they share memory. Copy."
+    assert_close(output, before, message, name="output")
+    message = "After loading, and whatever becomes of builtin then, your layer gives what builtin gave."
     assert_close(output, expected, message, name="output")
     message = "Changing your layer afterwards also changes builtin: they share memory. Copy."
     assert_equal(after, state, message, name="builtin's weights")

@@ -314,9 +314,12 @@ with check("as torch's layer, with eps = 0.5", points=0.5):
     )
 with check("the default of eps", points=0.25):
     small = torch.tensor(3e-3 * rng.normal(size=(5, 6)), dtype=torch.float32)
+    given = normalise(gamma, beta, small, 1e-5)
+    other = bool((given - normalise(gamma, beta, small, 0.1)).abs().max() > 1e-3)
+    assert_equal(other, True, "Another eps, another result, for features this small.")
     assert_close(
         normalise(gamma, beta, small, None),
-        F.layer_norm(small, (6,), gamma, beta, 1e-5),
+        given,
         "LayerNorm(6) without eps: it should be 1e-5. These features are so small that it counts.",
     )
 with check("equal features", points=0.25):
@@ -418,9 +421,12 @@ with check("eps as it is given", points=1.5):
             "the root?",
         )
 with check("the default of eps", points=0.5):
+    given = normalise(gamma, beta, 3e-3 * noise, 1e-5)
+    other = bool((given - normalise(gamma, beta, 3e-3 * noise, 0.1)).abs().max() > 1e-3)
+    assert_equal(other, True, "Another eps, another result, for inputs this small.")
     assert_close(
         normalise(gamma, beta, 3e-3 * noise, None),
-        F.layer_norm(3e-3 * noise, (6,), gamma, beta, 1e-5),
+        given,
         "Without eps it should be 1e-5. The inputs of this check are so small that it counts.",
     )
 checks_passed("LayerNorm")

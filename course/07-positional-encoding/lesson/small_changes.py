@@ -314,10 +314,8 @@ _HINTED: tuple[_Operator, ...] = (unused_names, _pairs_of_axes, _twice_in_an_ind
 _LIKELY: tuple[_Operator, ...] = (_axes, _transposes, _kept_axes, _orders, _twice, _roots, _signs)
 _POSSIBLE: tuple[_Operator, ...] = (
     _operators,
-    _comparisons,
     _functions,
     other_names,
-    _bounds,
     _statements,
     _permutations,
 )
@@ -332,6 +330,7 @@ TAKING_AWAY: tuple[_Operator, ...] = (_small_numbers,)
 LIKELIEST_FIRST: Groups = (
     _HINTED,
     _LIKELY,
+    (_comparisons, _bounds),
     _POSSIBLE,
     (_numbers,),
     (_steps,),

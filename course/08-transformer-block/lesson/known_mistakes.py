@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from .claims import all_stand_in
 from .evidence import Evidence, Seen, same
 from .fingerprints import BY_HAND, agree, fingerprint
 
-__all__ = ["Explanation", "exercises_known", "explanations", "known_mistake"]
+__all__ = ["Explanation", "excluded", "exercises_known", "explanations", "known_mistake"]
 
 #: Where a failed check finds the fingerprints of known mistakes in a released lesson.
 #: The tester looks them up itself.
@@ -101,7 +102,7 @@ def explanations(
     explaining: list[tuple[Known, Explanation]] = []
     for mistake in known:
         its = seen_of(mistake)
-        if any(_excluded(seen[name], its.get(name, ())) for name in seen):
+        if any(excluded(seen[name], its.get(name, ())) for name in seen):
             continue
         agreeing = {name for name in seen if same(seen[name], its.get(name, ()))}
         explained = [
@@ -131,7 +132,7 @@ def explanations(
     ]
 
 
-def _excluded(seen: tuple[Evidence, ...], its: tuple[Evidence, ...]) -> bool:
+def excluded(seen: tuple[Evidence, ...], its: tuple[Evidence, ...]) -> bool:
     """Whether a check passed that fails with the mistake.
 
     A cell without named checks ends at the first that fails; so does one that raises. Where
@@ -222,7 +223,7 @@ def _verdicts(got: dict[str, Any]) -> list[str]:
 _cached: tuple[float, dict[str, Any]] = (0.0, {})
 
 
-def known_mistake(exercise: str, evidence: Sequence[Evidence]) -> str:
+def known_mistake(exercise: str, evidence: Sequence[Evidence], source: str) -> str:
     """The sentence of the known mistake that explains what a visible check saw, or "".
 
     Looked up beside the notebook. Where two mistakes explain it equally well, both are said.
@@ -230,12 +231,17 @@ def known_mistake(exercise: str, evidence: Sequence[Evidence]) -> str:
     Args:
         exercise: whose check it is.
         evidence: of all that failed in its cell.
+        source: of the answer; what is said of its words stands there.
     """
     test = f"test_{exercise}"
     if not evidence or not exercise:
         return ""
     try:
-        known = _released().get(exercise, [])
+        known = [
+            entry
+            for entry in _released().get(exercise, [])
+            if all_stand_in(source, entry.get("claims", []))
+        ]
         explaining = explanations(
             {test: tuple(evidence)},
             known,

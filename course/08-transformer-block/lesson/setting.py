@@ -47,6 +47,16 @@ def as_grader(seed: int, answers: str) -> Iterator[None]:
 
 
 @contextmanager
+def inputs_of(seed: int) -> Iterator[None]:
+    """While it is open, the checks' inputs are drawn from this seed."""
+    before, now.seed = now.seed, seed
+    try:
+        yield
+    finally:
+        now.seed = before
+
+
+@contextmanager
 def without_advice() -> Iterator[None]:
     """While it is open, a failed check looks for nothing: it is being tried."""
     before, now.advice = now.advice, False

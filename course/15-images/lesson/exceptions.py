@@ -26,10 +26,10 @@ REFUSED = (
     "error?"
 )
 
-#: The first that fits is told.
 #: How a terminal is told of colours: Keras writes them into the text of its errors.
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
+#: The first that fits is told.
 _RULES = [*shape_errors.RULES, *call_errors.RULES, *dtype_errors.RULES]
 
 

@@ -2,7 +2,7 @@
 
 Lies beside every notebook as ``lesson/repair.py``. Tried when no known mistake explains a failing
 check. What is said is the line and the kind of thing, and never the change itself; and it is
-true as it stands, since the change was tried.
+true as it stands, since the change was tried, on two sets of inputs.
 
 After program repair for student code (Singh, Gulwani, Solar-Lezama 2013; Gulwani, Radicek,
 Zuleger 2018, "Clara"). Taken over: a fixed set of small corrections, tried on the student's own
@@ -39,8 +39,13 @@ __all__ = ["in_this_notebook", "nearest_repair"]
 
 #: Seconds of looking on after a first repair was found: is there another, elsewhere?
 LOOK_ON = 0.35
+#: So many changes elsewhere are tried then, or all there are; with fewer nothing is said. A slow
+#: check, or a busy machine, costs the sentence and not its truth.
+ENOUGH_ELSEWHERE = 25
 #: Seconds that one repair in a notebook may take.
 OF_ONE = 0.25
+#: Seed of the inputs on which a repair has to pass as well: on one set it may by chance.
+OTHER_SEED = 20_171
 #: Seconds for what is said where there is no repair: the check runs again for it, and more.
 OF_OTHERWISE = 0.4
 #: The search in the copy of the process ends by itself so long before it is ended.
@@ -85,12 +90,16 @@ def nearest_repair(
     end = clock() + seconds
     used = _arguments_used(tree)
 
+    tried = 0
+
     def repairs(groups: Groups, elsewhere_than: int = 0) -> Iterator[tuple[int, str]]:
+        nonlocal tried
         for line, kind, changed in _candidates(tree, groups):
-            if clock() > end:
-                return
             if line == elsewhere_than:
                 continue
+            if clock() > end:
+                return
+            tried += 1
             with changed:
                 # An answer that does not look at an argument any more passes by chance, if at all.
                 mends = _arguments_used(tree) >= used and passes(tree)
@@ -101,8 +110,10 @@ def nearest_repair(
     if first is None:
         return ""
     line, kind = first
-    end = min(end, clock() + LOOK_ON)
+    end, tried = min(end, clock() + LOOK_ON), 0
     if next(repairs((TAKING_AWAY, *LIKELIEST_FIRST[::-1]), elsewhere_than=line), None):
+        return ""
+    if clock() > end and tried < ENOUGH_ELSEWHERE:
         return ""
     code = source.splitlines()[line - 1].strip()
     return (
@@ -277,6 +288,9 @@ def _tried(
             with _until(time.monotonic() + OF_ONE), setting.in_haste():
                 exec(code, beside)
                 exec(test, beside)
+                begin_cell()
+                with setting.inputs_of(OTHER_SEED):
+                    exec(test, beside)
         except (Exception, _TimeIsUp):
             return False
         return True

@@ -56,7 +56,7 @@ def advice(
     return (
         not_run(exercise)
         or not_yet_right(exercise)
-        or known_mistake(exercise, evidence)
+        or known_mistake(exercise, evidence, source_of(exercise))
         or _repair(exercise, begin_cell, parts)
     )
 
