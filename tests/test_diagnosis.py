@@ -232,6 +232,8 @@ def test_it_is_sure_only_where_every_test_sees_the_very_same_numbers() -> None:
     assert diagnose({"a": one.seen["a"], "b": evidence(1, 8, 9)}, [one], surely=True) is None
     assert diagnose({"b": RAISES}, [one], surely=True) is None
     assert diagnose({"b": RAISES}, [mistake("two", b=RAISES, c=RAISES)], surely=True) is None
+    other = mistake("other", a=one.seen["a"], b=evidence(5, 6, 7))  # `b` would tell them apart
+    assert diagnose({"a": one.seen["a"]}, [one, other], surely=True) is None
 
 
 def test_of_two_that_agree_equally_well_in_part_none_is_named() -> None:

@@ -77,12 +77,15 @@ def diagnose(seen: Seen, mistakes: Sequence[Mistake], *, surely: bool = False) -
     Args:
         seen: of the student's code, by tests of the exercise.
         mistakes: the catalogue of that exercise.
-        surely: only where every test saw the very same, and numbers say it.
+        surely: only where every test saw the very same, numbers say it, and of no other mistake.
     """
     best = explanations(seen, mistakes, lambda mistake: mistake.seen)
     if not best:
         return None
-    if surely and not all(how.whole and how.telling for _, how in best):
+    if surely and not (
+        all(how.whole and how.telling for _, how in best)
+        and len({mistake.sentence for mistake, _ in best}) == 1
+    ):
         return None
     # Two that agree equally well in a part of the tests: neither is more than a guess.
     if len(best) > 1 and not best[0][1].whole:

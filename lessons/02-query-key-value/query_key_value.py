@@ -584,8 +584,8 @@ message = "-inf along axis 0: zeros only where the whole column is -inf, whateve
 assert_close(softmax(below, axis=0), np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 1.0]]), message)
 big = softmax(np.array([[1e4, -np.inf, 1e4], [-np.inf, -1e4, -np.inf]]))
 message = (
-    "-inf beside scores of 1e4 and -1e4: it has the weight 0, however low the others are. Has a "
-    "number taken its place?"
+    "-inf beside scores of 1e4 and of -1e4: in each row its weight is 0 and the others share 1, "
+    "however low they are."
 )
 assert_close(big, np.array([[0.5, 0, 0.5], [0, 1, 0]]), message)
 ### END HIDDEN TESTS

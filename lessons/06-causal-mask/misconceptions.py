@@ -372,8 +372,8 @@ with exercise("combine_masks"):
     wrong(
         "combine_truth_of_a_mask",
         {"None:": "None and mask.any():"},
-        "You ask 'if mask' instead of 'if there is a mask'. An array of several values has no "
-        "truth value, and a mask of one False would be taken for no mask.",
+        "You leave out a mask that hides everything, as if it were None. It is a mask like any other, "
+        "and then nothing is left to attend to. Ask whether there is a mask, not what is in it.",
     )
 
     wrong(
