@@ -578,8 +578,8 @@ with torch.no_grad():
 close = {"rtol": 1e-5, "atol": 1e-5}
 with check("the weights of the heads", points=1.5):
     message = (
-        "The weights of the heads differ. kernel is (in, head, feature): is W_q.weight, which is (out, in), "
-        "transposed before it is cut? Were the biases of queries and keys copied?"
+        "The weights of the heads differ. W_q.weight is (out, in), kernel is (in, head, feature), and the features of "
+        "a head stand side by side. Queries and keys have biases, too."
     )
     assert_close(weights, expected_weights, message, name="weights", **close)
 with check("the output", points=2):

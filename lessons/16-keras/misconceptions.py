@@ -242,6 +242,23 @@ with exercise("load_keras_weights"):
     )
 
     wrong(
+        "load_inward_by_every_third",
+        {
+            "moves.append((part.kernel, linear.weight.T.reshape(shape)))": """
+                into = linear.weight.T.reshape(d_model, d_head, heads).swapaxes(1, 2)
+                moves.append((part.kernel, linear.weight.T.reshape(shape) if name == "output" else into))
+            """,
+            "moves.append((part.bias, linear.bias.reshape(part.bias.shape)))": """
+                cut = linear.bias if name == "output" else linear.bias.reshape(d_head, heads).T
+                moves.append((part.bias, cut))
+            """,
+        },
+        "The heads of your queries, keys and values take every so-manieth feature, in kernels and biases. A head's "
+        "features stand side by side: cut into (head, feature).",
+        seen="answers written blind",
+    )
+
+    wrong(
         "load_all_by_every_third",
         {
             "moves.append((part.kernel, linear.weight.T.reshape(shape)))": """
