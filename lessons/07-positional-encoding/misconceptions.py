@@ -1050,6 +1050,14 @@ with exercise("mended_positions"):
     )
 
     wrong(
+        "mend_table_in_float32",
+        {"torch.tensor(table, dtype=X.dtype)": "torch.tensor(table).float()"},
+        "Your table is float32 whatever X is. With X in float64 the sum is float64 and right to seven "
+        "digits only.",
+        seen="answers written blind",
+    )
+
+    wrong(
         "mend_length_of_the_batch",
         {"X.shape[-2]": "X.shape[0]"},
         "You take as many rows as X has along its first axis. In a batch these are texts, not "

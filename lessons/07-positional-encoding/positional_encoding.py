@@ -2027,6 +2027,10 @@ for shape, max_len in (((4, 9, 8), 512), ((9, 4, 8), 9), ((7, 8), 7), ((1, 2, 6,
     found, after = result_and_input(X.clone(), max_len)
     assert_close(found, expected, message, name="the result")
     assert_equal(after, X, "X was changed by the call.", name="X")
+X = torch.tensor(rng.normal(size=(2, 5, 6)))
+found, _ = result_and_input(X.clone(), 512)
+message = "X in float64: what is added has float64's digits, also on the way."
+assert_close(found, X + waves_of(5, 6), message, rtol=1e-10, atol=1e-12, precise=True)
 ### END HIDDEN TESTS
 
 # %% [markdown]

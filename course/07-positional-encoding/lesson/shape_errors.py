@@ -17,6 +17,10 @@ _BROADCAST = (
     "lengths fit when they are equal or one of them is 1. Is an axis missing, or lost by a sum, "
     "a mean or a maximum that does not keep it?"
 )
+_INTO = (
+    "What is written, or stretched, does not fit the shape that it has to take: compared from the "
+    "right, each of its lengths has to be the same there or be 1, and it may not have more axes."
+)
 _AXIS = (
     "There is no such axis: the array has fewer axes than the line counts. Counted from the "
     "front, an axis is another one as soon as there are more or fewer batch axes."
@@ -52,12 +56,22 @@ RULES: list[tuple[str, str, str]] = [
     ),
     ("RuntimeError", r"^einsum\(\)", _EINSUM),
     ("ValueError", r"einstein sum|einsum", _EINSUM),
-    ("ValueError", r"operands could not be broadcast|could not broadcast input", _BROADCAST),
-    ("ValueError", r"non-broadcastable output operand|shape mismatch: ", _BROADCAST),
+    (
+        "ValueError",
+        r"could not broadcast input|non-broadcastable output operand|more dimensions than allowed "
+        r"by the axis remapping",
+        _INTO,
+    ),
+    ("ValueError", r"operands could not be broadcast|shape mismatch: ", _BROADCAST),
     (
         "RuntimeError",
-        r"must match the size of tensor b|not broadcastable|expanded size of the tensor|"
-        r"output with shape .* doesn't match|shape mismatch: ",
+        r"expanded size of the tensor|output with shape .* doesn't match|"
+        r"^expand\(.*number of sizes provided",
+        _INTO,
+    ),
+    (
+        "RuntimeError",
+        r"must match the size of tensor b|not broadcastable|shape mismatch: ",
         _BROADCAST,
     ),
     (

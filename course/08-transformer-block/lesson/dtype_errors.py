@@ -38,8 +38,8 @@ _GRAPH = (
     "as it is. Stay in torch, or take it out of the computation first."
 )
 _LEAF = (
-    "A parameter that wants a gradient is written into here while torch records what is "
-    "computed. Writing into a parameter is done without recording."
+    "A tensor that wants a gradient, a parameter or an input, is changed in place here while torch "
+    "records what is computed. Make a new tensor; a parameter is written into without recording."
 )
 
 #: Kinds of exception, pattern of its text, and what it means; \1 and so on from the text.
