@@ -226,9 +226,7 @@ class Tester:
         if remote:
             text += f" in your line `{remote.line.strip()}`" if remote.line else ""
             means = REFUSED if remote.by_hand else meaning(remote.types, remote.text)
-            return FAILED, _ended(
-                f"Your code raised {kind}{text}" + (f". {means}" if means else "")
-            )
+            return FAILED, _ended(f"{_who(remote)} {kind}{text}" + (f". {means}" if means else ""))
         return FAILED, (
             f"The result of {test.exercise} could not be used: {kind}{text}. Does it return what "
             "the card says?"
@@ -242,7 +240,7 @@ class Tester:
         if not text:
             return "Your code raised an error."
         self._own = ""
-        return _ended(f"Your code raised {kind}{text}")
+        return _ended(f"{_who(error)} {kind}{text}")
 
     def _explain_part(self, part: Part, test: TestCell) -> str:
         """One line or more about a named check of a cell."""
@@ -303,6 +301,11 @@ class Tester:
             return call
 
         return probe
+
+
+def _who(error: BoxError) -> str:
+    """How what is said of an exception begins: it may arise where a probe uses what was made."""
+    return "Your code raised" if error.line else "What your code made could not be used:"
 
 
 def _ended(sentence: str) -> str:

@@ -201,7 +201,8 @@ with exercise("split_heads", base=SHORT_SPLIT_HEADS):
             "x.reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(-2, -3)":
                 "x.view(*lead, n, num_heads, d_model // num_heads).transpose(-3, -2)",
         },
-        "Your code uses a method that only torch tensors have. It should serve NumPy arrays as "
+        "Your code uses a method as torch tensors have it. NumPy arrays do not have it, or mean "
+        "something else by its name. It should serve NumPy arrays as "
         "well.",
     )
 
@@ -409,7 +410,8 @@ with exercise("combine_heads"):
     wrong(
         "combine_torch_only",
         {"x.swapaxes(-3, -2).reshape": "x.transpose(-3, -2).contiguous().view"},
-        "Your code uses a method that only torch tensors have. It should serve NumPy arrays as "
+        "Your code uses a method as torch tensors have it. NumPy arrays do not have it, or mean "
+        "something else by its name. It should serve NumPy arrays as "
         "well.",
     )
 

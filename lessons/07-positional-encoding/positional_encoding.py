@@ -542,8 +542,8 @@ checks_passed("sinusoidal_positional_encoding")
 middle = int(check_rng().integers(1500, 2500))
 encoding = sinusoidal_positional_encoding(2 * middle + 1, 8)
 message = (
-    f"Position {2 * middle} differs in its later digits. Is something computed in float32 on the "
-    "way?"
+    f"Position {2 * middle}. Where only the later digits differ, something is computed in float32 on "
+    "the way; where all do, look at the exponents first."
 )
 assert_equal(str(encoding.dtype), "float64", "The encoding should be float64.", name="the dtype")
 sines, cosines = encoding[:, 0::2], encoding[:, 1::2]

@@ -444,7 +444,7 @@ def own(x, memory, self_mask=None, memory_mask=None, training=False, stops=STOPS
 def differ(masked, plain, what):
     """A mask changes the output: without this a block that ignores everything would pass."""
     same = bool(torch.equal(torch.as_tensor(masked[0]), torch.as_tensor(plain[0])))
-    assert_equal(same, False, f"{what} changes nothing.", name="'the output is as without mask'")
+    assert_equal(same, False, f"With this {what} and without it the output should differ.", name="'the output is as without mask'")
 
 
 with check("self_mask", points=0.5):

@@ -32,7 +32,8 @@ RULES: list[tuple[str, str, str]] = [
     (
         "TypeError",
         r"cannot unpack non-iterable NoneType",
-        "The function returns None where two results or more are expected. Is there a `return`?",
+        "None stands here where two things or more are expected: what a function without `return` "
+        "gives, or a name that was given no other value.",
     ),
     (
         "ValueError",
