@@ -75,8 +75,10 @@ def test_released_mistakes_hold_fingerprints_and_sentences_only(lesson: Lesson) 
     assert tree["mistakes"].keys() <= set(lesson.exercises)
     visible = {name for name, cell in lesson.tests.items() if not HIDDEN.search(cell.source)}
     for entry in (entry for found in tree["mistakes"].values() for entry in found):
-        assert entry.keys() == {"sentence", "seen"}
+        assert entry.keys() - {"claims"} == {"sentence", "seen"}
         assert entry["sentence"] in sentences
+        words = [claim.removeprefix("axis ") for claim in entry.get("claims", [])]
+        assert all(word in entry["sentence"] for word in words), "they say nothing more"
         assert entry["seen"].keys() <= visible
         for check, got, tolerance in (one for found in entry["seen"].values() for one in found):
             assert re.fullmatch(r"[0-9a-f]{12}|error", check)

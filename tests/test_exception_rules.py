@@ -40,10 +40,16 @@ SAID = {
         'np.einsum("ijk", a)',
         'torch.einsum("ijk->i", t)',
     ],
+    "each of its lengths has to be the same there or be 1": [
+        "t.expand(5, 3)",
+        "t.expand(4)",
+        "a.__iadd__(np.ones((2, 2, 3)))",
+        "a.__setitem__(0, np.ones((2, 3)))",
+        "t.add_(torch.ones(2, 2, 3))",
+    ],
     "axis by axis from the right": [
         "a + np.ones(4)",
         "t + torch.ones(4)",
-        "t.expand(5, 3)",
     ],
     "a fixed number of axes": ["torch.bmm(t, t)", "torch.dot(t, t)", "torch.mv(t, t)"],
     "Arrays that are joined": [
@@ -73,7 +79,10 @@ SAID = {
     "The gradient of one computation is asked for twice": [
         "[x.backward() for x in 2 * [g.exp().sum()]]"
     ],
-    "A parameter that wants a gradient is written into": ["g.add_(1)", "lin.weight.copy_(t)"],
+    "A tensor that wants a gradient, a parameter or an input, is changed in place": [
+        "g.add_(1)",
+        "lin.weight.copy_(t)",
+    ],
     "returns two results": ["torch.max(t, dim=-1) / t", "t - t.max(-1)", "torch.exp(t.max(-1))"],
     "a pair of results": ["(t, t).shape", "(t, t) / 3", "torch.exp((t, t))"],
     "None where a value is needed": ["None + 1", "None.shape", "a > None", "np.exp([None])"],

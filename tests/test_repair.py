@@ -15,8 +15,9 @@ import pytest
 from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
 from autograder.diagnose.diagnosis import DIAGNOSIS_SEED
+from autograder.grade import naming
 from autograder.lesson import advice as advice_module
-from autograder.lesson import checks, setting
+from autograder.lesson import checks, repair, setting
 from autograder.lesson.failures import begin_cell
 from autograder.lesson.repair import in_this_notebook, nearest_repair
 from autograder.lesson.setting import as_grader
@@ -228,7 +229,10 @@ def test_a_notebook_names_the_line(student: Callable[..., list[str]]) -> None:
     assert kept == "5 []"
 
 
-def test_the_verdict_names_the_line(tmp_path: Path) -> None:
+def test_the_verdict_names_the_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repair, "LOOK_ON", 30.0)  # as much as it takes, on a busy machine too
+    for name in ("REPAIRS_OF_AN_EXERCISE", "REPAIRS_OF_A_NOTEBOOK", "SECONDS_OF_A_REPAIR"):
+        monkeypatch.setattr(naming, name, 60.0)
     lesson = tiny_course(tmp_path).lesson("01")
     folder = tmp_path / "source"
     write_source(lesson, folder)

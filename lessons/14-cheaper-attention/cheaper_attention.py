@@ -381,7 +381,7 @@ with check("one layer more, one position more", points=0.75):
         assert_equal(more, num_layers, message, name="positions that a wider window adds")
 with check("a window of 1, and large numbers", points=0.5):
     large = ((96, window, 96 * (window - 1) + 1) for window in (131072, 10**14 + 1, 10**18 + 1))
-    for num_layers, window, expected in ((5, 1, 1), (1, 1, 1), (32, 2, 33), (20_000, 2, 20_001), *large):
+    for num_layers, window, expected in ((5, 1, 1), (1, 1, 1), (32, 2, 33), *large):
         message = f"num_layers = {num_layers}, window = {window}. A window of 1 is the word itself."
         assert_equal(positions(num_layers, window), expected, message, name="positions")
 with check("a Python int", points=0.25, side=True):
