@@ -123,6 +123,13 @@ def test_what_code_can_choose_is_not_told(kind: str, text: str) -> None:
     assert let_through(kind, text, LINE, OWN) == ""
 
 
+def test_a_text_of_any_length_is_looked_at_in_no_time() -> None:
+    """A box may say what it likes, such as digits without an end."""
+    for digits in ("1" * 2_000, "1, " * 600):
+        for text in (f"shape '[{digits}", f"shape '[{digits}]' is invalid for input of size"):
+            assert let_through("RuntimeError", text, LINE, OWN) == ""  # hangs otherwise
+
+
 def test_a_line_that_is_not_the_students_is_not_told() -> None:
     said = let_through("NameError", "name 'weights' is not defined", "x = [0.5, 0.25]", OWN)
     assert "weights" in said

@@ -22,7 +22,7 @@ MOST_LINE = 160
 
 _NUMBER = r"-?\d{1,4}"
 _SHAPE = r"\((?:\d{1,4}, ?)*\d{0,4},?\)"
-_LENGTHS = r"\[(?:-?\d{1,4}(?:, )?)*\]"
+_LENGTHS = r"\[(?:-?\d{1,4}(?:, -?\d{1,4})*)?\]"
 _NAME = r"'?([A-Za-z_][\w.]{0,60})'?"
 _KIND = r"(?i:float|double|half|bfloat16|long|int|short|byte|char|bool)"
 _BACKWARD = (
