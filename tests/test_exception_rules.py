@@ -45,8 +45,12 @@ SAID = {
         "t.expand(4)",
         "a.__iadd__(np.ones((2, 2, 3)))",
         "a.__setitem__(0, np.ones((2, 3)))",
+        "a.__setitem__([0], np.ones((2, 3)))",
+        "t.__setitem__([0], torch.ones(2, 3))",
+        "np.broadcast_to(a, (2, 1))",
         "t.add_(torch.ones(2, 2, 3))",
     ],
+    "with einsum those of one letter": ['np.einsum("ij,jk->ik", a, a)'],
     "axis by axis from the right": [
         "a + np.ones(4)",
         "t + torch.ones(4)",
@@ -62,21 +66,29 @@ SAID = {
     "names each axis once": ["t.permute(0)", "t.permute(0, 1, 2)"],
     "More axes are indexed": ["t[0, 0, 0]", "a[0, 0, 0]"],
     "outside its axis": ["a[5]", "t[5]", "a[:, -4]", "t.scatter(-1, 7 * whole, 1.0)"],
-    "A list is shorter": ["[1, 2][2]"],
+    "A list is shorter": ["[1, 2][2]", "[][-1]"],
+    "A tuple is shorter": ["a.shape[2]", "(1, 2)[3]"],
+    "have as many axes as each other here": ["t.gather(1, whole[0])"],
     "a table that has no such row": ["nn.Embedding(3, 2)(torch.tensor([5]))"],
-    "fewer classes than a target": ["F.cross_entropy(t, torch.tensor([5, 1]))"],
-    "as many targets as": ["F.cross_entropy(t, torch.ones(4).long())"],
+    "a class that there is not": [
+        "F.cross_entropy(t, torch.tensor([5, 1]))",
+        "F.cross_entropy(t, torch.tensor([-1, 1]))",
+    ],
+    "Targets and predictions do not fit": [
+        "F.cross_entropy(t, torch.ones(4).long())",
+        "F.cross_entropy(torch.ones(2, 3, 4), torch.ones(2, 3).long())",
+    ],
     "More entries are asked for": ["t.topk(5)"],
     "An index of this kind": ["a[1.0]", "t[1.0]", 'a["x"]'],
     "does not hold as many numbers": ["t.view(7)", "a.reshape(7)"],
     "do not add up": ["np.split(a, 2, -1)", "t.split([1, 1], -1)"],
     "A length is negative": ["torch.empty(-1)", "np.empty(-1)"],
-    "no longer lie in memory": ["t.T.view(6)"],
+    "As the numbers lie in memory": ["t.T.view(6)", "t[:, ::2].view(4)"],
     "another length of the last axis": ["nn.LayerNorm(4)(t)"],
     "cannot be turned into a NumPy array": ["g.numpy()", "np.exp(g)"],
     "taken out of the computation": ["t.sum().backward()"],
     "A gradient is that of one number": ["(2 * g).backward()"],
-    "The gradient of one computation is asked for twice": [
+    "The gradient of one computation, or of a part of it, is asked for again": [
         "[x.backward() for x in 2 * [g.exp().sum()]]"
     ],
     "A tensor that wants a gradient, a parameter or an input, is changed in place": [
@@ -84,7 +96,14 @@ SAID = {
         "lin.weight.copy_(t)",
     ],
     "returns two results": ["torch.max(t, dim=-1) / t", "t - t.max(-1)", "torch.exp(t.max(-1))"],
-    "a pair of results": ["(t, t).shape", "(t, t) / 3", "torch.exp((t, t))"],
+    "all that a function of torch (`linalg_svd`) returns": ["torch.linalg.svd(t) / 2"],
+    "Something here is a tuple": [
+        "(t, t).shape",
+        "(t, t) / 3",
+        "torch.exp((t, t))",
+        "a.shape[0, 1]",
+        "a.shape / 2",
+    ],
     "None where a value is needed": ["None + 1", "None.shape", "a > None", "np.exp([None])"],
     "has no value here": ["undefined_name + 1"],
     "`torch.nn` has nothing called `Nothing`": ["nn.Nothing()"],
@@ -99,8 +118,14 @@ SAID = {
         "a.max(keepdim=True)",
         "np.max(a, axis=-1, keepdim=True)",
     ],
-    "called with more arguments": ["t.transpose(0, 1, 2)", "lin(t, t)", "t.sqrt(3)"],
-    "does not take arguments of these kinds together": ['torch.where(t > 0, 1.0, "x")'],
+    "another number of arguments by position": [
+        "t.transpose(0, 1, 2)",
+        "lin(t, t)",
+        "t.sqrt(3)",
+        "t.reshape(2.0, 3)",
+        "np.exp()",
+    ],
+    "does not take these arguments together": ['torch.where(t > 0, 1.0, "x")', "t.sum(foo=1)"],
     "gets something that is no tensor": ["torch.exp(a)", "lin(a)", "torch.cat([t, a])"],
     "A NumPy array is asked for": ["torch.from_numpy([1])"],
     "dtype) of torch is given to NumPy": ["np.zeros(3, dtype=torch.bool)"],
@@ -118,17 +143,17 @@ SAID = {
         "torch.tensor([[1, 2], [3]])",
         "np.logical_and.reduce([a > 0, a[0] > 0])",
     ],
-    "the opposite of a mask is not a difference": ["1 - mask", "-mask", "-(a > 0)"],
+    "Truth values (bool) are used with `-`": ["1 - mask", "-mask", "-(a > 0)"],
     "A mask of truth values (bool) is asked for": [
-        "~t",
-        "~a",
         "t.masked_fill(t, 0.0)",
         "torch.where(t, 1.0, 0.0)",
+        "F.scaled_dot_product_attention(t, t, t, attn_mask=whole)",
     ],
-    "floating point numbers only": [
+    "The opposite of a mask": ["~t", "~a"],
+    "torch does not do this with truth values": ["F.softmax(mask, -1)", "mask @ mask.T"],
+    "torch asks for floating point numbers": [
         "whole.mean()",
         "whole.softmax(-1)",
-        "F.softmax(mask, -1)",
         "whole.std()",
         "nn.Parameter(whole)",
         "torch.linalg.norm(whole)",
@@ -139,8 +164,8 @@ SAID = {
         "t.gather(-1, t)",
         "t[t]",
     ],
-    "Truth values (bool) stand here": ["lin(mask)"],
-    "Whole numbers meet floating point": ["lin(whole)"],
+    "Truth values (bool) and numbers meet": ["lin(mask)"],
+    "Whole numbers meet numbers of another kind": ["lin(whole)", "whole @ whole.int().T"],
     "different precision": ["lin(t.double())", "t @ t.double().T"],
     "has no `forward`": ["nn.ModuleList([lin])(t)", "nn.Module()(t)"],
     "Are they logits, or NaN": ["torch.multinomial(t - 2, 1)"],
@@ -148,8 +173,8 @@ SAID = {
     "several things are asked for": ["list(5)", "len(3)"],
     "always gives one": ["range(6 / 2)", "[1, 2] * 2.5"],
     "`+` is used between a `list` and a `int`": ["[1, 2] + 3"],
-    "no such root or logarithm": ["math.sqrt(-1)", "math.log(0)"],
-    "no entry with this name": ['{}["x"]'],
+    "`math` is not defined for this number": ["math.sqrt(-1)", "math.log(0)", "math.acos(2)"],
+    "There is no such entry": ['{}["x"]', "{}[3]", "{1}.remove(2)"],
 }
 
 
@@ -165,6 +190,23 @@ def test_what_is_said_is_true_of_what_is_raised(said: str, expression: str) -> N
 
 def test_an_exception_that_no_rule_knows_is_not_explained() -> None:
     assert meaning(("OSError", "Exception"), "No such file") == ""
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        'lin.load_state_dict({"weight": torch.ones(2, 2), "bias": torch.ones(3)})',
+        "t.expand(-1, 2, 3)",
+        "F.pad(t, (1,))",
+        'lin.register_buffer("weight", t)',
+        "set().pop()",
+    ],
+)
+def test_what_no_sentence_fits_is_told_none(expression: str) -> None:
+    with pytest.raises(Exception) as raised:
+        eval(expression, dict(THINGS))
+    kinds = tuple(kind.__name__ for kind in type(raised.value).__mro__)
+    assert meaning(kinds, str(raised.value)) == ""
 
 
 def test_colours_of_a_terminal_are_not_shown() -> None:

@@ -49,7 +49,11 @@ def named(
             told, tests, name = diagnosis.mistake.sentence, diagnosis.tests, diagnosis.mistake.name
         elif not notebook.bundle.builds_on(exercise) & wrong:
             seconds = min(REPAIRS_OF_AN_EXERCISE, end - time.monotonic())
-            told, name = _repaired(exercise, tester, notebook, seed, seconds), ""
+            passed = {n for n, verdict in of_exercise.items() if verdict.result.outcome == PASSED}
+            cells = [test for test in notebook.bundle.tests if test.grade_id in of_exercise]
+            # Most changes mend nothing, and a test that failed says so soonest.
+            cells.sort(key=lambda test: (test.grade_id in passed, test.hidden))
+            told, name = _repaired(cells, tester, notebook, seed, seconds), ""
             tests = frozenset(
                 result.grade_id for result in failed if told and result.exercise == exercise
             )
@@ -135,12 +139,11 @@ def _source(exercise: str, notebook: NotebookInBox) -> str:
 
 
 def _repaired(
-    exercise: str, tester: Tester, notebook: NotebookInBox, seed: int, seconds: float
+    tests: list[TestCell], tester: Tester, notebook: NotebookInBox, seed: int, seconds: float
 ) -> str:
     """Where one small change of the student's own code makes every test of an exercise pass."""
+    exercise = tests[0].exercise
     source = _source(exercise, notebook)
-    tests = [test for test in notebook.bundle.tests if test.exercise == exercise]
-    tests.sort(key=lambda test: test.hidden)
     if seconds <= 0 or exercise.startswith("answer_"):
         return ""
 

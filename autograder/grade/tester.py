@@ -43,7 +43,7 @@ from autograder.grade.result import (
 from autograder.lesson import checks, failures
 from autograder.lesson.exceptions import REFUSED, meaning
 from autograder.lesson.failures import CheckFailed, ChecksFailed, Evidence, Part
-from autograder.lesson.setting import as_grader
+from autograder.lesson.setting import as_grader, in_haste
 from autograder.lesson.unwritten import unwritten
 from autograder.text import plain
 
@@ -147,10 +147,11 @@ class Tester:
         return self._attempt(test, box, seed).evidence
 
     def passes(self, test: TestCell, box: Box, seed: int, seconds: float) -> bool | None:
-        """Whether one test cell passes within some seconds; None where it ended the box."""
+        """Whether all checks of a test cell pass within some seconds; None: it ended the box."""
         usual, self.seconds = self.seconds, seconds
         try:
-            result, _ = self._attempt(test, box, seed)
+            with in_haste():
+                result, _ = self._attempt(test, box, seed)
         finally:
             self.seconds = usual
         return None if result.outcome in (TIMEOUT, CRASHED) else result.outcome == PASSED

@@ -32,11 +32,14 @@ def never_used(answer: str) -> str:
     if _BY_TEXT.search(answer):
         return ""
     for part in _parts(tree):
-        return f"Your code makes `self.{part}` and never uses it. Is a step missing?"
+        return (
+            f"Your code makes `self.{part}`, and nothing in its cell reads it under that name. Is "
+            "a step missing?"
+        )
     for function, argument in _arguments(tree):
         return (
-            f"`{argument}` is an argument of `{function}`, and nothing there reads it. Is a step "
-            "missing?"
+            f"`{argument}` is an argument of `{function}`, and nothing else there is made with it. "
+            "Is a step missing?"
         )
     return ""
 

@@ -157,8 +157,9 @@ with check("the example by hand", points=0.75):
     assert_close(
         rnn_hidden_states(words, np.array([[1.0]]), np.array([[0.5]])),
         np.array([[0.76159416], [0.36339948], [-0.94866868]]),
-        "The example by hand, with a last word of -2, comes out differently. Does each state use the "
-        "one before it, is tanh taken of the whole sum, and is there one row for each word?",
+        "The example by hand, with a last word of -2, comes out differently. For one: does each "
+        "state use the one before it, is tanh taken of the whole sum, and is there one row for "
+        "each word?",
         atol=1e-7,
     )
 
@@ -169,8 +170,8 @@ with check("square matrices", points=0.5):
     assert_close(
         rnn_hidden_states(words.copy(), into, onward),
         np.array([[0.76159416, -0.76159416], [-0.36339948, 0.11864151], [0.73381399, -0.41420731]]),
-        "With square matrices the states are wrong. Do the vectors stand on the left of both matrices, "
-        "with no matrix transposed?",
+        "With square matrices the states are wrong. For one: do the vectors stand on the left of "
+        "both matrices, with no matrix transposed?",
         atol=1e-7,
     )
 with check("a start state", points=0.5):
@@ -194,15 +195,15 @@ with check("as torch's network", points=0.5):
     assert_close(
         rnn_hidden_states(X, W_x, W_h),
         expected,
-        "The states differ from torch's. Do the vectors stand on the left of the matrices (no "
-        "transposing), and is the first state made from zeros?",
+        "The states differ from torch's. For one: do the vectors stand on the left of the "
+        "matrices (no transposing), and is the first state made from zeros?",
     )
 with check("large numbers", points=0.5):
     assert_close(
         rnn_hidden_states(np.array([[1000.0], [-2000.0]]), np.array([[1.0]]), np.array([[0.5]])),
         np.array([[1.0], [-1.0]]),
-        "Words of 1000 and -2000 give the states 1 and -1. Does a power of e overflow on the way, or "
-        "is the sum cut off before tanh?",
+        "Words of 1000 and -2000 give the states 1 and -1. For one: does a power of e overflow on "
+        "the way, or is the sum cut off before tanh?",
     )
 checks_passed("rnn_hidden_states")
 
@@ -238,7 +239,7 @@ assert_close(
 assert_equal(
     bool(np.isfinite(rnn_hidden_states(1e9 * X, W_x, W_h)).all()),
     True,
-    "Words of very large numbers: every state is 1 or -1, none is NaN. Does exp overflow?",
+    "Words of very large numbers: every state is 1 or -1, none is NaN. For one: does exp overflow?",
 )
 ### END HIDDEN TESTS
 
@@ -260,8 +261,9 @@ assert_equal(bool(np.abs(other - floating).max() > 1e-3), True, message, name="o
 assert_close(
     rnn_hidden_states(X, W_x, W_h),
     np.asarray(floating),
-    "With whole numbers in X the states are others than with the same numbers in float64. Which "
-    "dtype does the array have that collects the states? A state of 0.76 becomes 0 there.",
+    "With whole numbers in X the states are others than with the same numbers in float64. For "
+    "one: which dtype does the array have that collects the states? Among whole numbers a state "
+    "of 0.76 becomes 0.",
 )
 assert_close(
     rnn_hidden_states(X, W_x, W_h, h0),
@@ -685,7 +687,10 @@ jacobian = torch.autograd.functional.jacobian(lambda x: rnn(x)[1][0], torch.tens
 expected = jacobian.square().sum(dim=(0, 2)).sqrt().numpy()  # jacobian: (d_h, n, d_in)
 found = position_influence(X, W_x, W_h)
 with check("the last position", points=0.75):
-    message = "The last position passes one tanh and W_x, and no W_h. Is its shape (1,) for one word?"
+    message = (
+        "The last position passes one tanh and W_x, and no W_h. It is the last entry of the "
+        "result."
+    )
     assert_close(np.asarray(found)[-1:], expected[-1:], message)
     jacobian = torch.autograd.functional.jacobian(lambda x: rnn(x)[1][0], torch.tensor(X[:1]))
     assert_close(
@@ -694,7 +699,10 @@ with check("the last position", points=0.75):
         "A sentence of one word has one influence, in an array of shape (1,).",
     )
 with check("the position before it", points=0.75):
-    message = "The position before the last passes W_h once. Which state does each slope belong to?"
+    message = (
+        "The position before the last passes W_h once. For one: which state does each slope "
+        "belong to?"
+    )
     assert_close(np.asarray(found)[-2:], expected[-2:], message)
 with check("every position", points=1):
     assert_close(
@@ -717,8 +725,8 @@ W_h = rng.normal(size=(d_h, d_h)) * 0.6
 for X, message in [
     (
         rng.integers(-2, 3, size=(n, d_in)),
-        "With whole numbers in X the influence is wrong: it is no whole number, so the array that "
-        "collects it must be floating.",
+        "With whole numbers in X the influence is another than with the same numbers in float64. "
+        "It is no whole number: an array that collects it must be floating.",
     ),
     (
         rng.normal(size=(n, d_in)).astype(np.float32),
@@ -960,9 +968,9 @@ with check("three rows of weights", points=0.5):
     assert_close(
         weighted_average(batch, values),
         np.array([[5.5, 4.5], [6.75, 5.25], [6.0, 4.0]]),
-        "Three rows of weights come out differently. Is each row divided by its own sum (not by that "
-        "of a column or of the whole array)? The sums must keep their axis, with length 1, to line up "
-        "with the rows.",
+        "Three rows of weights come out differently. For one: is each row divided by its own sum "
+        "(not by that of a column or of the whole array)? The sums must keep their axis, with "
+        "length 1, to line up with the rows.",
     )
 
 with check("two rows of weights", points=0.25):
@@ -970,7 +978,8 @@ with check("two rows of weights", points=0.25):
     assert_close(
         weighted_average(batch[:2], values),
         np.array([[5.5, 4.5], [6.75, 5.25]]),
-        "Two rows of weights come out differently, although three come out right.",
+        "Two rows of weights for the same three values come out differently. Each row has an "
+        "average of its own.",
     )
 
 with check("a batch of two", points=0.25):
@@ -978,9 +987,8 @@ with check("a batch of two", points=0.25):
     assert_close(
         weighted_average(batch[:2], np.stack([values, values + 10.0])),  # values: (2, 3, 2)
         np.array([[5.5, 4.5], [16.75, 15.25]]),
-        "A batch of two comes out differently, although rows for the same values come out right. Row i "
-        "of the weights belongs to values[i] alone. A plain matrix product, weights @ values, makes "
-        "every row meet every element of the batch.",
+        "A batch of two comes out differently. Row i of the weights belongs to values[i] alone. A "
+        "plain matrix product, weights @ values, makes every row meet every element of the batch.",
     )
 with check("leading axes that broadcast", points=0.5):
     three = np.stack([values, values + 10.0, -values])  # (3, 3, 2): three sets of values
@@ -1056,8 +1064,8 @@ expected = np.stack([weighted_average(weights[i], values[i]) for i in range(2)])
 assert_close(
     weighted_average(weights, values),
     expected,
-    "When values have as many features as positions, the average runs along the wrong axis: "
-    "positions are axis -2.",
+    "When values have as many features as positions, a batch gives other averages than its rows "
+    "one by one. Positions are axis -2 of the values.",
 )
 ### END HIDDEN TESTS
 
@@ -1139,7 +1147,7 @@ def inputs_after_average(weights, values):
 
 
 average, weights_after, values_after = inputs_after_average(weights.copy(), values.copy())
-message = "weighted_average changes its inputs; the caller's weights are not yours to divide."
+message = "weighted_average changes its inputs; what the caller gives stays as it is."
 assert_equal(weights_after, weights, message, name="weights")
 assert_equal(values_after, values, message, name="values")
 ### END HIDDEN TESTS

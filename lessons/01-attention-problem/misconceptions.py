@@ -17,8 +17,8 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
     wrong(
         "rnn_without_memory",
         "return np.tanh(X @ W_x)",
-        "Your states do not depend on the words before: each is made from its own word alone. The "
-        "old state has to enter the new one, or the network has no memory.",
+        "Your states do not depend on the words before: the state after the word before is "
+        "missing in each. The old state has to enter the new one, or the network has no memory.",
     )
 
     wrong(
@@ -31,15 +31,16 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
     wrong(
         "rnn_linear",
         {"np.tanh(x @ W_x + h @ W_h)": "x @ W_x + h @ W_h"},
-        "Your network has no tanh: its states are plain sums of products. The formula squeezes "
-        "each new state into the range from -1 to 1.",
+        "Your states come out as plain sums of products, without tanh. The formula squeezes each "
+        "new state into the range from -1 to 1.",
     )
 
     wrong(
         "rnn_transposed_state_matrix",
         {"h @ W_h": "W_h @ h"},
-        "Your W_h is transposed. In this course vectors are rows and stand on the left of the "
-        "matrix; W_h is square, so the mistake raises no error.",
+        "Your W_h enters transposed, or stands on the left of the state, which is the same. In "
+        "this course vectors are rows and stand on the left of the matrix; W_h is square, so the "
+        "mistake raises no error.",
     )
 
     wrong(
@@ -50,8 +51,8 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
                 H.append(np.tanh(x @ W_x + H[-1] @ W_h))
             return np.array(H)
         """,
-        "Your result has one row too many: it begins with the start state. The rows are the "
-        "states after each word.",
+        "Your result has one row too many: it begins with a row for the state before the first "
+        "word. The rows are the states after each word.",
     )
 
     wrong(
@@ -87,8 +88,9 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
                 H[t] = h = np.tanh(X[t] @ W_x + h @ W_h)
             return H
         """,
-        "The array that collects your states has the dtype of X. With whole numbers in X every "
-        "state is cut to a whole number, with float32 it loses precision.",
+        "Your states come out in the dtype of X, for one because the array that collects them has "
+        "it. With whole numbers in X every state is cut to a whole number, with float32 it loses "
+        "precision.",
     )
 
     wrong(
@@ -101,8 +103,8 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
                 H.append(h.copy())
             return np.array(H, dtype=float)
         """,
-        "Your states have the dtype of h0. A start state of whole numbers then cuts all later "
-        "states to whole numbers.",
+        "A start state of whole numbers cuts your later states to whole numbers: they are kept in "
+        "the dtype of h0.",
     )
 
     wrong(
@@ -134,8 +136,8 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
             """,
             "h = np": "h[:] = np",
         },
-        "All your rows are equal: the list holds the same array n times, and each step writes "
-        "over it. Each state needs an array of its own.",
+        "All your rows come out equal to the last state, as when a list holds one array n times "
+        "and each step writes over it. Each state needs a row of its own.",
     )
 
     wrong(
@@ -157,14 +159,15 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
     wrong(
         "rnn_in_float32",
         {"np.array(H)": "np.array(H, dtype=np.float32)"},
-        "Your states are float32 although the inputs are float64. The result is at least as "
-        "precise as the most precise input.",
+        "Your states have the precision of float32, also where an input is float64. The result is "
+        "at least as precise as the most precise input.",
     )
 
     wrong(
         "rnn_truth_of_an_array",
         {"np.zeros(W_h.shape[0]) if h0 is None else h0": "h0 or np.zeros(W_h.shape[0])"},
-        "You ask an array whether it is true, which NumPy refuses. Compare h0 with None.",
+        "You ask a whole array whether it is true (h0 == None compares each number, too), which "
+        "NumPy refuses. Ask whether h0 is None.",
     )
 
     wrong(
@@ -189,9 +192,9 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
                 H[t] = np.tanh(X[t] @ W_x + H[t - 1] @ W_h)
             return H
         """,
-        "Your first word is never read: row 0 holds the start state, and the words enter from the "
-        "second on. Row t is the state after reading word t, from the first word on; the start "
-        "state is in no row.",
+        "Where your row 0 holds the start state, the first word is never read: the words enter "
+        "from the second on. Row t is the state after reading word t, from the first word on; the "
+        "start state is in no row.",
         seen="a trial with typical wrong answers",
     )
 
@@ -206,7 +209,8 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
     wrong(
         "rnn_returns_nothing",
         "return None",
-        "Your function returns nothing. Is there a return at its end?",
+        "Your function returns None: either no return is reached, or what it returns is None "
+        "(append, for one, gives None).",
         seen="a trial with typical wrong answers",
     )
 
@@ -222,8 +226,9 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
     wrong(
         "rnn_transposed_word_matrix",
         {"x @ W_x": "W_x @ x"},
-        "Your W_x is transposed. In this course vectors are rows and stand on the left of the "
-        "matrix as it is; with a square one the mistake raises no error.",
+        "Your W_x enters transposed, or stands on the left of the word, which is the same. In "
+        "this course vectors are rows and stand on the left of the matrix as it is; with a square "
+        "one the mistake raises no error.",
         seen="a trial with typical wrong answers",
     )
 
@@ -233,8 +238,8 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
             h = np.zeros(W_h.shape[0]) if h0 is None else h0
             return np.tanh(X @ W_x + h @ W_h)
         """,
-        "Your states do not depend on the words before: each is made from its own word alone. The "
-        "old state has to enter the new one, or the network has no memory.",
+        "Your states do not depend on the words before: the state after the word before is "
+        "missing in each. The old state has to enter the new one, or the network has no memory.",
         seen="a trial with typical wrong answers",
     )
 
@@ -271,16 +276,18 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
     wrong(
         "rnn_no_start_state",
         {"np.zeros(W_h.shape[0]) if h0 is None else h0": "h0"},
-        "When no start state is given, h0 is None, and None cannot be multiplied by a matrix. The "
-        "network then starts from zeros.",
+        "When no start state is given, your old state is None or a single number, and a matrix "
+        "product takes neither. The network then starts from zeros, one for each number of a "
+        "state.",
         seen="a trial with typical wrong answers",
     )
 
     wrong(
         "rnn_no_start_state_transposed",
         "return np.tanh(X @ W_x + np.dot(h0, W_h))",
-        "When no start state is given, h0 is None, and None cannot be multiplied by a matrix. The "
-        "network then starts from zeros.",
+        "When no start state is given, your old state is None or a single number, and a matrix "
+        "product takes neither. The network then starts from zeros, one for each number of a "
+        "state.",
         seen="a trial with typical wrong answers",
     )
 
@@ -291,8 +298,8 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
             "h = np": "h = torch",
             "np.array(H)": "torch.stack(H)",
         },
-        "You mix torch and NumPy: the arguments are NumPy arrays, and torch's functions do not "
-        "take them. np.tanh does.",
+        "You mix torch and NumPy: the arguments are NumPy arrays, and torch.tanh takes tensors "
+        "only. np.tanh takes arrays.",
         seen="a trial with typical wrong answers",
     )
 
@@ -302,8 +309,8 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
             h = np.zeros(W_h.shape[0]) if h0 is None else h0
             return torch.tanh(X @ W_x + h @ W_h)
         """,
-        "You mix torch and NumPy: the arguments are NumPy arrays, and torch's functions do not "
-        "take them. np.tanh does.",
+        "You mix torch and NumPy: the arguments are NumPy arrays, and torch.tanh takes tensors "
+        "only. np.tanh takes arrays.",
         seen="a trial with typical wrong answers",
     )
 
@@ -347,7 +354,8 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
             h = np.zeros(W_h.shape[0]) if h0 is None else h0
             return np.tanh(X[:1] @ W_x + h @ W_h)
         """,
-        "You return after the first word. The return belongs after the loop.",
+        "Your result holds the state after the first word only, as when the return stands inside "
+        "the loop. One row for each word is asked for.",
         seen="a trial with typical wrong answers",
     )
 
@@ -414,8 +422,8 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
                 states.append(h)
             return np.stack(states)
         """,
-        "You build tanh from powers of e. They overflow for sums of some hundreds, and inf "
-        "divided by inf is NaN; tanh itself is 1 there.",
+        "You build tanh from functions that overflow for sums of some hundreds, as powers of e "
+        "do: inf divided by inf is NaN. tanh itself is 1 there.",
     )
 
     wrong(
@@ -426,9 +434,9 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
                 H.append(np.tanh(x @ W_x + H[-1] @ W_h))
             return np.array(H)
         """,
-        "Your first word is never read: row 0 holds the start state, and the words enter from the "
-        "second on. Row t is the state after reading word t, from the first word on; the start "
-        "state is in no row.",
+        "Where your row 0 holds the start state, the first word is never read: the words enter "
+        "from the second on. Row t is the state after reading word t, from the first word on; the "
+        "start state is in no row.",
         seen="a trial with typical wrong answers",
     )
 
@@ -455,8 +463,8 @@ with exercise("position_influence", base=SHORT_POSITION_INFLUENCE):
     wrong(
         "influence_w_h_not_turned_over",
         {"W_h.T": "W_h"},
-        "Your W_h stands as it is; in the Jacobian it is transposed. It is square, so no error "
-        "tells you.",
+        "Your W_h stands the other way round than in the Jacobian, where it is transposed. It is "
+        "square, so no error tells you.",
     )
 
     wrong(
@@ -499,8 +507,8 @@ with exercise("position_influence", base=SHORT_POSITION_INFLUENCE):
     wrong(
         "influence_slope_on_rows",
         {"J * (1 - h**2)": "(1 - h**2)[:, None] * J"},
-        "Your slope of tanh scales the rows of the product so far. It belongs to the state you "
-        "stand at, that is to the columns.",
+        "Your slope of tanh scales the product so far on the wrong side, as if it belonged to its "
+        "rows. It belongs to the state you stand at, that is to the columns.",
     )
 
     wrong(
@@ -521,8 +529,8 @@ with exercise("position_influence", base=SHORT_POSITION_INFLUENCE):
     wrong(
         "influence_slope_of_slope",
         {"- h**2": "- np.tanh(h)**2"},
-        "Your slope takes tanh of the state once more. The state is already the value of tanh, "
-        "and the slope is written with that value.",
+        "Your slope is that of tanh at the number h, as if h were the sum inside. The state h is "
+        "already the value of tanh, and the slope is written with that value.",
     )
 
     wrong(
@@ -554,8 +562,8 @@ with exercise("position_influence", base=SHORT_POSITION_INFLUENCE):
             "np.linalg.norm(J @ W_x.T)": "J * np.linalg.norm((1 - h**2)[:, None] * W_x.T)",
             "= J @ W_h.T": "*= np.linalg.norm((1 - h**2)[:, None] * W_h.T)",
         },
-        "You multiply the norms of the links. The norm of a product is smaller than the product "
-        "of the norms: multiply the matrices first.",
+        "You multiply the norms of the links. The norm of a product is in general smaller than "
+        "the product of the norms: multiply the matrices first.",
     )
 
     wrong(
@@ -582,14 +590,14 @@ with exercise("position_influence", base=SHORT_POSITION_INFLUENCE):
                 J = J @ W_h.T
             return result
         """,
-        "The array that collects your influences has the dtype of X: whole numbers in X cut them "
-        "to whole numbers, float32 loses precision.",
+        "Your influences come out in the dtype of X, for one because the array that collects them "
+        "has it: whole numbers in X cut them to whole numbers, float32 loses precision.",
     )
 
     wrong(
         "influence_in_float32",
         {"result[::-1]": "result[::-1], dtype=np.float32"},
-        "Your influences are computed in float32 although the inputs are float64.",
+        "Your influences have the precision of float32, also where an input is float64.",
     )
 
     wrong(
@@ -622,7 +630,7 @@ with exercise("position_influence", base=SHORT_POSITION_INFLUENCE):
                 return np.array(result[::-1])
             """,
         },
-        "Your function scales the caller's W_h in place. Inputs are never changed.",
+        "Your function changes the caller's W_h in place. Inputs are never changed.",
     )
 
     wrong(
@@ -661,8 +669,8 @@ with exercise("position_influence", base=SHORT_POSITION_INFLUENCE):
     wrong(
         "influence_w_x_not_turned_over",
         {"W_x.T": "W_x"},
-        "Your W_x stands as it is; in the Jacobian it is transposed. Where it is square no error "
-        "tells you.",
+        "Your W_x stands the other way round than in the Jacobian, where it is transposed. Where "
+        "it is square no error tells you.",
         seen="a trial with typical wrong answers",
     )
 
@@ -672,8 +680,9 @@ with exercise("position_influence", base=SHORT_POSITION_INFLUENCE):
             "W_x.T": "W_x",
             "W_h.T": "W_h",
         },
-        "Neither of your matrices is transposed. In the Jacobian both are, because vectors are "
-        "rows in this course. Where they are square no error tells you.",
+        "Both of your matrices stand the other way round than in the Jacobian, where they are "
+        "transposed, because vectors are rows in this course. Where they are square no error "
+        "tells you.",
         seen="a trial with typical wrong answers",
     )
 
@@ -746,8 +755,8 @@ with exercise("position_influence", base=SHORT_POSITION_INFLUENCE):
     wrong(
         "influence_slope_as_a_vector",
         {"= J *": "= J @"},
-        "`@` with the vector of slopes adds up over the state: a number remains of the matrix. "
-        "Each D_s is a diagonal matrix; it scales the columns and adds up nothing.",
+        "A matrix product with the vector of slopes adds up over the state: an axis is lost. Each "
+        "D_s is a diagonal matrix; it scales the columns and adds up nothing.",
         seen="a trial with typical wrong answers",
     )
 
@@ -764,7 +773,8 @@ with exercise("position_influence", base=SHORT_POSITION_INFLUENCE):
     wrong(
         "influence_returns_nothing",
         "return None",
-        "Your function returns nothing. Is there a return at its end?",
+        "Your function returns None: either no return is reached, or what it returns is None "
+        "(append, for one, gives None).",
         seen="a trial with typical wrong answers",
     )
 
@@ -800,8 +810,8 @@ with exercise("position_influence", base=SHORT_POSITION_INFLUENCE):
     wrong(
         "influence_largest_entry",
         {"np.linalg.norm(J @ W_x.T)": "np.abs(J @ W_x.T).max()"},
-        "You take the largest entry. The Frobenius norm is the root of the sum of the squares of "
-        "all entries.",
+        "You take the largest absolute value of an entry. The Frobenius norm is the root of the "
+        "sum of the squares of all entries.",
         seen="a trial with typical wrong answers",
     )
 
@@ -856,8 +866,8 @@ with exercise("weighted_average", base=SHORT_WEIGHTED_AVERAGE):
             'np.einsum("...n,...nd->...d", weights, values)':
                 "np.squeeze(weights[..., None, :] @ values)",
         },
-        "squeeze without an axis takes away every axis of length 1, a leading one too. Say which axis "
-        "goes: the one that you made.",
+        "Leading axes of length 1 are missing in your result, as after squeeze without an axis, "
+        "which takes away every axis of length 1. Only the axis that you made should go.",
         seen="answers written blind",
     )
 
@@ -868,8 +878,8 @@ with exercise("weighted_average", base=SHORT_WEIGHTED_AVERAGE):
             'np.einsum("...n,...nd->...d", weights, values)':
                 "np.mean(w[..., None] * values, axis=-2)",
         },
-        "Your weights sum to 1, and then you take the mean: that divides by the number of values "
-        "once more. With weights that sum to 1 the average is a sum.",
+        "Your result is divided by the sum of the weights and by the number of values too, as by "
+        "a mean. With weights that sum to 1 the average is a sum.",
         seen="a trial with typical wrong answers",
     )
 
@@ -908,7 +918,8 @@ with exercise("weighted_average", base=SHORT_WEIGHTED_AVERAGE):
             "weights = weights / weights.sum(-1, keepdims=True)": "",
             ", weights": ", weights / weights.sum(-1)",
         },
-        "The sums lose their axis, so for a batch the division does not line up with the rows.",
+        "Your sums have no axis of length 1 at their end, so for a batch the division does not "
+        "line up with the rows.",
     )
 
     wrong(
@@ -932,7 +943,8 @@ with exercise("weighted_average", base=SHORT_WEIGHTED_AVERAGE):
                 weights /= weights.sum(-1, keepdims=True)
             """,
         },
-        "You divide in place, which fails on whole numbers and changes the caller's weights.",
+        "You divide in place, which fails on whole numbers: their array cannot hold the "
+        "fractions. Make a new array.",
     )
 
     wrong(
@@ -995,9 +1007,9 @@ with exercise("weighted_average", base=SHORT_WEIGHTED_AVERAGE):
                 raise ValueError
             return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
         """,
-        "A negative weight gets through: it is not looked at, it is turned into zero, or the sum "
-        "of its row hides it. Look at each weight; a negative one is a ValueError, because an "
-        "average with it can lie outside all values.",
+        "A negative weight gets through: it is not looked at, it is made another number (zero, "
+        "for one), or the rest of its row hides it. Look at each weight; a negative one is a "
+        "ValueError, because an average with it can lie outside all values.",
     )
 
     wrong(
@@ -1011,9 +1023,9 @@ with exercise("weighted_average", base=SHORT_WEIGHTED_AVERAGE):
             """: "",
             ", weights": ", weights / weights.sum(-1, keepdims=True)",
         },
-        "A negative weight gets through: it is not looked at, it is turned into zero, or the sum "
-        "of its row hides it. Look at each weight; a negative one is a ValueError, because an "
-        "average with it can lie outside all values.",
+        "A negative weight gets through: it is not looked at, it is made another number (zero, "
+        "for one), or the rest of its row hides it. Look at each weight; a negative one is a "
+        "ValueError, because an average with it can lie outside all values.",
     )
 
     wrong(
@@ -1024,9 +1036,9 @@ with exercise("weighted_average", base=SHORT_WEIGHTED_AVERAGE):
                 raise ValueError
             return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
         """,
-        "A negative weight gets through: it is not looked at, it is turned into zero, or the sum "
-        "of its row hides it. Look at each weight; a negative one is a ValueError, because an "
-        "average with it can lie outside all values.",
+        "A negative weight gets through: it is not looked at, it is made another number (zero, "
+        "for one), or the rest of its row hides it. Look at each weight; a negative one is a "
+        "ValueError, because an average with it can lie outside all values.",
     )
 
     wrong(
@@ -1037,9 +1049,9 @@ with exercise("weighted_average", base=SHORT_WEIGHTED_AVERAGE):
             with np.errstate(invalid="ignore"):
                 return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
         """,
-        "A row of weights that is all zero gets through: it gives NaN or zeros, or passes because "
-        "other rows of the batch are fine. One such row is a ValueError: an average of nothing "
-        "does not exist.",
+        "A row of weights that is all zero gets through: it gives a result (NaN or zeros, for "
+        "two), or passes because other rows of the batch are fine. One such row is a ValueError: "
+        "an average of nothing does not exist.",
     )
 
     wrong(
@@ -1052,9 +1064,9 @@ with exercise("weighted_average", base=SHORT_WEIGHTED_AVERAGE):
             "weights = weights /": "total =",
             ", weights": ", weights / np.where(total == 0, 1, total)",
         },
-        "A row of weights that is all zero gets through: it gives NaN or zeros, or passes because "
-        "other rows of the batch are fine. One such row is a ValueError: an average of nothing "
-        "does not exist.",
+        "A row of weights that is all zero gets through: it gives a result (NaN or zeros, for "
+        "two), or passes because other rows of the batch are fine. One such row is a ValueError: "
+        "an average of nothing does not exist.",
     )
 
     wrong(
@@ -1065,9 +1077,9 @@ with exercise("weighted_average", base=SHORT_WEIGHTED_AVERAGE):
             with np.errstate(invalid="ignore"):
                 return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
         """,
-        "A row of weights that is all zero gets through: it gives NaN or zeros, or passes because "
-        "other rows of the batch are fine. One such row is a ValueError: an average of nothing "
-        "does not exist.",
+        "A row of weights that is all zero gets through: it gives a result (NaN or zeros, for "
+        "two), or passes because other rows of the batch are fine. One such row is a ValueError: "
+        "an average of nothing does not exist.",
     )
 
     wrong(
@@ -1092,7 +1104,8 @@ with exercise("weighted_average", base=SHORT_WEIGHTED_AVERAGE):
             "weights = weights / weights.sum(-1, keepdims=True)": "",
             ", weights": ", weights * 1.0",
         },
-        "You refuse weights whose sum is not 1. The function normalises them itself.",
+        "You refuse weights that are allowed, for one because their sum is not 1. The function "
+        "normalises them itself.",
     )
 
     wrong(
@@ -1177,7 +1190,7 @@ with exercise("weighted_average", base=SHORT_WEIGHTED_AVERAGE):
                 "w = (weights / weights.sum(-1, keepdims=True)).astype(np.float32)",
             ", weights, values": ", w, values.astype(np.float32)",
         },
-        "Your result is float32 although the inputs are float64.",
+        "Your result has the precision of float32, also where an input is float64.",
     )
 
     wrong(
@@ -1325,7 +1338,8 @@ with exercise("weighted_average", base=SHORT_WEIGHTED_AVERAGE):
             '("...n,...nd->...d", weights, values)':
                 '("...n,...nd->...d", weights, values) / weights.sum(-1)',
         },
-        "The sums lose their axis, so for a batch the division does not line up with the rows.",
+        "Your sums have no axis of length 1 at their end, so for a batch the division does not "
+        "line up with the rows.",
         seen="a trial with typical wrong answers",
     )
 
@@ -1378,7 +1392,8 @@ with exercise("weighted_average", base=SHORT_WEIGHTED_AVERAGE):
     wrong(
         "average_returns_nothing",
         "return None",
-        "Your function returns nothing. Is there a return at its end?",
+        "Your function returns None: either no return is reached, or what it returns is None "
+        "(append, for one, gives None).",
         seen="a trial with typical wrong answers",
     )
 

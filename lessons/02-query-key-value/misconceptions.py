@@ -83,8 +83,9 @@ with exercise("similarity_scores"):
     wrong(
         "one_query_only",
         "return 1.0 * (keys @ query)",
-        "Your code serves one query. With batch axes the matrix product takes the wrong axis of "
-        "the query as features. Leading axes of query and keys must broadcast.",
+        "Your code serves one query. With batch axes the features of query and keys no longer "
+        "meet: a matrix product, for one, takes the wrong axis of the query for them. Leading "
+        "axes of query and keys must broadcast.",
     )
 
     wrong(
@@ -104,16 +105,18 @@ with exercise("similarity_scores"):
     wrong(
         "every_axis_of_length_1_squeezed",
         "return (1.0 * keys @ query[..., None]).squeeze()",
-        "squeeze() takes away every axis of length 1, also that of a single key or of a batch of one. "
-        "Take away the axis that you inserted, and no other.",
+        "Axes of length 1 are missing in your result, also that of a single key or of a batch of "
+        "one, as after squeeze() without an axis. Take away the axis that you inserted, and no "
+        "other.",
         seen="a trial with typical wrong answers",
     )
 
     wrong(
         "batch_axis_taken_for_rows",
         "return 1.0 * (query @ np.swapaxes(keys, -1, -2))",
-        "`@` takes the last batch axis of the query as the rows of one matrix, so the queries of "
-        "all batches meet all keys. Each query meets the keys of its own batch only.",
+        "A matrix product takes the last batch axis of the query as the rows of one matrix, so "
+        "the queries of all batches meet all keys. Each query meets the keys of its own batch "
+        "only.",
         seen="a trial with typical wrong answers",
     )
 
@@ -165,7 +168,8 @@ with exercise("similarity_scores"):
                 return 1.0 * np.einsum("bd,nd->bn", query, keys)
             return 1.0 * np.einsum("bd,bnd->bn", query, keys)
         """,
-        "Your code knows exactly one batch axis or none. Any number of leading axes is allowed.",
+        "Your code fits some numbers of axes only. Any number of leading axes is allowed, in "
+        "query and in keys, and none.",
     )
 
     wrong(
@@ -185,8 +189,8 @@ with exercise("similarity_scores"):
             query, keys = query.astype(np.float32), keys.astype(np.float32)
             return (keys @ query[..., None])[..., 0]
         """,
-        "You compute in float32. float64 input must give float64 scores: the lost digits never "
-        "come back.",
+        "Your scores have the precision of float32. float64 input must give float64 scores: the "
+        "lost digits never come back.",
     )
 
     wrong(
@@ -204,8 +208,8 @@ with exercise("similarity_scores"):
                 return keys.sum(axis=-1)
             return (1.0 * keys @ query[..., None])[..., 0]
         """,
-        "You multiply into the caller's keys (`keys *= ...`). The scores are right once; the next "
-        "call finds other keys. Inputs are never changed.",
+        "You multiply into the caller's keys, as `keys *= ...` does. The scores are right once; "
+        "the next call finds other keys. Inputs are never changed.",
     )
 
     wrong(
@@ -239,32 +243,34 @@ with exercise("similarity_scores"):
     wrong(
         "loop_over_whole_queries",
         "return np.array([1.0 * (query * key).sum() for key in keys])",
-        "Your code serves one query. With batch axes the matrix product takes the wrong axis of "
-        "the query as features. Leading axes of query and keys must broadcast.",
+        "Your code serves one query. With batch axes the features of query and keys no longer "
+        "meet: a matrix product, for one, takes the wrong axis of the query for them. Leading "
+        "axes of query and keys must broadcast.",
         seen="a trial with typical wrong answers",
     )
 
     wrong(
         "loop_over_dots",
         "return np.array([1.0 * np.dot(key, query) for key in keys])",
-        "Your code serves one query. With batch axes the matrix product takes the wrong axis of "
-        "the query as features. Leading axes of query and keys must broadcast.",
+        "Your code serves one query. With batch axes the features of query and keys no longer "
+        "meet: a matrix product, for one, takes the wrong axis of the query for them. Leading "
+        "axes of query and keys must broadcast.",
         seen="a trial with typical wrong answers",
     )
 
     wrong(
         "last_axis_kept",
         "return 1.0 * keys @ query[..., None]",
-        "Your scores have an axis of length 1 at their end, from the column that you made of the "
-        "query. One score for each key: the shape is (..., n).",
+        "Your scores have an axis of length 1 at their end: that of a column made of the query, "
+        "or one that a sum kept. One score for each key: the shape is (..., n).",
         seen="a trial with typical wrong answers",
     )
 
     wrong(
         "summed_axis_kept",
         "return (1.0 * query[..., None, :] * keys).sum(axis=-1, keepdims=True)",
-        "Your scores have an axis of length 1 at their end, from the column that you made of the "
-        "query. One score for each key: the shape is (..., n).",
+        "Your scores have an axis of length 1 at their end: that of a column made of the query, "
+        "or one that a sum kept. One score for each key: the shape is (..., n).",
         seen="a trial with typical wrong answers",
     )
 
@@ -278,7 +284,8 @@ with exercise("similarity_scores"):
     wrong(
         "two_rows_of_names",
         'return 1.0 * np.einsum("id,jd->ij", query, keys)',
-        "Your code knows exactly one batch axis or none. Any number of leading axes is allowed.",
+        "Your code fits some numbers of axes only. Any number of leading axes is allowed, in "
+        "query and in keys, and none.",
         seen="a trial with typical wrong answers",
     )
 
@@ -331,15 +338,17 @@ with exercise("similarity_scores"):
     wrong(
         "returns_nothing",
         "return None",
-        "Your function returns nothing. Is there a return at its end?",
+        "Your function returns None: either no return is reached, or what it returns is None "
+        "(append, for one, gives None).",
         seen="a trial with typical wrong answers",
     )
 
     wrong(
         "vdot",
         "return np.array([1.0 * np.vdot(query, key) for key in keys])",
-        "Your code serves one query. With batch axes the matrix product takes the wrong axis of "
-        "the query as features. Leading axes of query and keys must broadcast.",
+        "Your code serves one query. With batch axes the features of query and keys no longer "
+        "meet: a matrix product, for one, takes the wrong axis of the query for them. Leading "
+        "axes of query and keys must broadcast.",
         seen="a trial with typical wrong answers",
     )
 
@@ -398,8 +407,8 @@ with exercise("softmax"):
             total = e.sum(axis=-1, keepdims=True)
             return np.moveaxis(e / np.where(total == 0, 1, total), axis, -1)
         """,
-        "The axes come back in another order: what you moved from `axis` to the end goes back with "
-        "its two places exchanged. With keepdims nothing has to be moved at all.",
+        "The axes come back in another order, as when what moved from `axis` to the end goes back "
+        "with its two places exchanged. With keepdims nothing has to be moved at all.",
         seen="answers written blind",
     )
 
@@ -423,8 +432,8 @@ with exercise("softmax"):
             e = np.exp(x - x.max(axis=axis))
             return e / e.sum(axis=axis)
         """,
-        "The reduced axis is not kept, so the division broadcasts the wrong way: an error for "
-        "most shapes, and for square ones wrong weights without a word.",
+        "A reduced axis is not kept, so what is subtracted or divided by broadcasts the wrong "
+        "way: an error for most shapes, and for square ones wrong weights without a word.",
     )
 
     wrong(
@@ -436,8 +445,8 @@ with exercise("softmax"):
             total = e.sum(axis=-1, keepdims=True)
             return (e / np.where(total == 0, 1, total)).reshape(x.shape)
         """,
-        "You bring the axis to the end and go back with reshape. That gives the right shape and leaves "
-        "the numbers in the order they have: reshape moves no axis. Swap the axes once more.",
+        "The shape is put back, but the numbers stay in the order they have with the axis at the "
+        "end: reshape, for one, moves no axis. Swap the axes once more.",
         seen="a trial with typical wrong answers",
     )
 
@@ -459,8 +468,8 @@ with exercise("softmax"):
             e = np.exp(x - x.max(axis=axis, keepdims=True))
             return e / e.sum(axis=axis, keepdims=True)
         """,
-        "A row that is all -inf becomes NaN: -inf minus -inf is not 0. Such a row has nothing to "
-        "look at and gets zeros.",
+        "A row that is all -inf becomes NaN: -inf minus -inf is no number, nor is 0 / 0. Such a "
+        "row has nothing to look at and gets zeros.",
         seen="pytorch/pytorch issue 41508",
     )
 
@@ -504,7 +513,7 @@ with exercise("softmax"):
     wrong(
         "single_precision",
         "return torch.softmax(torch.tensor(x).float(), axis).nan_to_num(0.0).numpy()",
-        "You compute in float32. float64 scores must give float64 weights.",
+        "Your weights have the precision of float32. float64 scores must give float64 weights.",
     )
 
     wrong(
@@ -517,8 +526,8 @@ with exercise("softmax"):
             "largest = np": "x -= np",
             "- largest": "",
         },
-        "`x -= ...` writes into the caller's array. The weights are right, but the caller's "
-        "scores are gone. Make a new array.",
+        "You shift the scores in the caller's array, as `x -= ...` does. The weights are right, "
+        "but the caller's scores are gone. Make a new array.",
     )
 
     wrong(
@@ -548,8 +557,8 @@ with exercise("softmax"):
     wrong(
         "sum_axis_not_kept_without_max",
         "return np.exp(x) / np.exp(x).sum(axis=axis)",
-        "The reduced axis is not kept, so the division broadcasts the wrong way: an error for "
-        "most shapes, and for square ones wrong weights without a word.",
+        "A reduced axis is not kept, so what is subtracted or divided by broadcasts the wrong "
+        "way: an error for most shapes, and for square ones wrong weights without a word.",
         seen="a trial with typical wrong answers",
     )
 
@@ -563,24 +572,24 @@ with exercise("softmax"):
     wrong(
         "torch_on_an_array",
         "return torch.nn.functional.softmax(x, dim=axis)",
-        "torch's softmax wants a tensor, and x is a NumPy array. The exercise asks for NumPy: "
-        "exp, a sum, a division.",
+        "torch's softmax and exp work on tensors, and x is a NumPy array. The exercise asks for "
+        "NumPy: exp, a sum, a division.",
         seen="a trial with typical wrong answers",
     )
 
     wrong(
         "torch_on_an_array_function",
         "return torch.softmax(x, dim=axis)",
-        "torch's softmax wants a tensor, and x is a NumPy array. The exercise asks for NumPy: "
-        "exp, a sum, a division.",
+        "torch's softmax and exp work on tensors, and x is a NumPy array. The exercise asks for "
+        "NumPy: exp, a sum, a division.",
         seen="a trial with typical wrong answers",
     )
 
     wrong(
         "torch_exp_of_an_array",
         "return torch.exp(x)",
-        "torch's softmax wants a tensor, and x is a NumPy array. The exercise asks for NumPy: "
-        "exp, a sum, a division.",
+        "torch's softmax and exp work on tensors, and x is a NumPy array. The exercise asks for "
+        "NumPy: exp, a sum, a division.",
         seen="a trial with typical wrong answers",
     )
 
@@ -633,7 +642,8 @@ with exercise("softmax"):
     wrong(
         "returns_nothing",
         "return None",
-        "Your function returns nothing. Is there a return at its end?",
+        "Your function returns None: either no return is reached, or what it returns is None "
+        "(append, for one, gives None).",
         seen="a trial with typical wrong answers",
     )
 
@@ -849,16 +859,16 @@ with exercise("softmax", base=PLAIN_SOFTMAX):
     wrong(
         "sum_axis_not_kept",
         {"e.sum(axis=axis, keepdims=True)": "e.sum(axis=axis)"},
-        "The reduced axis is not kept, so the division broadcasts the wrong way: an error for "
-        "most shapes, and for square ones wrong weights without a word.",
+        "A reduced axis is not kept, so what is subtracted or divided by broadcasts the wrong "
+        "way: an error for most shapes, and for square ones wrong weights without a word.",
         seen="a trial with typical wrong answers",
     )
 
     wrong(
         "max_axis_not_kept",
         {"x.max(axis=axis, keepdims=True)": "x.max(axis=axis)"},
-        "The reduced axis is not kept, so the division broadcasts the wrong way: an error for "
-        "most shapes, and for square ones wrong weights without a word.",
+        "A reduced axis is not kept, so what is subtracted or divided by broadcasts the wrong "
+        "way: an error for most shapes, and for square ones wrong weights without a word.",
         seen="a trial with typical wrong answers",
     )
 
@@ -901,8 +911,8 @@ with exercise("softmax", base=PLAIN_SOFTMAX):
                 e = np.exp(x - x.max(axis=axis, keepdims=True))
             """,
         },
-        "A row that is all -inf becomes NaN: -inf minus -inf is not 0. Such a row has nothing to "
-        "look at and gets zeros.",
+        "A row that is all -inf becomes NaN: -inf minus -inf is no number, nor is 0 / 0. Such a "
+        "row has nothing to look at and gets zeros.",
         seen="a trial with typical wrong answers",
     )
 
@@ -1054,8 +1064,8 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
                 weights = weights / weights.sum(axis=-1, keepdims=True)
             """,
         },
-        "You raise weights to the power 1/T and normalise afterwards. A weight that vanished at the "
-        "temperature 1 then stays 0, however hot it is. Divide the scores.",
+        "Your weights are made of those at the temperature 1, by the power 1/T, for one. A weight "
+        "that vanished there then stays 0, however hot it is. Divide the scores.",
         seen="answers written blind",
     )
 
@@ -1076,7 +1086,7 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
     wrong(
         "value_only",
         {", weights": ""},
-        "You return the answer alone. Return the answer and the weights, in this order.",
+        "You return one thing only. Two are asked for: the answer and the weights, in this order.",
     )
 
     wrong(
@@ -1119,8 +1129,8 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
     wrong(
         "values_without_batches",
         {"(weights[..., None, :] @ values)[..., 0, :]": "weights @ values"},
-        "`weights @ values` is right for values without batch axes. With them, the batch axis of "
-        "the weights is taken for a row of a matrix.",
+        "A plain matrix product of weights and values is right for values without batch axes. "
+        "With them, the batch axis of the weights is taken for a row of a matrix.",
     )
 
     wrong(
@@ -1131,8 +1141,8 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
                 return (weights[..., None, :] @ values)[..., 0, :], weights
             """,
         },
-        "The values must have the batch axes of the weights in your code. They broadcast: values "
-        "may have fewer, more, or axes of length 1.",
+        "Your code has no place for batch axes that the values have and the weights have not. The "
+        "leading axes of all three arguments broadcast.",
     )
 
     wrong(
@@ -1145,7 +1155,8 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
     wrong(
         "accepts_negative",
         {"<= 0:": "== 0:"},
-        "A negative temperature gets through and prefers the worst key. It is a ValueError.",
+        "A negative temperature gets through. With it the worst key would be preferred. It is a "
+        "ValueError.",
     )
 
     wrong(
@@ -1200,7 +1211,7 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
     wrong(
         "integer_scores_divided",
         {"/ temperature": "// temperature"},
-        "You use `//`, which cuts the scores to whole numbers. Divide with `/`.",
+        "Your scores are cut to whole numbers, as `//` does. Divide with `/`.",
     )
 
     wrong(
@@ -1210,7 +1221,7 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
                 "softmax(similarity_scores(query, keys) / temperature).astype(np.float32)",
             "@ values": "@ values.astype(np.float32)",
         },
-        "The results are float32. float64 input must give float64 results.",
+        "Your results have the precision of float32. float64 input must give float64 results.",
     )
 
     wrong(
@@ -1224,8 +1235,8 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
                 weights = softmax(similarity_scores(query, keys))
             """,
         },
-        "`query /= temperature` writes into the caller's query. The next look-up is another one. "
-        "Make a new array.",
+        "You divide the caller's query in place, as `query /= temperature` does. The next look-up "
+        "is another one. Make a new array.",
     )
 
     wrong(
@@ -1238,8 +1249,8 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
                 return (weights[..., None, :] @ values)[..., 0, :], weights
             """,
         },
-        "`values *= weights` writes into the caller's values: the next look-up averages values "
-        "that are already weighted. Make a new array.",
+        "You write weighted values into the caller's values, as `values *= weights` does: the "
+        "next look-up averages values that are already weighted. Make a new array.",
     )
 
     wrong(
@@ -1344,8 +1355,8 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
             """: "",
             "(query, keys) /": "(query, keys),",
         },
-        "You hand the temperature to softmax as its second argument, and that is the axis. Divide "
-        "the scores by it before.",
+        "You hand the temperature to softmax, which takes its second argument for the axis. "
+        "Divide the scores by it before.",
         seen="a trial with typical wrong answers",
     )
 
@@ -1355,8 +1366,8 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
             '(f"temperature must be larger than 0 and is {temperature}")': "",
             "(query, keys)": "(query, keys) / temperature",
         },
-        "You divide twice by the temperature: query and keys by it each. The scores are then "
-        "divided by its square.",
+        "Your scores are divided by the square of the temperature: by it twice, or query and keys "
+        "by it each. Divide by it once.",
         seen="a trial with typical wrong answers",
     )
 
@@ -1376,8 +1387,8 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
             '(f"temperature must be larger than 0 and is {temperature}")': "",
             "(weights[..., None, :] @ values)[..., 0, :]": "np.dot(weights, values)",
         },
-        "`weights @ values` is right for values without batch axes. With them, the batch axis of "
-        "the weights is taken for a row of a matrix.",
+        "A plain matrix product of weights and values is right for values without batch axes. "
+        "With them, the batch axis of the weights is taken for a row of a matrix.",
         seen="a trial with typical wrong answers",
     )
 
@@ -1420,7 +1431,8 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
     wrong(
         "returns_nothing",
         "return None",
-        "Your function returns nothing. Is there a return at its end?",
+        "Your function returns None: either no return is reached, or what it returns is None "
+        "(append, for one, gives None).",
         seen="a trial with typical wrong answers",
     )
 
@@ -1574,7 +1586,8 @@ with exercise("mended_look_up"):
     wrong(
         "look_up_without_temperature",
         {"scores / temperature": "scores"},
-        "The temperature is not used. Each score is divided by it before the softmax.",
+        "The temperature has no effect on your weights. Each score is divided by it before the "
+        "softmax.",
     )
     wrong(
         "look_up_temperature_multiplied",

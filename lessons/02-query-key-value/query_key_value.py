@@ -215,8 +215,8 @@ with check("loud queries and keys", points=0.25, side=True):
     assert_close(
         similarity_scores(3 * query, 2 * keys),
         6 * four_scores,
-        "A query three times as long and keys twice as long give scores six times as large. Do you "
-        "divide by lengths (a cosine), or measure a distance?",
+        "A query three times as long and keys twice as long give scores six times as large. For "
+        "one: a cosine divides by the lengths, and a distance follows them in another way.",
     )
 
 two_keys = np.array([[3.0, 0.0, 1.0], [1.0, 2.0, 4.0]])
@@ -313,7 +313,7 @@ keys = rng.normal(size=(4, 5))
 expected = np.asarray(similarity_scores(query + 0.0, keys), dtype=float)
 message = "Integer query and float64 keys: float64."
 assert_close(similarity_scores(query, keys), expected, message, precise=True)
-message = "A float64 query and integer keys: float64. Is the query cut to whole numbers?"
+message = "A float64 query and integer keys: float64. For one: is the query cut to whole numbers?"
 expected = np.asarray(similarity_scores(keys[0], (query + np.arange(4)[:, None]) + 0.0), dtype=float)
 found = similarity_scores(keys[0], query + np.arange(4)[:, None])
 assert_close(found, expected, message, precise=True)
@@ -483,8 +483,8 @@ with check("each row sums to 1", points=0.5):
     assert_close(
         weights.sum(axis=-1),
         np.ones(4),
-        "Each row sums to 1. Do you divide by the sum over the last axis, and is that axis kept, so "
-        "that each row is divided by its own sum?",
+        "Each row sums to 1. For one: do you divide by the sum over the last axis, and is that "
+        "axis kept, so that each row is divided by its own sum?",
         name="the sum of each row",
     )
 x = rng.normal(size=(3, 4))
@@ -512,8 +512,8 @@ with check("scores of 1e4", points=0.75):
     assert_close(
         softmax(np.array([[1e4, 1e4, -1e4], [-1e4, -2e4, -1e4], [400.0, 400.0, -400.0]])),
         np.array([[0.5, 0.5, 0.0], [0.5, 0.0, 0.5], [0.5, 0.5, 0.0]]),
-        "Scores of 1e4, -1e4 and 400: in each row the two largest share the weight. Does exp overflow in "
-        "the first row, or vanish in another?",
+        "Scores of 1e4, -1e4 and 400: in each row the two largest share the weight. For one: does "
+        "exp overflow in the first row, or vanish in another?",
     )
 with check("scores of -inf", points=0.75):
     assert_close(
@@ -537,7 +537,8 @@ for shift in (1e4, -1e4):
     assert_close(
         softmax(x + shift),
         expected,
-        f"Adding {shift:g} to all scores must not change the weights. Does exp overflow or vanish?",
+        f"Adding {shift:g} to all scores must not change the weights. For one: does exp overflow "
+        "or vanish?",
     )
 shifts = np.array([[1e4], [0.0], [-1e4]])
 assert_close(
@@ -616,7 +617,8 @@ assert_close(
 assert_close(
     softmax(square),
     np.stack([softmax(row) for row in square]),
-    "A square array: each row is a softmax of its own. Was the summed axis kept (keepdims)?",
+    "A square array: each row is a softmax of its own. For one: was the summed axis kept "
+    "(keepdims)?",
 )
 assert_close(softmax(x[:, :1], 1), np.ones((2, 1, 4, 5)), "An axis of length 1: the weight is 1.")
 ### END HIDDEN TESTS
@@ -641,9 +643,11 @@ assert_close(
     "float32 scores are allowed as well."
 )
 weights = np.asarray(softmax(rng.normal(size=(3, 3))))
-message = "float64 scores: all your weights have the seven digits of float32, and no more."
+message = "float64 scores: none of your weights has more digits than float32 holds."
 assert_equal(bool((weights == weights.astype(np.float32)).all()), False, message, name="'7 digits'")
-message = "The weights sum to 1 in each of their digits. Is a small number added to the sum?"
+message = (
+    "The weights sum to 1 in each of their digits. For one: is a small number added to the sum?"
+)
 assert_close(weights.sum(), 3.0, message, name="the sum of three rows", precise=True)
 ### END HIDDEN TESTS
 
@@ -659,7 +663,7 @@ def weights_and_input(x):
 
 x = check_rng().normal(size=(3, 4))
 _, after = weights_and_input(x.copy())
-assert_equal(after, x, "softmax changes its input in place: x -= ... writes into the caller's x.")
+assert_equal(after, x, "softmax changes its input in place, as x -= ... changes the caller's x.")
 x[0, 1] = -np.inf
 x[2] = -np.inf
 _, after = weights_and_input(x.copy())
@@ -901,13 +905,15 @@ with check("two results and their shapes", points=0.5, side=True):
     assert_equal(
         np.shape(weights),
         (3, 4),
-        "Three queries, four keys. The weights come second, one for each key. Are the results swapped?",
+        "Three queries, four keys. The weights come second, one for each key. For one: are the "
+        "results swapped?",
         name="the shape of the weights",
     )
     assert_equal(
         np.shape(value),
         (3, 2),
-        "Keys (4, 5) and values (4, 2): the answer is as long as a value. Do you average the values?",
+        "Keys (4, 5) and values (4, 2): the answer is as long as a value. For one: do you average "
+        "the values?",
         name="the shape of the answer",
     )
 q, k, v = (torch.tensor(array) for array in (query, keys, values))
@@ -1080,7 +1086,7 @@ for temperature in (1.0, 2):
     assert_close(value, np.asarray(floating[0]), message, name="the answer")
     assert_close(weights, np.asarray(floating[1]), "Integer arrays give floating weights.")
 for one in soft_lookup(*(rng.normal(size=shape) for shape in ((3, 5), (4, 5), (4, 2)))):
-    message = "float64 arrays: all your numbers have the seven digits of float32, and no more."
+    message = "float64 arrays: none of your numbers has more digits than float32 holds."
     single = bool((np.asarray(one) == np.asarray(one, dtype=np.float32)).all())
     assert_equal(single, False, message, name="'7 digits'")
 ### END HIDDEN TESTS

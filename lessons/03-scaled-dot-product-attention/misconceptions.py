@@ -22,8 +22,8 @@ with exercise("dot_product_variance", base=SHORT_DOT_PRODUCT_VARIANCE):
         "variance_after_scaling",
         {"np.sum(q * k, axis=-1)": "np.sum(q * k, axis=-1) / math.sqrt(d_k)"},
         "Your variance is near 1 for every d_k. Either the products q_i k_i are not added up, or "
-        "the scores are divided by the square root of d_k before they are measured. Measure the "
-        "whole dot product, before any scale.",
+        "there is a scale: the scores are divided by the square root of d_k, or their variance by "
+        "d_k. Measure the whole dot product, without any scale.",
     )
 
     wrong(
@@ -36,8 +36,8 @@ with exercise("dot_product_variance", base=SHORT_DOT_PRODUCT_VARIANCE):
     wrong(
         "variance_entries_between_0_and_1",
         {"rng.standard_normal": "rng.random"},
-        "rng.random gives numbers between 0 and 1. The exercise asks for standard normal entries, "
-        "with mean 0 and variance 1.",
+        "Your entries lie between 0 and 1, as those of rng.random do. The exercise asks for "
+        "standard normal entries, with mean 0 and variance 1.",
     )
 
     wrong(
@@ -95,16 +95,17 @@ with exercise("dot_product_variance", base=SHORT_DOT_PRODUCT_VARIANCE):
     wrong(
         "variance_sum_over_pairs",
         {"axis=-1": "axis=0"},
-        "With d_k = 1 your variance is 0, because one number is all that is left. Either your sum "
-        "runs over the pairs, and not over the d_k entries of a vector; or you draw a single "
-        "number: in rng.normal(a, b) a is the mean and b the standard deviation, not a shape.",
+        "With d_k = 1 your variance is 0, because one number is all that is left. For one, your "
+        "sum runs over the pairs, and not over the d_k entries of a vector alone; or you draw a "
+        "single pair: in rng.normal(a, b) a is the mean and b the standard deviation, not a "
+        "shape.",
     )
 
     wrong(
         "variance_global_random",
         {"rng.standard_normal((2, num_pairs, d_k))": "np.random.randn(2, num_pairs, d_k)"},
-        "You draw from NumPy's global random state and ignore rng. Then the same generator gives "
-        "different values, and other people's random numbers change.",
+        "You draw from NumPy's global random state, and not from rng alone. Then the same "
+        "generator gives different values, and other people's random numbers change.",
     )
 
     wrong(
@@ -113,8 +114,8 @@ with exercise("dot_product_variance", base=SHORT_DOT_PRODUCT_VARIANCE):
             q, k = torch.randn(2, num_pairs, d_k)
             return float((q * k).sum(-1).var())
         """,
-        "You draw from torch's global random state and ignore rng. Then the same generator gives "
-        "different values.",
+        "You draw from torch's global random state, and not from rng alone. Then the same "
+        "generator gives different values.",
     )
 
     wrong(
@@ -212,25 +213,28 @@ with exercise("dot_product_variance", base=SHORT_DOT_PRODUCT_VARIANCE):
     wrong(
         "variance_returns_nothing",
         "return None",
-        "Your function returns nothing. Is there a return at its end?",
+        "Your function returns None: either no return is reached, or what it returns is None "
+        "(append, for one, gives None).",
         seen="a trial with typical wrong answers",
     )
 
     wrong(
         "variance_of_one_number",
         "return 0.0",
-        "With d_k = 1 your variance is 0, because one number is all that is left. Either your sum "
-        "runs over the pairs, and not over the d_k entries of a vector; or you draw a single "
-        "number: in rng.normal(a, b) a is the mean and b the standard deviation, not a shape.",
+        "With d_k = 1 your variance is 0, because one number is all that is left. For one, your "
+        "sum runs over the pairs, and not over the d_k entries of a vector alone; or you draw a "
+        "single pair: in rng.normal(a, b) a is the mean and b the standard deviation, not a "
+        "shape.",
         seen="a trial with typical wrong answers",
     )
 
     wrong(
         "variance_shape_of_mean_and_deviation",
         "return float(np.var(rng.normal(num_pairs, d_k) * rng.normal(num_pairs, d_k)))",
-        "With d_k = 1 your variance is 0, because one number is all that is left. Either your sum "
-        "runs over the pairs, and not over the d_k entries of a vector; or you draw a single "
-        "number: in rng.normal(a, b) a is the mean and b the standard deviation, not a shape.",
+        "With d_k = 1 your variance is 0, because one number is all that is left. For one, your "
+        "sum runs over the pairs, and not over the d_k entries of a vector alone; or you draw a "
+        "single pair: in rng.normal(a, b) a is the mean and b the standard deviation, not a "
+        "shape.",
         seen="a trial with typical wrong answers",
     )
 
@@ -321,14 +325,14 @@ with exercise("scaled_dot_product_attention", base=SHORT_SCALED_DOT_PRODUCT_ATTE
     wrong(
         "attention_T",
         {"np.swapaxes(K, -1, -2)": "K.T"},
-        ".T reverses all axes, the batch axes too. With batches only the last two axes of K are "
-        "exchanged.",
+        "All axes of K are reversed, as by .T, the batch axes too. With batches only the last two "
+        "axes of K are exchanged.",
     )
 
     wrong(
         "attention_one_batch_axis",
         {"np.swapaxes(K, -1, -2)": "(K.T if K.ndim == 2 else K.transpose(0, 2, 1))"},
-        "The axes of K are exchanged for exactly one batch axis. The signature has dots: there "
+        "The axes of K are exchanged for one batch axis at most. The signature has dots: there "
         "may be none, one, two or more.",
     )
 
@@ -381,7 +385,7 @@ with exercise("scaled_dot_product_attention", base=SHORT_SCALED_DOT_PRODUCT_ATTE
             w = softmax(Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1]))
             return w @ V, w
         """,
-        "The mask is not used: forbidden keys get weight.",
+        "The mask has no effect: forbidden keys get weight.",
     )
 
     wrong(
@@ -433,8 +437,8 @@ with exercise("scaled_dot_product_attention", base=SHORT_SCALED_DOT_PRODUCT_ATTE
             "softmax(s if mask is None else np.where(mask, s, -np.inf))":
                 "softmax(s) if mask is None else softmax(s + np.where(mask, 0.0, -1e4)) * mask",
         },
-        "Forbidden scores become a number like -1e4, which is not small enough: an ordinary score "
-        "can be lower, and then the forbidden key wins.",
+        "Forbidden scores become a number like -1e4, or are lowered by it, which is not enough: "
+        "an ordinary score can be lower, and then the forbidden key wins.",
         seen="early Hugging Face models",
     )
 
@@ -462,8 +466,8 @@ with exercise("scaled_dot_product_attention", base=SHORT_SCALED_DOT_PRODUCT_ATTE
                 w = e / e.sum(axis=-1, keepdims=True)
             """,
         },
-        "A query that may attend to nothing gives NaN: its row is 0 / 0, divided by a sum of 0. "
-        "Its weights and its output should be 0.",
+        "A query that may attend to nothing gives NaN: its row is 0 / 0, or minus infinity minus "
+        "itself. Its weights and its output should be 0.",
         seen="torch issues: nn.MultiheadAttention on fully padded rows",
     )
 
@@ -534,7 +538,7 @@ with exercise("scaled_dot_product_attention", base=SHORT_SCALED_DOT_PRODUCT_ATTE
             "w = softmax(s if mask is None else np.where(mask, s, -np.inf))": "",
             "w @ V, w": "softmax(s if mask is None else np.where(mask, s, -np.inf)) @ V",
         },
-        "You return only the output. The exercise asks for the output and the weights.",
+        "You return one thing only. The exercise asks for two: the output and the weights.",
     )
 
     wrong(
@@ -578,8 +582,8 @@ with exercise("scaled_dot_product_attention", base=SHORT_SCALED_DOT_PRODUCT_ATTE
     wrong(
         "attention_result_in_type_of_values",
         {"w @ V": "(w @ V).astype(V.dtype)"},
-        "The result is converted to the type of V. With integer values everything after the "
-        "decimal point is lost.",
+        "The output comes out in the type of V. With integer values everything after the decimal "
+        "point is lost.",
     )
 
     wrong(
@@ -649,8 +653,8 @@ with exercise("scaled_dot_product_attention", base=SHORT_SCALED_DOT_PRODUCT_ATTE
             "s if mask is None else np.where(mask, s, -np.inf)":
                 "np.where(mask, s, -np.inf) if mask else s",
         },
-        "You ask an array whether it is true, which NumPy refuses. To see whether there is a "
-        "mask, compare it with None; ~mask turns each of its entries over.",
+        "You ask a whole array whether it is true (mask != None compares each entry, too), which "
+        "NumPy refuses. Ask whether the mask is None; ~mask turns each of its entries over.",
         seen="a trial with typical wrong answers",
     )
 
@@ -697,8 +701,8 @@ with exercise("scaled_dot_product_attention", base=SHORT_SCALED_DOT_PRODUCT_ATTE
                 w = w / w.sum(axis=-1, keepdims=True)
             return w @ V, w
         """,
-        "A query that may attend to nothing gives NaN: its row is 0 / 0, divided by a sum of 0. "
-        "Its weights and its output should be 0.",
+        "A query that may attend to nothing gives NaN: its row is 0 / 0, or minus infinity minus "
+        "itself. Its weights and its output should be 0.",
         seen="a trial with typical wrong answers",
     )
 
@@ -724,8 +728,8 @@ with exercise("scaled_dot_product_attention", base=SHORT_SCALED_DOT_PRODUCT_ATTE
                 w = softmax(s)
             """,
         },
-        "You ask an array whether it is true, which NumPy refuses. To see whether there is a "
-        "mask, compare it with None; ~mask turns each of its entries over.",
+        "You ask a whole array whether it is true (mask != None compares each entry, too), which "
+        "NumPy refuses. Ask whether the mask is None; ~mask turns each of its entries over.",
         seen="a trial with typical wrong answers",
     )
 
@@ -740,7 +744,8 @@ with exercise("scaled_dot_product_attention", base=SHORT_SCALED_DOT_PRODUCT_ATTE
     wrong(
         "attention_returns_nothing",
         "return None",
-        "Your function returns nothing. Is there a return at its end?",
+        "Your function returns None: either no return is reached, or what it returns is None "
+        "(append, for one, gives None).",
         seen="a trial with typical wrong answers",
     )
 
@@ -813,8 +818,8 @@ with exercise("padding_mask", base=SHORT_PADDING_MASK):
     wrong(
         "padding_one_too_many",
         {"(n_k) <": "(n_k) <="},
-        "Each text keeps one position too many: positions are counted from 0, so position "
-        "'length' is already padding.",
+        "Each text shorter than n_k keeps one position too many: positions are counted from 0, so "
+        "position 'length' is already padding.",
     )
 
     wrong(
@@ -827,8 +832,8 @@ with exercise("padding_mask", base=SHORT_PADDING_MASK):
     wrong(
         "padding_four_axes",
         {"None, None": "None, None, None"},
-        "The mask has an axis for heads, which this lesson does not ask for: its shape should be "
-        "(batch, 1, n_k).",
+        "The mask has four axes. One for heads is not asked for in this lesson: its shape should "
+        "be (batch, 1, n_k).",
     )
 
     wrong(
@@ -945,8 +950,8 @@ with exercise("padding_mask", base=SHORT_PADDING_MASK):
             "(lengths < 0).any() or (lengths > n_k).any()":
                 "lengths.min() < 0 or lengths.max() > n_k",
         },
-        "A list of lengths fails: a list has no shape and cannot be indexed with None. Both a "
-        "list and an array are valid.",
+        "A list of lengths fails: a list has no shape and no min, and cannot be indexed with "
+        "None. Both a list and an array are valid.",
     )
 
     wrong(
@@ -983,8 +988,8 @@ with exercise("padding_mask", base=SHORT_PADDING_MASK):
                 raise ValueError("lengths")
             return np.arange(n_k) < np.asarray(lengths)[:, None, None]
         """,
-        "The lengths are sorted in place: the caller's list changes, and the rows no longer "
-        "belong to their texts.",
+        "Your rows come in the order of the sorted lengths, so they no longer belong to their "
+        "texts. (lengths.sort() changes the caller's list besides.)",
         seen="packed sequences, which want sorted lengths",
     )
 
@@ -1002,8 +1007,8 @@ with exercise("padding_mask", base=SHORT_PADDING_MASK):
     wrong(
         "padding_list_indexed",
         "return np.arange(n_k) < lengths[:, None, None]",
-        "A list of lengths fails: a list has no shape and cannot be indexed with None. Both a "
-        "list and an array are valid.",
+        "A list of lengths fails: a list has no shape and no min, and cannot be indexed with "
+        "None. Both a list and an array are valid.",
         seen="a trial with typical wrong answers",
     )
 
@@ -1042,7 +1047,7 @@ with exercise("padding_mask", base=SHORT_PADDING_MASK):
     wrong(
         "padding_one_too_few",
         {"(n_k)": "(1, n_k + 1)"},
-        "Each text loses its last word: positions are counted from 0, so the position 'length - "
+        "Your texts lose their last word: positions are counted from 0, so the position 'length - "
         "1' is still a word.",
         seen="a trial with typical wrong answers",
     )
@@ -1061,8 +1066,8 @@ with exercise("padding_mask", base=SHORT_PADDING_MASK):
             "np.arange(n_k) < lengths[:, None, None]":
                 "(np.arange(n_k) < lengths[:, None])[None, None]",
         },
-        "The mask has an axis for heads, which this lesson does not ask for: its shape should be "
-        "(batch, 1, n_k).",
+        "The mask has four axes. One for heads is not asked for in this lesson: its shape should "
+        "be (batch, 1, n_k).",
         seen="a trial with typical wrong answers",
     )
 
@@ -1080,8 +1085,8 @@ with exercise("padding_mask", base=SHORT_PADDING_MASK):
     wrong(
         "padding_nothing_cut_from_the_end",
         {"lengths[:, None, None]": "np.where(lengths == n_k, 0, lengths)[:, None, None]"},
-        "You cut the padding from the end by a negative index. For a text without padding that is "
-        "-0, which is 0: the whole row is cut.",
+        "A text without padding gets no True, as when the padding is cut off by a negative index: "
+        "without padding that is -0, which is 0, and the whole row is cut.",
         seen="a trial with typical wrong answers",
     )
 
@@ -1099,7 +1104,8 @@ with exercise("padding_mask", base=SHORT_PADDING_MASK):
     wrong(
         "padding_returns_nothing",
         "return None",
-        "Your function returns nothing. Is there a return at its end?",
+        "Your function returns None: either no return is reached, or what it returns is None "
+        "(append, for one, gives None).",
         seen="a trial with typical wrong answers",
     )
 
@@ -1118,8 +1124,8 @@ with exercise("padding_mask", base=SHORT_PADDING_MASK):
             "np.arange(n_k) < lengths[:, None, None]":
                 "np.repeat(lengths[:, None, None] > 0, n_k, axis=2)",
         },
-        "Your slice cuts the middle axis, whose length is 1: the whole row becomes True. The keys "
-        "are the last axis.",
+        "The whole row of a text with words becomes True, as when a slice cuts the middle axis, "
+        "whose length is 1. The keys are the last axis.",
         seen="a trial with typical wrong answers",
     )
 
@@ -1132,8 +1138,8 @@ with exercise("padding_mask", base=SHORT_PADDING_MASK):
                     mask[i, 0, j] = True
             return mask
         """,
-        "A length above n_k ends in an IndexError of your loop, and a negative one passes. "
-        "Compare each length with 0 and n_k first; a wrong one is a ValueError.",
+        "A length above n_k ends in an IndexError, and a negative one passes. Compare each length "
+        "with 0 and n_k first; a wrong one is a ValueError.",
         seen="a trial with typical wrong answers",
     )
 
@@ -1172,8 +1178,8 @@ with exercise("torch_scaled_dot_product_attention"):
             w = torch.softmax(s if mask is None else s.masked_fill(~mask, -math.inf), -1)
             return w @ V, w
         """,
-        "A query that may attend to nothing gives NaN: its softmax is 0 / 0. Its weights and its "
-        "output should be 0.",
+        "A query that may attend to nothing gives NaN: its row is 0 / 0, or minus infinity minus "
+        "itself. Its weights and its output should be 0.",
         seen="torch issues: nn.MultiheadAttention on fully padded rows",
     )
 
@@ -1217,7 +1223,8 @@ with exercise("torch_scaled_dot_product_attention"):
                 w = w if mask is None else w * mask
             return w @ V, w
         """,
-        "The weights are computed without autograd, so Q and K get no gradient and cannot learn.",
+        "Your weights are cut off from autograd, as by no_grad or detach, so Q and K get no "
+        "gradient and cannot learn.",
     )
 
     wrong(
@@ -1229,8 +1236,8 @@ with exercise("torch_scaled_dot_product_attention"):
             w = w if mask is None else w * mask
             return w @ v, w
         """,
-        "The numbers are right, but no gradient flows: the computation leaves torch, for NumPy or "
-        "into a new tensor, and there the connection to Q, K and V ends.",
+        "The numbers are right, but no gradient flows: the connection to Q, K and V is cut, for "
+        "one by NumPy, by a new tensor, by detach or by no_grad.",
     )
 
     wrong(
@@ -1241,8 +1248,8 @@ with exercise("torch_scaled_dot_product_attention"):
             output, weights = scaled_dot_product_attention(*arrays, mask)
             return torch.tensor(output, dtype=Q.dtype), torch.tensor(weights, dtype=Q.dtype)
         """,
-        "The numbers are right, but no gradient flows: the computation leaves torch, for NumPy or "
-        "into a new tensor, and there the connection to Q, K and V ends.",
+        "The numbers are right, but no gradient flows: the connection to Q, K and V is cut, for "
+        "one by NumPy, by a new tensor, by detach or by no_grad.",
     )
 
     wrong(
@@ -1297,7 +1304,7 @@ with exercise("torch_scaled_dot_product_attention"):
     wrong(
         "torch_attention_output_only",
         "return F.scaled_dot_product_attention(Q, K, V, attn_mask=mask)",
-        "You return only the output. The exercise asks for the output and the weights.",
+        "You return one thing only. The exercise asks for two: the output and the weights.",
         seen="F.scaled_dot_product_attention",
     )
 
@@ -1323,8 +1330,9 @@ with exercise("torch_scaled_dot_product_attention"):
             output, weights = scaled_dot_product_attention(*arrays, mask)
             return torch.tensor(output, dtype=Q.dtype), torch.tensor(weights, dtype=Q.dtype)
         """,
-        "You convert to NumPy, which a tensor that requires a gradient refuses; with detach it "
-        "works and no gradient flows. Stay in torch from Q, K and V to the results.",
+        "A tensor is converted to NumPy, as NumPy's functions do it too, and one that requires a "
+        "gradient refuses it; with detach it works and no gradient flows. Stay in torch from Q, K "
+        "and V to the results.",
         seen="a trial with typical wrong answers",
     )
 
@@ -1365,7 +1373,8 @@ with exercise("torch_scaled_dot_product_attention"):
     wrong(
         "torch_attention_returns_nothing",
         "return None",
-        "Your function returns nothing. Is there a return at its end?",
+        "Your function returns None: either no return is reached, or what it returns is None "
+        "(append, for one, gives None).",
         seen="a trial with typical wrong answers",
     )
 
@@ -1488,8 +1497,8 @@ with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_
                 return w @ V, w.detach()
             """,
         },
-        "The weights you return are detached: no gradient flows through them. Gradients should "
-        "flow through both results.",
+        "No gradient flows through the weights you return: they are detached, for one. Gradients "
+        "should flow through both results.",
     )
 
     wrong(
@@ -1535,8 +1544,8 @@ with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_
                 return w @ V, w
             """,
         },
-        ".T and .t() reverse all axes, and transpose(0, 1) takes the batch axis. With batches "
-        "only the last two axes of K are exchanged.",
+        ".T reverses all axes, .t() takes two axes at most, and transpose(0, 1) takes the batch "
+        "axis. With batches only the last two axes of K are exchanged.",
         seen="a trial with typical wrong answers",
     )
 
@@ -1550,8 +1559,8 @@ with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_
                 return w @ V, w
             """,
         },
-        ".T and .t() reverse all axes, and transpose(0, 1) takes the batch axis. With batches "
-        "only the last two axes of K are exchanged.",
+        ".T reverses all axes, .t() takes two axes at most, and transpose(0, 1) takes the batch "
+        "axis. With batches only the last two axes of K are exchanged.",
         seen="a trial with typical wrong answers",
     )
 
@@ -1565,8 +1574,8 @@ with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_
                 return w @ V, w
             """,
         },
-        ".T and .t() reverse all axes, and transpose(0, 1) takes the batch axis. With batches "
-        "only the last two axes of K are exchanged.",
+        ".T reverses all axes, .t() takes two axes at most, and transpose(0, 1) takes the batch "
+        "axis. With batches only the last two axes of K are exchanged.",
         seen="a trial with typical wrong answers",
     )
 
@@ -1672,8 +1681,8 @@ with exercise("gradient_descent"):
             loss = loss_of()
             """: "loss = loss_of()"
         },
-        "`backward` adds to the gradients that lie there, and you never remove them: each step takes "
-        "all earlier gradients along, and those from before the call too.",
+        "`backward` adds to the gradients that lie there, and yours are not removed between the "
+        "steps: each step takes all earlier gradients along, and those from before the call too.",
     )
 
     wrong(
@@ -1876,8 +1885,8 @@ with exercise("gradient_descent"):
                     losses.append(float(loss))
             return losses
         """,
-        "Nothing is recorded under torch.no_grad(), so the loss has no gradient. Only the step itself "
-        "belongs there.",
+        "Your loss has no connection to the parameters: nothing is recorded under "
+        "torch.no_grad(), for one. Only the step itself belongs there.",
     )
 
     wrong(

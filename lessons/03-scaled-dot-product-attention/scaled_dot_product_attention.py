@@ -247,17 +247,17 @@ alike = [float(measured_variance(1, 2, int(s))) for s in check_rng().integers(2*
 assert_equal(
     sum(value < 1e-12 for value in alike),
     0,
-    "Two pairs of one feature, 24 seeds: some of them give the same product twice. Are the keys the "
-    "queries once more, in another order? They are draws of their own.",
+    "Two pairs of one feature, 24 seeds: some of them give the same product twice. For one: are "
+    "the keys the queries once more, in another order? They are draws of their own.",
     name="how many of them do",
 )
 for seed in check_rng().integers(2**31, size=12):
     assert_close(
         measured_variance(2, 3000, int(seed)),
         2.0,
-        "With d_k = 2 the variance should be near 2 for every seed. Does each pair have a query "
-        "and a key of its own? One query for all keys gives the variance |q|^2, which changes "
-        "from query to query.",
+        "With d_k = 2 the variance should be near 2 for every seed. For one: does each pair have "
+        "a query and a key of its own? One query for all keys gives the variance |q|^2, which "
+        "changes from query to query.",
         rtol=0.25,
     )
 ### END HIDDEN TESTS
@@ -336,7 +336,7 @@ assert_close(
 assert_equal(
     bool(abs(first - other) > 1e-9),
     True,
-    "Two generators with different seeds gave exactly the same value. Is rng used at all?",
+    "Two generators with different seeds gave exactly the same value. For one: is rng used at all?",
 )
 before, after = global_states()
 assert_equal(
@@ -616,16 +616,16 @@ output, weights = both
 assert_equal(
     np.shape(weights),
     (3, 5),
-    "The second result should be the weights, one row a query, one column a key. Do you return "
-    "(output, weights) in this order?",
+    "The second result should be the weights, one row a query, one column a key. For one: do you "
+    "return (output, weights) in this order?",
     name="the shape of the second result",
 )
 with check("each row of weights sums to 1", points=0.5):
     assert_close(
         np.sum(weights, axis=-1),
         np.ones(3),
-        "Each row of the weights, one row a query, should sum to 1. Is the softmax over the keys, "
-        "the last axis?",
+        "Each row of the weights, one row a query, should sum to 1. For one: is the softmax over "
+        "the keys, the last axis?",
         name="the sum of each row",
     )
 with check("as torch", points=1.25):
@@ -681,8 +681,8 @@ with check("a mask with a row for each query", points=0.75):
     assert_close(
         weights,
         expected,
-        "With a mask the weights should be 0 where it is False, and those that are left should sum "
-        "to 1. True means: may attend. Does the mask act before the softmax?",
+        "With a mask the weights should be 0 where it is False, and those that are left should "
+        "sum to 1. True means: may attend. For one: does the mask act before the softmax?",
         name="weights",
     )
     message = "The weight of a forbidden key is exactly 0, not only small."
@@ -929,7 +929,9 @@ with check("precision", points=0.5):
     # The same keys in another order give the same output. In float32 the last digits would change.
     order = [3, 0, 4, 2, 1]
     again, moved = scaled_dot_product_attention(Q, K[order], V[order])
-    message = "Float64 should stay float64, also on the way: is something computed in float32?"
+    message = (
+        "Float64 should stay float64, also on the way. For one: is something computed in float32?"
+    )
     precise = {"rtol": 1e-10, "atol": 1e-13, "precise": True}
     expected = np.asarray(weights, dtype=float)[:, order]
     assert_close(moved, expected, message, name="weights", **precise)
@@ -1352,7 +1354,7 @@ with check("as torch", points=1):
         "square root of d_k, softmax over the keys, average the values."
     )
     assert_close(output, F.scaled_dot_product_attention(Q, K, V), message, name="output")
-    message = "Each row of the weights should sum to 1. Are the weights the second result?"
+    message = "Each row of the weights should sum to 1. For one: are the weights the second result?"
     assert_equal(tuple(np.shape(weights)), (3, 5), message, name="the shape of the weights")
     ones = torch.ones(3, dtype=Q.dtype)
     assert_close(weights.sum(dim=-1), ones, message, name="the sum of each row")
@@ -1388,8 +1390,8 @@ with check("a mask", points=0.75):
         one = torch_scaled_dot_product_attention(Q[i : i + 1], K[row], V[row])
         expected[i], expected_weights[i, row] = one[0][0], one[1][0]
     message = (
-        "With a mask the weights should be 0 where it is False, and those that are left should sum "
-        "to 1. True means: may attend. Does the mask act before the softmax?"
+        "With a mask the weights should be 0 where it is False, and those that are left should "
+        "sum to 1. True means: may attend. For one: does the mask act before the softmax?"
     )
     assert_close(weights[[0, 2]], expected_weights[[0, 2]], message, name="weights of queries 0, 2")
     assert_equal(bool((expected_weights[[0, 2]].sum(dim=-1) > 0.5).all()), True, message)
@@ -1428,10 +1430,12 @@ def gradients_and_slopes(Q, K, V, mask, of_output, of_weights, step):
 
 
 message = (
-    "should be the slope of your own results: as much as they change when it is moved a little. Is "
-    "something detached, or converted to NumPy on the way?"
+    "should be the slope of your own results: as much as they change when it is moved a little. "
+    "For one: is something detached, or converted to NumPy on the way?"
 )
-no_slope = "The results hold NaN, so they have no slope. Look at the checks above first."
+no_slope = (
+    "The results hold NaN or infinity, so they have no slope. Look at the checks above first."
+)
 with check("gradients through the output and the weights", points=0.5):
     found, slopes = gradients_and_slopes(Q, K, V, None, A, B, 1e-5)
     assert_equal(all(bool(s.isfinite().all()) for s in slopes), True, no_slope, name="'finite'")
@@ -1553,8 +1557,8 @@ with check("a forbidden key with a large score", points=0.5):
     mask = torch.tensor([True, True, False])
     _, weights = torch_scaled_dot_product_attention(Q, K, torch.eye(3).double(), mask)
     message = (
-        "The other keys share 1 as if a forbidden one were not there, however large its score. Is a "
-        "small number added, or a bound set, where you divide?"
+        "The other keys share 1 as if a forbidden one were not there, however large its score. "
+        "For one: is a small number added, or a bound set, where you divide?"
     )
     expected = torch.tensor([[math.exp(-1), 1, 0]]).double() / (1 + math.exp(-1))
     assert_close(weights, expected, message, name="weights")
@@ -1594,8 +1598,8 @@ for which, out, wei in (("the output", A, 0 * B), ("the weights", 0 * A, B), ("b
             assert_close(
                 one,
                 other,
-                f"The gradient of {name} through {which} is not that of torch's function. Is "
-                "something detached, or converted to NumPy on the way?",
+                f"The gradient of {name} through {which} is not that of torch's function. For one: "
+                "is something detached, or converted to NumPy on the way?",
                 name=f"the gradient of {name}",
             )
 ### END HIDDEN TESTS
@@ -1670,7 +1674,9 @@ for given in (None, mask):
     # The same keys in another order give the same output. In float32 the last digits would change.
     moved_mask = None if given is None else given[:, order]
     again, moved = torch_scaled_dot_product_attention(Q, K[order], V[order], moved_mask)
-    message = "Float64 should stay float64, also on the way: is something computed in float32?"
+    message = (
+        "Float64 should stay float64, also on the way. For one: is something computed in float32?"
+    )
     precise = {"rtol": 1e-10, "atol": 1e-13, "precise": True}
     assert_close(again, output.double(), message, name="output", **precise)
     assert_close(moved, weights.double()[:, order], message, name="weights", **precise)

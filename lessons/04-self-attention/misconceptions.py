@@ -43,8 +43,8 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
             "rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)":
                 "np.resize(self.W_k, (d_model, d_v)) if d_v != d_k else self.W_k.copy()",
         },
-        "W_v is made from the numbers of W_k. A word should be able to give something else than "
-        "what it is found by: draw W_v anew.",
+        "W_k and W_v hold the same random numbers. A word should be able to give something else "
+        "than what it is found by: each is a draw of its own.",
     )
 
     wrong(
@@ -62,8 +62,8 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
             """,
             "((d_model, d_v)) / math.sqrt(d_model)": "((d_model, d_v)) / 4",
         },
-        "Each matrix starts a generator with the same seed, so the three draws are not "
-        "independent. One generator is used three times.",
+        "All three matrices hold the same random numbers, as when each starts a generator with "
+        "the same seed. They should be three draws, one after the other, from the one rng.",
     )
 
     wrong(
@@ -97,8 +97,9 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
             "self.W_k = rng.standard_normal((d_model, d_k))": "self.W_k = np.eye(d_model, d_k)",
             "rng.standard_normal((d_model, d_v))": "np.eye(d_model, d_v)",
         },
-        "The projections are identity matrices, so Q, K and V are the words themselves. They "
-        "should be three independent random draws.",
+        "Each of your matrices holds only two different numbers. An identity matrix does, for "
+        "one: Q, K and V are then the words themselves. They should be three independent random "
+        "draws.",
     )
 
     wrong(
@@ -110,7 +111,7 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
                 "self.W_k = np.random.randn(d_model, d_k)",
             "rng.standard_normal((d_model, d_v))": "np.random.randn(d_model, d_v)",
         },
-        "The draws come from NumPy's global random state and not from rng. Then the same "
+        "Your draws come from NumPy's global random state, and not all from rng. Then the same "
         "generator gives different layers, and other people's random numbers change.",
     )
 
@@ -125,8 +126,8 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
                 def forward(self, X, mask=None):
                     return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
         """,
-        "The draws come from torch's global random state and not from rng. Use the methods of the "
-        "generator that you are given.",
+        "Your draws come from torch's global random state, and not all from rng. Use the methods "
+        "of the generator that you are given.",
     )
 
     wrong(
@@ -137,8 +138,8 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
                 self.W_q = rng.standard_normal((d_model, d_k)) / math.sqrt(d_model)
             """,
         },
-        "You make a generator of your own with a fixed seed, so every layer is the same whatever "
-        "rng is. Draw from the rng you are given.",
+        "Your numbers come from a fixed seed, so every layer is the same whatever rng is. Draw "
+        "from the rng you are given.",
     )
 
     wrong(
@@ -206,21 +207,21 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
     wrong(
         "self_keys_from_w_q",
         {"@ self.W_k": "@ self.W_q"},
-        "Queries and keys are both made with W_q, and W_k is never used. The scores are then "
-        "symmetric. Is a line copied and not changed?",
+        "Your scores are those of queries and keys that are both made with W_q: W_k has no part "
+        "in them. They are then symmetric. For one: is a line copied and not changed?",
     )
 
     wrong(
         "self_queries_from_w_k",
         {"@ self.W_q": "@ self.W_k"},
-        "Queries and keys are both made with W_k, and W_q is never used. The scores are then "
-        "symmetric. Is a line copied and not changed?",
+        "Your scores are those of queries and keys that are both made with W_k: W_q has no part "
+        "in them. They are then symmetric. For one: is a line copied and not changed?",
     )
 
     wrong(
         "self_values_are_x",
         {"@ self.W_v": ""},
-        "The average is taken over the words themselves: W_v is never used. A word gives its "
+        "The average is taken over the words themselves: W_v has no part in it. A word gives its "
         "value, and the output has d_v features.",
     )
 
@@ -237,7 +238,8 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
             "@ self.W_q": "@ self.W_k",
             "@ self.W_k": "@ self.W_q",
         },
-        "W_q and W_k are exchanged: row i then says who looks at word i, not where word i looks.",
+        "Queries and keys are exchanged, in the matrices that make them or in their product: row "
+        "i then says who looks at word i, not where word i looks.",
     )
 
     wrong(
@@ -352,14 +354,15 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
                 return scaled_dot_product_attention(Q / math.sqrt(Q.shape[-1]), K, V, mask)
             """,
         },
-        "The scores are divided by d_k, not by its square root, so the weights are too even. Is "
-        "the scale applied here and once more in the function of lesson 3, which has it already?",
+        "The scores are divided by d_k, not by its square root, so the weights are too even. For "
+        "one: is the scale applied here and once more in the function of lesson 3, which has it "
+        "already?",
     )
 
     wrong(
         "self_mask_ignored",
         {"self.W_v, mask": "self.W_v"},
-        "The mask is not passed on: forbidden words get weight.",
+        "The mask has no effect: forbidden words get weight. For one: is it passed on?",
     )
 
     wrong(
@@ -432,8 +435,8 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
                 return w @ V, w
             """,
         },
-        "A word that may attend to nothing gives NaN: its softmax is 0/0. Its weights and its "
-        "output should be 0.",
+        "A word that may attend to nothing gives NaN: its row is 0 / 0, or minus infinity minus "
+        "itself. Its weights and its output should be 0.",
     )
 
     wrong(
@@ -448,8 +451,8 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
                 return w @ V, w
             """,
         },
-        "A word that may attend to nothing attends to everything evenly: a large negative number "
-        "stands for minus infinity. Its weights and output should be 0.",
+        "A word that may attend to nothing attends to everything evenly, as when a large negative "
+        "number stands for minus infinity. Its weights and output should be 0.",
         seen="published code with -1e9",
     )
 
@@ -478,8 +481,8 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
                 return w @ V, w
             """,
         },
-        "X.T turns all axes around, the batch axes too. With batches only the last two axes of "
-        "the keys are exchanged.",
+        "The axes of the keys are all turned around, as by .T, the batch axes too. With batches "
+        "only the last two axes of the keys are exchanged.",
     )
 
     wrong(
@@ -581,7 +584,7 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
             "(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)":
                 "(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)[0]",
         },
-        "You return only the output. forward returns the output and the weights.",
+        "You return one thing only. forward returns two: the output and the weights.",
     )
 
     wrong(
@@ -656,8 +659,8 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
                 return output.astype(np.float32), weights.astype(np.float32)
             """,
         },
-        "The results are float32 although X is float64. A result is at least as precise as the "
-        "input.",
+        "The results have the precision of float32 although X is float64. A result is at least as "
+        "precise as the input.",
     )
 
     wrong(
@@ -692,8 +695,8 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
     wrong(
         "self_values_not_kept",
         {"self.W_v =": "W_v ="},
-        "W_v is drawn but not kept: it is a local variable. Each matrix should be an attribute of "
-        "self.",
+        "W_v is no attribute of the layer: it is a local variable, or has another name. Each "
+        "matrix should be an attribute of self.",
         seen="a trial with typical wrong answers",
     )
 
@@ -751,8 +754,8 @@ with exercise("TorchSelfAttention"):
                 self.W_k.load_state_dict(self.W_q.state_dict())
             """,
         },
-        "W_k starts as a copy of W_q. Then queries and keys are equal at the start; each should "
-        "have random numbers of its own.",
+        "W_q and W_k start with the same numbers. Then queries and keys are equal at the start; "
+        "each should have random numbers of its own.",
     )
 
     wrong(
@@ -786,8 +789,9 @@ with exercise("TorchSelfAttention"):
                         self.W_v = nn.Linear(d_model, d_v, bias=False).to(X.dtype)
                     return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)
         """,
-        "The projections are made in the first call of forward. They should be there when the "
-        "layer is built: an optimizer collects its parameters then.",
+        "When the layer is built, it has no W_q, W_k and W_v. Made in the first call of forward, "
+        "for one, they come too late: an optimizer collects the parameters before. Or they have "
+        "other names.",
     )
 
     wrong(
@@ -835,20 +839,21 @@ with exercise("TorchSelfAttention"):
     wrong(
         "torch_self_keys_from_w_q",
         {"self.W_k(X)": "self.W_q(X)"},
-        "Queries and keys are both made with W_q, and W_k is never used. The scores are "
-        "symmetric, and W_k never gets a gradient.",
+        "Your scores are those of queries and keys that are both made with W_q: W_k has no part "
+        "in them. They are then symmetric, and W_k gets no gradient from them.",
     )
 
     wrong(
         "torch_self_queries_from_w_k",
         {"self.W_q(X)": "self.W_k(X)"},
-        "Queries and keys are both made with W_k, and W_q is never used.",
+        "Your scores are those of queries and keys that are both made with W_k: W_q has no part "
+        "in them.",
     )
 
     wrong(
         "torch_self_values_are_x",
         {"self.W_v(X)": "X"},
-        "The average is taken over the words themselves: W_v is never used.",
+        "The average is taken over the words themselves: W_v has no part in it.",
     )
 
     wrong(
@@ -863,7 +868,8 @@ with exercise("TorchSelfAttention"):
             "self.W_q(X)": "self.W_k(X)",
             "self.W_k(X)": "self.W_q(X)",
         },
-        "W_q and W_k are exchanged: row i then says who looks at word i, not where word i looks.",
+        "Queries and keys are exchanged, in the matrices that make them or in their product: row "
+        "i then says who looks at word i, not where word i looks.",
     )
 
     wrong(
@@ -909,14 +915,15 @@ with exercise("TorchSelfAttention"):
                 return torch_scaled_dot_product_attention(Q / math.sqrt(Q.shape[-1]), K, V, mask)
             """,
         },
-        "The scores are divided by d_k, not by its square root, so the weights are too even. Is "
-        "the scale applied here and once more in the function of lesson 3, which has it already?",
+        "The scores are divided by d_k, not by its square root, so the weights are too even. For "
+        "one: is the scale applied here and once more in the function of lesson 3, which has it "
+        "already?",
     )
 
     wrong(
         "torch_self_mask_ignored",
         {"(X), mask": "(X)"},
-        "The mask is not passed on: forbidden words get weight.",
+        "The mask has no effect: forbidden words get weight. For one: is it passed on?",
     )
 
     wrong(
@@ -1026,8 +1033,8 @@ with exercise("TorchSelfAttention"):
                 return output, weights.detach()
             """,
         },
-        "The weights are detached before they are returned: no gradient flows through them. "
-        "Gradients should flow through both results.",
+        "No gradient flows through the weights you return: they are detached, for one. Gradients "
+        "should flow through both results.",
     )
 
     wrong(
@@ -1078,7 +1085,7 @@ with exercise("TorchSelfAttention"):
                 return w @ V, w
             """,
         },
-        "transpose(1, 2) is right for exactly one batch axis. Count the axes from the end.",
+        "Exchanging axes 1 and 2 is right for exactly one batch axis. Count the axes from the end.",
     )
 
     wrong(
@@ -1142,7 +1149,7 @@ with exercise("TorchSelfAttention"):
             "(self.W_q(X), self.W_k(X), self.W_v(X), mask)":
                 "(self.W_q(X), self.W_k(X), self.W_v(X), mask)[0]",
         },
-        "You return only the output. forward returns the output and the weights.",
+        "You return one thing only. forward returns two: the output and the weights.",
     )
 
     wrong(
@@ -1203,8 +1210,8 @@ with exercise("TorchSelfAttention"):
                 return F.dropout(output, 0.1), weights
             """,
         },
-        "The weights go through dropout, so that two calls give different results. This layer has "
-        "none.",
+        "Dropout, or other chance, changes your results, so that two calls give different ones. "
+        "This layer has none.",
         seen="the paper's model",
     )
 
@@ -1256,8 +1263,8 @@ with exercise("TorchSelfAttention"):
     wrong(
         "torch_self_values_not_kept",
         {"self.W_v =": "W_v ="},
-        "W_v is made but not kept: it is a local variable. Each projection should be an attribute "
-        "of self.",
+        "W_v is no attribute of the layer: it is a local variable, or has another name. Each "
+        "projection should be an attribute of self.",
         seen="a trial with typical wrong answers",
     )
 
@@ -1300,8 +1307,8 @@ with exercise("permutation_error"):
             "X[..., permutation, :]": "X[..., np.argsort(permutation), :]",
             "abs": "np.abs",
         },
-        "One side is permuted with the inverse of the permutation. Both use the same order; they "
-        "agree only when the permutation is its own inverse.",
+        "One side is permuted with the inverse of the permutation. Both should use the same "
+        "order; the two agree when the permutation is its own inverse.",
     )
 
     wrong(
@@ -1321,8 +1328,8 @@ with exercise("permutation_error"):
             output = attention(X)[0]
             return float(np.abs(output[..., permutation, :] - output[..., permutation, :]).max())
         """,
-        "The rows of X are never permuted before attending. One side permutes the rows of X and then "
-        "attends, the other attends and then permutes the rows of the output.",
+        "Your two sides do not differ in when the rows are permuted. One side permutes the rows "
+        "of X and then attends, the other attends and then permutes the rows of the output.",
     )
 
     wrong(
@@ -1427,8 +1434,8 @@ with exercise("permutation_error"):
             after = attention(X)[0]
             return float(np.abs(before[..., : len(order)] - after[..., order]).max())
         """,
-        "The rows of X are never permuted before attending. One side permutes the rows of X and then "
-        "attends, the other attends and then permutes the rows of the output.",
+        "Your two sides do not differ in when the rows are permuted. One side permutes the rows "
+        "of X and then attends, the other attends and then permutes the rows of the output.",
     )
 
     wrong(
@@ -1640,7 +1647,8 @@ with exercise("attention_cost"):
     wrong(
         "cost_with_softmax",
         {"(d_k + d_v)": "(d_k + d_v) + n * n"},
-        "The softmax is counted too. Here only the two matrix products count.",
+        "n * n operations too many are counted, as for a softmax or a scale. Here only the two "
+        "matrix products count.",
     )
 
     wrong(
@@ -1659,7 +1667,8 @@ with exercise("attention_cost"):
     wrong(
         "cost_cubic",
         {"+ d_v": "+ n"},
-        "One factor n is too many. Each score is a sum over d_k features and not over words.",
+        "One of your products has a factor n where a width belongs. Weights (n, n) times values "
+        "(n, d_v) have n * d_v results, each a sum over the n words.",
     )
 
     wrong(
@@ -1696,13 +1705,14 @@ with exercise("attention_cost"):
     wrong(
         "cost_entries_in_bytes",
         {'"score_entries": n': '"score_entries": 4 * n'},
-        "You give bytes. The number of scores is asked for.",
+        "You give four times the number, as one does for bytes. The number of scores is asked for.",
     )
 
     wrong(
         "cost_scores_and_weights",
         {'"score_entries": n': '"score_entries": 2 * n'},
-        "Scores and weights are counted as two matrices. score_entries is the number of scores.",
+        "You give twice the number, as if scores and weights were counted as two matrices. "
+        "score_entries is the number of scores.",
     )
 
     wrong(

@@ -292,7 +292,7 @@ with check("three random draws", points=1):
     )
     message = (
         "These are the correlations of W_q, W_k and W_v, rounded. A 1 outside the diagonal: two "
-        "of them hold the same numbers. Do you ask rng three times?"
+        "of them hold the same numbers. For one: do you ask rng three times?"
     )
     related = np.corrcoef([np.ravel(W) for W in large]).round()
     assert_close(related, np.eye(3), message, name="the matrix of correlations")
@@ -314,8 +314,8 @@ with check("as torch's layer", points=0.75):
     compare(both, expected_output.numpy(), expected_weights.numpy(), message)
 with check("large scores", points=0.25):
     message = (
-        "X is 1000 times as large: scores of a million do not overflow, and each word looks at one "
-        "word alone. What does your softmax do before it takes powers of e?"
+        "X is 1000 times as large: scores of a million do not overflow, and each word looks at "
+        "one word alone. For one: what does your softmax do before it takes powers of e?"
     )
     expected = torch.softmax(torch.tensor(1e6 * (X @ W_q) @ (X @ W_k).T / 2), -1).numpy()
     assert_close(attend(W_q, W_k, W_v, 1000 * X)[1], expected, message, name="weights", atol=1e-6)
@@ -333,7 +333,7 @@ def average(scores):
 
 
 with check("sizes that differ", points=0.5):
-    message = "d_model = 6, d_k = 3: is the scale the square root of d_k?"
+    message = "d_model = 6, d_k = 3. For one: is the scale the square root of d_k?"
     compare(attend(W_q, W_k, W_v, X), *average(scores), message)
 with check("each text by itself", points=0.5):
     both = attend(W_q, W_k, W_v, X)
@@ -359,7 +359,7 @@ with check("a word that may attend to nothing", points=0.5):
     assert_equal(found, others, message, name="a weight above 0, word by word")
     found = [bool((np.abs(output[:, word]) > 0).any()) for word in range(5)]
     assert_equal(found, others, message, name="an output above 0, word by word")
-    assert_equal(bool(np.isfinite(output).all()), True, "No number is NaN.")
+    assert_equal(bool(np.isfinite(output).all()), True, "No number is NaN or infinite.")
 checks_passed("SelfAttention")
 
 
@@ -394,7 +394,7 @@ for name, W in drawn.items():
     message = f"{name} should be random numbers, not a constant or a pattern."
     assert_equal(min(np.unique(W).size, 500), 500, message, name="the number of different values")
     assert_equal(int(np.linalg.matrix_rank(W - W.mean(), tol=1e-9)), 30, message, name="the rank")
-message = "W_q, W_k and W_v should be independent draws. Is one made from another?"
+message = "W_q, W_k and W_v should be independent draws. For one: is one made from another?"
 related = np.corrcoef([W.ravel() for W in drawn.values()]).round()
 assert_close(related, np.eye(3), message, name="the matrix of correlations")
 numbers = [np.abs(W).ravel() for W in drawn.values()]
@@ -405,7 +405,7 @@ again, others = projections(40, 30, 30, seed, 2), projections(40, 30, 30, seed +
 for name, same, other in zip(names, again, others, strict=True):
     message = f"The same seed should give the same {name}. Does every number come from rng?"
     assert_close(same, drawn[name], message, name=name)
-    message = f"Another seed should give another {name}. Is rng used at all?"
+    message = f"Another seed should give another {name}. For one: is rng used at all?"
     assert_equal(bool(np.abs(other - drawn[name]).max() > 1e-9), True, message)
 sizes = ((6, 2), (6, 2), (6, 7))
 for name, W, shape in zip(names, projections(6, 2, 7, seed, 4), sizes, strict=True):
@@ -629,7 +629,9 @@ assert_equal(mask_after, mask, "The mask was changed by forward.", name="mask")
 for name, one, other in zip(("output", "weights"), first, second, strict=True):
     message = "The second call gave something else. forward should draw and change nothing."
     assert_close(other, one, message, name=name)
-message = "A call without a mask gives something else after one with a mask. Is the mask kept?"
+message = (
+    "A call without a mask gives something else after one with a mask. For one: is the mask kept?"
+)
 assert_close(again[0], unmasked[0], message, name="output")
 ### END HIDDEN TESTS
 
@@ -803,7 +805,10 @@ with check("three projections", points=0.75):
     assert_equal(shapes, [(3, 6), (3, 6), (2, 6)], message, name="the shapes of the weights")
     message = "The projections should have no bias."
     assert_equal(biases, [False] * 3, message, name="whether there is a bias")
-    message = "W_q, W_k and W_v should be three layers. Is one of them another one's second name?"
+    message = (
+        "W_q, W_k and W_v should be three layers. For one: is one of them another one's second "
+        "name?"
+    )
     assert_equal(number, 3, message, name="the number of layers")
 
 rng = check_rng()
@@ -849,14 +854,14 @@ with check("a word that may attend to nothing", points=0.25):
     assert_equal(found, others, message, name="a weight above 0, word by word")
     found = [bool((output[:, word].abs() > 0).any()) for word in range(5)]
     assert_equal(found, others, message, name="an output above 0, word by word")
-    assert_equal(bool(output.isfinite().all()), True, "No number is NaN.")
+    assert_equal(bool(output.isfinite().all()), True, "No number is NaN or infinite.")
 with check("sizes that differ", points=0.25):  # the formula at once, without Q, K and V
     X = torch.tensor(rng.normal(size=(5, 6))).float()
     W_q, W_k, W_v = (torch.tensor(rng.normal(size=(d, 6)) / 2).float() for d in (3, 3, 2))
     scores = torch.einsum("id,kd,ke,je->ij", X, W_q, W_k, X)
     expected_weights = torch.softmax(scores / math.sqrt(3), -1)
     expected_output = torch.einsum("ij,jd,vd->iv", expected_weights, X, W_v)
-    message = "d_model = 6, d_k = 3: is the scale the square root of d_k?"
+    message = "d_model = 6, d_k = 3. For one: is the scale the square root of d_k?"
     compare(attend(W_q, W_k, W_v, X), expected_output, expected_weights, message)
 
 
@@ -900,7 +905,7 @@ def compare_gradients(mask):
     for name, one, slope in zip(("W_q", "W_k", "W_v", "X"), found, slopes, strict=True):
         message = (
             f"The gradient of {name} should be the slope of your own results: as much as they "
-            "change when it is moved a little. Is something detached, or NaN on the way?"
+            "change when it is moved a little. For one: is something detached, or NaN on the way?"
         )
         what = f"the gradient of {name}"
         assert_close(one, slope, message, rtol=1e-5, atol=1e-6, name=what)
@@ -1135,7 +1140,7 @@ for which, out, wei in (("the output", A, 0 * B), ("the weights", 0 * A, B), ("b
                 torch.zeros_like(other) if took_no_part else one,
                 other,
                 f"The gradient of {name} through {which} is not that of torch's function, or not "
-                "finite where a word may attend to nothing. Is something detached?",
+                "finite where a word may attend to nothing. For one: is something detached?",
                 name=f"the gradient of {name}",
             )
 ### END HIDDEN TESTS
@@ -1169,7 +1174,9 @@ assert_equal(kept_after, kept, "The weights of the layer were changed by forward
 for name, one, other in zip(("output", "weights"), first, second, strict=True):
     message = "The second call gave something else. forward should draw and change nothing."
     assert_close(other, one.detach(), message, name=name)
-message = "A call without a mask gives something else after one with a mask. Is the mask kept?"
+message = (
+    "A call without a mask gives something else after one with a mask. For one: is the mask kept?"
+)
 assert_close(again[0], unmasked[0].detach(), message, name="output")
 ### END HIDDEN TESTS
 
@@ -1763,7 +1770,7 @@ with check("layers that do not know it", points=1):
     assert_equal(isinstance(found, float) and found > 1e-6, True, message)
     message = (
         "A layer that multiplies each column by a number of its own is equivariant: its error is "
-        "0. Do you permute the rows, input and output with the same permutation?"
+        "0. For one: do you permute the rows, input and output with the same permutation?"
     )
     assert_close(error_of("columns", X, [2, 0, 3, 1]), 0.0, message, atol=1e-12)
     message = "The function of lesson 3 with Q = K = V = X is equivariant: its error is 0."

@@ -19,9 +19,9 @@ with exercise("split_heads", base=SHORT_SPLIT_HEADS):
             "(*lead, n, num_heads, d_model // num_heads).swapaxes(-2, -3)":
                 "(*lead, num_heads, n, d_model // num_heads)",
         },
-        "A single reshape gives the right shape and mixes positions: the first head gets several "
-        "pieces of the first position. A reshape never changes the order of the numbers, so the "
-        "axes must be exchanged in a second step.",
+        "Your heads are those of a reshape alone. It gives the right shape and mixes positions: "
+        "the first head gets several pieces of the first position. A reshape never changes the "
+        "order of the numbers, so the axes must be exchanged in a second step.",
         seen="public issues: reshape where a transpose is needed",
     )
 
@@ -52,8 +52,8 @@ with exercise("split_heads", base=SHORT_SPLIT_HEADS):
             "-2": "1",
             ", -3": ", 2",
         },
-        "Your code takes exactly one batch axis. There may be none, two or more: count axes from "
-        "the end.",
+        "Your code works with one batch axis and fails without one. There may be none, one, two or "
+        "more: count axes from the end.",
     )
 
     wrong(
@@ -78,7 +78,7 @@ with exercise("split_heads", base=SHORT_SPLIT_HEADS):
             heads = x.reshape(-1, n, num_heads, d_model // num_heads).swapaxes(-3, -2)
             return heads[0] if x.ndim == 2 else heads
         """,
-        "Your code merges all leading axes into one. Two batch axes should stay two.",
+        "Your result has two batch axes merged into one. Two batch axes should stay two.",
     )
 
     wrong(
@@ -117,8 +117,8 @@ with exercise("split_heads", base=SHORT_SPLIT_HEADS):
             "-2": "-3",
             ", -3": ", -2",
         },
-        "You read num_heads as the width of a head. It is the number of heads; the width is "
-        "d_model / num_heads.",
+        "Your result has d_model / num_heads heads, each num_heads wide. It is the other way "
+        "round: num_heads is the number of heads, and the width is d_model / num_heads.",
     )
 
     wrong(
@@ -141,9 +141,9 @@ with exercise("split_heads", base=SHORT_SPLIT_HEADS):
             """: "",
             "-2, -3": "-3, -2",
         },
-        "With a torch tensor that does not divide, your reshape raises torch's RuntimeError. "
-        "(NumPy happens to raise a ValueError.) Check it yourself, before the reshape, and say "
-        "which two numbers do not fit.",
+        "With a torch tensor that does not divide, torch's RuntimeError is raised. (NumPy happens "
+        "to raise a ValueError.) Check it yourself, before you cut, and say which two numbers do "
+        "not fit.",
     )
 
     wrong(
@@ -154,8 +154,8 @@ with exercise("split_heads", base=SHORT_SPLIT_HEADS):
             x = x[..., : num_heads * d_head]
             return x.reshape(*lead, n, num_heads, d_head).swapaxes(-3, -2)
         """,
-        "When d_model is not a multiple of num_heads your code throws the last features away "
-        "without a word. It should raise a ValueError.",
+        "When d_model is not a multiple of num_heads your code raises nothing. The last features, "
+        "for one, are then thrown away without a word. It should raise a ValueError.",
     )
 
     wrong(
@@ -165,8 +165,8 @@ with exercise("split_heads", base=SHORT_SPLIT_HEADS):
             assert d_model % num_heads == 0
             return x.reshape(*lead, n, num_heads, d_model // num_heads).swapaxes(-3, -2)
         """,
-        "You check with assert. An AssertionError is not a ValueError, and assert disappears when "
-        "Python runs with -O.",
+        "What does not fit ends in an AssertionError, as it comes from an assert. That is not a "
+        "ValueError, and assert disappears when Python runs with -O.",
     )
 
     wrong(
@@ -228,8 +228,8 @@ with exercise("split_heads", base=SHORT_SPLIT_HEADS):
             """,
             "-2, -3": "-3, -2",
         },
-        "The numbers are right, but gradients no longer flow: the tensor is detached. Nothing "
-        "before the heads could learn.",
+        "The numbers are right, but no gradient comes through: your result is cut off from x "
+        "(detached, for one). Nothing before the heads could learn.",
     )
 
     wrong(
@@ -252,7 +252,7 @@ with exercise("split_heads", base=SHORT_SPLIT_HEADS):
             """,
             "-2, -3": "-3, -2",
         },
-        "Your code converts to float32. The dtype should stay: integers integers, float64 float64.",
+        "Your result comes in float32. The dtype should stay: integers integers, float64 float64.",
     )
 
     wrong(
@@ -272,9 +272,9 @@ with exercise("split_heads", base=SHORT_SPLIT_HEADS):
     wrong(
         "split_transpose_1_2",
         {".swapaxes(-2, -3)": ".transpose(1, 2)"},
-        "transpose(1, 2) is torch's way to exchange two axes. NumPy's transpose wants a place for "
-        "every axis. And axes 1 and 2, counted from the front, are right for one batch axis only: "
-        "count from the end.",
+        "`transpose(1, 2)` is torch's way to exchange two axes. NumPy's transpose wants a place "
+        "for every axis. And axes 1 and 2, counted from the front, are right for one batch axis "
+        "only: count from the end.",
         seen="a trial with typical wrong answers",
     )
 
@@ -291,9 +291,9 @@ with exercise("combine_heads"):
     wrong(
         "combine_reshape_only",
         {"x.swapaxes(-3, -2)": "x"},
-        "A reshape without exchanging the axes first gives the right shape and mixes positions: "
-        "the first row gets several positions of head 0. Every row should hold what all heads "
-        "found for one position.",
+        "Your result is that of a reshape without exchanging the axes first. It has the right "
+        "shape and mixes positions: the first row gets several positions of head 0. Every row "
+        "should hold what all heads found for one position.",
         seen="public issues: reshape where a transpose is needed",
     )
 
@@ -390,7 +390,7 @@ with exercise("combine_heads"):
                 return merged if lead else merged[0]
             """,
         },
-        "Your code merges all leading axes into one. Two batch axes should stay two.",
+        "Your result has two batch axes merged into one. Two batch axes should stay two.",
     )
 
     wrong(
@@ -439,8 +439,8 @@ with exercise("combine_heads"):
                 x = x.detach() if isinstance(x, torch.Tensor) else x
             """,
         },
-        "The numbers are right, but gradients no longer flow: the tensor is detached. Nothing "
-        "before this step could learn.",
+        "The numbers are right, but no gradient comes through: your result is cut off from x "
+        "(detached, for one). Nothing before this step could learn.",
     )
 
     wrong(
@@ -458,7 +458,7 @@ with exercise("combine_heads"):
                 x = x.float() if isinstance(x, torch.Tensor) else x.astype(np.float32)
             """,
         },
-        "Your code converts to float32. The dtype should stay: integers integers, float64 float64.",
+        "Your result comes in float32. The dtype should stay: integers integers, float64 float64.",
     )
 
     wrong(
@@ -482,7 +482,8 @@ with exercise("combine_heads"):
                     raise ValueError("four axes")
             """,
         },
-        "Your code insists on four axes. There may be no batch axis, two or more.",
+        "Your code raises an error for three axes, (num_heads, n, d_head). There may be no batch "
+        "axis, one, two or more.",
     )
 
 
@@ -520,7 +521,7 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
     wrong(
         "mha_no_scale",
         {"Q, K, V, mask": "Q * math.sqrt(Q.shape[-1]), K, V, mask"},
-        "The scores of the heads are not scaled.",
+        "Your weights are those of scores that are not scaled.",
     )
 
     wrong(
@@ -531,9 +532,9 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
                 return self.W_o(output), weights
             """,
         },
-        "The heads are merged by a reshape alone, which mixes positions: the first rows get only "
-        "head 0. Such a model trains, and even solves tasks in which every position is known in "
-        "advance.",
+        "Your heads come out merged as by a reshape alone, which mixes positions: the first row "
+        "gets only head 0. Such a model trains, and even solves tasks in which every position is "
+        "known in advance.",
         seen="public issues: reshape where a transpose is needed",
     )
 
@@ -547,9 +548,9 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
                 return self.W_o(output), weights
             """,
         },
-        "The heads are split by a reshape alone, and merged in the same way. Then a head compares "
-        "pieces of neighbouring positions. Splitting and merging undo each other, so a round trip "
-        "looks fine.",
+        "Your heads are those of a split by a reshape alone, and of a merge in the same way. Then "
+        "a head compares pieces of neighbouring positions. Splitting and merging undo each other, "
+        "so a round trip looks fine.",
         seen="public issues: reshape where a transpose is needed",
     )
 
@@ -564,8 +565,9 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
             "V, mask": "V",
             "combine_heads(heads)": "heads.flatten(-2)",
         },
-        "Your axes are (position, head, feature), so the heads of one position attend to each "
-        "other. The position axis must be the last but one.",
+        "Your layer fails when queries and keys differ in number. That is so, for one, when the "
+        "axes are (position, head, feature): then the heads of one position attend to each other. "
+        "The position axis must be the last but one.",
         seen="folklore: missing transpose(1, 2)",
     )
 
@@ -609,15 +611,15 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
                         *weights.shape[:-3], self.num_heads, -1, -1
                     )
         """,
-        "Your layer ignores num_heads and attends once over the whole width. Every head should "
-        "have weights of its own, from its own features.",
+        "Your heads all have the same weights: those of one attention over the whole width. Every "
+        "head should have weights of its own, from its own features.",
     )
 
     wrong(
         "mha_no_output_projection",
         {"self.W_o(combine_heads(heads))": "combine_heads(heads)"},
-        "W_o is made and never used. Without it the results of the heads stand side by side and "
-        "are never mixed.",
+        "Your output is that without W_o. The results of the heads then stand side by side and are "
+        "never mixed.",
     )
 
     wrong(
@@ -674,7 +676,8 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
     wrong(
         "mha_mask_ignored",
         {"V, mask": "V"},
-        "The mask is accepted and never used.",
+        "Your results are those without a mask: either the mask is not used, or what is made with "
+        "it is dropped.",
     )
 
     wrong(
@@ -695,7 +698,7 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
     wrong(
         "mha_mask_always_new_axis",
         {"2 <= mask.ndim <= query.ndim": "mask.ndim > 1"},
-        "Every mask gets a new axis, also one that already has a head axis (it has more axes than "
+        "Your mask gets a new axis also where it already has a head axis (it has more axes than "
         "query).",
     )
 
@@ -725,9 +728,9 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
     wrong(
         "mha_mask_of_three_axes_only",
         {"2 <= mask.ndim <= query.ndim": "mask.ndim == 3"},
-        "Masks with three axes always get a head axis in your code. It depends on the query: "
-        "without a batch three axes mean a mask for each head, and with two batch axes a mask of "
-        "four axes has no head axis yet.",
+        "Masks with three axes get a head axis in your code, whether or not query has three. It "
+        "depends on the query: without a batch three axes mean a mask for each head, and with two "
+        "batch axes a mask of four axes has no head axis yet.",
     )
 
     wrong(
@@ -741,8 +744,8 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
                 ):
             """,
         },
-        "You guess from the length of an axis whether the mask has a head axis. A batch can have "
-        "as many texts as there are heads. The number of axes decides.",
+        "With as many texts as heads your layer takes a mask for each text as a mask for each "
+        "head, so the length of an axis decides. The number of axes should decide.",
     )
 
     wrong(
@@ -787,7 +790,8 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
                 Q, K, V = self.W_q(query), self.W_k(key), self.W_v(value)
             """,
         },
-        "Only the mask of the first text is used, for all texts.",
+        "Of a mask with four axes or more only the first entry of its first axis is used, for all "
+        "texts. Each text should get its own.",
     )
 
     wrong(
@@ -799,7 +803,8 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
                 heads = weights @ V
             """,
         },
-        "The mask sets weights to 0 after the softmax, so the others sum to less than 1.",
+        "Forbidden weights are 0, but the others sum to less than 1, as with a mask that comes "
+        "after the softmax.",
     )
 
     wrong(
@@ -813,8 +818,8 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
                 heads = weights @ V
             """,
         },
-        "A query that may attend to nothing gives NaN: its softmax is 0 / 0. Its weights should "
-        "be 0 and its output the bias of W_o.",
+        "A query that may attend to nothing gives NaN, as a softmax does where all scores are "
+        "minus infinity: 0 / 0. Its weights should be 0 and its output the bias of W_o.",
         seen="torch issues: NaN from fully masked rows",
     )
 
@@ -829,8 +834,8 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
                 heads = weights @ V
             """,
         },
-        "Forbidden scores become -1e9. A query that may attend to nothing then attends evenly to "
-        "what is forbidden. Its weights should be 0.",
+        "Forbidden scores get -1e9. A query that may attend to nothing then attends to what is "
+        "forbidden. Its weights should be 0.",
         seen="The Annotated Transformer",
     )
 
@@ -845,8 +850,8 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
                 heads = weights @ V
             """,
         },
-        "The result of an empty row is repaired, but its gradient is NaN: an addition of minus "
-        "infinity passes the NaN of the softmax on.",
+        "The result of an empty row is repaired, but its gradient is NaN. For one, an addition of "
+        "minus infinity passes the NaN of the softmax on.",
         seen="torch issues: NaN gradients with nan_to_num after softmax",
     )
 
@@ -861,8 +866,8 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
                 return output, weights
             """,
         },
-        "You set the output of a query without keys to 0, after W_o. The heads give 0 there, and "
-        "W_o adds its bias, as for every row.",
+        "The output of a query without keys is 0 in your results. The heads give 0 there, and W_o "
+        "adds its bias, as for every row.",
     )
 
     wrong(
@@ -914,7 +919,8 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
             "query if key is None else key": "value = query",
             "value = key if value is None else value": "",
         },
-        "Keys and values come from query, whatever key and value are. That is self-attention only.",
+        "Keys and values come from query also where key and value are given. That is "
+        "self-attention only.",
     )
 
     wrong(
@@ -951,13 +957,14 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
     wrong(
         "mha_values_from_w_k",
         {"self.W_v(value)": "self.W_k(value)"},
-        "Your values come from W_k. W_v is never used: keys and values are different projections.",
+        "Your values come from W_k, as if W_v were not there: keys and values are different "
+        "projections.",
     )
 
     wrong(
         "mha_values_not_projected",
         {"self.W_v(value)": "value"},
-        "Your values are not projected: W_v is never used.",
+        "Your values are not projected: the output is that without W_v.",
     )
 
     wrong(
@@ -982,8 +989,8 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
     wrong(
         "mha_narrow_projections",
         {"d_model, d_model": "d_model, d_model // num_heads"},
-        "Your projections have the width of one head, so all heads share one small projection. "
-        "Each is nn.Linear(d_model, d_model): all heads in one matrix.",
+        "Your projections have the width of one head. Each is nn.Linear(d_model, d_model): all "
+        "heads in one matrix.",
     )
 
     wrong(
@@ -1022,8 +1029,9 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
                 self.W_o = nn.Linear(d_model, d_model)
             """,
         },
-        "W_q, W_k and W_v are one and the same layer. Queries and keys are then the same vectors, "
-        "and the scores symmetric.",
+        "Queries, keys and values come from one and the same layer in your code. W_q, W_k and W_v "
+        "should be three, each used for its own: otherwise a text's queries and keys are the same "
+        "vectors, and its scores symmetric.",
     )
 
     wrong(
@@ -1034,8 +1042,8 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
                     raise ValueError(f"{d_model}, {num_heads}")
             """: "",
         },
-        "The constructor accepts a d_model that is not a multiple of num_heads; the failure comes "
-        "later, in forward. It should be a ValueError at once.",
+        "The constructor accepts a d_model that is not a multiple of num_heads. It should raise a "
+        "ValueError at once, and not leave the failure to forward.",
     )
 
     wrong(
@@ -1046,8 +1054,8 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
                     raise ValueError(f"{d_model}, {num_heads}")
             """: "assert d_model % num_heads == 0",
         },
-        "The constructor checks with assert. An AssertionError is not a ValueError, and assert "
-        "disappears when Python runs with -O.",
+        "The constructor raises an AssertionError, as an assert does. That is not a ValueError, "
+        "and assert disappears when Python runs with -O.",
     )
 
     wrong(
@@ -1065,8 +1073,8 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
                 key = query if key is None else key
             """,
         },
-        "Your layer takes exactly one batch axis. There may be none, two or more, and they may "
-        "differ between query and key.",
+        "Your layer works with one batch axis and fails without one. There may be none, one, two "
+        "or more.",
     )
 
     wrong(
@@ -1079,14 +1087,14 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
             "split_heads(x, self.num_heads)":
                 "x.reshape(*lead, n, self.num_heads, -1).transpose(-3, -2)",
         },
-        "You reshape keys and values with the length of query. They have a length of their own.",
+        "Your keys and values are cut with the length of query. They have a length of their own.",
         seen="public issues: cross-attention with another length",
     )
 
     wrong(
         "mha_detached_weights",
         {"(combine_heads(heads)), weights": "(combine_heads(heads)), weights.detach()"},
-        "The weights are detached, so no gradient flows through the second result.",
+        "No gradient flows through the second result, as if the weights were detached.",
     )
 
     wrong(
@@ -1097,7 +1105,8 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
                     heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
             """,
         },
-        "The attention runs without recording gradients, so W_q, W_k and W_v never learn.",
+        "No gradient reaches query: the attention, or a part of it, is detached or runs without "
+        "recording gradients. Then W_q, for one, never learns.",
     )
 
     wrong(
@@ -1109,8 +1118,8 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
                 return self.W_o(combine_heads(heads)), weights
             """,
         },
-        "The attention is computed in float32 inside. Float64 should stay float64 on the whole "
-        "way.",
+        "Your results have the digits of float32: something is computed in it inside. Float64 "
+        "should stay float64 on the whole way.",
     )
 
     wrong(
@@ -1156,8 +1165,8 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
                 self.W_o = nn.Linear(d_model, d_model)
             """,
         },
-        "Your constructor does not call that of nn.Module: super().__init__() must come first. It "
-        "makes the place in which a module keeps its parts.",
+        "Your constructor makes a part of the layer before it has called that of nn.Module: "
+        "super().__init__() must come first. It makes the place in which a module keeps its parts.",
         seen="a trial with typical wrong answers",
     )
 
@@ -1252,7 +1261,7 @@ with exercise("load_builtin_weights", base=SHORT_LOAD_BUILTIN_WEIGHTS):
                     biases = [*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]
             """: "",
         },
-        "Your biases become 0 for every builtin. Only for bias=False that is right.",
+        "Your biases become 0 also where builtin has biases. Only for bias=False that is right.",
     )
 
     wrong(
@@ -1338,8 +1347,8 @@ with exercise("load_builtin_weights", base=SHORT_LOAD_BUILTIN_WEIGHTS):
     wrong(
         "load_shared_memory",
         {".copy_(weight)": ".data = weight.data"},
-        "Your parameters are views of builtin's: both layers share memory, and training one "
-        "changes the other. Copy the numbers.",
+        "Weights of your layer, that of W_o for one, share memory with those of builtin: training "
+        "one changes the other. Copy the numbers.",
     )
 
     wrong(
@@ -1358,8 +1367,8 @@ with exercise("load_builtin_weights", base=SHORT_LOAD_BUILTIN_WEIGHTS):
                 attention.W_o.weight = builtin.out_proj.weight
             """,
         },
-        "W_o's weight is the very parameter of builtin: both layers share it, and training one "
-        "changes the other.",
+        "W_o's weight is the very parameter of builtin, or shares its memory: training one changes "
+        "the other.",
     )
 
     wrong(
@@ -1478,8 +1487,9 @@ with exercise("load_builtin_weights", base=SHORT_LOAD_BUILTIN_WEIGHTS):
                 return attention
             """,
         },
-        "You load into a copy and return it. The layer you are given should be changed in place, "
-        "and nothing returned.",
+        "The layer that you are given stays as it was. When you load into a copy, for one, and "
+        "return that, nothing changes in the layer itself. It should be changed in place, and "
+        "nothing returned.",
     )
 
     wrong(
@@ -1498,7 +1508,8 @@ with exercise("load_builtin_weights", base=SHORT_LOAD_BUILTIN_WEIGHTS):
                 return attention
             """,
         },
-        "Your function returns the layer. It is changed in place, and nothing is returned.",
+        "Your function returns something (the layer, for one). The layer is changed in place, and "
+        "nothing is returned.",
     )
 
     wrong(
@@ -1541,8 +1552,9 @@ with exercise("load_builtin_weights", base=SHORT_LOAD_BUILTIN_WEIGHTS):
                     raise ValueError("embed_dim") from error
             """,
         },
-        "You turn torch's own errors into a ValueError. That misses what torch broadcasts: an "
-        "embed_dim of 1 fills your whole matrices with a few numbers. Compare the sizes.",
+        "An embed_dim of 1 is accepted. It is where torch's own errors are turned into a "
+        "ValueError, for one: torch broadcasts this builtin, and it fills your whole matrices with "
+        "a few numbers. Compare the sizes.",
     )
 
     wrong(
@@ -1555,7 +1567,7 @@ with exercise("load_builtin_weights", base=SHORT_LOAD_BUILTIN_WEIGHTS):
             "(weight)": "(weight[:d_model, :d_model])",
             "(bias)": "(bias[:d_model])",
         },
-        "From a larger builtin you take the upper left corner of its matrices. That computes "
+        "A larger builtin is accepted. The upper left corner of its matrices, for one, computes "
         "something else. Another embed_dim is a ValueError.",
     )
 
@@ -1574,13 +1586,15 @@ with exercise("load_builtin_weights", base=SHORT_LOAD_BUILTIN_WEIGHTS):
     wrong(
         "load_vdim_forgotten",
         {"or builtin.vdim != d_model": ""},
-        "Only kdim is checked. A vdim of its own also means that there is no in_proj_weight.",
+        "A kdim of its own is refused, a vdim is not. A vdim of its own also means that there is "
+        "no in_proj_weight.",
     )
 
     wrong(
         "load_kdim_forgotten",
         {"builtin.kdim != d_model or builtin.vdim": "builtin.vdim"},
-        "Only vdim is checked. A kdim of its own also means that there is no in_proj_weight.",
+        "A vdim of its own is refused, a kdim is not. A kdim of its own also means that there is "
+        "no in_proj_weight.",
     )
 
     wrong(
@@ -1628,14 +1642,14 @@ with exercise("load_builtin_weights", base=SHORT_LOAD_BUILTIN_WEIGHTS):
                 assert builtin.kdim == d_model and builtin.vdim == d_model
             """,
         },
-        "You check with assert. An AssertionError is not a ValueError, and assert disappears when "
-        "Python runs with -O.",
+        "What does not fit ends in an AssertionError, as it comes from an assert. That is not a "
+        "ValueError, and assert disappears when Python runs with -O.",
     )
 
     wrong(
         "load_float32",
         {"(weight)": "(weight.float())"},
-        "The numbers pass through float32 and lose digits. Copy them in their own precision.",
+        "The numbers lose digits, as on a way through float32. Copy them in their own precision.",
     )
 
     wrong(
@@ -1650,7 +1664,8 @@ with exercise("load_builtin_weights", base=SHORT_LOAD_BUILTIN_WEIGHTS):
             "[*builtin.in_proj_bias.chunk(3), builtin.out_proj.bias]":
                 "[builtin.in_proj_bias[:d_model]] * 3 + [builtin.out_proj.bias]",
         },
-        "The same third of in_proj_bias goes to queries, keys and values.",
+        "The same third of in_proj_bias goes to queries and values. Each projection has a third of "
+        "its own.",
     )
 
     wrong(
@@ -1720,8 +1735,8 @@ with exercise("leave_one_head_out"):
                     W_o.bias.copy_(bias)
             """: "pass"
         },
-        "Nothing is put back: the second result is without two heads, and after the call the layer "
-        "has no head left.",
+        "Nothing comes back (for one: what was kept is no copy): the second result is without two "
+        "heads, and after the call the layer has no head left.",
     )
 
     wrong(
@@ -1752,14 +1767,16 @@ with exercise("leave_one_head_out"):
     wrong(
         "leave_bias_not_put_back",
         {"            W_o.bias.copy_(bias)": ""},
-        "The weight of W_o is put back and its bias is not: the means of all heads so far stay in it.",
+        "The weight of W_o comes back as it was and its bias does not: the means of all heads so "
+        "far stay in it.",
     )
 
     wrong(
         "leave_copy_of_the_layer",
         {"W_o = attention.W_o": "import copy\nW_o = copy.deepcopy(attention).W_o"},
-        "You change a copy. `measure` asks the layer itself, so every result is that of the whole "
-        "layer.",
+        "Each of your results is that of the whole layer: either you change a copy, or `measure` "
+        "is called while no head is away. `measure` asks the layer itself, as it is at that "
+        "moment.",
     )
 
     wrong(
@@ -1777,8 +1794,9 @@ with exercise("leave_one_head_out"):
                     W_o.bias.copy_(bias)
             return found
         """,
-        "You change a copy. `measure` asks the layer itself, so every result is that of the whole "
-        "layer.",
+        "Each of your results is that of the whole layer: either you change a copy, or `measure` "
+        "is called while no head is away. `measure` asks the layer itself, as it is at that "
+        "moment.",
     )
 
     wrong(
@@ -1797,7 +1815,7 @@ with exercise("leave_one_head_out"):
     wrong(
         "leave_width_is_the_number",
         {"weight.shape[1] // num_heads": "num_heads"},
-        "You take the number of heads for a head's width. A head has d_model / num_heads features.",
+        "You remove as many features as there are heads. A head has d_model / num_heads features.",
     )
 
     wrong(
@@ -1809,7 +1827,7 @@ with exercise("leave_one_head_out"):
     wrong(
         "leave_from_the_last",
         {"for h in range(num_heads)": "for h in reversed(range(num_heads))"},
-        "You begin with the last head. Entry 0 belongs to head 0.",
+        "Your results stand in reversed order. Entry 0 belongs to head 0.",
     )
 
     wrong(
@@ -1836,8 +1854,8 @@ with exercise("leave_one_head_out"):
             "W_o.weight[:, mine] = 0.0": "W_q.weight[mine], W_q.bias[mine] = 0.0, 0.0",
             "W_o.weight.copy_(weight)": "W_q.weight.copy_(queries[0])\nW_q.bias.copy_(queries[1])",
         },
-        "Without its query a head attends to all words alike. It still contributes the mean of the "
-        "values, so it is not away.",
+        "Without its query or its key a head attends to all words alike. It still contributes the "
+        "mean of the values, so it is not away.",
     )
 
     wrong(
@@ -1848,13 +1866,13 @@ with exercise("leave_one_head_out"):
                     W_o.bias += weight[:, mine] @ means[mine]
             """: ""
         },
-        "`means` changes nothing: the head contributes 0 in both cases.",
+        "With `means` the head contributes 0, as it does without. It should then say its mean.",
     )
 
     wrong(
         "leave_means_of_a_zeroed_weight",
         {"W_o.bias += weight[:, mine]": "W_o.bias += W_o.weight[:, mine]"},
-        "`means` changes nothing: the head contributes 0 in both cases.",
+        "With `means` the head contributes 0, as it does without. It should then say its mean.",
     )
 
     wrong(
@@ -1900,7 +1918,7 @@ with exercise("leave_one_head_out"):
     wrong(
         "leave_last_missing",
         {"for h in range(num_heads)": "for h in range(num_heads - 1)"},
-        "The last head is never removed. There is one result for each head.",
+        "One result is missing. There is one for each head, from head 0 to the last.",
     )
 
     wrong(
@@ -2021,8 +2039,9 @@ with exercise("mixes_rows"):
     wrong(
         "mixes_rows_reversed_only",
         {"torch.tensor([2, 0, 4, 1, 3])": "torch.arange(5).flip(0)"},
-        "You try no other order than the reversed one. A layer that treats both directions alike, "
-        "and still knows how far apart two words stand, comes through that.",
+        "A layer that treats both directions alike, and still knows how far apart two words stand, "
+        "comes through your test. It does where the reversed order is the only one that is tried, "
+        "for one.",
         seen="a trial with typical wrong answers",
     )
 
@@ -2032,8 +2051,9 @@ with exercise("mixes_rows"):
             "torch.tensor([2, 0, 4, 1, 3])": "torch.arange(6).flip(0)",
             "torch.randn(3, 5, d_model": "torch.randn(3, 6, d_model",
         },
-        "You try no other order than the reversed one. A layer that treats both directions alike, "
-        "or that cuts the heads out by a reshape, comes through that.",
+        "A layer that cuts the heads out by a reshape comes through your test. It can where the "
+        "reversed order is the only one that is tried, for one; a layer that treats both "
+        "directions alike comes through then too.",
         seen="answers written blind",
     )
 
@@ -2062,21 +2082,23 @@ with exercise("mixes_rows"):
     wrong(
         "mixes_texts_only",
         {"max(by_place, by_texts)": "by_texts"},
-        "Your words never change their places: no layer that knows places, or that mixes the rows of "
-        "a text in the same way every time, is found.",
+        "A layer that knows places, or that mixes the rows of a text, comes through your test. It "
+        "is found where words change their places and each row is compared with the old row of its "
+        "word.",
     )
     wrong(
         "mixes_order_not_given_back",
         {"output[:, order]": "output"},
-        "Every layer seems broken to you, also a right one. If you put the words into another order: the "
-        "rows of a right layer move with their words, so the old output has to be put into that order "
+        "A right layer seems broken to you, too. If you put the words into another order: the rows "
+        "of a right layer move with their words, so the old output has to be put into that order "
         "too. And equal means equal up to rounding.",
     )
     wrong(
         "mixes_order_that_stays",
         {"[2, 0, 4, 1, 3]": "[0, 1, 2, 3, 4]"},
-        "Your words never change their places: no layer that knows places, or that mixes the rows of "
-        "a text in the same way every time, is found.",
+        "A layer that knows places, or that mixes the rows of a text, comes through your test. It "
+        "is found where words change their places and each row is compared with the old row of its "
+        "word.",
     )
     wrong(
         "mixes_the_other_way_round",
@@ -2095,8 +2117,8 @@ with exercise("mixes_rows"):
             "moved = layer(x[:, order])[0]": "moved = layer(x[:, order])[1].mean(1)[..., order.argsort()]",
             "layer(text[None])[0]": "layer(text[None])[1].mean(1)",
         },
-        "You compare the weights. They can be right while the output is mixed afterwards, as in the "
-        "colleague's layer: compare outputs.",
+        "A layer that mixes its output after right weights, as the colleague's does, comes through "
+        "your test. It does where weights are compared, for one: compare outputs.",
     )
 
 choice(

@@ -306,7 +306,7 @@ def compare(kind):
         assert_equal(*numbers, message, name="the sorted numbers")
         message = (
             f"With leading axes {lead} and {num_heads} heads: the head axis belongs directly "
-            "before the position axis, whatever stands in front. Are axes counted from the end?"
+            "before the position axis, whatever stands in front. Axes counted from the end fit."
         )
         assert_equal(split_heads(kind(x), num_heads), kind(expected), message)
 
@@ -392,7 +392,7 @@ for given in (x, torch.tensor(x)):
     assert_equal(of_turned_around(turned, 3), expected, message)
 direction = torch.tensor(rng.normal(size=(2, 3, 5, 2)))
 expected = torch.cat(direction.unbind(-3), dim=-1)
-message = "Gradients should flow through split_heads. Is something detached or copied to NumPy?"
+message = "Gradients should flow through split_heads. For one: is something detached?"
 assert_close(gradient(torch.tensor(x), direction), expected, message, name="the gradient")
 ### END HIDDEN TESTS
 
@@ -518,7 +518,7 @@ def compare(kind):
         assert_equal(*numbers, message, name="the sorted numbers")
         message = (
             f"With leading axes {lead} and {num_heads} heads: only the heads and the features are "
-            "merged. Are axes counted from the end?"
+            "merged. Axes counted from the end fit."
         )
         assert_equal(combine_heads(kind(x)), kind(expected), message)
 
@@ -603,7 +603,7 @@ for given in (x, torch.tensor(x)):
     message = "x need not lie in memory in the usual order: it may be the transpose of another."
     assert_equal(of_turned_around(turned), want, message)
 direction = torch.tensor(rng.normal(size=(2, 5, 12)))
-message = "Gradients should flow through combine_heads. Is something detached or copied to NumPy?"
+message = "Gradients should flow through combine_heads. For one: is something detached?"
 got = gradient(torch.tensor(x), direction)
 assert_close(got, torch.stack(direction.chunk(3, -1), 1), message, name="the gradient")
 ### END HIDDEN TESTS
@@ -1357,8 +1357,8 @@ for which, given, out, wei in cases:
         assert_close(
             one,
             other,
-            f"The gradient of {name} through {which} is not what it should be. Is something "
-            "detached? With empty rows every gradient should be finite.",
+            f"The gradient of {name} through {which} is not what it should be. Is something, "
+            "for one, detached? With empty rows every gradient should be finite.",
             name=f"the gradient of {name}",
         )
 ### END HIDDEN TESTS
@@ -1400,7 +1400,7 @@ for name, now, before in zip(("query", "key", "value", "mask"), after, given, st
 message = "The same call twice should give the same result. Is there dropout, or a stored state?"
 assert_equal(second[0], first[0], message, name="output")
 assert_equal(second[1], first[1], message, name="weights")
-message = "A call without a mask gives something else after one with a mask. Is the mask kept?"
+message = "A call without a mask gives something else after one with a mask. Is anything kept?"
 assert_equal(unmasked[1], unmasked[0], message, name="output")
 message = "Float64 should stay float64, also on the way: is something computed in float32?"
 # The same keys in another order give the same output. In float32 the last digits would change.
@@ -1706,7 +1706,7 @@ with check("no memory is shared", points=0.5):
     first, second, kept, _, _ = afterwards(state, settings, seed, texts[0], False)
     given = [state[name] for name in sorted(state)]
     assert_equal(kept, given, "builtin was changed. Its weights are read, not written.")
-    message = "Zeros in builtin, afterwards, also change your layer: they share memory. Copy."
+    message = "Zeros in builtin, afterwards, also change your layer. Copy the numbers."
     assert_close(second, first, message, name="the output")
     assert_equal(bool(first.std() > 1e-3), True, "The output is no constant.")
 with check("still trainable", points=0.5):
@@ -1912,11 +1912,11 @@ for bias in (True, False):
         assert_equal(mode, training, message, name="builtin.training")
         assert_equal(nothing, True, "Change attention in place and return nothing.")
     before, output, after = after_changing_the_other(seed, state, settings, query)
-    message = "Changing builtin afterwards also changes your layer: they share memory. Copy."
+    message = "Changing builtin afterwards also changes your layer. Copy the numbers."
     assert_close(output, before, message, name="output")
     message = "After loading, and whatever becomes of builtin then, your layer gives what builtin gave."
     assert_close(output, expected, message, name="output")
-    message = "Changing your layer afterwards also changes builtin: they share memory. Copy."
+    message = "Changing your layer afterwards also changes builtin. Copy the numbers."
     assert_equal(after, state, message, name="builtin's weights")
 ### END HIDDEN TESTS
 
@@ -2441,7 +2441,7 @@ with check("broken in the order", points=1):
     for kind in [name for name, number in numbers.items() if number in (1, 2, 5, 7, 8)]:
         for d_model, num_heads in ((12, 3), (8, 4)):
             message = (
-                f"{num_heads} heads, {kind}: this layer mixes rows, and your test calls it right. In "
+                f"{num_heads} heads, {kind}: this layer mixes rows: True is asked for. In "
                 "which orders do you show it the words?"
             )
             assert_equal(judged(kind, d_model, num_heads, next(seeds)), True, message)

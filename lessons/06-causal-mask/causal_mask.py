@@ -245,7 +245,7 @@ with check("each word sees all earlier ones", points=0.5):
     assert_close(
         allowed() & earlier,
         earlier,
-        "A word does not see every word before it. Is each row a query (not each column)?",
+        "A word does not see every word before it. For one: is each row a query (not each column)?",
         name="what is allowed left of the diagonal",
     )
 
@@ -349,7 +349,7 @@ def written_into(n, row, column):
 
 expected = torch.ones(5, 5).tril().bool().numpy()
 expected[1, 3] = True
-message = "One entry of the mask is written into, and others change with it: do its rows share memory?"
+message = "After one entry of the mask is written into, the others are as before: no shared memory."
 assert_equal(np.asarray(written_into(5, 1, 3)) == 1, expected, message)
 ### END HIDDEN TESTS
 

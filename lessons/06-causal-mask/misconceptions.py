@@ -13,8 +13,8 @@ with exercise("causal_mask"):
     wrong(
         "mask_true_means_hidden",
         {"np.tri(n, dtype=bool)": "np.triu(np.ones((n, n), dtype=bool), k=1)"},
-        "Your True means 'hidden', as in nn.MultiheadAttention. In this course True means 'may "
-        "attend': everything would be reversed without an error.",
+        "Your True stands where a key is hidden, as in nn.MultiheadAttention. In this course True "
+        "means 'may attend': everything would be reversed without an error.",
         seen="the attn_mask of torch's nn.MultiheadAttention",
     )
 
@@ -76,8 +76,8 @@ with exercise("causal_mask"):
                     kept[n] = np.tri(n, dtype=bool)
                 return kept[n]
         """,
-        "You keep the mask and hand out the same array again. Whoever writes into it changes the "
-        "mask for everybody. Make a new array each call.",
+        "Two calls with one n give the same array, or views of one. Whoever writes into it changes "
+        "the mask for everybody. Make a new array each call.",
     )
 
     wrong(
@@ -86,8 +86,9 @@ with exercise("causal_mask"):
             def causal_mask(n, big=np.tri(64, dtype=bool)):
                 return big[:n, :n]
         """,
-        "You cut every mask out of one big array: fast, but all of them share its memory, so that "
-        "a change to one changes all. And a text longer than the big array has no mask.",
+        "Your masks of several lengths share one piece of memory, as when all are cut out of one "
+        "big array: fast, but a change to one changes others. And a text longer than such an array "
+        "has no mask.",
         seen="buffers of published GPT code",
     )
 
@@ -220,25 +221,25 @@ with exercise("combine_masks"):
     wrong(
         "combine_if_mask",
         {"is not None": ""},
-        "Your code asks whether a whole array is true ('if mask', 'mask and other', 'mask == "
-        "None'). It has many values, and no single answer. Ask for None with 'is', and combine "
-        "the values one by one, with the operator for arrays.",
+        "Your code asks whether a whole array is true ('if mask', 'mask and other' or 'mask == "
+        "None', for example). It has many values, and no single answer. Ask for None with 'is', "
+        "and combine the values one by one, with the operator for arrays.",
         seen="a trial with typical wrong answers",
     )
 
     wrong(
         "combine_with_and",
         {"& mask": "and mask"},
-        "Your code asks whether a whole array is true ('if mask', 'mask and other', 'mask == "
-        "None'). It has many values, and no single answer. Ask for None with 'is', and combine "
-        "the values one by one, with the operator for arrays.",
+        "Your code asks whether a whole array is true ('if mask', 'mask and other' or 'mask == "
+        "None', for example). It has many values, and no single answer. Ask for None with 'is', "
+        "and combine the values one by one, with the operator for arrays.",
         seen="a trial with typical wrong answers",
     )
 
     wrong(
         "combine_numpy_logical_and",
         {"combined & mask": "np.logical_and(combined, mask)"},
-        "np.logical_and of two torch tensors gives a tensor of integers (uint8) and not of "
+        "`np.logical_and` of two torch tensors gives a tensor of integers (uint8) and not of "
         "booleans: it is NumPy's function. Use what arrays and tensors share, the operator.",
         seen="a trial with typical wrong answers",
     )
@@ -279,7 +280,8 @@ with exercise("combine_masks"):
                 combined = mask if combined is None else combined & mask
             """,
         },
-        "You stop at the first None, and the masks after it are forgotten.",
+        "Where the first mask is None you return None, as when a loop stops at the first None, and "
+        "the masks after it are forgotten.",
     )
 
     wrong(
@@ -292,7 +294,7 @@ with exercise("combine_masks"):
                 result = mask if result is None else result & mask
             return result
         """,
-        "As soon as one mask is None, you return None, and nothing is hidden any more. None says "
+        "With a None among the masks you return None, and nothing is hidden any more. None says "
         "only that THIS mask hides nothing.",
     )
 
@@ -372,8 +374,9 @@ with exercise("combine_masks"):
     wrong(
         "combine_truth_of_a_mask",
         {"None:": "None and mask.any():"},
-        "You leave out a mask that hides everything, as if it were None. It is a mask like any other, "
-        "and then nothing is left to attend to. Ask whether there is a mask, not what is in it.",
+        "A mask that hides everything is taken for None, or a result that does comes back as None. "
+        "It is a mask like any other, and then nothing is left to attend to. Ask whether there is "
+        "a mask, not what is in it.",
     )
 
     wrong(
@@ -419,8 +422,9 @@ with exercise("leaks_future"):
             X[-1] = rng.normal(size=d_model)
             return bool(np.abs(layer(X) - before)[:-1].max() > 1e-8)
         """,
-        "You change only the last input. A position in the middle that sees the one after it "
-        "stays unseen: every position has to be changed once.",
+        "Only what the last input does counts in your verdict. A position in the middle that sees "
+        "the one after it stays unseen: every position has to be changed once, and each comparison "
+        "has to count.",
     )
 
     wrong(
@@ -431,8 +435,8 @@ with exercise("leaks_future"):
                     return True
             """: "return bool(np.abs(layer(changed) - before)[:t].max() > 1e-8)",
         },
-        "Your loop ends in its first round: it returns whatever the first comparison says. Only "
-        "'this one leaks' may end it early.",
+        "Only what the input at position 1 does counts in your verdict, as when a loop ends in its "
+        "first round. Each position needs its turn: only 'this one leaks' may end it early.",
     )
 
     wrong(
@@ -491,29 +495,29 @@ with exercise("leaks_future"):
     wrong(
         "leak_everything_compared",
         {"[:t].max()": ".max()"},
-        "You compare all outputs. Those at and after the changed position may change, in every "
-        "layer.",
+        "Outputs at or after the changed position count in your comparison. They may change, in "
+        "every layer: the ones before it must stay the same.",
     )
 
     wrong(
         "leak_coarse_tolerance",
         {"1e-8:": "1e-3:"},
-        "Your tolerance is too large: a leak of a few 1e-4 passes. In float64 rounding is near "
-        "1e-16, so that there is much room below.",
+        "A leak of a few 1e-4 passes: your tolerance is too large for the change that you make. In "
+        "float64 rounding is near 1e-16, so that there is much room below.",
     )
 
     wrong(
         "leak_very_coarse_tolerance",
         {"1e-8:": "1e-2:"},
-        "Your tolerance is far too large: leaks of a hundredth pass. In float64 rounding is near "
-        "1e-16, so that there is much room below.",
+        "Leaks of a few 1e-3 pass: your tolerance is far too large for the change that you make. "
+        "In float64 rounding is near 1e-16, so that there is much room below.",
     )
 
     wrong(
         "leak_exact",
         {"1e-8:": "0:"},
-        "You ask for outputs that are exactly equal. A correct layer may add its numbers in "
-        "another order, and rounding noise is no leak.",
+        "You ask for outputs that are equal to the last digit, or nearly so. A correct layer may "
+        "add its numbers in another order, and rounding noise is no leak.",
     )
 
     wrong(
@@ -607,9 +611,9 @@ with exercise("leaks_future"):
                         return True
             """,
         },
-        "You put NaN into the future and look where it comes out. A masked layer multiplies it by "
-        "a weight of 0, and 0 times NaN is NaN: correct layers look leaky. Put other numbers "
-        "there.",
+        "You put NaN (or infinity) into the future and look where NaN comes out. A masked layer "
+        "multiplies it by a weight of 0, and 0 times NaN is NaN: correct layers look leaky. Put "
+        "other numbers there.",
         seen="a well-known trick for convolutions",
     )
 
@@ -637,8 +641,8 @@ with exercise("leaks_future"):
             "(size=(n, d_model))": "(size=(n, d_model)).astype(np.float32)",
             "1e-8:": "1e-5:",
         },
-        "You give the layer float32. It is promised float64; and with float32 rounding noise is "
-        "near 1e-7.",
+        "You give the layer another type of numbers than float64 (float32, for one). It is "
+        "promised float64; and with float32 rounding noise is near 1e-7.",
     )
 
     wrong(
@@ -711,8 +715,8 @@ with exercise("leaks_future"):
             "changed[t]": "changed[t, 0]",
             "size=d_model": "",
         },
-        "You change only the first feature. A layer can leak through another one: change all "
-        "features of a position.",
+        "A leak through the last features stays unseen: you change only the first feature, or the "
+        "first ones. A layer can leak through another: change all features of a position.",
     )
 
     wrong(
@@ -722,7 +726,7 @@ with exercise("leaks_future"):
             "np.abs(layer(changed) - before)[:t].max() > 1e-8":
                 "not np.allclose(layer(changed)[:t], before[:t])",
         },
-        "Your change is tiny, and so is what comes through: it is lost in the tolerance. Inputs "
+        "What comes through is lost in your tolerance: your change is too small beside it. Inputs "
         "of order 1 take changes of order 1.",
     )
 
@@ -750,9 +754,9 @@ with exercise("leaks_future"):
             "changed[t]": "X[t]",
             "layer(changed)": "layer(X.copy())",
         },
-        "You never restore a position after its turn. In the next round the outputs change "
-        "because of earlier inputs, and correct layers look leaky. Start each round from the same "
-        "input.",
+        "Earlier inputs differ too where you compare (for one: a position is not restored after "
+        "its turn). Then the outputs change because of these, and correct layers look leaky. Start "
+        "each round from the same input.",
     )
 
     wrong(
@@ -775,8 +779,8 @@ with exercise("leaks_future"):
     wrong(
         "leak_compares_with_itself",
         {"changed[t] = rng.normal(size=d_model)": ""},
-        "Both sides of your comparison come from the same input, so that they are always equal. "
-        "Change something in between.",
+        "Leaky layers pass, as where both sides of a comparison come from the same input, so that "
+        "they are always equal. Change something in between.",
     )
 
     wrong(
@@ -806,7 +810,8 @@ with exercise("leaks_future"):
             "size=(n, d_model)": "size=(n, n)",
             "size=d_model": "size=n",
         },
-        "You change n features whatever d_model is. A position has d_model features.",
+        "You give the layer another number of features than d_model (n, for one). A position has "
+        "d_model features.",
     )
 
 
@@ -920,15 +925,16 @@ with exercise("mended_tasks"):
     wrong(
         "mend_copied",
         {"texts[:, :-1], texts[:, 1:]": "texts[:, :-1], torch.roll(texts[:, :-1], 1, dims=-1)"},
-        "This is the friend's code as it was: each target is the character before its input, which "
-        "the model has just read.",
+        "Your targets are those of the friend's code as it was: each is the character before its "
+        "input, which the model has just read.",
     )
 
     wrong(
         "mend_circle",
         {"texts[:, :-1], texts[:, 1:]": "texts[:, :-1], torch.roll(texts[:, :-1], -1, dims=-1)"},
-        "The direction is right now, but torch.roll is a circle: the last target of each text is "
-        "its first character. The text has one character more than the inputs.",
+        "The direction is right now, but the targets go in a circle, as with torch.roll: the last "
+        "target of each text is its first character. The text has one character more than the "
+        "inputs.",
     )
 
     wrong(

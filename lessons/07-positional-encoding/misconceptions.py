@@ -23,7 +23,7 @@ with exercise("sinusoidal_positional_encoding", base=SHORT_SINUSOIDAL_POSITIONAL
                 return PE
             """,
         },
-        "Your exponent is doubled: the loop variable already steps by 2 and is multiplied by 2 "
+        "Your exponent is doubled, as where a variable that already steps by 2 is multiplied by 2 "
         "once more. The frequencies then fall twice as fast, and most columns hardly change along "
         "a text. Heat map, training and the rotation look fine all the same; only values show it.",
         seen="many public implementations: range(0, d_model, 2) together with 2 * i / d_model",
@@ -40,8 +40,8 @@ with exercise("sinusoidal_positional_encoding", base=SHORT_SINUSOIDAL_POSITIONAL
                 return PE
             """,
         },
-        "Your exponent is half of what it should be: it counts pairs, i / d_model, where the "
-        "formula has 2i / d_model. With d_model = 64 the slowest wave then repeats after about "
+        "Your exponent is half of what it should be, as where it counts pairs, i / d_model, and "
+        "the formula has 2i / d_model. With d_model = 64 the slowest wave then repeats after about "
         "550 positions and not after about 47,000.",
     )
 
@@ -141,15 +141,15 @@ with exercise("sinusoidal_positional_encoding", base=SHORT_SINUSOIDAL_POSITIONAL
     wrong(
         "encoding_floor_division",
         {"/ d_model": "// d_model"},
-        "Your exponent is an integer division, so it is 0 for every column, and every pair turns "
+        "Your exponent is 0 for every column, as with an integer division, and every pair turns "
         "with the same speed.",
     )
 
     wrong(
         "encoding_multiplies",
         {"/ 10000": "* 10000"},
-        "You multiply the position by the power of 10000 and should divide. Your waves get faster "
-        "from column to column; the formula's get slower.",
+        "Your angles are the position times the power of 10000, where they should be the position "
+        "divided by it. Your waves get faster from column to column; the formula's get slower.",
     )
 
     wrong(
@@ -175,7 +175,8 @@ with exercise("sinusoidal_positional_encoding", base=SHORT_SINUSOIDAL_POSITIONAL
             "(column % 2 == 0, np.sin(angles), np.cos(angles))":
                 "(column % 2 == 0, np.sin(angles), np.cos(angles)).T",
         },
-        "Your matrix is transposed: (d_model, seq_len). One row is one position.",
+        "Your matrix has the shape (d_model, seq_len), as a transposed one has. One row is one "
+        "position.",
     )
 
     wrong(
@@ -222,7 +223,7 @@ with exercise("sinusoidal_positional_encoding", base=SHORT_SINUSOIDAL_POSITIONAL
             angles = np.arange(seq_len)[:, None] / 10000 ** (np.arange(0, even, 2) / even)
             return np.stack([np.sin(angles), np.cos(angles)], -1).reshape(seq_len, even)[:, :d_model]
         """,
-        "With an odd d_model you build the encoding of d_model + 1 and cut a column off. The "
+        "With an odd d_model your values are those of d_model + 1, with a column cut off. The "
         "exponents then have the wrong denominator: it is d_model, odd or not.",
     )
 
@@ -234,8 +235,8 @@ with exercise("sinusoidal_positional_encoding", base=SHORT_SINUSOIDAL_POSITIONAL
             "np.where(column % 2 == 0, np.sin(angles), np.cos(angles))":
                 "torch.where(column % 2 == 0, torch.sin(angles), torch.cos(angles)).numpy()",
         },
-        "You compute in float32 and so lose half of the digits; for late positions the error "
-        "reaches the fourth one. The course asks for float64.",
+        "Your result is float32, and so half of the digits are lost; where the angles are float32 "
+        "too, the error reaches the fourth digit for late positions. The course asks for float64.",
         seen="torch's default dtype",
     )
 
@@ -247,8 +248,8 @@ with exercise("sinusoidal_positional_encoding", base=SHORT_SINUSOIDAL_POSITIONAL
             "np.where(column % 2 == 0, np.sin(angles), np.cos(angles))":
                 "torch.where(column % 2 == 0, torch.sin(angles), torch.cos(angles)).double().numpy()",
         },
-        "The result is float64, but it was computed in float32: the missing digits do not come "
-        "back by a conversion at the end.",
+        "The result is float64, but something on the way was float32: the missing digits do not "
+        "come back by a conversion at the end.",
     )
 
     wrong(
@@ -459,8 +460,8 @@ with exercise("shift_matrix", base=SHORT_SHIFT_MATRIX):
             "np.zeros((d_model, d_model))": "np.eye(d_model)",
             "0, d_model": "0, d_model - 1",
         },
-        "An odd d_model is not refused: your last sine stays where it is, and the equation does "
-        "not hold for it. It should be a ValueError.",
+        "An odd d_model is not refused. The last sine then has no cosine to turn with, and the "
+        "equation does not hold for it. It should be a ValueError.",
     )
 
     wrong(
@@ -598,8 +599,8 @@ with exercise("LearnedPositionalEmbedding", base=SHORT_LEARNED_POSITIONAL_EMBEDD
                 return X + self.p[: X.shape[1]]
             """,
         },
-        "You unpack the shape into three numbers, so only inputs with exactly one batch axis "
-        "work. There may be none, two or more.",
+        "An input without a batch axis is an error in your code, as where the shape is unpacked "
+        "into three numbers. There may be none, one, two or more.",
         seen="batch, n, d_model = X.shape",
     )
 
@@ -715,8 +716,8 @@ with exercise("LearnedPositionalEmbedding", base=SHORT_LEARNED_POSITIONAL_EMBEDD
     wrong(
         "learned_zeros",
         {"torch.randn": "torch.zeros"},
-        "Your vectors begin at zero, all equal. Then nothing tells the positions apart at the "
-        "start. Begin with random numbers.",
+        "Your vectors begin all equal (at zero, for one). Then nothing tells the positions apart "
+        "at the start. Begin with random numbers.",
         seen="nn.Parameter(torch.zeros(...))",
     )
 
@@ -745,8 +746,9 @@ with exercise("LearnedPositionalEmbedding", base=SHORT_LEARNED_POSITIONAL_EMBEDD
                 torch.manual_seed(0)
             """,
         },
-        "You set a seed in the constructor, so all modules begin with the same numbers, and "
-        "everybody else's random numbers change.",
+        "Two of your modules begin with the same numbers: a seed is set in the constructor, for "
+        "one, or the numbers are not random. (A seed of torch's own also changes everybody else's "
+        "random numbers.)",
     )
 
     wrong(
@@ -776,16 +778,17 @@ with exercise("LearnedPositionalEmbedding", base=SHORT_LEARNED_POSITIONAL_EMBEDD
             "self.p = nn.Parameter(torch.randn(max_len, d_model))":
                 'self.register_buffer("p", torch.randn(max_len, d_model))',
         },
-        "Your vectors are a buffer, or a plain tensor. An optimizer does not see them, so they "
-        "never learn: make them a parameter.",
+        "Your module has no parameter: the vectors are a buffer, a plain tensor or hidden in a "
+        "list, for example. An optimizer does not see them, so they never learn: make them a "
+        "parameter.",
         seen="register_buffer",
     )
 
     wrong(
         "learned_detached",
         {"self.p[: X.shape[-2]]": "self.p.data[: X.shape[-2]]"},
-        "There is a parameter, but no gradient reaches it: .data or detach() cuts it off. The "
-        "positions stay what they were at the start.",
+        "There is a parameter, but no gradient reaches it: .data or detach(), for example, cuts it "
+        "off. The positions stay what they were at the start.",
     )
 
     wrong(
@@ -933,7 +936,7 @@ with exercise("LearnedPositionalEmbedding", base=SHORT_LEARNED_POSITIONAL_EMBEDD
     wrong(
         "learned_wants_max_len",
         {"self.p[: X.shape[-2]]": "self.p"},
-        "Only texts of exactly max_len positions work. Shorter ones get the first n vectors.",
+        "Texts shorter than max_len fail in your code. They get the first n vectors.",
     )
 
 
@@ -1045,15 +1048,16 @@ with exercise("mended_positions"):
     wrong(
         "mend_copied",
         {"table[: X.shape[-2]]": "table[:, None][: X.shape[0]]"},
-        "This is the code as it was: every word of a text gets the same vector, which depends on "
-        "the place of the text in the batch. The table's rows are positions, axis -2 of X.",
+        "Your results are those of the code as it was: every word of a text gets the same vector, "
+        "which depends on the place of the text in the batch. The table's rows are positions, axis "
+        "-2 of X.",
     )
 
     wrong(
         "mend_table_in_float32",
         {"torch.tensor(table, dtype=X.dtype)": "torch.tensor(table).float()"},
-        "Your table is float32 whatever X is. With X in float64 the sum is float64 and right to seven "
-        "digits only.",
+        "Something that you add is float32 on the way, whatever X is (the table, for one). With X "
+        "in float64 the sum is float64 and right to seven digits only.",
         seen="answers written blind",
     )
 

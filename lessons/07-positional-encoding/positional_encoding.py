@@ -969,7 +969,7 @@ with check("far away, to 9 digits, in NumPy's float64", points=0.25):
     assert_close(
         matrix @ np.array([math.sin(4000.0), math.cos(4000.0)]),
         np.array([math.sin(4900.0), math.cos(4900.0)]),
-        "Position 4000 should move to position 4900. Is something computed in float32?",
+        "Position 4000 should move to position 4900. If it nearly does: is float32 on the way?",
         name="shift_matrix(900, 2) @ PE[4000]",
         rtol=1e-9,
         atol=1e-9,
@@ -1366,7 +1366,7 @@ assert_equal(
 assert_equal(
     bool((first[0] == second[0]).any()),
     False,
-    "Two modules begin with the same values. Is a seed set inside, or are the values no random "
+    "Two modules share values at the start. Is a seed set inside, or are some of them no random "
     "numbers?",
 )
 ### END HIDDEN TESTS
@@ -1391,7 +1391,7 @@ assert_close(of_X, upstream, "The gradient should pass to X unchanged.", name="t
 expected = torch.cat([upstream.sum(dim=(0, 1)), torch.zeros(3, 4)])
 message = (
     "Each position vector should collect the gradients of its position from all texts, and the "
-    "vectors of unused positions should get 0. Is the parameter detached, or left out?"
+    "vectors of unused positions should get 0. For one: is the parameter detached, or left out?"
 )
 assert_equal(len(of_vectors), 1, "There should be one parameter.", name="the number of parameters")
 assert_close(of_vectors[0], expected, message, name="the gradient of the parameter")
@@ -1420,7 +1420,7 @@ for dtype in (torch.float32, torch.float64):
     expected = X + values.narrow(0, 0, 6)
     message = f"X is {dtype}: the output should be X + the position vectors, and nothing else. "
     name = "the output in training mode"
-    assert_close(training, expected, message + "Is there dropout?", name=name)
+    assert_close(training, expected, message + "For one: is there dropout?", name=name)
     name = "the output in evaluation mode"
     assert_close(evaluation, expected, message, name=name, precise=True)
     assert_equal(after, X, "X was changed by the call. Make a new tensor.", name="X")

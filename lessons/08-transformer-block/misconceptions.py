@@ -142,14 +142,15 @@ with exercise("LayerNorm", base=SHORT_LAYER_NORM):
     wrong(
         "norm_without_gamma",
         {"self.gamma * (x - m)": "(x - m)"},
-        "gamma is never used. The layer could not choose how large each feature should be: "
-        "multiply by it.",
+        "Your results are those without gamma. The layer could then not choose how large each "
+        "feature should be: multiply by it.",
     )
 
     wrong(
         "norm_without_beta",
         {"+ self.beta": ""},
-        "beta is never used. It is added at the end, so that a feature need not have mean 0.",
+        "Your results are those without beta. It is added at the end, so that a feature need not "
+        "have mean 0.",
     )
 
     wrong(
@@ -216,23 +217,23 @@ with exercise("LayerNorm", base=SHORT_LAYER_NORM):
             "nn.Parameter(torch.ones(d_model))": "torch.ones(d_model)",
             "nn.Parameter(torch.zeros(d_model))": "torch.zeros(d_model)",
         },
-        "gamma or beta is a plain tensor. An optimizer never sees it, so it is never trained. "
-        "Wrap it in nn.Parameter.",
+        "gamma or beta is a plain tensor, or a buffer. An optimizer never sees it, so it is never "
+        "trained. Wrap it in nn.Parameter.",
     )
 
     wrong(
         "norm_gamma_plain_tensor",
         {"nn.Parameter(torch.ones(d_model))": "torch.ones(d_model)"},
-        "gamma or beta is a plain tensor. An optimizer never sees it, so it is never trained. "
-        "Wrap it in nn.Parameter.",
+        "gamma or beta is a plain tensor, or a buffer. An optimizer never sees it, so it is never "
+        "trained. Wrap it in nn.Parameter.",
         seen="a trial with typical wrong answers",
     )
 
     wrong(
         "norm_no_super",
         {"super().__init__()": ""},
-        "The constructor does not call super().__init__(). nn.Module needs it first, or it cannot "
-        "keep parameters.",
+        "The constructor makes a parameter before it has called super().__init__(). nn.Module "
+        "needs it first, or it cannot keep parameters.",
         seen="a trial with typical wrong answers",
     )
 
@@ -262,13 +263,15 @@ with exercise("LayerNorm", base=SHORT_LAYER_NORM):
     wrong(
         "norm_no_eps",
         {"+ self.eps": ""},
-        "eps is not used. A word whose features are all equal has variance 0, and 0 / 0 is NaN.",
+        "Your results are those without eps. A word whose features are all equal has variance 0, "
+        "and 0 / 0 is NaN.",
     )
 
     wrong(
         "norm_eps_fixed",
         {"+ self.eps": "+ 1e-5"},
-        "The argument eps is ignored; your code always uses 1e-5.",
+        "The argument eps makes no difference in your results: your code uses a small number of "
+        "its own, as 1e-5 is.",
     )
 
     wrong(
@@ -402,8 +405,8 @@ with exercise("LayerNorm", base=SHORT_LAYER_NORM):
             """,
             "x.var(-1, correction=0, keepdim=True)": "x.var(2, correction=0).reshape(batch, n, 1)",
         },
-        "Your code takes exactly one batch axis. There may be none, two or more: count axes from "
-        "the end.",
+        "Your code fails without a batch axis. There may be none, one, two or more: count axes "
+        "from the end.",
     )
 
     wrong(
@@ -416,7 +419,8 @@ with exercise("LayerNorm", base=SHORT_LAYER_NORM):
             "self.gamma * (x - m) / torch.sqrt(v + self.eps) + self.beta":
                 "(self.gamma * (x - m) / torch.sqrt(v + self.eps) + self.beta).float()",
         },
-        "The computation goes through float32. Float64 inputs should keep their precision.",
+        "Your result is float32. Float64 inputs should keep their precision, on the way and at the "
+        "end.",
     )
 
     wrong(
@@ -425,8 +429,8 @@ with exercise("LayerNorm", base=SHORT_LAYER_NORM):
             "m = x": "m = x.float()",
             "v = x": "v = x.float()",
         },
-        "The result has the right type, but on the way mean and variance were rounded to float32. "
-        "Float64 inputs should keep their precision.",
+        "The result has the right type, but something on the way (mean and variance, for one) was "
+        "rounded to float32. Float64 inputs should keep their precision.",
     )
 
     wrong(
@@ -522,8 +526,8 @@ with exercise("FeedForward"):
     wrong(
         "feed_no_super",
         {"super().__init__()": ""},
-        "The constructor does not call super().__init__(). nn.Module needs it first, or it cannot "
-        "keep its parts.",
+        "The constructor makes a part before it has called super().__init__(). nn.Module needs it "
+        "first, or it cannot keep its parts.",
         seen="a trial with typical wrong answers",
     )
 
@@ -658,8 +662,8 @@ with exercise("FeedForward"):
                 def forward(self, x):
                     return self.net(x)
         """,
-        "Your layers have other names than linear1 and linear2. Other code looks for them, for "
-        "example to load weights.",
+        "Your module has no parts of the names linear1 and linear2 (yours are called something "
+        "else, for one). Other code looks for them, for example to load weights.",
     )
 
     wrong(
@@ -683,8 +687,8 @@ with exercise("FeedForward"):
             "(d_model, d_ff)": "(d_model, 4 * d_model)",
             "d_ff,": "4 * d_model,",
         },
-        "The hidden width is always 4 * d_model and the argument d_ff is ignored. Four times is a "
-        "habit of the paper, not a law.",
+        "The hidden width is 4 * d_model and the argument d_ff makes no difference. Four times is "
+        "a habit of the paper, not a law.",
         seen="GPT-2 style code",
     )
 
@@ -724,7 +728,8 @@ with exercise("FeedForward"):
     wrong(
         "feed_gradient_cut",
         {"(self.linear1(x))": "(self.linear1(x)).detach()"},
-        "The hidden layer is detached, so no gradient comes to linear1 and to x.",
+        "The hidden layer is detached, or made without recording gradients, so no gradient comes "
+        "to linear1 and to x.",
     )
 
     wrong(
@@ -745,7 +750,7 @@ with exercise("FeedForward"):
     wrong(
         "feed_float32",
         {"(torch.relu(self.linear1(x)))": "(torch.relu(self.linear1(x))).float()"},
-        "The result is converted to float32. Float64 inputs should keep their precision.",
+        "Your result is float32. Float64 inputs should keep their precision.",
     )
 
     wrong(
@@ -845,7 +850,7 @@ with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
                     return x + self.feed_forward(self.norm2(x)), w
             """: "",
         },
-        "norm_first is ignored: your block is always post-norm.",
+        "Your block is post-norm also with norm_first=True, as if norm_first were ignored.",
     )
 
     wrong(
@@ -861,7 +866,7 @@ with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
             "self.norm1(x + a)": "x + a",
             "self.norm2(x + self.feed_forward(x))": "x + self.feed_forward(self.norm2(x))",
         },
-        "norm_first is ignored: your block is always pre-norm.",
+        "Your block is pre-norm also with norm_first=False, as if norm_first were ignored.",
     )
 
     wrong(
@@ -873,7 +878,7 @@ with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
     wrong(
         "block_default_pre",
         {"norm_first=False": "norm_first=True"},
-        "Your block is pre-norm when nothing is said. The default is norm_first=False, post- norm "
+        "Your block is pre-norm when nothing is said. The default is norm_first=False, post-norm "
         "as in the paper.",
         seen="newer models",
     )
@@ -967,7 +972,7 @@ with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
             "self.norm1(x + a)": "x + a",
             "self.norm2(x + self.feed_forward(x))": "x + self.feed_forward(x)",
         },
-        "norm1 and norm2 are made and never used.",
+        "Your output is that without norm1 and norm2, as if they were never used.",
     )
 
     wrong(
@@ -1055,8 +1060,8 @@ with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
             "x = self.norm1(x + a)": "h = self.norm1(x + a)",
             "x + self.feed_forward(x)": "h + self.feed_forward(x)",
         },
-        "Attention and feed-forward both work on the block's input, side by side. The feed- "
-        "forward should work on what the first half gave.",
+        "Attention and feed-forward both work on the block's input, side by side. The feed-forward "
+        "should work on what the first half gave.",
         seen="GPT-J's parallel block",
     )
 
@@ -1091,7 +1096,7 @@ with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
             "x = self.norm1(x + a)": "",
             "x + self.feed_forward(x)": "self.norm1(x + a)",
         },
-        "The feed-forward is made and never used.",
+        "Your output is that without the feed-forward, as if it were never used.",
     )
 
     wrong(
@@ -1100,22 +1105,22 @@ with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
             "(x), mask=mask": "(x)",
             "x, mask=mask": "x",
         },
-        "The mask is not passed on to the attention, in one of the two orders or in both: every "
-        "word sees every word.",
+        "The mask does not reach the attention, in one of the two orders or in both: every word "
+        "sees every word, as without a mask.",
     )
 
     wrong(
         "block_mask_forgotten_in_pre_norm",
         {"(x), mask=mask": "(x)"},
-        "The mask is not passed on to the attention, in one of the two orders or in both: every "
-        "word sees every word.",
+        "The mask does not reach the attention, in one of the two orders or in both: every word "
+        "sees every word, as without a mask.",
     )
 
     wrong(
         "block_mask_forgotten_in_post_norm",
         {"x, mask=mask": "x"},
-        "The mask is not passed on to the attention, in one of the two orders or in both: every "
-        "word sees every word.",
+        "The mask does not reach the attention, in one of the two orders or in both: every word "
+        "sees every word, as without a mask.",
     )
 
     wrong(
@@ -1135,8 +1140,8 @@ with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
             "(x), mask=mask": "(x), mask",
             "x, mask=mask": "x, mask",
         },
-        "The mask is passed as the attention's second argument, which is `key`. Pass it by its "
-        "name.",
+        "The mask lands in the attention's `key` or `value`: its second argument is `key`, its "
+        "third `value`. Pass it by its name.",
     )
 
     wrong(
@@ -1232,8 +1237,8 @@ with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
     wrong(
         "block_no_super",
         {"super().__init__()": ""},
-        "The constructor does not call super().__init__(). nn.Module needs it first, or it cannot "
-        "keep its parts.",
+        "The constructor makes a part before it has called super().__init__(). nn.Module needs it "
+        "first, or it cannot keep its parts.",
         seen="a trial with typical wrong answers",
     )
 
@@ -1335,8 +1340,8 @@ with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
             "= LayerNorm(d_model)": "= nn.LayerNorm(d_model)",
             ", LayerNorm(d_model)": ", nn.LayerNorm(d_model)",
         },
-        "Your norms are torch's nn.LayerNorm. The block should be built of your own LayerNorm, "
-        "with gamma and beta.",
+        "Your norms have no gamma and beta, as torch's nn.LayerNorm has none: it calls them weight "
+        "and bias. The block should be built of your own LayerNorm, with gamma and beta.",
     )
 
     wrong(
@@ -1374,7 +1379,7 @@ with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
             "self.attention(x, mask=mask)": "self.attn(x, mask=mask)",
             "self.feed_forward(x)": "self.ffn(x)",
         },
-        "Your parts have other names than attention, norm1, feed_forward and norm2. Weights "
+        "Not all of your parts have the names attention, norm1, feed_forward and norm2. Weights "
         "stored under these names would not fit.",
     )
 
@@ -1396,7 +1401,7 @@ with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
     wrong(
         "block_one_head",
         {"(d_model, num_heads)": "(d_model, 1)"},
-        "The attention always has one head: num_heads is ignored.",
+        "The attention has one head where num_heads asks for more.",
     )
 
     wrong(
@@ -1459,7 +1464,7 @@ with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
                 if self.norm_first:
             """,
         },
-        "All leading axes are merged into one. Two batch axes should stay two.",
+        "Your result has two batch axes merged into one. Two batch axes should stay two.",
     )
 
     wrong(
@@ -1469,7 +1474,7 @@ with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
                 "(x + self.feed_forward(self.norm2(x))).float()",
             "(x + self.feed_forward(x))": "(x + self.feed_forward(x)).float()",
         },
-        "The output is converted to float32. Float64 inputs should keep their precision.",
+        "Your output is float32. Float64 inputs should keep their precision.",
     )
 
 
@@ -1578,8 +1583,8 @@ with exercise("mended_block"):
     wrong(
         "mend_copied",
         {"LayerNorm(16)\n": "nn.LayerNorm([n, 16])\n"},
-        "This is the friend's block as it was. Its norm1 takes one mean over all words and all "
-        "features of a text, so each word feels the later ones.",
+        "Your block does what the friend's did as it was. Its norm1 takes one mean over all words "
+        "and all features of a text, so each word feels the later ones.",
     )
 
     wrong(
@@ -1637,8 +1642,8 @@ with exercise("mended_block"):
             "feed_forward = FeedForward(16, 128)": "",
             "SideBySide(norm1, norm2, feed_forward)": "block",
         },
-        "You exchanged the whole block for your own pre-norm one. The friend's two parts work side by "
-        "side on the same x, and that was no bug.",
+        "Your feed-forward works on what the attention has changed, as in your own pre-norm block. "
+        "The friend's two parts work side by side on the same x, and that was no bug.",
     )
 
     wrong(

@@ -300,7 +300,7 @@ with check("four words by hand, with eps = 2", points=1):
         normalise(torch.ones(4), torch.zeros(4), x, 2.0),
         torch.tensor([[-1.0, 0, 0, 1], [-1.5, 1, 0.5, 0], [1, -1, 0, 0], [0, 0, 0, 0]]),
         "The first word, 0 2 2 4, has mean 2 and variance (4 + 0 + 0 + 4) / 4 = 2. With eps = 2 "
-        "the root is that of 2 + 2. Is each word normalised by itself, over its features?",
+        "the root is that of 2 + 2. Each word is normalised by itself, over its features.",
     )
 rng = check_rng()
 with check("as torch's layer, with eps = 0.5", points=0.5):
@@ -704,7 +704,7 @@ def gradients(x, direction):
 
 with check("gradients", points=0.25):
     found = gradients(10 * three, torch.ones(3, 2))
-    message = "x and every parameter should get a gradient: is something detached?"
+    message = "x and every parameter should get a gradient. For one: is something detached?"
     reached = {name: gradient is not None for name, gradient in found.items()}
     assert_equal(reached, dict.fromkeys(["x", *shapes], True), message, name="which get one")
     assert_close(found["linear2.bias"], torch.full((2,), 3.0), message, name="that of linear2.bias")
@@ -798,7 +798,7 @@ w1, b1, w2, b2 = (leaves[name] for name in sizes)
 (F.linear(F.linear(leaves["x"], w1, b1).clamp(min=0), w2, b2) * direction).sum().backward()
 found = gradients(parameters, x, direction)
 for name, leaf in leaves.items():
-    message = "Gradients should flow to x and to every parameter: is something detached?"
+    message = "Gradients should flow to x and to every parameter. For one: is something detached?"
     assert_close(found[name], leaf.grad, message, name=f"the gradient of {name}")
 ### END HIDDEN TESTS
 
@@ -1044,7 +1044,7 @@ def changes(found, plain, what):
     """Without this a block that ignores everything would pass what is compared with itself."""
     found, plain = (torch.as_tensor(one) for one in (found, plain))
     moved = found.shape == plain.shape and bool((found - plain).abs().max() > 1e-3)
-    assert_equal(moved, True, f"{what} changes nothing.", name="'the output changes'")
+    assert_equal(moved, True, f"{what} should change the output.", name="'the output changes'")
 
 
 with check("the mask reaches the attention", points=0.5):
@@ -1058,7 +1058,7 @@ with check("the mask reaches the attention", points=0.5):
                 output[:, length - 1],
                 short[:, -1],
                 f"norm_first={norm_first}: a word that may not see the later ones should come out "
-                "as the last word of a text that ends with it. Does the attention get the mask?",
+                "as the last word of a text that ends with it. The attention needs the mask.",
                 name=f"the output of word {length - 1}",
             )
         nothing = mask.clone()
@@ -1339,7 +1339,7 @@ def nothing_to_see(norm_first):
     expected = by_block(norm_first, x, None)[0].clone()
     alone = by_block(norm_first, x, None, blind)[0]
     moved = bool((expected - alone).abs().max() > 1e-3)
-    assert_equal(moved, True, "The attention changes nothing.", name="'the output changes'")
+    assert_equal(moved, True, "The attention should have an effect.", name="'the output changes'")
     expected[1, 2] = alone[1, 2]
     mask = torch.ones(2, n, n, dtype=torch.bool)
     mask[1, 2] = False  # word 2 of the second text
@@ -1473,7 +1473,7 @@ def as_it_changes(norm_first, mask, what):
         np.array(slopes),
         f"norm_first={norm_first}, {what}: the gradients differ from how your own results change "
         "when x or a parameter moves a little. They should flow from output and weights to x and "
-        "to every parameter, and be finite: is something detached?",
+        "to every parameter, and be finite. For one: is something detached?",
         name="the gradients, along one direction each",
         rtol=1e-3,
         atol=1e-4,

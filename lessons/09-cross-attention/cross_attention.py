@@ -379,8 +379,8 @@ def compare(memory, self_mask, memory_mask, message):
     assert_equal(
         raised,
         "nothing",
-        "forward stops with an error. Does each attention get query, key, value, mask=mask? It "
-        "returns a pair.",
+        "forward stops with an error. Look at the arguments, for one: an attention gets query, "
+        "key, value, mask=mask and returns a pair.",
         name="the error",
     )
     how_many = len(both) if isinstance(both, (tuple, list)) else 1
@@ -428,8 +428,8 @@ with check("no masks", points=1.5):
 
 
 STOPS = (
-    "forward stops with an error. Does each attention get query, key, value, mask=mask? It "
-    "returns a pair."
+    "forward stops with an error. Look at the arguments, for one: an attention gets query, key, "
+    "value, mask=mask and returns a pair."
 )
 
 
@@ -444,7 +444,12 @@ def own(x, memory, self_mask=None, memory_mask=None, training=False, stops=STOPS
 def differ(masked, plain, what):
     """A mask changes the output: without this a block that ignores everything would pass."""
     same = bool(torch.equal(torch.as_tensor(masked[0]), torch.as_tensor(plain[0])))
-    assert_equal(same, False, f"With this {what} and without it the output should differ.", name="'the output is as without mask'")
+    assert_equal(
+        same,
+        False,
+        f"With this {what} and with another, or none, the output should differ.",
+        name="'the output is as without mask'",
+    )
 
 
 with check("self_mask", points=0.5):
@@ -524,7 +529,7 @@ with check("gradients through both results", points=0.25):
         reached(x, memory),
         [[True, True], [True, True]],
         "Gradients should come back to x and to memory, through output and through cross_weights. "
-        "Is something detached?",
+        "Is something detached, or not used?",
         name="[to x, to memory], through output and through cross_weights,",
     )
 checks_passed("DecoderBlock")
@@ -928,7 +933,8 @@ for which in ("output", "cross_weights"):
             continue
         message = (
             f"The gradient that comes back through {which} to {name}. Gradients should flow "
-            "through both results, to x, to memory and to every parameter. Is something detached?"
+            "through both results, to x, to memory and to every parameter. Where the results are "
+            "right: is something detached?"
         )
         assert_close(got, gradient, message, name="the gradient", rtol=1e-6, atol=1e-8)
 ### END HIDDEN TESTS
@@ -1356,8 +1362,8 @@ with check("the text ends at <end>", points=0.75):
         assert_equal(
             bare(written, 0, 1),
             [2, 3, 4, 5],
-            "The model says: el gato negro duerme <end>. The text stops at the first <end>. Is "
-            "the LARGEST logit taken?",
+            "The model says: el gato negro duerme <end>. The text stops at the first <end>. For "
+            "one: is the LARGEST logit taken?",
             name="the tokens, without start and end,",
         )
 with check("a list of Python ints, without start and end", points=0.5):
@@ -1402,8 +1408,8 @@ with check("max_len: how often the model is asked", points=0.25, side=True):
         assert_equal(
             max([len(prefix) for prefix in prefixes], default=0),
             max_len,
-            f"With max_len = {max_len}, the longest prefix that the model sees is the start token "
-            "and max_len - 1 others. Is it called again when nothing more is wanted?",
+            f"With max_len = {max_len}, the longest prefix that the model sees has {max_len} "
+            "tokens, the start token among them. When nothing more is wanted it is not asked.",
             name="the length of the longest prefix",
         )
 checks_passed("greedy_decode")
@@ -2668,8 +2674,8 @@ with check("hidden from the decoder", points=0.75):
         shares("decoder", nothing_mixed, own_place, [[0] * 4, [0] * 4, [2] * 4], reads=(2, 1, 0)),
         [0.0, 1.0, 0.0],
         "Target position t fetches source position t. Hidden are 0, 0 and 2, while 1, 2 and 3 "
-        "target tokens are read, 0 as the last: only the second word is still right. Is it the "
-        "logits at the last position that you look at, whatever is read there?",
+        "target tokens are read, 0 as the last: only the second word is still right. For one: "
+        "is it the last position whose logits you look at, whatever is read there?",
         name="the shares",
     )
     assert_equal(

@@ -71,15 +71,15 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
     wrong(
         "block_self_mask_lost",
         {"x, mask=self_mask": "x"},
-        "self_mask is not used, so a position sees the whole text, also what comes later. Pass it "
-        "to the self-attention.",
+        "self_mask has no effect where it should have one: a position sees the whole text, also "
+        "what comes later. It belongs to the self-attention.",
     )
 
     wrong(
         "block_memory_mask_lost",
         {"memory, mask=memory_mask": "memory"},
-        "memory_mask is not used, so the cross-attention also looks at padding. Pass it to the "
-        "cross-attention.",
+        "memory_mask has no effect where it should have one: the cross-attention also looks at "
+        "padding. It belongs to the cross-attention.",
         seen="public issues: padding of the source not masked in the decoder",
     )
 
@@ -96,15 +96,15 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
     wrong(
         "block_mask_as_key",
         {"mask=self_mask": "self_mask"},
-        "A mask is passed by position, and the attention takes it for keys or values. Look at the "
-        "order of MultiHeadAttention's arguments, or pass mask=.",
+        "An attention gets a mask in the place of its keys or values. Look at the order of "
+        "MultiHeadAttention's arguments, or pass mask=.",
     )
 
     wrong(
         "block_self_mask_for_both",
         {"mask=memory_mask": "mask=self_mask"},
-        "self_mask is used in both attentions and memory_mask in none. The cross-attention looks "
-        "at another sequence, with a mask of its own.",
+        "Your cross-attention uses self_mask, as the self-attention does. It looks at another "
+        "sequence, with a mask of its own: memory_mask.",
     )
 
     wrong(
@@ -143,7 +143,8 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
                 attended, own = self.self_attention(x, mask=self_mask)
             """,
         },
-        "Without a self_mask you make a causal one. None should mask nothing: the caller decides.",
+        "Without a self_mask your self-attention is causal. None should mask nothing: the caller "
+        "decides.",
         seen="libraries in which decoders are causal by default",
     )
 
@@ -156,8 +157,8 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
                 attended, own = self.self_attention(x, mask=self_mask)
             """,
         },
-        "You add a causal mask to whatever self_mask the caller gives. The block should use the "
-        "masks as they are; None masks nothing.",
+        "Your self-attention hides what comes later, whatever self_mask says. The block should "
+        "use the masks as they are; None masks nothing.",
         seen="libraries in which decoders are causal by default",
     )
 
@@ -178,20 +179,22 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
     wrong(
         "block_no_norm1",
         {"self.norm1(x + attended)": "x + attended"},
-        "The first norm is missing: each of the three sublayers ends with a norm of its own.",
+        "Your result is the one without the first norm: each of the three sublayers ends with a "
+        "norm of its own, and the next one goes on with its result.",
     )
 
     wrong(
         "block_no_norm2",
         {"self.norm2(x + found)": "x + found"},
-        "The norm after the cross-attention is missing: each of the three sublayers ends with a "
-        "norm of its own.",
+        "Your result is the one without the norm after the cross-attention: each of the three "
+        "sublayers ends with a norm of its own, and the next one goes on with its result.",
     )
 
     wrong(
         "block_no_norm3",
         {"self.norm3(x + self.feed_forward(x))": "x + self.feed_forward(x)"},
-        "The last norm is missing: each of the three sublayers ends with a norm of its own.",
+        "Your result is the one without the last norm: each of the three sublayers ends with a "
+        "norm of its own, and the last one's result is the output.",
     )
 
     wrong(
@@ -293,8 +296,9 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
             "x = self.norm1": "y = self.norm1",
             "x, memory, mask=memory_mask": "y, memory, mask=memory_mask",
         },
-        "The cross-attention's result is added to the block's input, and the self-attention's is "
-        "lost. Each sublayer adds to the result of the one before.",
+        "The cross-attention's result is added to the block's input. What the self-attention "
+        "brought is in the queries only, and is not handed on. Each sublayer adds to the result "
+        "of the one before.",
     )
 
     wrong(
@@ -363,7 +367,8 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
     wrong(
         "block_no_feed_forward",
         {"+ self.feed_forward(x)": ""},
-        "The feed-forward is never used. Without it the block only mixes positions and normalises.",
+        "The feed-forward's result is not used. Without it the block only mixes positions and "
+        "normalises.",
     )
 
     wrong(
@@ -372,15 +377,15 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
             "attended, own = self.self_attention(x, mask=self_mask)": "",
             "+ attended": "",
         },
-        "The self-attention is never used, so a position does not know what has been written "
-        "before it.",
+        "The self-attention's result is not used, so a position does not know what has been "
+        "written before it.",
     )
 
     wrong(
         "block_extra_output_norm",
         {"x + self.feed_forward(x)": "self.norm3(x + self.feed_forward(x))"},
-        "You add the norm of the feed-forward twice. There are exactly three norms, one after "
-        "each sublayer.",
+        "The last norm is used twice in a row. There are three norms, one after each sublayer, "
+        "and each is used once.",
     )
 
     wrong(
@@ -432,14 +437,15 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
     wrong(
         "block_weights_detached",
         {"(x + self.feed_forward(x)), weights": "(x + self.feed_forward(x)), weights.detach()"},
-        "The cross weights are detached: no gradient flows through them. A loss that uses the map "
-        "could not train it.",
+        "No gradient flows through the cross weights that you return, as after detach(). A loss "
+        "that uses the map could not train it.",
     )
 
     wrong(
         "block_memory_detached",
         {"memory, mask=memory_mask": "memory.detach(), mask=memory_mask"},
-        "memory is detached: no gradient reaches the encoder, which would never learn.",
+        "No gradient comes back to memory, as after memory.detach(): the encoder would never "
+        "learn.",
         seen="public issues: encoder that does not train",
     )
 
@@ -451,7 +457,7 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
                     attended, own = self.self_attention(x, mask=self_mask)
             """,
         },
-        "The self-attention is computed without gradients, so it can never learn.",
+        "No gradient flows through your self-attention, so it can never learn.",
     )
 
     wrong(
@@ -528,8 +534,9 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
             "self.norm2(x + found)": "self.norms[1](x + found)",
             "return self.norm3": "return self.norms[2]",
         },
-        "Your norms are in a list. The six parts should be attributes with the names of the card, "
-        "so that weights can be loaded by name.",
+        "No gamma and beta are found under norm1, norm2 and norm3: for one, your norms stand in "
+        "a list or have other names. The six parts should be attributes with the names of the "
+        "card, so that weights can be loaded by name.",
     )
 
     wrong(
@@ -552,16 +559,16 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
     wrong(
         "block_mask_as_value",
         {"mask=self_mask": "x, self_mask"},
-        "A mask is passed by position, and the attention takes it for keys or values. Look at the "
-        "order of MultiHeadAttention's arguments, or pass mask=.",
+        "An attention gets a mask in the place of its keys or values. Look at the order of "
+        "MultiHeadAttention's arguments, or pass mask=.",
         seen="a trial with typical wrong answers",
     )
 
     wrong(
         "block_memory_mask_as_value",
         {"mask=memory_mask": "memory_mask"},
-        "A mask is passed by position, and the attention takes it for keys or values. Look at the "
-        "order of MultiHeadAttention's arguments, or pass mask=.",
+        "An attention gets a mask in the place of its keys or values. Look at the order of "
+        "MultiHeadAttention's arguments, or pass mask=.",
         seen="a trial with typical wrong answers",
     )
 
@@ -571,8 +578,8 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
             "mask=self_mask": "x, self_mask",
             "mask=memory_mask": "memory_mask",
         },
-        "A mask is passed by position, and the attention takes it for keys or values. Look at the "
-        "order of MultiHeadAttention's arguments, or pass mask=.",
+        "An attention gets a mask in the place of its keys or values. Look at the order of "
+        "MultiHeadAttention's arguments, or pass mask=.",
         seen="a trial with typical wrong answers",
     )
 
@@ -582,8 +589,8 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
             "attended, own = self.self_attention(x, mask=self_mask)": "",
             "+ attended": "+ self.self_attention(x, mask=self_mask)",
         },
-        "You add the pair that MultiHeadAttention returns. It is (output, weights); only the "
-        "output is added to x.",
+        "You add a tensor and a tuple. MultiHeadAttention returns a pair, (output, weights); "
+        "only the output is added to x.",
         seen="a trial with typical wrong answers",
     )
 
@@ -593,8 +600,8 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
             "attended, own = self.self_attention(x, mask=self_mask)": "",
             "x + attended": "self.self_attention(x, mask=self_mask) + x",
         },
-        "You add the pair that MultiHeadAttention returns. It is (output, weights); only the "
-        "output is added to x.",
+        "You add a tensor and a tuple. MultiHeadAttention returns a pair, (output, weights); "
+        "only the output is added to x.",
         seen="a trial with typical wrong answers",
     )
 
@@ -604,8 +611,8 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
             "found, weights": "weights",
             "+ found": "+ weights",
         },
-        "You add the pair that MultiHeadAttention returns. It is (output, weights); only the "
-        "output is added to x.",
+        "You add a tensor and a tuple. MultiHeadAttention returns a pair, (output, weights); "
+        "only the output is added to x.",
         seen="a trial with typical wrong answers",
     )
 
@@ -671,8 +678,8 @@ with exercise("greedy_decode", base=SHORT_GREEDY_DECODE):
     wrong(
         "greedy_one_too_few",
         {"range(max_len)": "range(max_len - 1)"},
-        "Your text is one token too short: the start token counts towards max_len. Only generated "
-        "tokens count.",
+        "Where max_len ends it, your text is one token too short, as if the start token counted. "
+        "Only generated tokens count.",
     )
 
     wrong(
@@ -695,8 +702,8 @@ with exercise("greedy_decode", base=SHORT_GREEDY_DECODE):
                     break
             return prefix[1:]
         """,
-        "You ask the model before you look at max_len: with max_len = 0 you still generate a "
-        "token.",
+        "With max_len = 0 you still ask the model, and generate a token. Look at max_len before "
+        "you ask.",
     )
 
     wrong(
@@ -731,7 +738,7 @@ with exercise("greedy_decode", base=SHORT_GREEDY_DECODE):
                     break
             """: "",
         },
-        "Your loop does not stop at the end token: it runs on to max_len, and what comes after "
+        "Your text does not stop at the end token: it runs on to max_len, and what comes after "
         "the end is noise.",
     )
 
@@ -818,8 +825,9 @@ with exercise("greedy_decode", base=SHORT_GREEDY_DECODE):
                 token = int((e / e.sum()).argmax())
             """,
         },
-        "You compute exp of the logits without subtracting their maximum. Large logits overflow "
-        "to inf. The largest logit is also the most probable token: no softmax is needed.",
+        "Where the logits are very large, or far below 0, your code cannot tell them apart: exp "
+        "without their maximum subtracted, for one, gives inf or 0. The largest logit is also "
+        "the most probable token: no softmax is needed.",
     )
 
     wrong(
@@ -831,22 +839,23 @@ with exercise("greedy_decode", base=SHORT_GREEDY_DECODE):
     wrong(
         "greedy_last_row",
         {"step(list(prefix)).argmax()": "np.argmax(step(list(prefix))[-1])"},
-        "You take the last row of the logits. step already gives one logit for each token of the "
-        "vocabulary: its last entry is a number.",
+        "Your token is 0 whatever the logits are, as with an argmax over the last row of the "
+        "logits. step already gives one logit for each token of the vocabulary: its last entry "
+        "is a number.",
         seen="models that return logits for every position",
     )
 
     wrong(
         "greedy_torch_only",
         {".argmax()": ".argmax(dim=-1)"},
-        "Your argmax wants the keyword dim, which only torch has. Logits may also be a NumPy "
+        "Your argmax wants the keyword dim, which NumPy does not have. Logits may also be a NumPy "
         "array.",
     )
 
     wrong(
         "greedy_numpy_only",
         {".argmax()": ".argsort()[::-1][0]"},
-        "You turn the logits around with a negative step, which torch does not have. Logits may "
+        "A tensor is turned around with a negative step, which torch does not have. Logits may "
         "also be a torch tensor.",
     )
 
@@ -935,8 +944,8 @@ with exercise("greedy_decode", base=SHORT_GREEDY_DECODE):
             "list(prefix)": "list(prefix_)",
             "prefix[1:]": "prefix",
         },
-        "The token is never added to the prefix, so the model is asked the same question again "
-        "and again.",
+        "The model is asked the same question again and again: your tokens never reach the "
+        "prefix that it is shown.",
     )
 
     wrong(
@@ -1020,8 +1029,8 @@ with exercise("align", base=SHORT_ALIGN):
     wrong(
         "align_rounded_to_3_digits",
         {"array.mean(0).argmax(-1)": "np.round(array.mean(0), 3).argmax(-1)"},
-        "You round the weights before you compare them. Weights that are close become equal then, "
-        "and the first wins where another one is larger.",
+        "Weights that are close count as equal, as after rounding, and the first wins where "
+        "another one is larger. Compare them as they are.",
     )
 
     wrong(
@@ -1065,8 +1074,8 @@ with exercise("align", base=SHORT_ALIGN):
     wrong(
         "align_product_of_heads",
         {"array.mean": "array.prod"},
-        "You multiply the weights of the heads. One head with a weight near 0 then forbids a "
-        "position; the card asks for the average.",
+        "Your heads are combined as by a product (a mean of logarithms comes to the same). One "
+        "head with a weight near 0 then forbids a position; the card asks for the average.",
     )
 
     wrong(
@@ -1119,7 +1128,8 @@ with exercise("align", base=SHORT_ALIGN):
             "source_tokens[i]": "max(zip(i, source_tokens))[1]",
             ".argmax(-1)": ".tolist()",
         },
-        "If several positions are equal, yours decides by the word. The first position should win.",
+        "If several positions are equal, yours does not always take the first: the word may "
+        "decide, as where pairs of weight and word are compared. The first position should win.",
     )
 
     wrong(
@@ -1135,8 +1145,7 @@ with exercise("align", base=SHORT_ALIGN):
     wrong(
         "align_rounded",
         {".argmax(-1)": ".round(1).argmax(-1)"},
-        "You round the weights before you compare, so different weights become equal. Compare "
-        "them as they are.",
+        "Different weights count as equal, as after rounding. Compare them as they are.",
     )
 
     wrong(
@@ -1150,7 +1159,8 @@ with exercise("align", base=SHORT_ALIGN):
     wrong(
         "align_torch_only",
         "return [source_tokens[i] for i in weights.detach().mean(0).argmax(-1)]",
-        "Your code calls a method that only torch tensors have. weights may also be a NumPy array.",
+        "Your code calls a method that NumPy arrays do not have. weights may also be a NumPy "
+        "array.",
     )
 
     wrong(
@@ -1175,7 +1185,7 @@ with exercise("align", base=SHORT_ALIGN):
                 return [source_tokens[i] for i in mean.argmax(-1)]
             """,
         },
-        "Integer weights are divided without a remainder, so small differences are lost.",
+        "The averages of integer weights come out as whole numbers, so small differences are lost.",
     )
 
     wrong(
@@ -1287,7 +1297,8 @@ with exercise("align", base=SHORT_ALIGN):
             "[i] for i in array.mean(0).argmax(-1)":
                 "[q % len(source_tokens)] for q in range(array.shape[1])",
         },
-        "You pair the words in order and do not look at the weights.",
+        "Your words are the source's in their order, whatever the weights are. The weights say "
+        "where each target position looks.",
     )
 
     wrong(
@@ -1354,7 +1365,7 @@ with exercise("align", base=SHORT_ALIGN):
                 return [source_tokens[i_] for i_ in i]
             """,
         },
-        "You write into the weights while you look for the largest: the caller's map is changed.",
+        "You write into the weights that you are given: the caller's map is changed.",
     )
 
 
@@ -1441,8 +1452,8 @@ with exercise("mended_batch"):
     wrong(
         "mend_copied",
         "return run(sorted(sentences, key=len))",
-        "This is the friend's code as it was: the texts come back in the order of the lengths. "
-        "Remember where each sentence stood.",
+        "The texts come back in the order of the lengths, as from the friend's code. Remember "
+        "where each sentence stood.",
     )
 
     wrong(
@@ -1458,15 +1469,15 @@ with exercise("mended_batch"):
             order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
             return run([sentences[i] for i in order])[::-1]
         """,
-        "Turning the texts around undoes only an order that was turned around. Remember where each "
-        "sentence stood.",
+        "Your texts come back in the turned order of the lengths. Turning around undoes only an "
+        "order that was turned around: remember where each sentence stood.",
     )
 
     wrong(
         "mend_not_sorted",
         "return run(sentences)",
-        "You leave the sorting out. Then the order is right, but batches of one length cannot be "
-        "cut: sort for run, and put the texts back.",
+        "run gets the sentences as they stand, not sorted. Then the order is right, but batches "
+        "of one length cannot be cut: sort for run, and put the texts back.",
     )
 
     wrong(
@@ -1559,15 +1570,15 @@ with exercise("still_right"):
     wrong(
         "still_reads_nobody",
         {"others | itself": "others.transpose(-1, -2) | itself"},
-        "Inside the encoder you close the hidden word's row: it reads nobody, and the others still "
-        "read it. Rows ask, columns are read: which of them should be closed?",
+        "Inside the encoder you close the hidden word's row: it reads none of the others, and "
+        "they still read it. Rows ask, columns are read: which of them should be closed?",
     )
 
     wrong(
         "still_mask_the_other_way",
         {"positions != hidden": "positions == hidden"},
-        "Your mask is True at the hidden position only, so that everything else is hidden. True "
-        "means: may be read.",
+        "Your mask is the wrong way round: the hidden position may be read, and the other ones "
+        "are hidden. True means: may be read.",
     )
 
     wrong(
@@ -1576,8 +1587,8 @@ with exercise("still_right"):
             "combine_masks(mask, others | itself)": "others | itself",
             "combine_masks(mask, others)": "others",
         },
-        "Where a word is hidden, padding may be read again: your mask takes the place of the one "
-        "that you got. Both should hold.",
+        "Where a word is hidden, padding may be read again, as if your mask took the place of "
+        "the one that you got. Both should hold.",
     )
 
     wrong(
@@ -1586,15 +1597,15 @@ with exercise("still_right"):
             "combine_masks(mask, others | itself)": "mask | others | itself",
             "combine_masks(mask, others)": "mask | others",
         },
-        "You join the masks with OR: what one of them allows may be read, so nothing real is hidden. "
-        "A position may be read where both allow it.",
+        "Where a word is hidden, everything may be read, as when masks are joined with OR: what "
+        "one of them allows may be read. A position may be read where both allow it.",
     )
 
     wrong(
         "still_padding_in_the_decoder",
         {'combine_masks(mask, others) if where == "decoder" else mask': 'combine_masks(mask, others) if where == "decoder" else None'},
-        "Where the word is hidden inside the encoder, the decoder gets no mask at all and reads the "
-        "padding. Padding stays hidden in every experiment.",
+        "Where the word is hidden inside the encoder, the decoder reads the padding. Padding "
+        "stays hidden in every experiment.",
     )
 
     wrong(
@@ -1738,8 +1749,8 @@ with exercise("still_right"):
                 raise ValueError(f'where is {where!r}; it should be "decoder" or "encoder"')
             """: "",
         },
-        "Another `where` passes without a word, and the result looks like that of an experiment in "
-        "which nothing is hidden. It should be a ValueError.",
+        "Another `where` passes without a word, and the result looks like that of an experiment. "
+        "It should be a ValueError.",
     )
 
     wrong(

@@ -324,7 +324,7 @@ def compare(size):
     loss, gradient = loss_and_gradient(leaf.detach(), tokens, keep)
     message = (
         f"Logits of size {size:g} in float64: loss and gradient should be finite and those of the "
-        "formula. Does softmax come before the logarithm, as two steps? Is something detached?"
+        "formula. For one: is there a softmax, and then a logarithm? Is something detached?"
     )
     near = {"rtol": 1e-7, "atol": 1e-10, "precise": True}
     assert_close(gradient, leaf.grad, message, name="the gradient", **near)
@@ -2099,8 +2099,8 @@ with check("the loss", points=1):
 with check("clipping", points=1):
     compare(
         ["no_clipping", "clips_each"],
-        "When the total norm is above max_norm, all gradients are scaled by the same number. Does "
-        "your optimiser show the size of a gradient, or does it divide it away?",
+        "When the total norm is above max_norm, all gradients are scaled by the same number. For "
+        "one: does your optimiser show the size of a gradient, or does it divide it away?",
     )
 with check("old gradients", points=1):
     compare(

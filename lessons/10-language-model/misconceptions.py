@@ -124,8 +124,9 @@ with exercise("next_token_loss", base=SHORT_LOSS):
             "return F.cross_entropy(guesses[counted], targets[counted])":
                 "return F.cross_entropy(guesses.flatten(0, -2), targets.flatten())",
         },
-        "You leave it to F.cross_entropy to skip the targets -100. What is not kept may hold any "
-        "integer: -1, or a token of the vocabulary. keep says what counts.",
+        "Your loss skips the targets -100, as F.cross_entropy does by itself, and not those that "
+        "are not kept. What is not kept may hold any integer: -1, or a token of the vocabulary. "
+        "keep says what counts.",
         seen="ignore_index, the default of F.cross_entropy",
     )
 
@@ -149,16 +150,16 @@ with exercise("next_token_loss", base=SHORT_LOSS):
                 return -(p + 1e-9).log().gather(-1, targets[counted][:, None]).mean()
             """,
         },
-        "You add a small number to the probability, so that its logarithm is finite. The loss of "
-        "a very wrong guess is then cut off near 20, and its gradient is 0: nothing is learned "
-        "where it matters most.",
+        "A small number keeps your probability away from 0, so that its logarithm is finite. The "
+        "loss of a very wrong guess is then cut off near 20, and its gradient is 0: nothing is "
+        "learned where it matters most.",
     )
 
     wrong(
         "loss_softmax_twice",
         {"F.cross_entropy(guesses[counted],": "F.cross_entropy(guesses[counted].softmax(-1),"},
-        "You give F.cross_entropy probabilities. It takes logits and does the softmax itself, so "
-        "that yours is done twice and all guesses become nearly equal.",
+        "The softmax is taken twice, so that all guesses become nearly equal. F.cross_entropy, "
+        "for one, takes logits and does the softmax itself.",
         seen="public issues: softmax before nn.CrossEntropyLoss",
     )
 
@@ -187,8 +188,8 @@ with exercise("next_token_loss", base=SHORT_LOSS):
     wrong(
         "loss_float",
         {"targets[counted])": "targets[counted]).item()"},
-        "You return a Python float. Nothing can be learned from it: gradients flow only through a "
-        "torch scalar.",
+        "You return a plain number, such as a Python float. Nothing can be learned from it: "
+        "gradients flow only through a torch scalar.",
     )
 
     wrong(
@@ -200,7 +201,7 @@ with exercise("next_token_loss", base=SHORT_LOSS):
     wrong(
         "loss_float32",
         {"guesses[counted],": "guesses[counted].float(),"},
-        "You round float64 logits to float32. The precision of the logits is kept.",
+        "float64 is rounded to float32 on the way. The precision of the logits is kept.",
     )
 
     wrong(
@@ -221,8 +222,9 @@ with exercise("next_token_loss", base=SHORT_LOSS):
                     raise ValueError("nothing to count")
             """: "",
         },
-        "With nothing to count your loss is NaN, the mean of no numbers. NaN then goes into every "
-        "parameter. Raise a ValueError, for texts of one token and for a keep without targets.",
+        "With nothing to count you raise no error. The mean of no numbers is NaN, which would "
+        "then go into every parameter. Raise a ValueError, for texts of one token and for a keep "
+        "without targets.",
     )
 
     wrong(
@@ -233,8 +235,8 @@ with exercise("next_token_loss", base=SHORT_LOSS):
                     raise ValueError("nothing to count")
             """: "",
         },
-        "When keep leaves nothing to count, your loss is NaN, the mean of no numbers. Raise a "
-        "ValueError. (A kept first token is no target.)",
+        "When keep leaves nothing to count, you raise no error. The mean of no numbers is NaN. "
+        "Raise a ValueError. (A kept first token is no target.)",
     )
 
     wrong(
@@ -291,8 +293,8 @@ with exercise("GPT", base=SHORT_GPT):
     wrong(
         "gpt_no_mask",
         {"block(x, mask=mask)": "block(x)"},
-        "Your blocks get no mask: each position sees the token that it has to guess. The loss falls "
-        "through the floor, and the model cannot write.",
+        "Your blocks hide nothing, as without a mask: each position sees the token that it has to "
+        "guess. The loss falls through the floor, and the model cannot write.",
     )
 
     wrong(
@@ -338,8 +340,8 @@ with exercise("GPT", base=SHORT_GPT):
     wrong(
         "gpt_no_final_norm",
         {"self.final_norm(x)": "x"},
-        "You build final_norm and do not use it. In a pre-norm stack nothing else normalises the "
-        "stream before the read-out.",
+        "Your logits are those without final_norm. In a pre-norm stack nothing else normalises "
+        "the stream before the read-out.",
     )
 
     wrong(
@@ -460,8 +462,8 @@ with exercise("GPT", base=SHORT_GPT):
             "(self.token_embedding(tokens))": "(self.token_embedding(tokens)); start = x",
             "block(x, mask=mask)": "block(start, mask=mask)",
         },
-        "Each of your blocks begins with the embeddings again, and only the last one counts. The "
-        "result of one block is the input of the next.",
+        "Your result is that of the last block on the embeddings: for one, each block begins with "
+        "them again. The result of one block is the input of the next.",
     )
 
     wrong(
@@ -493,15 +495,15 @@ with exercise("GPT", base=SHORT_GPT):
         {
             "n = tokens.shape[-1]": "tokens = tokens[..., -next(self.position_embedding.parameters()).shape[0]:]; n = tokens.shape[-1]",
         },
-        "You cut long texts silently. A text longer than max_len is a ValueError: whoever wants to "
-        "cut it should know it.",
+        "A text longer than max_len passes silently, cut for one. It is a ValueError: whoever "
+        "wants to cut it should know it.",
     )
 
     wrong(
         "gpt_dropout",
         {"= self.position_embedding(self.token_embedding(tokens))":
             "= F.dropout(self.position_embedding(self.token_embedding(tokens)), 0.1, self.training)"},
-        "You put dropout behind the embeddings. The exercise has none: two calls give the same.",
+        "There is dropout in your model. The exercise has none: two calls give the same.",
     )
 
     wrong(
@@ -887,8 +889,8 @@ with exercise("sampling_distribution", base=SHORT_SAMPLING):
                 temperature = max(temperature, 1e-6)
             """,
         },
-        "You take a tiny temperature for 0. Equal largest logits then share; the first of them "
-        "should get all.",
+        "At temperature 0 your equal largest logits share, as with a tiny temperature. The first "
+        "of them should get all.",
     )
 
     wrong(
@@ -923,8 +925,8 @@ with exercise("sampling_distribution", base=SHORT_SAMPLING):
                     p = kept / kept.sum()
                 return p
         """,
-        "At temperature 0 you return before top_k and top_p are looked at. A value out of range is "
-        "a ValueError there too.",
+        "At temperature 0 a top_k or top_p that is out of range goes through. It is a ValueError "
+        "there too.",
     )
 
     wrong(
@@ -939,8 +941,8 @@ with exercise("sampling_distribution", base=SHORT_SAMPLING):
                     raise ValueError(f"top_p {top_p}")
             """: "",
         },
-        "Values out of range go through: a negative temperature prefers the least likely tokens, a "
-        "top_k of 0 leaves none. Each is a ValueError.",
+        "A value out of range goes through: a negative temperature, for one, prefers the least "
+        "likely tokens. Each such value, of top_k and top_p too, is a ValueError.",
     )
 
     wrong(
@@ -1002,8 +1004,8 @@ with exercise("sampling_distribution", base=SHORT_SAMPLING):
             "order = torch.sort(logits, descending=True, stable=True).indices":
                 "order = torch.sort(logits, stable=True).indices.flip(0)",
         },
-        "Of equal logits your order takes the higher index first. The lower index comes first: turn "
-        "the direction of the sort, and do not flip its result.",
+        "Of equal logits your order takes the higher index first. The lower index comes first: an "
+        "order that is sorted and then flipped, for one, turns equals round.",
     )
 
     wrong(
@@ -1144,7 +1146,7 @@ with exercise("sampling_distribution", base=SHORT_SAMPLING):
     wrong(
         "sampling_float32",
         {"logits / temperature": "logits.float() / temperature"},
-        "You round float64 logits to float32. The precision is kept.",
+        "float64 is rounded to float32 on the way. The precision of the logits is kept.",
     )
 
     wrong(
@@ -1162,7 +1164,7 @@ with exercise("sampling_distribution", base=SHORT_SAMPLING):
                 p = torch.softmax(logits / max(temperature, 1e-6), dim=-1)
                 return torch.multinomial(p, 1)[0]
         """,
-        "You draw a token. The exercise asks for the distribution from which it is drawn.",
+        "You return one token. The exercise asks for the distribution from which it is drawn.",
     )
 
 
@@ -1170,7 +1172,8 @@ with exercise("judges_step"):
     wrong(
         "judge_always_true",
         "return True",
-        "You find every step right. A test that cannot fail tests nothing.",
+        "You find every step right, the broken ones too. A test that does not fail there tests "
+        "nothing.",
     )
 
     wrong(
@@ -1186,8 +1189,8 @@ with exercise("judges_step"):
         {
             "p.grad = torch.randn(p.shape, generator=generator, dtype=torch.float64)": "",
         },
-        "On your new model no gradients lie: a step that keeps old ones looks right. Put some on "
-        ".grad before you call the step, or call it twice.",
+        "A step that keeps old gradients looks right to you. On a new model, for one, none lie: "
+        "put some on .grad before you call the step, or call it twice.",
     )
 
     wrong(
@@ -1215,17 +1218,17 @@ with exercise("judges_step"):
                 same = all(torch.allclose(a, b, atol=1e-4) for a, b in pairs)
                 return same and abs(found - loss.item()) < 1e-4
         """,
-        "A step without clipping looks right to you. Either your max_norm is above the norm "
-        "of your gradients, so that nothing is ever clipped; or your optimiser is Adam, whose "
-        "step hardly depends on the size of the gradient. Take SGD and a small max_norm.",
+        "A step without clipping looks right to you. This comes, for one, of a max_norm above the "
+        "norm of your gradients, so that nothing is clipped; or of Adam, whose step hardly "
+        "depends on the size of the gradient. Take SGD and a small max_norm.",
     )
 
     wrong(
         "judge_never_clips",
         {"(0.1, 100.0)": "(100.0,)"},
-        "A step without clipping looks right to you. Either your max_norm is above the norm "
-        "of your gradients, so that nothing is ever clipped; or your optimiser is Adam, whose "
-        "step hardly depends on the size of the gradient. Take SGD and a small max_norm.",
+        "A step without clipping looks right to you. This comes, for one, of a max_norm above the "
+        "norm of your gradients, so that nothing is clipped; or of Adam, whose step hardly "
+        "depends on the size of the gradient. Take SGD and a small max_norm.",
     )
 
     wrong(
@@ -1237,8 +1240,8 @@ with exercise("judges_step"):
                         return False
             """: "",
         },
-        "You look at the returned loss alone. It does not say what became of the parameters: no "
-        "update, no clipping and a frozen layer go through.",
+        "Your verdicts follow the returned loss alone. It does not say what became of the "
+        "parameters: no update, no clipping and a frozen layer go through.",
     )
 
     wrong(
@@ -1252,15 +1255,13 @@ with exercise("judges_step"):
     wrong(
         "judge_first_parameter",
         {"not torch.allclose": "p is model[0].weight and not torch.allclose"},
-        "You compare only the first parameter. A step that freezes another one looks right: compare "
-        "all.",
+        "A step that freezes a parameter behind the first looks right to you: compare all.",
     )
 
     wrong(
         "judge_last_parameter",
         {"not torch.allclose": "p is model[-1].bias and not torch.allclose"},
-        "You compare only the last parameter. A step that freezes another one looks right: compare "
-        "all.",
+        "A step that freezes a parameter before the last looks right to you: compare all.",
     )
 
     wrong(
@@ -1277,15 +1278,16 @@ with exercise("judges_step"):
                     return False
                 return bool(losses[-1] < losses[0])
         """,
-        "You ask whether the loss falls. It falls with most broken steps too: that is the whole "
-        "trouble. Compute what one step should do, and compare.",
+        "Your verdicts are those of a judge who asks whether the loss falls. It falls with most "
+        "broken steps too: that is the whole trouble. Compute what one step should do, and "
+        "compare.",
     )
 
     wrong(
         "judge_something_moves",
         {"not torch.allclose(p, old - 0.5 * scale * g, rtol=0, atol=1e-5)": "torch.equal(p, old)"},
-        "You ask only whether the parameters have moved, and not whether they are where they should "
-        "be. Clipping and old gradients do not show.",
+        "Your verdicts are those of a judge who asks only whether the parameters have moved, and "
+        "not whether they are where they should be. Clipping and old gradients do not show.",
     )
 
     wrong(
@@ -1301,23 +1303,25 @@ with exercise("judges_step"):
                     return False
             """,
         },
-        "You ask only whether the move is not too long. A move of 0, one in the direction of old "
-        "gradients, and one without a layer go through: where every parameter should be can be "
-        "computed.",
+        "Your verdicts are those of a judge who asks only whether the move is not too long. A "
+        "move of 0, one in the direction of old gradients, and one without a layer go through: "
+        "where every parameter should be can be computed.",
     )
 
     wrong(
         "judge_exact",
         {"torch.allclose(p, old - 0.5 * scale * g, rtol=0, atol=1e-5)":
             "torch.equal(p, old - 0.5 * scale * g)"},
-        "You ask for exactly equal numbers. A right step may add in another order, and torch's "
-        "clipping divides by the norm plus 1e-6: allow a little.",
+        "You find right steps broken, as where exactly equal numbers are asked for. A right step "
+        "may add in another order, and torch's clipping divides by the norm plus 1e-6: allow a "
+        "little.",
     )
 
     wrong(
         "judge_coarse",
         {"atol=1e-5": "atol=0.5"},
-        "Your tolerance is larger than the moves themselves: everything looks right.",
+        "Moves that are wrong, or missing, look right to you, as with a tolerance that is larger "
+        "than the moves themselves.",
     )
 
     wrong(
@@ -1338,8 +1342,8 @@ with exercise("judges_step"):
     wrong(
         "judge_catches_value_errors",
         {"except Exception:": "except ValueError:"},
-        "Your judge survives one kind of error only. A step that raises any error is broken: the "
-        "verdict is False.",
+        "Your judge does not survive every kind of error. A step that raises any error is broken: "
+        "the verdict is False.",
     )
 
     wrong(
@@ -1422,8 +1426,9 @@ with exercise("judges_step"):
                         return False
                 return True
         """,
-        "Your model has one parameter. There 'each parameter by itself' and 'all together' are the "
-        "same, and which layer is frozen cannot be seen. Take a model with several.",
+        "Clipping each parameter by itself looks right to you, as on a model with one parameter. "
+        "There 'each by itself' and 'all together' are the same, and which layer is frozen cannot "
+        "be seen. Take a model with several.",
     )
 
     wrong(
@@ -1457,8 +1462,8 @@ with exercise("judges_step"):
         "judge_global_random",
         {"generator = torch.Generator().manual_seed(0)":
             "generator = torch.Generator().manual_seed(0); np.random.seed(0)"},
-        "You set NumPy's global random state. Other people's random numbers change: make a "
-        "generator of your own.",
+        "You change NumPy's global random state. Other people's random numbers change with it: "
+        "make a generator of your own.",
     )
 
 

@@ -56,7 +56,7 @@ with exercise("RMSNorm"):
     wrong(
         "rms_eps_fixed",
         {"mean_square + self.eps": "mean_square + 1e-6"},
-        "The argument eps is ignored; your code always uses 1e-6.",
+        "The argument eps has no effect: your code uses a small number of its own.",
     )
 
     wrong(
@@ -111,8 +111,8 @@ with exercise("RMSNorm"):
     wrong(
         "rms_without_gamma",
         {"* self.gamma": ""},
-        "gamma is never used. The layer could not choose how large each feature should be: multiply "
-        "by it.",
+        "gamma has no effect on your result. The layer could not choose how large each feature "
+        "should be: multiply by it.",
     )
 
     wrong(
@@ -170,7 +170,8 @@ with exercise("RMSNorm"):
     wrong(
         "rms_torch_names",
         {"self.gamma = nn": "self.weight = nn", "* self.gamma": "* self.weight"},
-        "Your parameter is called weight, as in torch. This course calls it gamma.",
+        "No gamma is found in your layer. Its parameter has another name, for one weight, as in "
+        "torch; this course calls it gamma.",
         seen="nn.RMSNorm",
     )
 
@@ -189,23 +190,23 @@ with exercise("RMSNorm"):
     wrong(
         "rms_detached",
         {"x.square()": "x.detach().square()"},
-        "The size of the word is detached, so the gradient of x lacks a part: when a feature grows, "
-        "the divisor grows with it.",
+        "No gradient flows through the size of the word, so the gradient of x lacks a part: when "
+        "a feature grows, the divisor grows with it.",
     )
 
     wrong(
         "rms_no_super",
         {"super().__init__()": ""},
-        "The constructor does not call super().__init__(). nn.Module needs it first, or it cannot "
-        "keep parameters.",
+        "super().__init__() has not run when your constructor needs it. nn.Module needs it first, "
+        "or it cannot keep parameters.",
     )
 
     wrong(
         "rms_in_place",
         {"return x / torch.sqrt(mean_square + self.eps) * self.gamma":
             "return x.detach().div_(torch.sqrt(mean_square + self.eps).detach()) * self.gamma"},
-        "Your layer writes its result into x itself, past the gradients. The residual path, which "
-        "still needs x, gets other numbers.",
+        "Your layer writes into x itself. The residual path, which still needs x, gets other "
+        "numbers.",
     )
 
 
@@ -271,19 +272,19 @@ with exercise("SwiGLU"):
     wrong(
         "swiglu_no_gate",
         {"F.silu(self.gate(x)) * self.up(x)": "F.silu(self.up(x))"},
-        "gate is made and never used. What you have is the old network with silu for ReLU.",
+        "gate plays no part in your result. What you have is the old network with silu for ReLU.",
     )
 
     wrong(
         "swiglu_no_up",
         {" * self.up(x)": ""},
-        "up is made and never used. The gate should decide about the numbers of up.",
+        "up plays no part in your result. The gate should decide about the numbers of up.",
     )
 
     wrong(
         "swiglu_gate_of_up",
         {"* self.up(x)": "* self.gate(x)"},
-        "The gate is multiplied with itself, and up is never used.",
+        "The gate is multiplied with itself, and up plays no part.",
     )
 
     wrong(
@@ -328,13 +329,15 @@ with exercise("SwiGLU"):
     wrong(
         "swiglu_no_down",
         {"return self.down(F.silu(self.gate(x)) * self.up(x))": "return F.silu(self.gate(x)) * self.up(x)"},
-        "down is made and never used: your result has d_ff features. down brings it back to d_model.",
+        "Your result is what should go into down: it has d_ff features. down brings it back to "
+        "d_model.",
     )
 
     wrong(
         "swiglu_detached_gate",
         {"self.gate(x))": "self.gate(x).detach())"},
-        "The gate is detached: its matrix never learns.",
+        "No gradient comes back through the gate, as where it is detached: its matrix never "
+        "learns.",
     )
 
     wrong(
@@ -347,8 +350,8 @@ with exercise("SwiGLU"):
     wrong(
         "swiglu_no_super",
         {"super().__init__()": ""},
-        "The constructor does not call super().__init__(). nn.Module needs it first, or it cannot "
-        "keep parts.",
+        "super().__init__() has not run when your constructor needs it. nn.Module needs it first, "
+        "or it cannot keep parts.",
     )
 
 
@@ -459,8 +462,8 @@ with exercise("apply_rotary", base=SHORT_ROTARY):
     wrong(
         "rotary_exponent_positive",
         {"-2 * i / d_k": "2 * i / d_k"},
-        "The exponent has no minus: your later pairs turn faster, up to 10000 radians a word. They "
-        "turn more slowly.",
+        "The exponent has no minus: your later pairs turn faster, up to nearly base radians a "
+        "word. They turn more slowly.",
     )
 
     wrong(
@@ -485,7 +488,8 @@ with exercise("apply_rotary", base=SHORT_ROTARY):
     wrong(
         "rotary_degrees",
         {"positions[:, None] * speeds": "torch.deg2rad(positions[:, None] * speeds)"},
-        "Your angles are in degrees. They are radians: the first pair turns by 1 radian a word.",
+        "Your angles are taken for degrees. They are radians: the first pair turns by 1 radian a "
+        "word.",
     )
 
     wrong(
@@ -539,7 +543,7 @@ with exercise("apply_rotary", base=SHORT_ROTARY):
                     return torch.cat([apply_rotary(x[..., :-1], positions, base), x[..., -1:]], -1)
             """,
         },
-        "An odd d_k is accepted, and the last feature left alone. It should be a ValueError.",
+        "An odd d_k is accepted, where one feature has no partner. It should be a ValueError.",
     )
 
     wrong(
@@ -565,20 +569,21 @@ with exercise("apply_rotary", base=SHORT_ROTARY):
     wrong(
         "rotary_float64_result",
         {"angles.cos().to(x.dtype), angles.sin().to(x.dtype)": "angles.cos(), angles.sin()"},
-        "A float32 x comes back as float64: the cosines have more digits than x and carry it along. The "
-        "precision of x is kept.",
+        "A float32 x comes back as float64. Cosines with more digits than x, for one, carry it "
+        "along. The precision of x is kept.",
     )
 
     wrong(
         "rotary_float32_result",
         {".flatten(-2)": ".flatten(-2).float()"},
-        "The result is always float32. The precision of x is kept.",
+        "A float64 x comes back as float32. The precision of x is kept.",
     )
 
     wrong(
         "rotary_detached",
         {"x[..., 0::2], x[..., 1::2]": "x.detach()[..., 0::2], x.detach()[..., 1::2]"},
-        "x is detached, so no gradient reaches the projections of queries and keys.",
+        "No gradient comes back to x, as where it is detached: none reaches the projections of "
+        "queries and keys.",
     )
 
     wrong(
@@ -763,7 +768,7 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
     wrong(
         "gqa_no_output_projection",
         {"self.W_o(combine_heads(heads))": "combine_heads(heads)"},
-        "W_o is made and never used.",
+        "Your output is what should go into W_o: W_o plays no part.",
     )
 
     wrong(
@@ -816,7 +821,7 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
     wrong(
         "gqa_mask_ignored",
         {"V, mask)": "V)"},
-        "The mask is accepted and never used.",
+        "A mask is accepted and has no effect.",
     )
 
     wrong(
@@ -888,7 +893,7 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
     wrong(
         "gqa_key_ignored",
         {"query if key is None else key": "query"},
-        "Keys and values come from query, whatever key is. That is self-attention only.",
+        "Your keys come from query, also when key is given. That is self-attention only.",
     )
 
     wrong(
@@ -906,7 +911,7 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
     wrong(
         "gqa_values_from_w_k",
         {"self.W_v(value)": "self.W_k(value)"},
-        "Your values come from W_k, and W_v is never used.",
+        "Your values come from W_k, and W_v plays no part.",
     )
 
     wrong(
@@ -937,8 +942,9 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
                     raise ValueError(f"num_kv_heads {num_kv_heads}")
             """: "",
         },
-        "The constructor accepts every count of heads; the failure comes later, or never. Counts that "
-        "do not divide should be a ValueError at once.",
+        "The constructor accepts a number of heads that does not fit; the failure comes later, or "
+        "never. It should be a ValueError at once, where d_model is no multiple of num_heads and "
+        "where num_heads is none of num_kv_heads.",
     )
 
     wrong(
@@ -976,13 +982,14 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
     wrong(
         "gqa_detached_weights",
         {"(combine_heads(heads)), weights": "(combine_heads(heads)), weights.detach()"},
-        "The weights are detached, so no gradient flows through the second result.",
+        "No gradient flows through the second result, the weights, as after detach().",
     )
 
     wrong(
         "gqa_detached_keys",
         {"K = K.repeat_interleave(group, dim=-3)": "K = K.detach().repeat_interleave(group, dim=-3)"},
-        "The keys are detached, so W_k never learns. Copies share their gradient: torch adds it up.",
+        "No gradient flows through your keys, so W_k never learns. Copies share their gradient: "
+        "torch adds it up.",
     )
 
     wrong(
@@ -1001,8 +1008,8 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
         {
             "super().__init__()": "",
         },
-        "Your constructor does not call that of nn.Module: super().__init__() must come first. It makes "
-        "the place in which a module keeps its parts.",
+        "super().__init__() has not run when your constructor needs it: it must come first. It "
+        "makes the place in which a module keeps its parts.",
     )
 
 
@@ -1087,7 +1094,8 @@ with exercise("KVCache"):
         "cache_first_dropped",
         {"k if self.K is None else": "k[..., :0, :] if self.K is None else",
          "v if self.V is None else": "v[..., :0, :] if self.V is None else"},
-        "What the first call brings is lost: your cache is made then, and nothing is put into it.",
+        "What the first call brings is lost, as where the cache is made then and nothing is put "
+        "into it.",
     )
 
     wrong(
@@ -1123,9 +1131,9 @@ with exercise("KVCache"):
         "        self.keys.append(k)\n"
         "        self.values.append(v)\n"
         "        return torch.cat(self.keys, dim=-2), torch.cat(self.values, dim=-2)\n",
-        "All caches share the same lists: the words of one layer, or of the last text, turn up in the "
-        "next. Lists that stand on the class, or are the default value of an argument, are made once. "
-        "Make them in the body of __init__.",
+        "All caches share one store: the words of one layer, or of the last text, turn up in the "
+        "next. What stands on the class or outside it, or is the default value of an argument, is "
+        "made once. Make it in the body of __init__.",
         seen="Python folklore: mutable class attributes",
     )
 
@@ -1177,7 +1185,7 @@ with exercise("KVCache"):
     wrong(
         "cache_in_float32",
         {"return self.K, self.V": "return self.K.float(), self.V.float()"},
-        "What you return is always float32. The precision of k and v is kept.",
+        "Where k and v are float64 you return float32. Their precision is kept.",
     )
 
     wrong(
@@ -1255,8 +1263,8 @@ with exercise("blockwise_attention", base=SHORT_BLOCKWISE):
     wrong(
         "largest_begins_at_zero",
         {"m = torch.full_like(Q[..., :1], -math.inf)": "m = torch.zeros_like(Q[..., :1])"},
-        "The largest score so far begins at 0. If all scores are far below 0, every exponential "
-        "becomes 0, and so does their sum. Begin with minus infinity.",
+        "The largest score so far begins too high, at 0 for one. If all scores are far below "
+        "that, every exponential becomes 0, and so does their sum. Begin with minus infinity.",
     )
 
     wrong(
@@ -1299,7 +1307,8 @@ with exercise("blockwise_attention", base=SHORT_BLOCKWISE):
         {
             "new = torch.maximum(m, S.amax(-1, keepdim=True))": "new = torch.zeros_like(m)",
         },
-        "No maximum is subtracted. Scores above 88 overflow in float32.",
+        "Your exponentials are too large, as where no maximum is subtracted. Scores above 88 "
+        "overflow in float32.",
         seen="softmax without the largest score subtracted",
     )
 
@@ -1440,8 +1449,8 @@ with exercise("blockwise_attention", base=SHORT_BLOCKWISE):
     wrong(
         "blockwise_all_at_once",
         "return (Q @ K.mT / math.sqrt(Q.shape[-1])).softmax(-1) @ V",
-        "Right numbers, but all scores at once: block_size is ignored, and n_q * n_k numbers are held. "
-        "Go through the keys block by block.",
+        "The numbers are right, but all scores are held at once: n_q * n_k numbers, whatever "
+        "block_size is. Go through the keys block by block.",
     )
 
     wrong(
@@ -1457,8 +1466,8 @@ with exercise("blockwise_attention", base=SHORT_BLOCKWISE):
             S = torch.cat([Q @ k.mT for k in K.split(block_size, -2)], -1) / math.sqrt(Q.shape[-1])
             return S.softmax(-1) @ V
         """,
-        "The scores are computed in blocks, but all of them are kept for one softmax: n_q * n_k numbers. "
-        "Keep the largest score, the sum and the weighted values only.",
+        "All scores are kept for one softmax, n_q * n_k numbers, even where they are computed in "
+        "blocks. Keep the largest score, the sum and the weighted values only.",
     )
 
     wrong(
@@ -1490,8 +1499,9 @@ with exercise("blockwise_attention", base=SHORT_BLOCKWISE):
                 s, a = s + w.sum(-1, keepdim=True), a + w @ v
             return a / s
         """,
-        "You go through the keys twice, first for the largest score. Right, but every score is computed "
-        "twice; the online softmax corrects as it goes and needs one pass.",
+        "Every score is computed twice, for one in two passes over the keys, the first for the "
+        "largest score. The numbers are right, but one pass with one product for each block is "
+        "enough: the online softmax corrects as it goes.",
     )
 
     wrong(

@@ -308,7 +308,8 @@ for given, which in ((x, ""), (zeros, " where one word is all zeros")):
         slope = (ends[0] - ends[1]) / 2e-5
         assert_equal(abs(slope) > 1e-6, True, f"The result depends on {name}.")
         message = (
-            f"The gradient of {name}{which} does not fit how the result changes. Is something detached?"
+            f"The gradient of {name}{which} does not fit how the result changes. Is something "
+            "detached, not finite or in float32?"
         )
         along = 0.0 if gradient is None else (gradient * way).sum().item()
         assert_close(along, slope, message, name=f"the slope along {name}", rtol=1e-4, atol=1e-7)
@@ -583,7 +584,7 @@ z = leaves[0] @ leaves[1].T
 ((z * torch.sigmoid(z) * (leaves[0] @ leaves[2].T)) @ leaves[3].T * direction).sum().backward()
 found = gradients(parameters, x, direction)
 for name, one, leaf in zip(("x", *parameters), found, leaves, strict=True):
-    message = f"The gradient of {name} is not what it should be. Is something detached?"
+    message = f"The gradient of {name} differs. If the values are right: is something detached?"
     assert_close(one, leaf.grad, message, name=f"the gradient of {name}")
 ### END HIDDEN TESTS
 
@@ -753,7 +754,7 @@ with check("far away", points=0.5):
     assert_close(
         apply_rotary(x, positions),
         turned(x, positions),
-        "Positions up to 131071, float64. Are the angles computed in the precision of x?",
+        "Positions up to 131071, float64. For one: in float32 such angles have two decimals only.",
         rtol=1e-6,
         atol=1e-7,
     )
@@ -771,7 +772,7 @@ for base in (100.0, 500000.0):
     speeds = torch.exp(-torch.arange(3).double() / 3 * math.log(base))
     angles = positions.double()[:, None] * speeds
     expected = torch.view_as_real(pairs * torch.polar(torch.ones_like(angles), angles)).flatten(-2)
-    message = f"base = {base:g}: is it used, and not always 10000?"
+    message = f"base = {base:g}: pair i turns by base ** (-2i / d_k) radians a word, with it."
     assert_close(apply_rotary(x, positions, base), expected, message)
     assert_close(apply_rotary(x, positions, base=base), expected, message)
 ### END HIDDEN TESTS
@@ -1526,7 +1527,7 @@ for what, mask, out, wei in (
         slope = (moved[0] - moved[1]) / 2e-5
         message = (
             f"The gradient of {name} through {what} does not fit how the result changes. Is "
-            "something detached? With empty rows every gradient should be finite."
+            "something detached, or not finite? Gradients should be finite with empty rows too."
         )
         found = gradients[number]
         along = 0.0 if found is None else (found * way).sum().item()
@@ -2281,13 +2282,13 @@ with check("all scores far below 0", points=0.5):
     found = blockwise_attention(Q[:1].clone(), low.clone(), V.clone(), 4)
     message = (
         "All scores are several thousand below 0 (float64), and lesson 3's weights are as good as "
-        "ever. With which number does the largest score so far begin?"
+        "ever. For one: with which number does the largest score so far begin?"
     )
     assert_close(found, expected, message, rtol=1e-6, atol=1e-8, name="the output")
 ramp = 200 * torch.arange(10)[:, None] * Q[:1].sign()
 message = (
-    "Scores of several thousand. exp of such a number is too large, for float64 too: subtract the "
-    "largest score so far before you take exp."
+    "Scores of several thousand. exp of such a number is too large, for float64 too: the largest "
+    "score so far is subtracted first, and what earlier blocks gave is corrected."
 )
 with check("large scores, the largest in the first block", points=0.5):
     expected = F.scaled_dot_product_attention(Q[None, :1], (K + ramp.flip(0))[None], V[None])[0]
@@ -2408,14 +2409,14 @@ with check("what is held at once", points=2.5):
     message = (
         f"128 queries, 4096 keys, block_size = 8: at one time {seen['most numbers']:,} numbers are "
         f"held besides the inputs. A few times n_q * block_size = {n_q * block_size:,} should do; all "
-        f"scores are {n_q * n_k:,}. Are the blocks kept in a list, or computed all at once?"
+        f"scores are {n_q * n_k:,}. For one: are blocks kept in a list, or computed all at once?"
     )
     assert_equal(seen["most numbers"] < most, True, message, name="few numbers")
 with check("each score once", points=1):
     once = n_q * n_k * (d_k + d_v)
     message = (
-        f"Matrix products with {seen['multiply-adds']:,} multiply-adds; one pass needs {once:,}. Do "
-        "you go through the keys twice?"
+        f"Matrix products with {seen['multiply-adds']:,} multiply-adds; one pass needs {once:,}. "
+        "Is a score computed twice, in one pass or in two?"
     )
     assert_equal(seen["multiply-adds"] < 1.5 * once, True, message, name="one pass")
 checks_passed("blockwise_attention")

@@ -138,15 +138,16 @@ with exercise("wordpiece"):
             "for p in vocabulary if start} , reverse=True)",
             "if piece in vocabulary": "if start < end <= len(word) and piece in vocabulary",
         },
-        "You loop over the vocabulary. It may be anything that answers `piece in vocabulary`, and it has "
-        "30,000 entries: loop over the ends of the piece instead.",
+        "You go through the vocabulary: a loop does, and so do set(), sorted() and max(). It may "
+        "be anything that answers `piece in vocabulary`, and it has 30,000 entries: loop over the "
+        "ends of the piece instead.",
     )
 
     wrong(
         "last_letter_left_out",
         {"range(len(word), start, -1)": "range(len(word) - 1, start, -1)"},
-        "Your longest try ends before the last letter, so no piece can reach the end of the word. A "
-        "slice word[start:end] ends before end: end goes up to len(word).",
+        "Every word of the tests comes out as [UNK]: no piece is found that reaches the end of "
+        "the word. A slice word[start:end] ends before end: end begins at len(word).",
     )
 
 with exercise("embed"):
@@ -223,8 +224,8 @@ with exercise("embed"):
         normal = centred / (centred.square().mean(-1, keepdim=True).sqrt() + 1e-12)
         return normal * weights["embeddings.LayerNorm.weight"] + weights["embeddings.LayerNorm.bias"]
         """,
-        "Your eps stands outside the root. It is added to the variance, before the root is taken; for "
-        "small vectors it shows.",
+        "Your eps has next to no effect: it is missing, or stands outside the root. It is added "
+        "to the variance, before the root is taken; for small vectors it shows.",
     )
 
     wrong(
@@ -306,7 +307,7 @@ with exercise("embed"):
     wrong(
         "float32_always",
         {"words + positions + kind, gamma.shape, gamma, beta": "(words + positions + kind).float(), gamma.shape, gamma.float(), beta.float()"},
-        "Your result is always float32. It should have the precision of weights.",
+        "Where weights are float64 your result is float32. It should have their precision.",
     )
 
     wrong(
@@ -321,8 +322,8 @@ with exercise("load_block"):
     wrong(
         "turned_round",
         {"sources[name] = weights[published]": "sources[name] = weights[published].T"},
-        "You turn the matrices round. They are stored as nn.Linear stores them, (outputs, inputs). Where "
-        "a matrix is square, nothing tells you.",
+        "Weights that fit are refused, as where the matrices are turned round. They are stored as "
+        "nn.Linear stores them, (outputs, inputs). Where a matrix is square, nothing tells you.",
         seen="ports of GPT-2, whose file stores (inputs, outputs)",
     )
 
@@ -460,7 +461,7 @@ with exercise("load_block"):
         "shares_memory",
         {"target.copy_(sources[name])": "target.data = sources[name]"},
         "The block's parameters and weights share memory: who trains the block changes weights. "
-        "Copy the numbers. (The precision becomes that of weights, too.)",
+        "Copy the numbers. (A tensor that is put in itself brings its precision along, too.)",
     )
 
     wrong(
@@ -493,8 +494,8 @@ with exercise("load_block"):
         {
             "if sources[name].shape != target.shape:": "if False:",
         },
-        "You do not look at shapes at all: PyTorch broadcasts where it can, and where it cannot it stops "
-        "with a RuntimeError in the middle of the copying. A shape that does not fit is a ValueError, "
+        "A shape that does not fit goes through: PyTorch broadcasts where it can, and where it "
+        "cannot it stops with a RuntimeError in the middle of the copying. It is a ValueError, "
         "before anything is copied.",
     )
 
@@ -504,8 +505,8 @@ with exercise("load_block"):
             'raise KeyError(f"{published} is not among the weights")': "continue",
             "target.copy_(sources[name])": "target.copy_(sources.get(name, target))",
         },
-        "A name that is missing is skipped, and that part keeps its random numbers without a word. It "
-        "should be a KeyError that says the name.",
+        "A name that is missing passes without a word, and where it is skipped that part keeps "
+        "its random numbers. It should be a KeyError that says the name.",
         seen="load_state_dict(strict=False)",
     )
 
@@ -677,7 +678,7 @@ with exercise("sentence_embedding"):
     wrong(
         "float32_always",
         {"hidden.masked_fill(": "hidden.float().masked_fill("},
-        "Your result is always float32. It should have the precision of hidden.",
+        "Where hidden is float64 your result is float32. It should have the precision of hidden.",
     )
 
     wrong(
@@ -716,7 +717,7 @@ with exercise("attention_share"):
     wrong(
         "keep_ignored",
         {"if keep is None:\n    keep = torch.ones_like(columns)": "keep = torch.ones_like(columns)"},
-        "keep is not used: queries that should not count, such as [PAD], are in your mean.",
+        "keep has no effect: queries that should not count, such as [PAD], are in your mean.",
     )
 
     wrong(
@@ -817,7 +818,7 @@ with exercise("attention_share"):
     wrong(
         "float32_always",
         {"share = share * keep[..., None, :]": "share = (share * keep[..., None, :]).float()"},
-        "Your result is always float32. It should have the precision of weights.",
+        "Where weights are float64 your result is float32. It should have their precision.",
     )
 
     wrong(

@@ -256,8 +256,8 @@ with check("a long text", points=1):
     assert_equal(
         found[29:],
         torch.cat([piece[2:], piece[:1]]),
-        "28 different words, twice. The softmax spreads over up to 56 places: are your scores large "
-        "enough?",
+        "28 different words, twice. The softmax spreads over up to 56 places. For one: are your scores "
+        "large enough?",
         name="the predictions at places 29 to 55",
     )
 checks_passed("design_induction")
@@ -340,8 +340,8 @@ for vocab_size, max_len, periods in ((6, 15, (2, 3, 5, 6)), (9, 28, (4, 7, 9))):
         texts = pieces[:, torch.arange(2 * period + 1) % period]
         message = (
             f"{period} words of {vocab_size}, twice and one more: the first word of the text comes back "
-            "at the end of round one and of round two. Does place 0 pretend that its own word stood "
-            "before it?"
+            "at the end of round one and of round two. For one: does place 0 pretend that its own word "
+            "stood before it?"
         )
         found = predictions(weights, texts, vocab_size, max_len)[:, [period, 2 * period]]
         assert_equal(found, pieces[:, [1, 1]], message, name="the predictions")

@@ -4,45 +4,47 @@ from autograder.course.implementations import choice, exercise, wrong
 
 # Tests see what the designed model says, and several mistakes make it say the same.
 SAME_WORD_AGAIN = (
-    "Where your model says the present word again: either layer 1 looks at its own place, or layer 2 searches "
-    "among the words in place of 'the word before me', or it fetches from the right place the word that "
-    "stood BEFORE it. Search for the place before which your word stood, and fetch the word that stands there."
+    "Where your model says the present word again, it is for a reason such as these: layer 1 looks at its own "
+    "place, layer 2 searches among the words in place of 'the word before me', or it fetches from the right "
+    "place the word that stood BEFORE it. Search for the place before which your word stood, and fetch the "
+    "word that stands there."
 )
 WORD_BEFORE = (
-    "Your model says the word that stood before the present one. Either layer 1 writes into features that are "
-    "not free (the token, or the last ones, which are read as logits), or query and key of layer 2 are "
-    "exchanged. Ask 'before whom did my word stand?', and write the answer last."
+    "Your model says the word that stood before the present one, as it does when layer 1 writes into features "
+    "that are not free (the token, or the last ones, which are read as logits), or when query and key of "
+    "layer 2 are exchanged. Ask 'before whom did my word stand?', and write the answer last."
 )
 NO_LOGITS = (
-    "Nothing arrives in the last features, so all logits are equal. Does layer 2 write its value into the LAST "
-    "vocab features? And the model computes x W with rows x: W[i, j] carries feature i to feature j."
+    "No logit is the single largest, as when nothing arrives in the last features. Does layer 2 write its "
+    "value into the LAST vocab features? And the model computes x W with rows x: W[i, j] carries feature i to feature j."
 )
 
 with exercise("design_induction"):
     wrong(
         "design_place_0_claims_itself",
         {'weights["W_k2"][place[0], word] = -1.0': ""},
-        "Place 0 can attend only to itself, so layer 1 writes there that its own word stood before it. "
-        "When the first word of the text comes back, layer 2 then finds two places, 1 and 0, and cannot "
-        "decide. Make the key of place 0 worse.",
+        "When the first word of the text comes back, no logit is the single largest. Place 0 can attend only "
+        "to itself: if layer 1 writes there that its own word stood before it, layer 2 finds two places, 1 "
+        "and 0, and cannot decide. Make the key of place 0 worse.",
     )
     wrong(
         "design_soft",
         {"sharp = 100.0": "sharp = 1.0"},
-        "No place wins clearly. Either your scores are about 1: a place that matches then gets e times the weight "
-        "of one that does not, and the many others win (there is no scale in this model, so scores may be large). "
+        "The place that is searched does not win. Either your scores are about 1: a place that matches then "
+        "gets e times the weight of one that does not, and the many others win (there is no scale in this model, so scores may be large). "
         "Or the largest score stands at another place than the one that is searched.",
     )
     wrong(
         "design_looks_two_back",
         {'weights["W_q1"][place[1:], place[:-1]] = sharp': 'weights["W_q1"][place[2:], place[:-2]] = sharp'},
-        "Layer 1 looks two places back. The word that follows has the searched word directly before it.",
+        "Your model says what it says when layer 1 looks two places back. The word that follows has the "
+        "searched word directly before it.",
     )
     wrong(
         "design_looks_ahead",
         {'weights["W_q1"][place[1:], place[:-1]] = sharp': 'weights["W_q1"][place[:-1], place[1:]] = sharp'},
-        "Query and key of layer 1 are exchanged: place t asks for place t + 1, which the mask hides. What "
-        "is left is an even mixture of all words so far.",
+        "Layer 1 seems to fetch an even mixture of all words so far: no score stands out. It does so, for one, "
+        "where query and key are exchanged: place t then asks for place t + 1, which the mask hides.",
     )
     wrong(
         "design_first_layer_at_itself",
@@ -95,8 +97,8 @@ with exercise("design_induction"):
     wrong(
         "design_second_layer_by_place",
         {'weights["W_q2"][word, word] = sharp': 'weights["W_q2"][place[4:], place[:-4]] = sharp', 'weights["W_k2"][before, word] = 1.0': 'weights["W_k2"][place, place] = 1.0'},
-        "Layer 2 looks a fixed number of places back. That serves one length of the piece; the words "
-        "should decide where it looks.",
+        "It comes out as if layer 2 looked a fixed number of places back. That serves one length of the piece; "
+        "the words should decide where it looks.",
     )
     wrong(
         "design_wrong_width",
@@ -152,7 +154,8 @@ with exercise("induction_score", base=SCORE):
     wrong(
         "score_columns_are_queries",
         {"weights[..., t, t - period + 1]": "weights[..., t - period + 1, t]"},
-        "You take rows for keys. Rows are queries: the weight FROM t stands in row t.",
+        "Your weights are those from place t - period + 1 to place t, as if rows were keys. Rows are queries: "
+        "the weight FROM t stands in row t.",
     )
     wrong(
         "score_over_heads_too",
@@ -223,8 +226,8 @@ with exercise("logit_attribution"):
                 variance = (stream**2).mean(-1, keepdim=True) - stream.mean(-1, keepdim=True) ** 2
             """,
         },
-        "Your variance is the mean of the squares minus the square of the mean. Far from 0 both are "
-        "huge, and their difference is lost in rounding. Take the mean off first.",
+        "Far from 0 your variance is lost in rounding, as with the mean of the squares minus the square of "
+        "the mean: both are huge there. Take the mean off first.",
         seen="answers written blind",
     )
     wrong(
@@ -240,7 +243,7 @@ with exercise("logit_attribution"):
     wrong(
         "attribution_norm_called_on_parts",
         {"normed = norm.gamma * centred / torch.sqrt(variance + norm.eps)": "normed = norm(parts)"},
-        "You call norm on each part: each gets its own divisor, and beta too. The divisor is that of the "
+        "Each part goes through the whole norm: it gets its own divisor, and beta too. The divisor is that of the "
         "whole stream, and beta belongs to no part.",
         seen="calling the final norm on each part",
     )
@@ -349,8 +352,8 @@ with exercise("ablate_head"):
     wrong(
         "ablate_resample_without_axis",
         {"roll(-1, dims=0)": "roll(-1)"},
-        "Your roll names no axis: all numbers move on by one place, as if they stood in one long row. "
-        "The batch is the axis that turns.",
+        "All numbers move on by one place, as if they stood in one long row; a roll that names no axis does "
+        "that. The batch is the axis that turns.",
         seen="np.roll and torch.roll, which flatten without an axis",
     )
     wrong(
@@ -386,13 +389,13 @@ with exercise("ablate_head"):
     wrong(
         "ablate_nothing",
         {"replaced[:, head] = other": ""},
-        "The head's output is not replaced.",
+        "In your result the head's output is not replaced.",
     )
     wrong(
         "ablate_negative_head",
         {"if not 0 <= head < num_heads:": "if head >= num_heads:"},
-        "A negative head goes through and counts from the end: head -1 is silently the last one. Raise a "
-        "ValueError.",
+        "A negative head goes through. As an index it counts from the end: head -1 is silently the last one. "
+        "Raise a ValueError.",
     )
     wrong(
         "ablate_unknown_how",
@@ -400,7 +403,7 @@ with exercise("ablate_head"):
             "raise ValueError(f\"how = {how!r} is not 'zero', 'mean' or 'resample'\")":
                 "other = own.roll(-1, dims=0)",
         },
-        "A misspelt how is taken for 'resample', silently. Raise a ValueError.",
+        "A misspelt how goes through silently; an else, for one, takes it for one of the three. Raise a ValueError.",
     )
     wrong(
         "ablate_zero_is_small",
@@ -460,8 +463,8 @@ with exercise("patched_logits"):
                 return result
             """: "return model(tokens)",
         },
-        "Your hook stays on the module: every later call of the model is patched too, and the next "
-        "experiment measures this one's patch. Remove it.",
+        "Your patch (a hook, for one) stays on the module: later calls of the model are patched too, and the "
+        "next experiment measures this one's patch. Remove it.",
         seen="forgotten hooks, the most frequent bug of such notebooks",
     )
     wrong(
@@ -479,12 +482,12 @@ with exercise("patched_logits"):
                 return result
             """,
         },
-        "When the model raises an error, your hook stays on it. Removing has to happen in any case.",
+        "When the model raises an error, your patch (a hook, for one) stays on it. Removing has to happen in any case.",
     )
     wrong(
         "patch_removes_all_hooks",
         {"patching.remove()": "module._forward_hooks.clear()"},
-        "You remove all hooks of the module, also those that somebody else put there. Remove your own.",
+        "You also remove hooks that somebody else put there. Remove your own alone.",
     )
     wrong(
         "patch_forward_assigned_back",
@@ -504,14 +507,15 @@ with exercise("patched_logits"):
         finally:
             module.forward = own
         """,
-        "You assign the old forward back. It was a method of the class and is now an attribute of this "
-        "module, which stays. Delete what you put there, or use a hook.",
+        "An attribute of yours stays on the module. Where the old forward is assigned back, for one: it was a "
+        "method of the class and is now an attribute of this module. Delete what you put there, or use a hook.",
         seen="notebooks that replace forward for a while",
     )
     wrong(
         "patch_tuple_loses_the_rest",
         {"return (patched, *output[1:]) if isinstance(output, tuple) else patched": "return patched"},
-        "Where the module returns a tuple, you return its first entry alone. The other entries stay.",
+        "It goes wrong where the module returns a tuple, as when its first entry is returned alone. The other "
+        "entries stay.",
     )
     wrong(
         "patch_tuple_untouched",
@@ -575,7 +579,7 @@ with exercise("mended_control"):
             "other += other >= best": "",
             "divmod(best, num_heads), divmod(other, num_heads)": "divmod(best, len(scores)), divmod(other, len(scores))",
         },
-        "This is the friend's code as it was: head numbers are taken apart by the number of layers, and the "
+        "It still behaves as the friend's code does: head numbers are taken apart by the number of layers, and the "
         "best head can be its own control.",
     )
     wrong(
@@ -602,17 +606,18 @@ with exercise("mended_control"):
     wrong(
         "control_moves_on",
         {"rng.integers(scores.size - 1)": "rng.integers(scores.size)", "other += other >= best": "other = (other + 1) % scores.size if other == best else other"},
-        "When the best head is drawn, you take the next one: that one comes twice as often as the others.",
+        "The other heads do not come with the same chance. Where the next one is taken when the best head is "
+        "drawn, for one, that one comes twice as often as the others.",
     )
     wrong(
         "control_of_another_layer",
         {"other += other >= best": "other = int(rng.choice([i for i in range(scores.size) if i // num_heads != best // num_heads] or [0]))"},
-        "Your control is always of another layer. Any head but the best one may be drawn.",
+        "Your control comes from too few heads, as if it had to be of another layer. Any head but the best one may be drawn.",
     )
     wrong(
         "control_of_the_same_layer",
         {"other += other >= best": "other = int(rng.choice([i for i in range(scores.size) if i // num_heads == best // num_heads and i != best] or [0]))"},
-        "Your control is always of the same layer. Any head but the best one may be drawn.",
+        "Your control comes from too few heads, as if it had to be of the same layer. Any head but the best one may be drawn.",
     )
     wrong(
         "control_worst_head",

@@ -692,8 +692,8 @@ with check("one feature, by hand", points=0.75):
         torch.zeros(3, 1), torch.tensor([[0.0], [1], [2]]), torch.tensor([[6.0], [3], [2]])
     )
     message = (
-        "The table above the exercise: 6, 4, 3. Each output is S / z after its own word was added. Does a "
-        "position see itself, and no later one, above and below the fraction line?"
+        "The table above the exercise: 6, 4, 3. Each output is S / z after its own word was added. For one: "
+        "does a position see itself, and no later one, above and below the fraction line?"
     )
     assert_close(found, torch.tensor([[6.0], [4], [3]]), message, name="the output")
 with check("a negative key, by hand", points=0.5):
@@ -711,7 +711,7 @@ with check("two features, by hand", points=0.75):
     )
     message = (
         "The second query has the features 3 and 1, the keys have 1 2 and 2 1. The products are 5 and 7, so "
-        "the second output is (5 * 10 + 7 * 4) / 12 = 6.5. Is the feature map on the queries, too?"
+        "the second output is (5 * 10 + 7 * 4) / 12 = 6.5. For one: is the feature map on the queries, too?"
     )
     assert_close(found, torch.tensor([[10.0], [6.5]]), message, name="the output")
 rng = check_rng()
@@ -886,7 +886,7 @@ for number, (name, gradient) in enumerate(zip("QKV", gradients, strict=True)):
     slope = (ends[0] - ends[1]) / 2e-5
     assert_equal(abs(slope) > 1e-6, True, f"The result depends on {name}.")
     along = 0.0 if gradient is None else (gradient * way).sum().item()
-    message = f"The gradient of {name} does not fit how the result changes. Is something detached?"
+    message = f"The gradient of {name} does not fit how the result changes. For one: is something detached?"
     assert_close(along, slope, message, name=f"the slope along {name}", rtol=1e-4, atol=1e-7)
 ### END HIDDEN TESTS
 
@@ -993,7 +993,7 @@ with check("the first word", points=0.5):
     assert_close(found, torch.tensor([[6.0]]), message, name="the output")
 with check("three words, by hand", points=1):
     found = stepped(torch.zeros(3, 1), torch.tensor([[0.0], [1], [2]]), torch.tensor([[6.0], [3], [2]]))
-    message = "The table of exercise 3: 6, 4, 3. Is everything so far in the state, and this word too?"
+    message = "The table of exercise 3: 6, 4, 3. For one: is everything so far in the state, and this word too?"
     assert_close(found, torch.tensor([[6.0], [4], [3]]), message, name="the outputs")
 with check("two texts, two features, by hand", points=1):
     Q = torch.tensor([[[0.0, 0], [2, 0]], [[1, 0], [0, 0]]])
@@ -1161,7 +1161,7 @@ for number, (name, gradient) in enumerate(zip("qkv", gradients, strict=True)):
     slope = (ends[0] - ends[1]) / 2e-5
     assert_equal(abs(slope) > 1e-6, True, f"The result depends on {name}.")
     along = 0.0 if gradient is None else (gradient * way).sum().item()
-    message = f"The gradient of {name} does not fit how the outputs change. Is the state detached?"
+    message = f"The gradient of {name} does not fit how the outputs change. For one: is the state detached?"
     assert_close(along, slope, message, name=f"the slope along {name}", rtol=1e-4, atol=1e-7)
 ### END HIDDEN TESTS
 
@@ -1660,7 +1660,7 @@ for number, (name, gradient) in enumerate(zip("Skv", gradients, strict=True)):
     slope = (ends[0] - ends[1]) / 2e-5
     assert_equal(abs(slope) > 1e-6, True, f"The result depends on {name}.")
     along = 0.0 if gradient is None else (gradient * way).sum().item()
-    message = f"The gradient of {name} does not fit how the result changes. Is something detached?"
+    message = f"The gradient of {name} does not fit how the result changes. For one: is something detached?"
     assert_close(along, slope, message, name=f"the slope along {name}", rtol=1e-4, atol=1e-7)
 ### END HIDDEN TESTS
 

@@ -3,8 +3,8 @@
 from autograder.course.implementations import choice, exercise, wrong
 
 NEGATIVE_START = (
-    "Near the beginning your slice starts at a negative number, which Python counts from the end of the "
-    "row: those rows lack what they should see. Let no start lie below 0."
+    "Near the beginning rows lack what they should see, as with a slice that starts at a negative number: "
+    "Python counts that from the end of the row. Let no start lie below 0."
 )
 
 with exercise("sliding_window_mask"):
@@ -185,7 +185,7 @@ with exercise("receptive_field"):
     wrong(
         "field_in_64_bits",
         {"int(num_layers * (window - 1) + 1)": "int(np.multiply(num_layers, window - 1)) + 1"},
-        "You compute with NumPy's whole numbers, which have 64 bits and begin anew behind 2**63. Python's "
+        "You compute with whole numbers of 64 bits, such as NumPy's, which begin anew behind 2**63. Python's "
         "ints are exact, however large.",
     )
 
@@ -363,7 +363,7 @@ with exercise("linear_attention"):
     wrong(
         "linear_without_plus_one",
         {"F.elu(Q) + 1, F.elu(K) + 1": "F.elu(Q), F.elu(K)"},
-        "The + 1 of the feature map is missing. Without it features are negative, and so are weights.",
+        "The + 1 of the feature map is missing. Without it features can be negative, and weights, too.",
     )
 
     wrong(
@@ -450,8 +450,8 @@ with exercise("linear_attention"):
             products = (q @ k.mT).tril()
             return products @ V / products.sum(dim=-1, keepdim=True)
         """,
-        "Right numbers, but through a matrix of n x n products: as many as full attention has. Take the "
-        "query out of the sums, then the matrix never exists.",
+        "Right numbers, but on the way about n x n of them are held, as with full attention's matrix of all "
+        "products. Take the query out of the sums, then no such matrix is needed.",
     )
 
     wrong(
@@ -471,8 +471,8 @@ with exercise("linear_attention"):
     wrong(
         "linear_eps",
         {"return read / (q * z).sum(dim=-1, keepdim=True)": "return read / ((q * z).sum(dim=-1, keepdim=True) + 1e-6)"},
-        "You add an eps to the divisor. With very negative queries and keys the divisor itself is that small, "
-        "and the result becomes wrong.",
+        "A small number (an eps) keeps your divisor away from 0. With very negative queries and keys the "
+        "divisor itself is that small, and the result becomes wrong.",
         seen="the eps of published linear attentions",
     )
 
@@ -530,7 +530,7 @@ with exercise("linear_attention"):
         "linear_float32_inside",
         {"q, k = F.elu(Q) + 1, F.elu(K) + 1": "kind = Q.dtype\nq, k, V = F.elu(Q.float()) + 1, F.elu(K.float()) + 1, V.float()",
          "return read / (q * z).sum(dim=-1, keepdim=True)": "return (read / (q * z).sum(dim=-1, keepdim=True)).to(kind)"},
-        "Everything is computed in float32 inside. Float64 should stay float64 on the whole way.",
+        "Something on the way, or all of it, is computed in float32. Float64 should stay float64 on the whole way.",
     )
 
     wrong(
@@ -563,8 +563,8 @@ with exercise("LinearAttentionState"):
                     read = (q[..., :, None] * self.S).sum(dim=-2)
                     return read / (q * self.z).sum(dim=-1, keepdim=True)
         """,
-        "Your first step returns v as it is. Its numbers are right, but the output also has the leading "
-        "axes of q and k, at the first step as at all others.",
+        "The output of your first step has the shape of v, as when v is returned as it is. It also has the "
+        "leading axes of q and k, at the first step as at all others.",
     )
 
     wrong(
@@ -579,8 +579,8 @@ with exercise("LinearAttentionState"):
                     read = (q[..., :, None] * self.sums["S"]).sum(dim=-2)
                     return read / (q * self.sums["z"]).sum(dim=-1, keepdim=True)
         """,
-        "All states share one pair of sums, since it stands on the class: the words of one text turn up in "
-        "the next. Make them in __init__.",
+        "All states share one pair of sums, as they do where it stands on the class, or outside of it: the "
+        "words of one text turn up in the next. Make them in __init__.",
         seen="Python folklore: mutable class attributes",
     )
 
@@ -598,7 +598,7 @@ with exercise("LinearAttentionState"):
                     self.z = self.z + k
                     return out
         """,
-        "You read before you write: a word does not see itself, and the first one gets 0 / 0.",
+        "A word does not see itself, as when you read before you write; and the first one gets 0 / 0.",
     )
 
     wrong(
@@ -612,7 +612,7 @@ with exercise("LinearAttentionState"):
     wrong(
         "state_not_kept",
         {"self.S = self.S + k[..., :, None]": "self.S = k[..., :, None]", "self.z = self.z + k": "self.z = k"},
-        "Each step begins anew: only its own word is in the state. The output is then always v.",
+        "Your output is v at each step, as when each step begins anew and only its own word is in the state.",
     )
 
     wrong(
@@ -657,8 +657,8 @@ with exercise("LinearAttentionState"):
                     products = [((F.elu(q) + 1) * key).sum(-1, keepdim=True) for key in self.keys]
                     return sum(p * value for p, value in zip(products, self.values)) / sum(products)
         """,
-        "Right numbers, but every key and value is kept: that is lesson 11's cache, which grows. Keep the two "
-        "sums.",
+        "Right numbers, but what you keep grows with the text, as lesson 11's cache of all keys and values "
+        "does. Keep the two sums.",
     )
 
     wrong(
@@ -681,7 +681,7 @@ with exercise("LinearAttentionState"):
     wrong(
         "state_without_plus_one",
         {"F.elu(q) + 1, F.elu(k) + 1": "F.elu(q), F.elu(k)"},
-        "The + 1 of the feature map is missing. Without it features are negative, and so are weights.",
+        "The + 1 of the feature map is missing. Without it features can be negative, and weights, too.",
     )
 
     wrong(
@@ -718,7 +718,8 @@ with exercise("LinearAttentionState"):
     wrong(
         "state_eps",
         {"(q * self.z).sum(dim=-1, keepdim=True)": "((q * self.z).sum(dim=-1, keepdim=True) + 1e-6)"},
-        "You add an eps to the divisor. With very negative queries and keys the divisor itself is that small.",
+        "A small number (an eps) keeps your divisor away from 0. With very negative queries and keys the "
+        "divisor itself is that small.",
         seen="the eps of published linear attentions",
     )
 
@@ -746,20 +747,21 @@ with exercise("LinearAttentionState"):
         "state_in_place",
         {"self.S = self.S + k[..., :, None] * v[..., None, :]":
             "self.S = self.S if isinstance(self.S, torch.Tensor) else torch.zeros_like(k[..., :, None] * v[..., None, :])\nself.S += k[..., :, None] * v[..., None, :]"},
-        "The state is changed in place. Gradients of earlier steps need it as it was: make a new tensor.",
+        "Something that the gradients of earlier steps need as it was, such as the state, is changed in place: "
+        "make a new tensor.",
     )
 
     wrong(
         "state_float32",
         {"q, k = F.elu(q) + 1, F.elu(k) + 1": "kind = q.dtype\nq, k, v = F.elu(q.float()) + 1, F.elu(k.float()) + 1, v.float()",
          "return read / (q * self.z).sum(dim=-1, keepdim=True)": "return (read / (q * self.z).sum(dim=-1, keepdim=True)).to(kind)"},
-        "Everything is computed in float32 inside. Float64 should stay float64 on the whole way.",
+        "Something on the way, or all of it, is computed in float32. Float64 should stay float64 on the whole way.",
     )
 
     wrong(
         "state_one_text_only",
         {"k[..., :, None] * v[..., None, :]": "torch.outer(k, v)"},
-        "Your step takes exactly one text: torch.outer knows no leading axes.",
+        "Your step takes one text alone; torch.outer, for one, knows no leading axes.",
     )
 
     wrong(
@@ -900,7 +902,7 @@ with exercise("mended_keys"):
     wrong(
         "keys_float32",
         {"K.norm(dim=-1)": "K.float().norm(dim=-1)", "return K /": "return K.float() /"},
-        "Everything is computed in float32. Float64 should stay float64 on the whole way.",
+        "Something on the way, or all of it, is computed in float32. Float64 should stay float64 on the whole way.",
     )
 
 
@@ -928,7 +930,7 @@ with exercise("delta_rule_step"):
     wrong(
         "delta_no_beta",
         {"beta * error": "error"},
-        "beta is not used: the whole error is always corrected.",
+        "beta has no part in your result: the whole error is corrected.",
     )
 
     wrong(
@@ -981,7 +983,8 @@ with exercise("delta_rule_step"):
     wrong(
         "delta_divided_by_length",
         {"beta * error": "beta / (k * k).sum(-1)[..., None, None] * error"},
-        "You divide by the squared length of the key, so that reading always gives v. The formula does not.",
+        "You divide by the squared length of the key: for beta = 1 reading then gives v, however long the key is. "
+        "The formula does not.",
         seen="normalised least mean squares",
     )
 
@@ -1025,14 +1028,14 @@ with exercise("delta_rule_step"):
     wrong(
         "delta_two_axes_only",
         {"error[..., :, None] * k[..., None, :]": "torch.outer(error, k)"},
-        "Your outer product takes exactly one memory. There may be texts and heads in front.",
+        "Your code takes one memory alone, as torch.outer does. There may be texts and heads in front.",
     )
 
     wrong(
         "delta_float32",
         {"read = (S": "kind = S.dtype\nS, k, v = S.float(), k.float(), v.float()\nread = (S",
          "return S + beta * error[..., :, None] * k[..., None, :]": "return (S + beta * error[..., :, None] * k[..., None, :]).to(kind)"},
-        "Everything is computed in float32 inside. Float64 should stay float64 on the whole way.",
+        "Something on the way, or all of it, is computed in float32. Float64 should stay float64 on the whole way.",
     )
 
     wrong(

@@ -255,7 +255,7 @@ with check("gradients", points=0.5):
     direction = torch.tensor(rng.normal(size=(3, 6, 4)))
     leaf = images.clone().requires_grad_()
     (F.unfold(leaf[:, None], 2, stride=2).mT * direction).sum().backward()
-    message = "Each pixel should get the gradient of its place in the patches. Is it torch throughout?"
+    message = "Each pixel should get the gradient of its place in the patches. For one: is it torch throughout?"
     assert_close(gradient_of(images, direction), leaf.grad, message, name="the gradient")
 checks_passed("patches")
 ### END HIDDEN TESTS

@@ -60,7 +60,7 @@ with exercise("patches"):
     wrong(
         "patches_square_only",
         {"rows, columns = height // size, width // size": "rows = columns = height // size"},
-        "You take the number of rows for the number of columns. A picture may be wider than high.",
+        "You take as many rows of patches as columns. A picture may be wider than high.",
     )
 
     wrong(
@@ -92,7 +92,7 @@ with exercise("patches"):
     wrong(
         "patches_one_leading_axis",
         {"*lead, height, width = images.shape": "batch, height, width = images.shape; lead = [batch]"},
-        "Your code takes exactly one leading axis. One picture alone has none, and there may be two.",
+        "Your code counts on one leading axis. One picture alone has none, and there may be two.",
     )
 
     wrong(
@@ -103,8 +103,8 @@ with exercise("patches"):
                     raise ValueError(f"images has shape {tuple(images.shape)}: no whole patches of size {size}")
             """: "",
         },
-        "Sides that are no multiple of size end in whatever reshape says, which for a torch tensor is "
-        "a RuntimeError. It should be a ValueError.",
+        "A side that is no multiple of size ends in whatever error comes later; the reshape of a torch tensor "
+        "gives a RuntimeError. It should be a ValueError.",
     )
 
     wrong(
@@ -115,7 +115,7 @@ with exercise("patches"):
                     raise ValueError(f"images has shape {tuple(images.shape)}: no whole patches of size {size}")
             """: "images = images[..., : height // size * size, : width // size * size]",
         },
-        "You drop the pixels at the edge silently. A side that is no multiple of size is a ValueError.",
+        "Pixels at the edge are dropped, or made up, silently. A side that is no multiple of size is a ValueError.",
     )
 
     wrong(
@@ -150,7 +150,7 @@ with exercise("patches"):
         "patches_detached",
         {"images.reshape(*lead, rows, size, columns, size)":
             "(images.detach() if isinstance(images, torch.Tensor) else images).reshape(*lead, rows, size, columns, size)"},
-        "You detach the tensor: no gradient comes back to the pixels.",
+        "No gradient comes back to the pixels: the tensor is detached, or leaves torch, on the way.",
     )
 
     wrong(
@@ -281,8 +281,8 @@ with exercise("VisionTransformer", base=SHORT_VIT):
     wrong(
         "vit_causal",
         {"block(x, None)": "block(x, mask=torch.ones(x.shape[-2], x.shape[-2]).tril().bool())"},
-        "You use a causal mask. The class token stands first, so it then sees no patch at all, and "
-        "every picture gets the same answer. A picture has no future: no mask.",
+        "Your class token sees no patch at all, as with a causal mask: it stands first, and every picture "
+        "gets the same answer. A picture has no future: no mask.",
     )
 
     wrong(
@@ -315,8 +315,8 @@ with exercise("VisionTransformer", base=SHORT_VIT):
     wrong(
         "vit_token_is_no_parameter",
         {"nn.Parameter(torch.randn(d_model) / 4)": "torch.randn(d_model) / 4"},
-        "Your class token is a plain tensor: it is never trained, and .double() passes it by. Make it an "
-        "nn.Parameter.",
+        "Your class token is a tensor and no parameter: an optimiser never sees it, so it is never trained. "
+        "Make it an nn.Parameter.",
     )
 
     wrong(
@@ -336,7 +336,7 @@ with exercise("VisionTransformer", base=SHORT_VIT):
     wrong(
         "vit_token_detached",
         {"self.class_token.expand": "self.class_token.detach().expand"},
-        "You detach the class token: it gets no gradient and stays as it was drawn.",
+        "Your class token gets no gradient, as when it is detached: it stays as it was drawn.",
     )
 
     wrong(
@@ -395,8 +395,8 @@ with exercise("VisionTransformer", base=SHORT_VIT):
     wrong(
         "vit_one_batch_axis",
         {"self.class_token.expand(*x.shape[:-2], 1, -1)": "self.class_token.expand(len(x), 1, -1)"},
-        "Your class token fits exactly one leading axis. One picture alone has none, and there may be "
-        "two.",
+        "Your code counts on one leading axis, where the class token is put in front, for one. One picture "
+        "alone has none, and there may be two.",
     )
 
     wrong(
@@ -576,8 +576,7 @@ with exercise("attention_rollout", base=SHORT_ROLLOUT):
         "rollout_residual_outweighed",
         {"layer + library.eye(layer.shape[-1], dtype=layer.dtype)":
             "layer + layer.shape[-1] * library.eye(layer.shape[-1], dtype=layer.dtype)"},
-        "Your identity is n times too large: the sum over a row of ones is not asked for. Add the "
-        "identity as it is.",
+        "Your identity is n times too large. Add it as it is: ones on the diagonal.",
     )
 
     wrong(

@@ -169,7 +169,7 @@ expected, expected_weights = by_torch(Q, K, V)
 with check("the weights", points=1):
     message = (
         "The weights differ from torch's. Scores are divided by the square root of d_k, then a softmax "
-        "over the keys, the last axis. Are the weights the second result?"
+        "over the keys, the last axis. For one: are the weights the second result?"
     )
     assert_close(weights, expected_weights, message, rtol=1e-5, atol=1e-6, name="weights")
 with check("the output", points=1.25):
@@ -183,7 +183,7 @@ with check("a mask", points=1):
     alone = [attend(Q[:, i : i + 1], K[:, mask[i]], V[:, mask[i]]) for i in (0, 2)]
     message = (
         "Where the mask is False the weights are 0, and the output is as if these keys were not there. True "
-        "means: may attend. Does the mask act before the softmax?"
+        "means: may attend. For one: does the mask act before the softmax?"
     )
     shown = torch.stack([torch.as_tensor(output)[:, i] for i in (0, 2)], dim=1)
     assert_close(shown, torch.cat([one[0] for one in alone], dim=1), message, rtol=1e-5, atol=1e-6,
@@ -215,7 +215,7 @@ with check("gradients", points=0.75):
     leaves = [x.clone().requires_grad_() for x in doubles]
     expected = by_torch(*leaves, mask)
     ((expected[0] * A).sum() + (expected[1] * B).sum()).backward()
-    message = "differs from that of torch's function. Is something detached, or NaN on the way?"
+    message = "differs from that of torch's function. For one: is something detached, or NaN on the way?"
     for name, one, leaf in list(zip("QKV", gradients(*doubles, mask, A, B), leaves, strict=True))[::-1]:
         assert_close(one, leaf.grad, f"The gradient of {name} {message}", name=f"the gradient of {name}")
 with check("the layer's dtype", points=0.25, side=True):
@@ -335,7 +335,7 @@ with check("float64", points=0.5):
     assert_equal(bool((output[0] - output[1]).abs().max() > 1e-3), True, "Two texts, two outputs.")
     message = (
         "A layer with dtype float64 computes in float64: the same keys in another order give the same "
-        "output. Is something cast to float32?"
+        "output. For one: is something cast to float32?"
     )
     precise = {"rtol": 1e-10, "atol": 1e-13, "precise": True}
     assert_close(again, torch.as_tensor(output).double(), message, name="output", **precise)
@@ -345,7 +345,7 @@ with check("float64", points=0.5):
     scale = float((ratios * products).sum() / products.square().sum())
     # Another scale altogether is told elsewhere: here only the digits count.
     meant = 3**-0.5 if abs(scale - 3**-0.5) < 1e-4 else scale
-    message = "A layer with dtype float64: is the root of d_k, too, computed in float64?"
+    message = "A layer with dtype float64 divides the scores by a root of d_k of float64, too."
     assert_close(scale, meant, message, name="the factor of the scores", **precise)
 with check("whole numbers", points=0.25):
     whole = [rng.integers(-2, 3, size=(2, *size)) for size in ((4, 3), (5, 3), (5, 7))]
@@ -377,7 +377,7 @@ given.append(torch.tensor(rng.random((4, 5)) < 0.5))
 *after, first, second = called_twice(*(x.clone() for x in given))
 for name, now, before in zip(("query", "key", "value", "mask"), after, given, strict=True):
     assert_equal(now, before, f"{name} was changed by the call.", name=name)
-assert_close(second, first, "The layer remembers something of an earlier call.", name="output")
+assert_close(second, first, "A second call with the same inputs gives another output.", name="output")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -713,7 +713,7 @@ with check("gradients of the Keras layer", points=1):
     slopes = torch.cat([one.flatten() for one in slopes]).sort()[0]
     assert_close(slopes, wanted, message, name="all gradients, sorted", rtol=1e-4, atol=1e-4)
 with check("attention is left alone", points=0.5, side=True):
-    assert_equal(kept, state, "Ones in the Keras layer, afterwards, also change attention.")
+    assert_equal(kept, state, "Afterwards, with ones in the Keras layer, attention is not as it was.")
     assert_equal(learns, [True] * 8, "attention's parameters should stay trainable.")
     assert_equal(no_gradient, [True] * 8, "A gradient of the Keras layer went on into attention.")
     assert_equal(nothing, True, "Change keras_attention in place and return nothing.")

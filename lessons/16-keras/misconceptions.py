@@ -80,36 +80,38 @@ with exercise("KerasAttention"):
     wrong(
         "layer_mask_ignored",
         {"if mask is None:": "if True:"},
-        "Your layer does not use its mask.",
+        "With a mask your layer gives what it gives without one. A mask should hide keys.",
     )
 
     wrong(
         "layer_even_where_nothing_is_allowed",
         {"-math.inf": "-1e9", "weights = ops.where(mask, weights, 0.0)": ""},
-        "A query that may attend to nothing attends to everything evenly: all its scores are the same large "
-        "negative number. Its weights should be 0.",
+        "A query that may attend to nothing attends to everything evenly, as when all its scores are the same "
+        "large negative number. Its weights should be 0.",
         seen="Keras's attention layer, asked for its output alone",
     )
 
     wrong(
         "layer_nan_where_nothing_is_allowed",
         {"weights = ops.where(mask, weights, 0.0)": ""},
-        "A query that may attend to nothing gets NaN: the softmax of a row of minus infinities is 0/0. Its "
-        "weights should be 0.",
+        "A query that may attend to nothing gets NaN, as from the softmax of a row of minus infinities: that is "
+        "0/0. Its weights should be 0.",
     )
 
     wrong(
         "layer_nan_in_the_gradients",
         {"ops.where(mask, scores, -math.inf)": "scores + ops.log(ops.cast(mask, scores.dtype))"},
-        "Your results are right, and your gradients are NaN where a query may attend to nothing: with a sum the "
-        "NaN of the softmax goes on to all scores of the row. where() passes no gradient to what it leaves out.",
+        "Your results are right, and your gradients are NaN where a query may attend to nothing. Where a mask is "
+        "added, for one, the NaN of the softmax goes on to all scores of the row. where() passes no gradient to "
+        "what it leaves out.",
         seen="additive masks made by a logarithm",
     )
 
     wrong(
         "layer_root_in_float32",
         {"math.sqrt(query.shape[-1])": "ops.cast(ops.sqrt(float(query.shape[-1])), self.compute_dtype)"},
-        "Your root of d_k is of float32, and a layer of float64 divides by a number of seven digits. "
+        "In a layer of float64 your scores are scaled by a number of seven digits, as when the root of d_k is "
+        "computed in float32. "
         "math.sqrt, or a cast to the layer's dtype before the root, keeps all digits.",
         seen="keras.ops.sqrt of a Python number, which is float32",
     )
@@ -131,29 +133,29 @@ with exercise("KerasAttention"):
     wrong(
         "layer_output_alone",
         {"return weights @ value, weights": "return weights @ value"},
-        "You return the output alone, as Keras's own layer does. Both are asked for: (output, weights).",
+        "You return one thing alone, as Keras's own layer does. Two are asked for: (output, weights).",
         seen="keras.layers.MultiHeadAttention without return_attention_scores",
     )
 
     wrong(
         "layer_value_before_key",
         {"(self, query, key, value, mask=None)": "(self, query, value, key, mask=None)"},
-        "Your call takes (query, value, key). That is the order of keras.layers.MultiHeadAttention; here the key "
-        "comes second.",
+        "It goes wrong as in a call that takes (query, value, key). That is the order of "
+        "keras.layers.MultiHeadAttention; here the key comes second.",
         seen="keras.layers.MultiHeadAttention's order of arguments",
     )
 
     wrong(
         "layer_all_axes_turned",
         {"ops.swapaxes(key, -1, -2)": "ops.transpose(key)"},
-        "ops.transpose without further arguments turns all axes round, the leading ones too. Exchange the last "
-        "two alone.",
+        "It goes wrong as where all axes are turned round, the leading ones too, which ops.transpose does without "
+        "further arguments. Exchange the last two alone.",
     )
 
     wrong(
         "layer_weights_detached",
         {"return weights @ value, weights": "return weights @ value, ops.stop_gradient(weights)"},
-        "No gradient flows through your weights.",
+        "No gradient flows through the weights that you return.",
     )
 
     wrong(
@@ -178,7 +180,7 @@ with exercise("KerasAttention"):
     wrong(
         "layer_always_float64",
         {"ops.cast(x, self.compute_dtype)": 'ops.cast(x, "float64")'},
-        "You cast to float64 whatever the layer's dtype is. It is self.compute_dtype.",
+        "Your results are float64 whatever the layer's dtype is. They should have self.compute_dtype.",
     )
 
     wrong(
@@ -330,13 +332,13 @@ with exercise("load_keras_weights"):
     wrong(
         "load_output_forgotten",
         {"for variable, numbers in moves:": "for variable, numbers in moves[:6]:"},
-        "output_dense is not copied: it keeps its random start.",
+        "output_dense is not copied: it keeps the numbers that it had.",
     )
 
     wrong(
         "load_values_forgotten",
         {"for variable, numbers in moves:": "for variable, numbers in moves[:4] + moves[6:]:"},
-        "value_dense is not copied: it keeps its random start.",
+        "value_dense is not copied: it keeps the numbers that it had.",
     )
 
     wrong(
@@ -355,8 +357,8 @@ with exercise("load_keras_weights"):
     wrong(
         "load_no_look_at_sizes",
         {"if tuple(part.kernel.shape) != shape:": "if False:"},
-        "You do not look at the sizes. assign refuses an array of another shape, but then what came before it has "
-        "been copied already.",
+        "The sizes are not all looked at before the first copy. assign refuses an array of another shape, but then "
+        "what came before it has been copied already.",
     )
 
     wrong(
@@ -372,7 +374,8 @@ with exercise("load_keras_weights"):
     wrong(
         "load_heads_checked_only",
         {"if tuple(part.kernel.shape) != shape:": "if keras_attention.num_heads != heads:"},
-        "You look at the number of heads alone. The widths can differ too: key_dim, value_dim, and what the layer "
+        "Not all sizes are looked at; for one, the number of heads alone is not enough. The widths can differ too: "
+        "key_dim, value_dim, and what the layer "
         "was built for.",
     )
 
@@ -380,7 +383,8 @@ with exercise("load_keras_weights"):
         "load_product_checked_only",
         {"if tuple(part.kernel.shape) != shape:": "if math.prod(part.kernel.shape) != math.prod(shape):",
          "linear.weight.T.reshape(shape)": "linear.weight.T.reshape(tuple(part.kernel.shape))"},
-        "You count numbers. Two heads of six features have as many as three heads of four, and are another layer.",
+        "A layer with as many numbers is let through. Two heads of six features have as many as three heads of four, "
+        "and are another layer.",
     )
 
     wrong(
@@ -405,7 +409,7 @@ with exercise("load_keras_weights"):
     wrong(
         "load_keras_frozen",
         {"variable.assign(numbers.detach())": "variable.assign(numbers.detach()); variable.trainable = False"},
-        "You freeze the Keras layer. It should stay trainable.",
+        "The Keras layer's variables get no gradients, as when it is frozen. It should stay trainable.",
     )
 
     wrong(

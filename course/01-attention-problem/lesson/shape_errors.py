@@ -8,31 +8,49 @@ from __future__ import annotations
 __all__ = ["RULES"]
 
 _MATMUL = (
-    "A matrix product multiplies the last axis of the left factor with the second last axis of "
-    "the right one: the two must have the same length, and leading axes must fit. Is an axis to "
-    "be exchanged, or is one of the factors another array than is meant?"
+    "The axes of two factors do not fit. A matrix product multiplies the last axis of the left "
+    "factor with the second last axis of the right one (or with its only one): the two must have "
+    "the same length, and leading axes must fit. Are axes to be exchanged, or has one of the "
+    "factors another shape than is meant?"
 )
 _BROADCAST = (
-    "Two shapes do not fit each other. They are compared axis by axis from the right; two "
-    "lengths fit when they are equal or one of them is 1. Is an axis missing, or lost by a sum, "
-    "a mean or a maximum that does not keep it?"
+    "Two shapes do not fit each other. They are compared axis by axis from the right (in a matrix "
+    "product without the last two axes); two lengths fit when they are equal or one of them is 1. "
+    "For one: is an axis missing, exchanged, or lost by a sum, a mean or a maximum that does not "
+    "keep it?"
 )
 _INTO = (
     "What is written, or stretched, does not fit the shape that it has to take: compared from the "
     "right, each of its lengths has to be the same there or be 1, and it may not have more axes."
 )
 _AXIS = (
-    "There is no such axis: the array has fewer axes than the line counts. Counted from the "
+    "There is no such axis: the array has fewer axes than are counted on here. Counted from the "
     "front, an axis is another one as soon as there are more or fewer batch axes."
 )
-_OUTSIDE = "An index lies outside its axis: they run from 0 to the length of the axis minus 1."
+_NO_SUCH_PLACE = (
+    "A tuple is shorter than this index asks for: a shape, for one, which has one entry for each "
+    "axis, or the results of a function."
+)
+_OUTSIDE = (
+    "An index lies outside its axis: they run from 0 to the length of the axis minus 1; where "
+    "negative ones count from the end, from -1 back to minus the length."
+)
 _EINSUM = (
-    "The letters of einsum and the axes of its arrays do not go together: one letter for each "
-    "axis, and one length for each letter."
+    "The letters of einsum do not go together with its arrays, or with each other: one group of "
+    "letters for each array, one letter for each axis (`...` stands for several), one length for "
+    "each letter, and after the arrow letters that stand before it, each once."
+)
+_EINSUM_LENGTHS = (
+    "Lengths that have to be the same here, or 1, are not: with einsum those of one letter in two "
+    "arrays, or of the axes of `...`."
 )
 _AXES_FIXED = (
     "This function takes arrays with a fixed number of axes, and gets one with more or fewer. Are "
-    "there batch axes, or does one lack?"
+    "there batch axes, or does an axis lack?"
+)
+_AS_MANY_AXES = (
+    "Two arrays have to have as many axes as each other here, and one has more than the other. Is "
+    "an axis missing, or one too many?"
 )
 _JOINED = (
     "Arrays that are joined must have as many axes as each other, and the same lengths: on all "
@@ -50,7 +68,7 @@ RULES: list[tuple[str, str, str]] = [
     ("ValueError", r"^shapes \(.*\) and \(.*\) not aligned", _MATMUL),
     (
         "RuntimeError",
-        r"shapes cannot be multiplied|size mismatch|inconsistent tensor size|"
+        r"shapes cannot be multiplied|^size mismatch, got input|inconsistent tensor size|"
         r"Expected size for first two dimensions of batch2",
         _MATMUL,
     ),
@@ -59,14 +77,15 @@ RULES: list[tuple[str, str, str]] = [
     (
         "ValueError",
         r"could not broadcast input|non-broadcastable output operand|more dimensions than allowed "
-        r"by the axis remapping",
+        r"by the axis remapping|and requested shape|broadcast to indexing result",
         _INTO,
     ),
+    ("ValueError", r"remapped shapes \[original->remapped\]: [^\n]*->", _EINSUM_LENGTHS),
     ("ValueError", r"operands could not be broadcast|shape mismatch: ", _BROADCAST),
     (
         "RuntimeError",
-        r"expanded size of the tensor|output with shape .* doesn't match|"
-        r"^expand\(.*number of sizes provided",
+        r"expanded size of the tensor \(\d+\) must match|output with shape .* doesn't match|"
+        r"^expand\(.*number of sizes provided|broadcast to indexing result",
         _INTO,
     ),
     (
@@ -87,10 +106,10 @@ RULES: list[tuple[str, str, str]] = [
     ),
     ("AxisError ValueError IndexError", r"axis -?\d+ is out of bounds", _AXIS),
     ("IndexError", r"Dimension out of range", _AXIS),
-    ("IndexError", r"tuple index out of range", _AXIS),
+    ("IndexError", r"tuple index out of range", _NO_SUCH_PLACE),
     ("ValueError", r"axes don't match array", _ORDER),
     ("RuntimeError", r"desired ordering of dimensions", _ALL_AXES),
-    ("ValueError", r"repeated axis", "The same axis is named twice here."),
+    ("ValueError", r"repeated axis", "The same axis is named more than once here."),
     (
         "IndexError",
         r"too many indices",
@@ -106,28 +125,28 @@ RULES: list[tuple[str, str, str]] = [
     (
         "IndexError",
         r"^list (?:assignment )?index out of range",
-        "A list is shorter than this index.",
+        "A list is shorter than this index asks for.",
     ),
     (
         "IndexError",
         r"^index out of range in self",
-        "A number is looked up in a table that has no such row: they run from 0 to the number of "
-        "rows minus 1.",
+        "A number is looked up in a table that has no such row (or entry): they run from 0 to "
+        "their number minus 1.",
     ),
     (
         "IndexError",
         r"^Target -?\d+ is out of bounds",
-        "There are fewer classes than a target asks for; they are counted from 0. Do the classes "
-        "stand on the axis that the function takes them from?",
+        "A target asks for a class that there is not: they are counted from 0 to their number "
+        "minus 1. Do the classes stand on the axis that the function takes them from?",
     ),
     ("IndexError RuntimeError", r"index -?\d+ is out of bounds", _OUTSIDE),
     (
         "RuntimeError",
         r"selected index k out of range",
-        "More entries are asked for than there are.",
+        "More entries are asked for than there are, or fewer than none.",
     ),
     ("IndexError", r"valid indices", "An index of this kind is none for an array."),
-    ("RuntimeError ValueError", r"must have the same number of dimensions", _AXES_FIXED),
+    ("RuntimeError ValueError", r"must have the same number of dimensions", _AS_MANY_AXES),
     (
         "ValueError RuntimeError",
         r"cannot reshape array of size|is invalid for input of size",
@@ -136,30 +155,32 @@ RULES: list[tuple[str, str, str]] = [
     ),
     (
         "ValueError RuntimeError",
-        r"equal division|must be divisible|split_with_sizes expects",
+        r"equal division|must be divisible by (?:num_)?groups|split_with_sizes expects",
         "The parts do not add up to the length that is divided.",
     ),
     ("ValueError RuntimeError", r"negative dimension", "A length is negative here."),
     (
         "RuntimeError",
         r"view size is not compatible",
-        "The numbers no longer lie in memory in the order of the axes (that is so after an "
-        "exchange of axes), and a view cannot be made of them.",
+        "As the numbers lie in memory, no view of this shape can be made of them: after an "
+        "exchange of axes, for one, they no longer lie there in the order of the axes.",
     ),
     (
         "RuntimeError",
         r"Given normalized_shape",
-        "The norm was made for another length of the last axis than this array has.",
+        "The norm is for another length of the last axis (or of several) than this array has.",
     ),
     (
         "ValueError RuntimeError",
         r"Expected input batch_size|Expected target size",
-        "There are not as many targets as there are predictions. Which axis holds the classes?",
+        "Targets and predictions do not fit. The function takes the second axis of the "
+        "predictions for that of the classes; the targets need the lengths of the others. Which "
+        "axis holds the classes?",
     ),
     (
         "ValueError",
         r"inhomogeneous shape|expected sequence of length",
-        "Things of different shapes are put into one array: lists of other lengths, or arrays "
-        "that do not have the same shape.",
+        "Things of different shapes are put into one array: for one, lists of different lengths, "
+        "or arrays that do not have the same shape.",
     ),
 ]

@@ -158,7 +158,7 @@ class Part:
 
 
 #: What a student reads of a side condition that holds while nothing else does.
-NOT_YET_COUNTED = "This holds, and it counts as soon as another check of {} passes."
+NOT_YET_COUNTED = "This holds, and it counts as soon as {} passes a check of what it computes."
 
 
 class NotYetCounted(CheckFailed):

@@ -44,7 +44,8 @@ def reply(name: str, guess: Any, found: Any, because: str = "", *, within: float
         return
     if _agree(guess, found, within):
         near = "" if _said(guess) == _said(found) else f" Exactly: {_said(found)}."
-        show_pass(f"You predicted {_said(guess)}, and so it is.{near} {because}".rstrip())
+        text = f"You predicted {_said(guess)}, and that counts as right.{near}"
+        show_pass(f"{text} {because}".rstrip())
         return
     text = f"You predicted {_said(guess)}; it came out as {_said(found)}."
     show_pass(f"{text} {because}".rstrip(), right=False)

@@ -13,18 +13,18 @@ from typing import Any
 
 from .changed_names import Changes, other_names, unused_names
 
-AXIS = "which axis is meant"
+AXIS = "which axis is meant (or another number that such a function takes, as `repeat` does)"
 SHAPE = "the length of which axis is meant"
-TRANSPOSE = "whether something is transposed"
-ORDER = "the order of two things"
+TRANSPOSE = "whether something is transposed, or which of its axes are exchanged"
+ORDER = "the order of two things, or of what an index takes"
 OPERATOR = "an operator"
 COMPARISON = "a comparison"
-NUMBER = "a number"
-ROOT = "a root"
-SIGN = "a sign, a `not` or a `~`"
+NUMBER = "a number, a factor 2, or a True or False"
+ROOT = "a root or a power"
+SIGN = "a sign (or whether it counts), a `not` or a `~`"
 STEP = "a step that is one too many"
-KEPT = "whether an axis is kept"
-BOUND = "where it begins or ends, by one"
+KEPT = "whether an axis is kept (and, where none was named, which one is meant)"
+BOUND = "where something begins or ends, or a step, by one"
 LOOP = "what stands inside the loop"
 FUNCTION = "which function is meant"
 

@@ -7,27 +7,43 @@ from __future__ import annotations
 
 __all__ = ["RULES"]
 
-_DTYPES = "Two tensors have different precision (dtype) here, and torch does not mix them."
+_DTYPES = (
+    "Tensors have different kinds of numbers here, or different precision (dtype), and torch does "
+    "not mix them in this function."
+)
 _BOOL_FOR_NUMBERS = (
-    "Truth values (bool) stand here where numbers are asked for. Did a mask land in the place of "
-    "another argument?"
+    "Truth values (bool) and numbers meet here, and torch does not mix them in this function. Is a "
+    "mask to be turned into numbers, or did it land in the place of another argument?"
+)
+_NOT_WITH_BOOL = (
+    "torch does not do this with truth values (bool): it asks for numbers here, in some functions "
+    "for floating point ones."
 )
 _NUMBERS_FOR_BOOL = (
     "A mask of truth values (bool) is asked for here, and what it gets is of another kind."
 )
-_WHOLE_WITH_DECIMALS = (
-    "Whole numbers meet floating point numbers here, and torch does not mix them in this function."
-)
-_FLOATING_ONLY = (
-    "torch does this with floating point numbers only, and gets whole numbers or truth values."
-)
-_WHOLE_ONLY = (
-    "Whole numbers are asked for here (an index, a token, a class), and what it gets is of "
+_INVERT = (
+    "The opposite of a mask of truth values (bool) is asked for here, and what stands there is of "
     "another kind."
 )
+_MASK_OF_ATTENTION = (
+    "A mask of truth values (bool) is asked for here, or one of the same kind of numbers (dtype) "
+    "as the queries; what it gets is of another kind."
+)
+_WHOLE_WITH_DECIMALS = (
+    "Whole numbers meet numbers of another kind here (floating point ones, for one, or another "
+    "dtype of whole numbers), and torch does not mix them in this function."
+)
+_FLOATING_ONLY = (
+    "torch asks for floating point numbers here, and gets whole numbers or truth values."
+)
+_WHOLE_ONLY = (
+    "Whole numbers are asked for here (an index, a token, a class; int64 is the dtype that "
+    "fits), and what it gets is of another kind."
+)
 _BOOL_ARITHMETIC = (
-    "Truth values (bool) are used with `-` like numbers, which is refused: the opposite of a mask "
-    "is not a difference."
+    "Truth values (bool) are used with `-` like numbers, which is refused. Where the opposite of a "
+    "mask is meant: it is not a difference."
 )
 _ONE_NUMBER = (
     "A whole array stands here where one number is asked for. What Python and `math` do for one "
@@ -48,17 +64,17 @@ RULES: list[tuple[str, str, str]] = [
         "ValueError RuntimeError",
         r"truth value of an (?:array|empty)|Boolean value of Tensor with (?:more|no)",
         "Python needs one True or False here and gets a whole array (in `if`, `and`, `or`, `not`, "
-        "`in`, or a comparison with None by `==`). Decide for the array as a whole or entry by "
-        "entry; whether it is None is asked with `is`.",
+        "`in`, a comparison with None by `==`, or the like). Decide for the array as a whole or "
+        "entry by entry; whether it is None is asked with `is`.",
     ),
     ("RuntimeError", r"leaf Variable that requires grad|view of a leaf", _LEAF),
     ("RuntimeError", r"Can't call numpy\(\) on Tensor that requires grad", _GRAPH),
     (
         "RuntimeError",
         r"does not require grad and does not have a grad_fn",
-        "The result does not "
-        "depend on a parameter any more as far as torch knows: somewhere on the way it was "
-        "taken out of the computation.",
+        "As far as torch knows, the result does not depend on anything that wants a gradient: no "
+        "parameter goes into it, gradients were switched off, or on the way it was taken out of "
+        "the computation.",
     ),
     (
         "RuntimeError",
@@ -68,8 +84,8 @@ RULES: list[tuple[str, str, str]] = [
     (
         "RuntimeError",
         r"backward through the graph a second time",
-        "The gradient of one computation is asked for twice. What was computed once serves one "
-        "backward pass; the next needs a computation of its own.",
+        "The gradient of one computation, or of a part of it, is asked for again. What was "
+        "computed once serves one backward pass; the next needs a computation of its own.",
     ),
     (
         "RuntimeError",
@@ -79,19 +95,20 @@ RULES: list[tuple[str, str, str]] = [
     (
         "TypeError UFuncTypeError _UFuncOutputCastingError UFuncOutputCastingError",
         r"Cannot cast ufunc '(\w+)' output",
-        "A result with decimals is written into an array of whole numbers, which changes an array "
-        "in place. Make a new array.",
+        "A result is written into an array whose kind of numbers (dtype) cannot hold it: decimals "
+        "into whole numbers, for one, or numbers into truth values. Make a new array.",
     ),
     (
         "RuntimeError",
         r"result type \w+ can't be cast to the desired output type",
-        "A result of another kind is written into a tensor in place. Make a new one.",
+        "A result is written into a tensor whose kind of numbers (dtype) cannot hold it: decimals "
+        "into whole numbers, for one. Make a new tensor, or give numbers of the right kind.",
     ),
     (
         "ValueError",
         r"assignment destination is read-only|output array is read-only",
-        "An array is "
-        "written into that may only be read: one that was handed in, or a broadcast one.",
+        "An array is written into that may only be read: for one, one that was handed in, or a "
+        "broadcast one.",
     ),
     (
         "TypeError",
@@ -103,12 +120,12 @@ RULES: list[tuple[str, str, str]] = [
         r"expected np\.ndarray",
         "A NumPy array is asked for here, and what it gets is none.",
     ),
-    ("TypeError", r"operator\.invert|'invert' not supported", _NUMBERS_FOR_BOOL),
+    ("TypeError", r"operator\.invert|'invert' not supported", _INVERT),
     (
         "TypeError",
         r"can't convert .* to numpy|ufunc '\w+' not supported for the input types",
-        "A function of NumPy gets something that it cannot use: numbers of another kind, or no "
-        "numbers.",
+        "A function of NumPy gets something that it cannot use: for one, numbers of another kind, "
+        "or no numbers.",
     ),
     (
         "TypeError",
@@ -118,7 +135,8 @@ RULES: list[tuple[str, str, str]] = [
     (
         "TypeError",
         r"Cannot interpret '\d",
-        "A length stands where the kind of numbers (dtype) is asked for: a shape is one tuple.",
+        "A number stands where the kind of numbers (dtype) is asked for. If it is a length: a "
+        "shape is one tuple.",
     ),
     (
         "ValueError TypeError RuntimeError",
@@ -129,12 +147,14 @@ RULES: list[tuple[str, str, str]] = [
     ("RuntimeError TypeError", r"the `-` operator", _BOOL_ARITHMETIC),
     (
         "RuntimeError",
-        r"only supports? boolean masks|condition to be a boolean|attn_mask dtype",
+        r"only supports? boolean masks|condition to be a boolean",
         _NUMBERS_FOR_BOOL,
     ),
+    ("RuntimeError", r"attn_mask dtype", _MASK_OF_ATTENTION),
+    ("RuntimeError", r"not implemented for 'Bool'", _NOT_WITH_BOOL),
     (
         "RuntimeError",
-        r"not implemented for '(?:Long|Int|Short|Byte|Char|Bool)'|could not infer output dtype|"
+        r"not implemented for '(?:Long|Int|Short|Byte|Char)'|could not infer output dtype|"
         r"only supports? floating|Expected a floating|Only Tensors of floating",
         _FLOATING_ONLY,
     ),
@@ -158,7 +178,8 @@ RULES: list[tuple[str, str, str]] = [
     (
         "RuntimeError",
         r"probability tensor contains",
-        "Not all probabilities are numbers from 0 on. Are they logits, or NaN?",
+        "Among the probabilities is one that is negative, infinite or NaN. Are they logits, or NaN "
+        "from an earlier step?",
     ),
     (
         "TypeError",

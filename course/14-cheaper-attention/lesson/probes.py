@@ -22,21 +22,23 @@ import torch
 __all__ = ["property_seen"]
 
 NOT_THE_SAME_TWICE = (
-    "The very same call gives another result the second time. Something in it is random, or is "
-    "kept from the call before."
+    "The very same call gives another result when it is made again. Something in it is random, is "
+    "kept from a call before, or was never given a value (as in `np.empty`)."
 )
 CHANGES_ITS_ARGUMENT = (
-    "Your code writes into an array that it was given: after the call it holds other numbers."
+    "Your code changes an array that it was given: after the call it holds other numbers, or has "
+    "another shape."
 )
 NOT_TEXT_BY_TEXT = (
-    "What fails here has more axes than all that passes, and each text of the batch alone gives "
-    "another result than in the batch, or the batch gives none at all. Is an axis counted from the "
-    "front, are all axes exchanged (`.T`), or is something taken over the whole array?"
+    "What fails here has more axes than all that passes, and an item of the batch (a text, for "
+    "one) gives another result alone than in the batch, or the batch gives none at all. For one: "
+    "is an axis counted from the front, are all axes exchanged (`.T`), or is something taken over "
+    "the whole array?"
 )
 ONLY_WITH_A_BATCH = (
     "What fails here has fewer axes than all that passes, and with a batch axis of length 1 in "
-    "front your code gives another result. Is an axis counted from the front, or a shape taken "
-    "apart into a fixed number of names?"
+    "front your code gives another result. For one: is an axis counted from the front, or a shape "
+    "taken apart into a fixed number of names?"
 )
 
 #: So often the same call is made again: what is random may come out alike once.
