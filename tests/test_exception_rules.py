@@ -166,7 +166,11 @@ SAID = {
     ],
     "Truth values (bool) and numbers meet": ["lin(mask)"],
     "Whole numbers meet numbers of another kind": ["lin(whole)", "whole @ whole.int().T"],
-    "different precision": ["lin(t.double())", "t @ t.double().T"],
+    "different precision": ["lin(t.double())", "t @ t.double().T", "nn.LayerNorm(3)(t.double())"],
+    "it is too large for it, or too far below 0": [
+        "np.array([-1], dtype=np.uint8)",
+        "np.uint8(1) - 300",
+    ],
     "has no `forward`": ["nn.ModuleList([lin])(t)", "nn.Module()(t)"],
     "Are they logits, or NaN": ["torch.multinomial(t - 2, 1)"],
     "called here like a function": ["a()", "t(0)", "t.shape(0)", "lin.weight()"],

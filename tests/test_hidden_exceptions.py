@@ -59,6 +59,8 @@ REAL = [
     lambda: torch.zeros(3).__setitem__([0, 1], torch.ones(2, dtype=torch.float64)),
     lambda: torch.ones(2, 3) @ torch.ones(3, 2, dtype=torch.float64),
     lambda: torch.nn.Linear(3, 2)(torch.ones(2, 3, dtype=torch.float64)),
+    lambda: torch.nn.LayerNorm(3)(torch.ones(2, 3, dtype=torch.float64)),
+    lambda: torch.nn.LayerNorm(3).double()(torch.ones(2, 3)),
     lambda: torch.cat([torch.ones(2, 3), torch.ones(3, 4)]),
     lambda: torch.cat([torch.ones(2, 3), torch.ones(3)]),
     lambda: torch.stack([torch.ones(2, 3), torch.ones(3)]),

@@ -186,6 +186,24 @@ def test_a_search_that_does_not_end_costs_only_itself() -> None:
     assert said == "Seen."
 
 
+def test_a_change_that_fits_what_an_answer_wrote_over_is_no_repair() -> None:
+    # The numbers that it is compared with are those that it wrote.
+    answer = "def f(x):\n    x += 1\n    return x + 1\n"
+    check = "import numpy as np\nx = np.ones(3)\nassert (f(x) == x).all()\n"
+    for settled in ("", "It writes."):
+        said = in_this_notebook(
+            answer,
+            check,
+            {},
+            begin_cell,
+            seconds=20,
+            otherwise=lambda _: "It writes.",
+            settled=settled,
+        )
+        assert ("Look at line" in said) == (not settled)
+        assert said == "It writes." or not settled
+
+
 def test_a_repair_that_passes_on_one_set_of_inputs_only_is_none() -> None:
     answer = "def f(x):\n    return x - 2\n"
     check = (
@@ -256,7 +274,7 @@ def test_the_search_gets_what_the_check_left_of_the_time(
 ) -> None:
     given: list[float] = []
 
-    def search(*args: Any, seconds: float, otherwise: Any) -> str:
+    def search(*args: Any, seconds: float, **more: Any) -> str:
         given.append(seconds)
         return ""
 

@@ -77,6 +77,8 @@ _FORMS = [
     "expected m1 and m2 to have the same dtype, but got: D != D",
     "mat1 and mat2 must have the same dtype, but got D and D",
     "expected scalar type D but found D",
+    "mixed dtype (CPU): all inputs must share same datatype.",
+    "mixed dtype (CPU): expect parameter to have scalar type of D",
     "result type D can't be cast to the desired output type D",
     "mean(): could not infer output dtype. Input dtype must be either a floating point or complex "
     "dtype. Got: D",

@@ -190,6 +190,7 @@ def in_this_notebook(
     *,
     seconds: float,
     otherwise: Callable[[CodeType], str] = lambda test: "",
+    settled: str = "",
 ) -> str:
     """:func:`nearest_repair` of an answer whose visible check failed.
 
@@ -204,6 +205,7 @@ def in_this_notebook(
         seconds: after which it answers, whatever a changed program does.
         otherwise: what to say where there is no repair, asked with the check in the same copy, and
             heard in :data:`OF_OTHERWISE` or not at all.
+        settled: no repair is looked for where that is what ``otherwise`` says.
     """
     end = time.monotonic() + seconds
     if sys.platform != "linux":
@@ -220,9 +222,12 @@ def in_this_notebook(
         try:
             _limit_memory()
             passes = _tried(test, namespace, begin_cell)
+            said = ""
             with contextlib.suppress(Exception, _TimeIsUp), _alarm(OF_OTHERWISE):
-                _say(write, otherwise(test))
-            _say(write, nearest_repair(answer, passes, end - GRACE - time.monotonic()))
+                said = otherwise(test)
+                _say(write, said)
+            if not settled or said != settled:
+                _say(write, nearest_repair(answer, passes, end - GRACE - time.monotonic()))
         finally:
             os._exit(0)
     os.close(write)

@@ -390,8 +390,9 @@ for shape in ((3, 5), (1, 7), (4, 1, 6), (2, 3, 5), (2, 4, 3, 6), (5, 1, 2, 3, 4
 far = 3e7 + torch.tensor(rng.normal(size=(4, 6)))
 gamma, beta = (torch.tensor(rng.normal(size=6)) for _ in range(2))
 message = (
-    "Features near 30,000,000 that differ by about 1, in float64: the mean goes before the squares are "
-    "taken. A difference of two large squares is lost in rounding."
+    "Features near 30,000,000 that differ by about 1, in float64: the result should be that of the "
+    "same features near 0. For one: does the mean go before the squares are taken, and does all stay "
+    "in float64?"
 )
 expected = F.layer_norm(far - 3e7, (6,), gamma, beta, 1e-5)
 assert_close(normalise(gamma, beta, far), expected, message, rtol=1e-4, atol=1e-4)
