@@ -167,6 +167,7 @@ SAID = {
     "Truth values (bool) and numbers meet": ["lin(mask)"],
     "Whole numbers meet numbers of another kind": ["lin(whole)", "whole @ whole.int().T"],
     "different precision": ["lin(t.double())", "t @ t.double().T", "nn.LayerNorm(3)(t.double())"],
+    "An array without axes, one number": ["list(np.array(1))", "[*t.sum()]", "len(np.array(1))"],
     "it is too large for it, or too far below 0": [
         "np.array([-1], dtype=np.uint8)",
         "np.uint8(1) - 300",
@@ -211,6 +212,15 @@ def test_what_no_sentence_fits_is_told_none(expression: str) -> None:
         eval(expression, dict(THINGS))
     kinds = tuple(kind.__name__ for kind in type(raised.value).__mro__)
     assert meaning(kinds, str(raised.value)) == ""
+
+
+def test_what_keras_adds_to_an_exception_says_nothing_about_it() -> None:
+    text = (
+        "Exception encountered when calling Attention.call().\n\nexpected scalar type Float but "
+        "found Long\n\nArguments received by Attention.call():\n  • mask=torch.Tensor("
+        "dtype=torch.bool)\n  • training=NoneType"
+    )
+    assert "Whole numbers meet" in meaning(("RuntimeError",), text)
 
 
 def test_colours_of_a_terminal_are_not_shown() -> None:

@@ -204,6 +204,14 @@ def test_a_change_that_fits_what_an_answer_wrote_over_is_no_repair() -> None:
         assert said == "It writes." or not settled
 
 
+def test_two_lines_in_the_wrong_order_are_a_small_change() -> None:
+    answer = "def f(x):\n    y = x + 1\n    x = x * 3\n    y = y * x\n    x = x + 1\n    return y\n"
+    check = "assert f(1) == 8 and f(2) == 21 and f(5) == 96\n"
+    said = in_this_notebook(answer, check, {}, begin_cell, seconds=20)
+    assert "Look at line 4 of your cell" in said
+    assert "the order of two lines" in said
+
+
 def test_a_repair_that_passes_on_one_set_of_inputs_only_is_none() -> None:
     answer = "def f(x):\n    return x - 2\n"
     check = (

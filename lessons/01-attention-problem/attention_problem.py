@@ -241,6 +241,21 @@ assert_equal(
     True,
     "Words of very large numbers: every state is 1 or -1, none is NaN. For one: does exp overflow?",
 )
+# Two numbers that do not meet, from a start state (s, -s): the first goes on as it went from s.
+words = np.array([[1.0, 0.5], [-1.0, 0.5], [0.5, -2.0]])
+whole = rnn_hidden_states(words, np.eye(2), 0.9 * np.eye(2))
+message = "One state for each word, (n, d_h)."
+assert_equal(np.shape(whole), (3, 2), message, name="the shape")
+s = float(np.asarray(whole)[0, 0])
+later = rnn_hidden_states(words[1:], np.eye(2), 0.9 * np.eye(2), np.array([s, -s]))
+assert_equal(np.shape(later), (2, 2), message, name="the shape with h0")
+assert_close(
+    np.asarray(later)[:, 0],
+    np.asarray(whole)[1:, 0],
+    "A start state whose numbers sum to 0 counts as any other: only None stands for zeros. "
+    "For one: how do you find out whether h0 is given?",
+    name="the first number of each state",
+)
 ### END HIDDEN TESTS
 
 # %% check="rnn_hidden_states_integers" points=0.25
@@ -711,6 +726,14 @@ with check("every position", points=1):
         "The influence differs from the Jacobians that torch.autograd finds. Check the order of the "
         "product (the later link on the left), which state each slope belongs to, and that all "
         "entries of the matrix enter the norm.",
+    )
+    assert_close(
+        position_influence(np.zeros((30, 1)), np.array([[3.0]]), np.array([[0.5]])),
+        3.0 * 0.5 ** np.arange(29.0, -1.0, -1.0),
+        "30 words of zero, W_x = 3 and W_h = 0.5: the influence is 3 at the last word, and each "
+        "step back halves it. At the first it is 3 / 2**29: small, and not 0.",
+        rtol=1e-4,
+        atol=1e-15,
     )
 checks_passed("position_influence")
 ### END HIDDEN TESTS
@@ -1870,7 +1893,10 @@ for lengths in ((1,), (3, 1, 1, 6), (2, 2, 2, 2, 2)):
     network.load_state_dict(weights)
     with torch.no_grad():
         expected = np.stack([network(torch.tensor(X))[1][0].numpy() for X in sentences])
-    message = f"Sentences of {lengths} words: each is read from the zero state."
+    message = (
+        f"Sentences of {lengths} words: each is read by itself, from the zero state. What else stands "
+        "in the list does not change its last state."
+    )
     assert_close(mended_last_states(sentences, W_x, W_h), expected, message)
 ### END HIDDEN TESTS
 

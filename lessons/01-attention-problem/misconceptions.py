@@ -440,6 +440,14 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
         seen="a trial with typical wrong answers",
     )
 
+    wrong(
+        "rnn_start_state_of_sum_0",
+        {"if h0 is None else": "if h0 is None or not np.sum(h0) else"},
+        "A start state whose numbers sum to 0, such as (1, -1), comes out as if none were given: "
+        "your network starts from zeros. The numbers in h0 do not tell whether it is given.",
+        seen="answers written blind",
+    )
+
 
 # The right answer in few words, of which the wrong ones below are changes.
 SHORT_POSITION_INFLUENCE = """
@@ -834,6 +842,21 @@ with exercise("position_influence", base=SHORT_POSITION_INFLUENCE):
         "Your loop stops before the first position: its influence stays 0. Positions have the "
         "indices n - 1 down to 0.",
         seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "influence_small_is_none",
+        {
+            "J = J @ W_h.T": """
+                J = J @ W_h.T
+                if np.abs(J).max() < 1e-4:
+                    J = 0 * J
+            """,
+        },
+        "Where the influence is small, yours is 0, as when the walk back stops once little is "
+        "left. A position far from the end has a small influence, and not none: that is what is "
+        "to be measured.",
+        seen="answers written blind",
     )
 
 

@@ -739,8 +739,8 @@ with exercise("softmax", base=SHORT_SOFTMAX):
             "np.exp(x - np.where(np.isneginf(m), 0, m))":
                 "np.where(np.isneginf(x), 0, np.exp(np.clip(x, -500, 500)))",
         },
-        "You clip the scores so that exp does not overflow. All scores above the limit then get "
-        "the same weight. Shift them; do not cut them.",
+        "Scores beyond a limit, far above 0 or far below it, count as if they lay at it: they are "
+        "cut off there. Shift all of them by the largest; do not cut them.",
     )
 
     wrong(
@@ -1489,6 +1489,19 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
         "You raise the weights to the power 1/T, and they no longer sum to 1. Divide the scores "
         "by the temperature, before the softmax.",
         seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "answer_squeezed",
+        {
+            '(f"temperature must be larger than 0 and is {temperature}")': "",
+            "(weights[..., None, :] @ values)[..., 0, :]":
+                "(weights[..., None, :] @ values).squeeze()",
+        },
+        "An axis of length 1 is gone from your answer, as when squeeze is not told which axis: a "
+        "batch of one, or a value of one number, loses its axis. An axis that the arguments came "
+        "with stays.",
+        seen="answers written blind",
     )
 
 

@@ -581,7 +581,10 @@ assert_close(
     softmax(np.full((4, 2), -np.inf), axis=0), np.zeros((4, 2)), "All -inf along axis 0: zeros."
 )
 below = np.array([[-np.inf, -np.inf, -np.inf], [2.0, -np.inf, 1.0]])
-message = "-inf along axis 0: zeros only where the whole column is -inf, whatever stands beside it."
+message = (
+    "-inf along axis 0: a column of -inf alone gets zeros, and the others sum to 1, whatever stands "
+    "beside them."
+)
 assert_close(softmax(below, axis=0), np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 1.0]]), message)
 big = softmax(np.array([[1e4, -np.inf, 1e4], [-np.inf, -1e4, -np.inf]]))
 message = (
@@ -1018,7 +1021,9 @@ cases = [
     ((), (), (2,)),
     ((6,), (), (2, 1)),
 ]
-for query_batch, keys_batch, values_batch in cases:
+widths = [d_v] * len(cases) + [d_v, d_v, 1]
+cases += [((1,), (), ()), ((2, 1), (1,), (1,)), ((6,), (), ())]
+for (query_batch, keys_batch, values_batch), d_v in zip(cases, widths, strict=True):
     query = rng.normal(size=(*query_batch, d))
     keys = rng.normal(size=(*keys_batch, n, d))
     values = rng.normal(size=(*values_batch, n, d_v))
@@ -1754,7 +1759,7 @@ with check("three sentences of three words", points=1):
     assert_close(answers, by_torch, message, name="the answers")
 with check("sizes that differ", points=0.5, side=True):
     one, its_weights = mended_look_up(queries[:2, :1], keys[:2], values[:2], 0.7)
-    message = "One query in each of two sentences: it gets what it got before."
+    message = "One query in each of two sentences: it gets what your code gave it with the others."
     assert_close(its_weights, np.asarray(weights)[:2, :1], message, name="the weights")
     assert_close(one, np.asarray(answers)[:2, :1], message, name="the answers")
     assert_equal(bool(np.ptp(np.asarray(weights)) > 1e-3), True, "The weights are no constant.")

@@ -1203,7 +1203,8 @@ with exercise("torch_scaled_dot_product_attention"):
         """
             s = Q @ K.mT / math.sqrt(Q.shape[-1])
             allowed = torch.ones_like(s, dtype=torch.bool) if mask is None else mask.expand(s.shape)
-            e = torch.exp(s - s.detach().amax(-1, keepdim=True)) * allowed
+            largest = s.detach().masked_fill(~allowed, -1e30).amax(-1, keepdim=True)
+            e = torch.exp((s - largest) * allowed) * allowed
             total = e.sum(-1, keepdim=True)
             w = torch.where(total > 0, e / total, 0.0)
             return w @ V, w
@@ -1663,6 +1664,37 @@ with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_
         seen="a trial with typical wrong answers",
     )
 
+    wrong(
+        "torch_attention_minus_1000",
+        {
+            "-math.inf": "-1000.0",
+            "return w @ V, w": """
+                w = w if mask is None else w * mask
+                return w @ V, w
+            """,
+        },
+        "Forbidden scores become a number that is not low enough, or are lowered by too little: "
+        "an allowed score can be lower still. Then the forbidden key takes the weight, and nothing "
+        "is left for the others.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "torch_attention_largest_of_all_scores",
+        {
+            "w = torch.softmax(s if mask is None else s.masked_fill(~mask, -math.inf), -1)": """
+                e = torch.exp(s - s.detach().amax(-1, keepdim=True))
+                e = e if mask is None else e * mask
+                total = e.sum(-1, keepdim=True)
+                w = e / total.masked_fill(total == 0, 1.0)
+            """,
+        },
+        "Forbidden keys still take part in the softmax, or in the largest score that it takes off. "
+        "Where a forbidden score is thousands above the others, nothing is left for those: the "
+        "query attends to nothing.",
+        seen="answers written blind",
+    )
+
 
 with exercise("gradient_descent"):
     wrong(
@@ -1893,6 +1925,20 @@ with exercise("gradient_descent"):
         "descent_tensors",
         {"float(loss.detach())": "loss.detach()"},
         "Your losses are tensors. Python floats were asked for.",
+    )
+
+    wrong(
+        "descent_stops_when_the_loss_grows",
+        {
+            "loss = loss_of()": """
+                loss = loss_of()
+                if losses and float(loss.detach()) >= losses[-1]:
+                    break
+            """,
+        },
+        "You stop early where the learning rate is so large that the loss grows. What is asked for "
+        "are `steps` steps, wherever they lead, and a loss for each of them.",
+        seen="answers written blind",
     )
 
 

@@ -859,10 +859,13 @@ with check("zeros for these queries, and only for them", points=1):
         assert_equal((np.abs(weights) > 0).any(axis=-1), some, message, name="a weight above 0")
         assert_equal((np.abs(output) > 0).any(axis=-1), some, message, name="an output above 0")
         assert_equal(bool(np.isfinite(output).all()), True, message, name="every number is finite")
-with check("the others as torch", points=1):
+with check("all queries as torch", points=1):
     for mask in masks:
         output, weights = scaled_dot_product_attention(Q, K, V, mask)
-        message = f"{said} (mask of shape {mask.shape})."
+        message = (
+            f"A mask of shape {mask.shape} that leaves some queries nothing: 0 for these, and torch's "
+            "results for the others, in arrays of the usual shapes."
+        )
         assert_close(weights, by_torch(Q, K, np.eye(5), mask), message, name="weights")
         assert_close(output, by_torch(Q, K, V, mask), message, name="output")
 checks_passed("scaled_dot_product_attention")
@@ -1562,6 +1565,16 @@ with check("a forbidden key with a large score", points=0.5):
     )
     expected = torch.tensor([[math.exp(-1), 1, 0]]).double() / (1 + math.exp(-1))
     assert_close(weights, expected, message, name="weights")
+    # Scores far apart: 1, 2 and 5000 for the first query, -8001, -8000 and 9000 for the second.
+    Q = 2 * torch.eye(2, 4).double()
+    K[:, 1], K[2, 0] = torch.tensor([-8001.0, -8000.0, 9000.0]), 5000.0
+    _, weights = torch_scaled_dot_product_attention(Q, K, torch.eye(3).double(), mask)
+    message = (
+        "The other keys share 1 as if a forbidden one were not there, also where scores are "
+        "thousands. For one: what becomes of a forbidden score, and which score of a row does the "
+        "softmax take off as the largest?"
+    )
+    assert_close(weights, expected.repeat(2, 1), message, name="weights")
 checks_passed("torch_scaled_dot_product_attention")
 ### END HIDDEN TESTS
 
@@ -2085,6 +2098,12 @@ with check("what it returns", points=1):
     message = "A learning rate so small that nothing seems to move: still a loss for each step."
     losses = fitted(*given, steps, 1e-12, False)[2]
     assert_equal(len(losses), steps, message, name="the number of losses")
+    X, y, _, _ = given
+    places = [fitted(*given, before, 50.0, False)[:2] for before in range(steps)]
+    expected = [float((X @ weight + bias - y).square().mean()) for weight, bias in places]
+    message = "A rate so large that the loss grows: a loss for each step, each from before it."
+    losses = fitted(*given, steps, 50.0, False)[2]
+    assert_close(np.array(losses), np.array(expected), message, name="the list of losses")
 checks_passed("gradient_descent")
 ### END HIDDEN TESTS
 

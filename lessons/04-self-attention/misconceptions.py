@@ -700,6 +700,20 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
         seen="a trial with typical wrong answers",
     )
 
+    wrong(
+        "self_one_word_without_mask",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                if X.shape[-2] == 1:
+                    return X @ self.W_v, np.ones((*X.shape[:-1], 1))
+                return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
+            """,
+        },
+        "The word of a text of one word has weight 1 in yours, also where the mask forbids it. A "
+        "word that may attend to nothing, itself included, has weight 0 and output 0.",
+        seen="answers written blind",
+    )
+
 
 with exercise("TorchSelfAttention"):
     wrong(

@@ -539,8 +539,8 @@ for lead, shape in cases:
     output, weights = attend(W_q, W_k, W_v, X, mask)
     expected_output, expected_weights = by_torch(X, W_q, W_k, W_v, mask)
     message = (
-        f"X of shape {X.shape} with a mask of shape {shape}: weights are 0 where it is False, and "
-        "each row sums to 1 over what is left."
+        f"X of shape {X.shape} with a mask of shape {shape}: weights of shape {(*lead, 5, 5)}, 0 where "
+        "it is False, and each row sums to 1 over what is left."
     )
     assert_close(weights, expected_weights, message, name="weights")
     assert_close(output, expected_output, message, name="output")
@@ -567,6 +567,29 @@ for scale in (30.0, 300.0):
     message = "Scores of several thousands, with a mask: the results are as right as for small scores."
     assert_close(weights, expected_weights, message, name="weights", atol=1e-6)
     assert_close(output, expected_output, message, name="output", rtol=1e-6, atol=1e-4)
+# Every query of the first text has the scores 1, 2 and 5000, of the second -8001, -8000 and 9000.
+words = np.zeros((2, 3, 4))
+words[..., 0], words[..., 1] = 2.0, [[1.0, 2.0, 5000.0], [-8001.0, -8000.0, 9000.0]]
+exchanged, second = np.zeros((4, 4)), np.diag([0.0, 1.0, 0.0, 0.0])
+exchanged[0, 1] = exchanged[1, 0] = 1.0
+_, weights = attend(exchanged, second, np.eye(4), words, np.array([True, True, False]))
+message = (
+    "The other words share 1 as if a forbidden one were not there, also where scores are "
+    "thousands. For one: does the mask act before the softmax, and does it put there what is low "
+    "enough?"
+)
+expected = np.array([math.exp(-1), 1.0, 0.0]) / (1 + math.exp(-1))
+assert_close(weights, np.tile(expected, (2, 3, 1)), message, name="weights")
+X = rng.normal(size=(2, 1, 6)) + 1
+mask = np.array([[[True]], [[False]]])
+output, weights = attend(W_q, W_k, W_v, X, mask)
+expected_output, expected_weights = by_torch(X, W_q, W_k, W_v, mask)
+message = (
+    "Two texts of one word each. The first word may attend to itself: its weight is 1. The second "
+    "may attend to nothing: its weight and its output are 0."
+)
+assert_close(weights, expected_weights, message, name="weights")
+assert_close(output, expected_output, message, name="output")
 ### END HIDDEN TESTS
 
 
@@ -1067,8 +1090,8 @@ for lead, shape in cases:
     output, weights = attend(*matrices, X, mask)
     expected_output, expected_weights = by_torch(X, *matrices, mask)
     message = (
-        f"X of shape {tuple(X.shape)} with a mask of shape {shape}: weights are 0 where it is "
-        "False, and each row sums to 1 over what is left."
+        f"X of shape {tuple(X.shape)} with a mask of shape {shape}: weights of shape {(*lead, 5, 5)}, 0 "
+        "where it is False, and each row sums to 1 over what is left."
     )
     assert_close(weights, expected_weights, message, name="weights")
     assert_close(output, expected_output, message, name="output")
@@ -2320,7 +2343,7 @@ checks_passed("attention_cost")
 n = 10**9 + int(check_rng().integers(1, 10**6)) * 2 + 1
 cost = attention_cost(n, 127, 66)
 message = (
-    f"With n = {n} the counts are larger than a 64-bit number can hold, and too long for a float. "
+    f"With n = {n} counts are too long for a float, and some larger than a 64-bit number can hold. "
     "Python's int has no such limit."
 )
 with check("score_entries", points=0.25):

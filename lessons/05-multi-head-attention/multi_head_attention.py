@@ -1284,9 +1284,12 @@ with check("weights 0, and the bias as output", points=0.75):
         bias = parts["W_o"][1].expand(int(blocked.sum()), 12)
         assert_close(output[blocked], bias, message, name="output")
         assert_equal(bool(output.isfinite().all()), True, message)
-with check("the others as torch", points=0.75):
+with check("all queries as torch", points=0.75):
     for mask in masks:
-        message = f"{said} (mask of shape {tuple(mask.shape)})."
+        message = (
+            f"A mask of shape {tuple(mask.shape)} that leaves some queries nothing: their weights are "
+            "0 and their output is the bias of W_o, and the others have torch's results."
+        )
         with_heads = mask.unsqueeze(-3) if 2 <= mask.ndim <= 3 else mask
         output, weights = attend(seed, parts, query, key, mask)
         expected, expected_weights = by_torch(parts, query, key, with_heads)

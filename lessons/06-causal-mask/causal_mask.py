@@ -297,7 +297,7 @@ with check("other lengths: the dtype", points=0.25):
     found = np.asarray(mask)
     assert_equal(bool(found.any() and not found.all()), True, "A mask hides something.")
 with check("other lengths: the pairs", points=1.25):
-    for n in (1, 2, int(check_rng().integers(5, 20)), 65):
+    for n in (1, 2, int(check_rng().integers(5, 20)), 65, 300):
         expected = torch.ones(n, n).tril().bool().numpy()
         mask = causal_mask(n)
         assert_equal(
@@ -599,6 +599,9 @@ with check("two masks", points=0.75):
     message = "A mask that is True everywhere hides nothing, and its axes broadcast as any other's."
     masks = [np.ones((3, 1, 5), dtype=bool), *masks_of([(4, 5)], rng)]
     assert_close(combine_masks(*masks), all_of(masks), message, name="the combined mask")
+    message = "The same two masks in the other order, the one that is True everywhere last."
+    found = combine_masks(*masks[::-1])
+    assert_close(found, all_of(masks), message, name="the combined mask")
 with check("three masks and more", points=0.75):
     for shapes in more:
         masks = masks_of(shapes, rng)
@@ -1387,8 +1390,8 @@ with check("strict layers", points=0.5):
     assert_equal(
         said(strict(6, 7, seed)),
         [False, True, False, True, False],
-        "A layer may insist on float64 arrays of shape (n, d_model): no other length, no batch "
-        "axis, no float32.",
+        "Five layers that take float64 arrays of shape (n, d_model) and refuse all others: another "
+        "length, a batch axis, float32. Two of them leak.",
         name="your verdicts",
     )
 with check("views", points=0.5):
@@ -2128,8 +2131,16 @@ def mended_tasks(texts):
 
 # %% check="mended_tasks" points=2
 texts = torch.tensor(check_rng().permutation(36).reshape(4, 9))  # no number twice
+
+
+@probe
+def texts_afterwards(texts):
+    mended_tasks(texts)
+    return texts
+
+
 with check("each target but the last", points=1):
-    inputs, targets = mended_tasks(texts)
+    inputs, targets = mended_tasks(texts.clone())
     assert_equal(
         targets[:, :-1],
         texts[:, 1:-1],
@@ -2138,7 +2149,7 @@ with check("each target but the last", points=1):
         name="all targets but the last one",
     )
 with check("the last target", points=0.5):
-    inputs, targets = mended_tasks(texts)
+    inputs, targets = mended_tasks(texts.clone())
     message = "As many targets as inputs: one fewer than the text has characters."
     assert_equal(tuple(targets.shape), (4, 8), message, name="the shape of the targets")
     assert_equal(
@@ -2149,9 +2160,11 @@ with check("the last target", points=0.5):
         name="the last target of each text",
     )
 with check("the inputs", points=0.5, side=True):
-    inputs, targets = mended_tasks(texts)
+    inputs, targets = mended_tasks(texts.clone())
     message = "The inputs are all characters but the last: that was right before."
     assert_equal(inputs, texts[:, :-1], message, name="the inputs")
+    message = "texts is changed by the call. Arguments stay as they are, as in every exercise."
+    assert_equal(texts_afterwards(texts.clone()), texts, message, name="texts after the call")
 checks_passed("mended_tasks")
 
 
@@ -2162,7 +2175,7 @@ rng = check_rng()
 for batch, length in ((1, 2), (5, 2), (3, 12), (12, 3)):
     texts = torch.tensor(rng.integers(0, 4, size=(batch, length)))
     texts[:, 0], texts[:, -1] = 5, 7 + torch.arange(batch)  # each text has an end of its own
-    inputs, targets = mended_tasks(texts)
+    inputs, targets = mended_tasks(texts.clone())
     message = f"texts of shape {tuple(texts.shape)}: each target is the next character."
     assert_equal(inputs, texts.narrow(1, 0, length - 1), message, name="the inputs")
     assert_equal(targets, texts.narrow(1, 1, length - 1), message, name="the targets")

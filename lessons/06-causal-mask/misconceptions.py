@@ -142,6 +142,34 @@ with exercise("causal_mask"):
         "keys.",
     )
 
+    wrong(
+        "mask_positions_int8",
+        {
+            "return np.tri(n, dtype=bool)": """
+                position = np.arange(n).astype(np.int8)
+                return position <= position[:, None]
+            """,
+        },
+        "In a long text your mask comes out as if positions were numbers of one byte, which end at "
+        "127 (int8) or 255 (uint8): some later words count as earlier ones, and some earlier ones "
+        "as later. A text may be longer than that.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "mask_positions_uint8",
+        {
+            "return np.tri(n, dtype=bool)": """
+                position = np.arange(n).astype(np.uint8)
+                return position <= position[:, None]
+            """,
+        },
+        "In a long text your mask comes out as if positions were numbers of one byte, which end at "
+        "127 (int8) or 255 (uint8): some later words count as earlier ones, and some earlier ones "
+        "as later. A text may be longer than that.",
+        seen="answers written blind",
+    )
+
 
 with exercise("combine_masks"):
     wrong(
@@ -408,6 +436,21 @@ with exercise("combine_masks"):
         },
         "Your result is True where a key is hidden. In this course True means 'may attend', in "
         "the masks and in their combination.",
+    )
+
+    wrong(
+        "combine_skips_later_masks_of_true",
+        {
+            "combined = mask if combined is None else combined & mask": """
+                if combined is None:
+                    combined = mask
+                elif not mask.all():
+                    combined = combined & mask
+            """,
+        },
+        "A mask that is True everywhere and stands behind another has no effect on your result. It "
+        "hides nothing, but its axes count: the result has the shape to which all masks broadcast.",
+        seen="answers written blind",
     )
 
 
@@ -972,6 +1015,18 @@ with exercise("mended_tasks"):
         {"texts[:, :-1], texts[:, 1:]": "texts, torch.roll(texts, -1, dims=-1)"},
         "Your inputs hold the last character too, which has no next one: n + 1 inputs, and a "
         "target from the other end.",
+    )
+
+    wrong(
+        "mend_in_place",
+        """
+            inputs = texts[:, :-1].clone()
+            texts[:, :-1] = texts[:, 1:].clone()
+            return inputs, texts[:, :-1].clone()
+        """,
+        "After your call texts itself holds the targets. The caller still needs the text. Make new "
+        "tensors, do not write into an argument.",
+        seen="answers written blind",
     )
 
 

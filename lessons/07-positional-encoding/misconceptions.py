@@ -281,6 +281,18 @@ with exercise("sinusoidal_positional_encoding", base=SHORT_SINUSOIDAL_POSITIONAL
         "code in every text length; it must depend on the position alone.",
     )
 
+    wrong(
+        "encoding_short_two_pi",
+        {
+            "10000 ** ((column - column % 2) / d_model)":
+                "10000 ** ((column - column % 2) / d_model) % 6.2831853072",
+        },
+        "Far positions come out right to fewer than 9 digits, as when whole turns are taken off "
+        "with a 2 pi of few digits, and each turn adds its error. Sine and cosine take large "
+        "angles as they are.",
+        seen="answers written blind",
+    )
+
 
 # The right answer in few words, of which the wrong ones below are changes.
 SHORT_SHIFT_MATRIX = """
@@ -937,6 +949,27 @@ with exercise("LearnedPositionalEmbedding", base=SHORT_LEARNED_POSITIONAL_EMBEDD
         "learned_wants_max_len",
         {"self.p[: X.shape[-2]]": "self.p"},
         "Texts shorter than max_len fail in your code. They get the first n vectors.",
+    )
+
+    wrong(
+        "learned_looked_up_once",
+        """
+            class LearnedPositionalEmbedding(nn.Module):
+                def __init__(self, max_len, d_model):
+                    super().__init__()
+                    self.table = nn.Embedding(max_len, d_model)
+                    self.kept = {}
+                def forward(self, X):
+                    n = X.shape[-2]
+                    if n > self.table.num_embeddings:
+                        raise ValueError(f"{n} positions")
+                    if n not in self.kept:
+                        self.kept[n] = self.table(torch.arange(n))
+                    return X + self.kept[n]
+        """,
+        "When the parameter changes after a call, as in training, the old vectors are still added, "
+        "as when they are looked up once and kept. Take them from the parameter in each call.",
+        seen="answers written blind",
     )
 
 

@@ -557,6 +557,15 @@ assert_close(sines[2 * middle], twice, message, name="the sines of the last row"
 together = sines[middle] * cosines[703] + cosines[middle] * sines[703]
 nine = {"rtol": 1e-9, "atol": 1e-9, "precise": True}
 assert_close(sines[middle + 703], together, message, name="the sines of a later row", **nine)
+message = (
+    f"Position {2 * middle}: each pair of columns should have turned {2 * middle} times as far "
+    "as at position 1, to 9 digits. For one: is a number on the way too short, such as a 2 pi "
+    "of few digits?"
+)
+last = np.stack([sines[2 * middle], cosines[2 * middle]])
+turned = (cosines[1] + 1j * sines[1]) ** (2 * middle)
+turned = np.stack([turned.imag, turned.real])
+assert_close(last, turned, message, name="the sines and cosines of the last row", **nine)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1399,7 +1408,8 @@ assert_close(of_vectors[0], expected, message, name="the gradient of the paramet
 
 
 # %% check="LearnedPositionalEmbedding_nothing_else" points=1
-# Hidden checks of LearnedPositionalEmbedding: X unchanged, same result twice, float64 kept.
+# Hidden checks of LearnedPositionalEmbedding: X unchanged, same result twice, float64 kept; the
+# vectors are those that the parameter holds now.
 ### BEGIN HIDDEN TESTS
 @probe
 def outputs(values, X):
@@ -1410,6 +1420,18 @@ def outputs(values, X):
             parameter.copy_(values)
         given = X.clone()
         return layer(given), layer.eval()(X.clone()), given
+
+
+@probe
+def after_a_change(values, X):
+    """The output when the parameter gets other numbers after a first call, as in training."""
+    torch.manual_seed(0)
+    layer = LearnedPositionalEmbedding(*values.shape)
+    with torch.no_grad():
+        layer(X.clone())
+        for parameter in layer.parameters():
+            parameter.copy_(values)
+        return layer(X.clone())
 
 
 rng = check_rng()
@@ -1424,6 +1446,11 @@ for dtype in (torch.float32, torch.float64):
     name = "the output in evaluation mode"
     assert_close(evaluation, expected, message, name=name, precise=True)
     assert_equal(after, X, "X was changed by the call. Make a new tensor.", name="X")
+message = (
+    "The parameter was changed after a first call, as a step of training does. The next output "
+    "should be X + the vectors that the parameter holds then."
+)
+assert_close(after_a_change(values, X), expected, message, name="the output after the change")
 ### END HIDDEN TESTS
 
 

@@ -514,6 +514,14 @@ with exercise("LayerNorm", base=SHORT_LAYER_NORM):
         "the norm.",
     )
 
+    wrong(
+        "norm_eps_learned",
+        {"self.eps = eps": "self.eps = nn.Parameter(torch.tensor(float(eps)))"},
+        "eps is among the parameters of your layer, so training would change it. It is a number "
+        "that is given; the parameters are gamma and beta.",
+        seen="answers written blind",
+    )
+
 
 with exercise("FeedForward"):
     wrong(
@@ -763,6 +771,33 @@ with exercise("FeedForward"):
         },
         "The hidden features are averaged over the words. The feed-forward works on each word by "
         "itself; only attention mixes words.",
+    )
+
+    wrong(
+        "feed_view",
+        {
+            "return self.linear2(torch.relu(self.linear1(x)))": """
+                words = x.view(-1, x.shape[-1])
+                return self.linear2(torch.relu(self.linear1(words))).view(x.shape)
+            """,
+        },
+        "A `view` in your code wants numbers that lie in memory in the usual order. An x that was "
+        "transposed before does not, and is an error. A linear layer needs no other shape.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "feed_pieces_joined_along_the_first_axis",
+        {
+            "return self.linear2(torch.relu(self.linear1(x)))": """
+                pieces = [self.linear2(torch.relu(self.linear1(p))) for p in x.split(64, dim=-2)]
+                return pieces[0] if len(pieces) == 1 else torch.cat(pieces)
+            """,
+        },
+        "The words of a long text come out along the first axis, as when pieces of the text are "
+        "joined there. That is the axis of the words only where there is no batch: count it from "
+        "the end.",
+        seen="answers written blind",
     )
 
 

@@ -294,6 +294,12 @@ with check("gamma starts with ones, beta with zeros", points=0.5):
         "gamma and beta should have the shape (d_model,), ones and zeros at the start.",
         name="the parameters",
     )
+    assert_equal(
+        sorted(parameters),
+        ["beta", "gamma"],
+        "The layer has other parameters than gamma and beta. For one: is eps an nn.Parameter too?",
+        name="the names of all parameters",
+    )
 with check("four words by hand, with eps = 2", points=1):
     x = torch.tensor([[0.0, 2, 2, 4], [-6, 4, 2, 0], [9, 5, 7, 7], [3, 3, 3, 3]])
     assert_close(
@@ -713,7 +719,8 @@ checks_passed("FeedForward")
 
 
 # %% check="FeedForward_values" points=2
-# Hidden checks of FeedForward: several leading axes and widths, float64, both modes, x unchanged.
+# Hidden checks of FeedForward: several leading axes and widths, a long text, any order in memory,
+# float64, both modes, x unchanged.
 ### BEGIN HIDDEN TESTS
 @probe
 def forward(parameters, x, d_ff):
@@ -724,6 +731,18 @@ def forward(parameters, x, d_ff):
         trained = network(x)
         network.eval()
         return trained, network(x), x
+
+
+@probe
+def in_other_order(parameters, x, d_ff):
+    """The result for the same numbers, which lie in memory column by column."""
+    torch.manual_seed(0)
+    network = FeedForward(x.shape[-1], d_ff).double()
+    with torch.no_grad():
+        network.load_state_dict(parameters, strict=False)
+        x = x.mT.contiguous().mT
+        network(x)
+        return network.eval()(x)
 
 
 rng = check_rng()
@@ -757,6 +776,12 @@ with check("each word by itself", points=1):
         assert_equal(bool((evaluated - x).abs().max() > 1e-3), True, "The result is not x itself.")
         alone = [forward(parameters, word[None], d_ff)[1][0] for word in x.reshape(-1, shape[-1])]
         assert_close(evaluated, torch.stack(alone).double().reshape(shape), message)
+    _, d_ff, parameters, x, _, (_, evaluated, _) = cases_run[2]  # (2, 5, 4)
+    message = "Two texts of 320 words, 64 times the same five: each word as if it were alone."
+    long = forward(parameters, x.repeat(1, 64, 1), d_ff)[1]
+    assert_close(long, evaluated.repeat(1, 64, 1), message)
+    message = "x of shape (2, 5, 4) that was transposed before: it lies in memory in another order."
+    assert_close(in_other_order(parameters, x, d_ff), evaluated, message)
 with check("the values", points=0.5):
     for shape, d_ff, _, _, expected, (_, evaluated, _) in cases_run:
         message = f"x of shape {shape}, d_ff = {d_ff}: linear1, ReLU, linear2, in x's precision."

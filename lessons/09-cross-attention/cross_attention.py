@@ -1490,7 +1490,7 @@ checks_passed("greedy_decode")
 # Hidden checks of greedy_decode: a model that never ends, one that ends at once, ends just in time.
 ### BEGIN HIDDEN TESTS
 @probe
-def write(script, max_len):
+def write(script, max_len, start_id, end_id):
     lengths = [0]
 
     def step(prefix):
@@ -1501,7 +1501,7 @@ def write(script, max_len):
         logits[script[min(max(len(prefix) - 1, 0), len(script) - 1)]] = 1.0
         return logits
 
-    return greedy_decode(step, 18, 19, max_len), max(lengths)
+    return greedy_decode(step, start_id, end_id, max_len), max(lengths)
 
 
 def bare(found, *ends):
@@ -1516,22 +1516,23 @@ def bare(found, *ends):
 
 rng = check_rng()
 text = rng.integers(0, 18, size=12).tolist()
-for script, max_len, expected, longest in (
-    (text, 7, text[:7], 7),
-    (text, 12, text, 12),
-    ([19], 5, [], 1),
-    ([*text[:4], 19], 4, text[:4], 4),  # the end would come next, but nothing more is asked for
-    ([*text[:4], 19], 5, text[:4], 5),
-    ([*text[:4], 19], 3, text[:3], 3),
-    ([3, 3, 3, 3, 19], 9, [3, 3, 3, 3], 5),
-    ([0, 0, 5, 0, 19], 9, [0, 0, 5, 0], 5),
-    ([3, 18, 5, 19], 9, [3, 5], 4),  # 18 begins every prefix; said later, it ends nothing
-    (text, 0, [], 0),
+for script, max_len, expected, longest, start_id in (
+    (text, 7, text[:7], 7, 18),
+    (text, 12, text, 12, 18),
+    ([19], 5, [], 1, 18),
+    ([*text[:4], 19], 4, text[:4], 4, 18),  # the end would come next, but nothing more is asked for
+    ([*text[:4], 19], 5, text[:4], 5, 18),
+    ([*text[:4], 19], 3, text[:3], 3, 18),
+    ([3, 3, 3, 3, 19], 9, [3, 3, 3, 3], 5, 18),
+    ([0, 0, 5, 0, 19], 9, [0, 0, 5, 0], 5, 18),
+    ([3, 18, 5, 19], 9, [3, 5], 4, 18),  # 18 begins every prefix; said later, it ends nothing
+    (text, 0, [], 0, 18),
+    ([*text[:4], 19], 9, text[:4], 5, 19),  # one token for both: the model has not said the first
 ):
-    found, most = write(script, max_len)
+    found, most = write(script, max_len, start_id, 19)
     message = (
-        f"A model that says {script} at most {max_len} tokens long, where 18 is the start and 19 "
-        "the end. Nothing but end_id and max_len ends a text."
+        f"A model that says {script} at most {max_len} tokens long, where {start_id} is the start "
+        "and 19 the end. Nothing but max_len, and an end_id that the model says, ends a text."
     )
     assert_equal(bare(found, 18, 19), expected, message)
     assert_equal(most, longest, message + " How long is the longest prefix it is given?")
@@ -1569,7 +1570,7 @@ for kind in ("numpy", "torch"):
 
 
 # %% check="greedy_decode_logits" points=1
-# Hidden checks of greedy_decode: large logits, integer logits, logits that stay as they are.
+# Hidden checks of greedy_decode: large, close and integer logits; logits that stay as they are.
 ### BEGIN HIDDEN TESTS
 @probe
 def write(table, kind):
@@ -1604,6 +1605,7 @@ for kind in ("numpy", "torch"):
         ("logits of order 1e4", 1e4 + 500.0 * order),
         ("logits of order -1e4", -1e4 + 500.0 * order),
         ("logits that differ by 1e-3", 1e-3 * order),
+        ("logits near 1 that differ by 1e-9, in float64", 1.0 + 1e-9 * order),
     ):
         found, after = write(table.copy(), kind)
         expected = np.argsort(table, axis=1)[:, -1].tolist()

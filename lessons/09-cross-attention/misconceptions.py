@@ -1006,6 +1006,31 @@ with exercise("greedy_decode", base=SHORT_GREEDY_DECODE):
         "them again.",
     )
 
+    wrong(
+        "greedy_end_looked_for_in_the_prefix",
+        """
+            prefix = [start_id]
+            while prefix[-1] != end_id and len(prefix) <= max_len:
+                prefix.append(int(step(list(prefix)).argmax()))
+            return prefix[1:-1] if len(prefix) > 1 and prefix[-1] == end_id else prefix[1:]
+        """,
+        "Where start and end are the same token no word is left of your text: for one, the start "
+        "token in the prefix is already taken for the end. The end comes when the model says it.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "greedy_logits_in_float32",
+        {
+            "step(list(prefix)).argmax()":
+                "torch.as_tensor(step(list(prefix)), dtype=torch.float32).argmax()",
+        },
+        "Where float64 logits differ by very little, you do not find the largest, as where they "
+        "are rounded before they are compared: float32, for one, keeps seven digits. Compare them "
+        "as they come.",
+        seen="answers written blind",
+    )
+
 
 # The right answer in few words, of which the wrong ones below are changes.
 SHORT_ALIGN = """

@@ -294,6 +294,15 @@ with check("any number of leading axes", points=1.5):
 with check("leading axes that broadcast", points=0.5):
     compare((3,), ())
     compare((2, 1), (3,))
+    logits = torch.tensor(rng.normal(size=(3, 5, 6)))
+    tokens = torch.tensor(rng.integers(0, 6, size=(3, 5)))
+    keep = torch.tensor([False, True, False, True, True])
+    expected = next_token_loss(logits, tokens, keep.repeat(3, 1))
+    message = (
+        "Three texts and a keep of shape (5,) that serves all of them: the same as when it is "
+        "written out for each text."
+    )
+    assert_close(float(next_token_loss(logits, tokens, keep)), float(expected), message)
 checks_passed("next_token_loss")
 ### END HIDDEN TESTS
 
@@ -645,6 +654,17 @@ def without_gradient(sizes, seed, tokens):
         return lost, tokens, logits.detach(), model(tokens)
 
 
+@probe
+def learning_tokens(sizes, seed, tokens):
+    torch.manual_seed(seed)
+    model = GPT(*sizes)
+    F.cross_entropy(model(tokens).flatten(0, -2), tokens.flatten()).backward()
+    weight = dict(model.named_parameters()).get("token_embedding.weight")
+    if weight is None:  # a missing part is told elsewhere
+        return torch.ones(6, dtype=torch.bool)
+    return None if weight.grad is None else weight.grad[:6].abs().amax(-1) > 0
+
+
 rng = check_rng()
 tokens = torch.tensor(rng.integers(0, 7, size=(4, 6)))
 lost, after, logits, evaluated = without_gradient((7, 12, 3, 20, 2, 6), 3, tokens.clone())
@@ -658,6 +678,13 @@ assert_equal(after, tokens, "The tokens were changed.", name="the tokens")
 assert_equal(list(np.shape(logits)), [4, 6, 7], "Logits (..., n, vocab_size).", name="the shape")
 assert_equal(bool((logits[0] - logits[0, 0]).abs().max() > 1e-6), True, "Positions differ.")
 assert_close(evaluated, logits, "In evaluation mode the logits should be the same.")
+every = torch.stack([torch.arange(6), torch.arange(6).flip(0)])
+assert_equal(
+    learning_tokens((7, 12, 3, 20, 2, 6), 3, every),
+    torch.ones(6, dtype=torch.bool),
+    "Texts of the tokens 0 to 5: the vector of each of them in token_embedding gets a gradient.",
+    name="'this token has a gradient'",
+)
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -259,12 +259,25 @@ with exercise("next_token_loss", base=SHORT_LOSS):
         {
             "if keep is None:": """
                 if keep is not None:
-                    tokens[~keep] = 0
+                    tokens.masked_fill_(~keep, 0)
                 if keep is None:
             """,
         },
         "You write into the tokens that you were given. They belong to the caller, who uses them "
         "again in the next round.",
+    )
+
+    wrong(
+        "loss_counts_keep_as_given",
+        {
+            "torch.ones_like(tokens).bool()":
+                "torch.ones(torch.broadcast_shapes(logits.shape[:-1], tokens.shape)).bool()",
+            "vocab = logits.shape[-1]": "vocab, number = logits.shape[-1], keep[..., 1:].sum()",
+            "targets[counted])": "targets[counted], reduction='sum') / number",
+        },
+        "Where one keep serves several texts your loss is too large: for one, what it keeps is "
+        "counted before it is broadcast. The mean is over the predictions of all texts.",
+        seen="answers written blind",
     )
 
 
@@ -517,6 +530,14 @@ with exercise("GPT", base=SHORT_GPT):
         {"return self.output(self.final_norm(x))": "return self.output(self.final_norm(x)).float()"},
         "You round the logits to float32. After .double() the model computes and answers in "
         "float64.",
+    )
+
+    wrong(
+        "gpt_padding_token",
+        {"nn.Embedding(vocab_size, d_model)": "nn.Embedding(vocab_size, d_model, padding_idx=0)"},
+        "No gradient reaches the vector of token 0, as where it is a padding token, so it does not "
+        "learn. Here token 0 is a token as any other.",
+        seen="padding_idx of nn.Embedding",
     )
 
 

@@ -354,6 +354,14 @@ with exercise("SwiGLU"):
         "or it cannot keep parts.",
     )
 
+    wrong(
+        "swiglu_gate_in_float32",
+        {"F.silu(self.gate(x))": "F.silu(self.gate(x).float()).to(x.dtype)"},
+        "A layer of float64 gives results of fewer digits, about seven: for one, something is "
+        "float32 on the way. Float64 should stay float64 from end to end.",
+        seen="answers written blind",
+    )
+
 
 # The right answer in few words, of which the wrong ones below are changes.
 SHORT_ROTARY = """
@@ -482,7 +490,21 @@ with exercise("apply_rotary", base=SHORT_ROTARY):
     wrong(
         "rotary_base_fixed",
         {"base ** (": "10000.0 ** ("},
-        "The argument base is ignored; your code always uses 10000.",
+        "With another base your result is that of the default base, 10000: for one, base is "
+        "ignored, or speeds are kept from an earlier call. The base of each call counts.",
+    )
+
+    wrong(
+        "rotary_speeds_remembered",
+        {
+            "speeds = base ** (-2 * i / d_k)": """
+                known = apply_rotary.__dict__.setdefault("known", {})
+                speeds = known.setdefault(d_k, base ** (-2 * i / d_k))
+            """,
+        },
+        "With another base your result is that of the default base, 10000: for one, base is "
+        "ignored, or speeds are kept from an earlier call. The base of each call counts.",
+        seen="answers written blind",
     )
 
     wrong(
@@ -1239,6 +1261,30 @@ with exercise("KVCache"):
         "        return K.flatten(-3, -2), V.flatten(-3, -2)\n",
         "Your cache needs pieces of equal length. A prompt has many words and each later piece one: any "
         "length is allowed.",
+    )
+
+    wrong(
+        "cache_doubled_once",
+        "class KVCache:\n"
+        "    def __init__(self):\n"
+        "        self.K = self.V = None\n"
+        "        self.n = 0\n"
+        "    def append(self, k, v):\n"
+        "        if self.K is None:\n"
+        "            room = max(16, k.shape[-2])\n"
+        "            self.K = k.new_zeros(*k.shape[:-2], room, k.shape[-1])\n"
+        "            self.V = v.new_zeros(*v.shape[:-2], room, v.shape[-1])\n"
+        "        end = self.n + k.shape[-2]\n"
+        "        if end > self.K.shape[-2]:\n"
+        "            self.K = torch.cat([self.K, torch.zeros_like(self.K)], dim=-2)\n"
+        "            self.V = torch.cat([self.V, torch.zeros_like(self.V)], dim=-2)\n"
+        "        self.K[..., self.n : end, :] = k\n"
+        "        self.V[..., self.n : end, :] = v\n"
+        "        self.n = end\n"
+        "        return self.K[..., :end, :].clone(), self.V[..., :end, :].clone()\n",
+        "A long piece that comes after short ones makes your cache fail, as where a store is "
+        "doubled once and is still too small. Any number of words may come at each call.",
+        seen="answers written blind",
     )
 
 

@@ -234,9 +234,9 @@ with check("a window of 1, and one as long as the text", points=1):
         assert_equal(np.shape(found), (n, n), message, name="the shape")
         assert_equal(found == 1, by_torch(n, window), message, name="the mask")
 with check("windows shorter than the text", points=1.5):
-    for _ in range(6):
-        n = int(rng.integers(6, 20))
-        window = int(rng.integers(2, n - 2))
+    for case in range(7):
+        n = int(rng.integers(6, 20)) if case < 6 else 300
+        window = int(rng.integers(2, n - 2)) if case < 6 else 5
         found = np.asarray(sliding_window_mask(n, window))
         message = f"n = {n}, window = {window}: position t sees the {window} positions that end at t."
         assert_equal(np.shape(found), (n, n), message, name="the shape")
@@ -380,7 +380,7 @@ with check("one layer more, one position more", points=0.75):
         message = f"{num_layers} layers, a window of one more than {window}."
         assert_equal(more, num_layers, message, name="positions that a wider window adds")
 with check("a window of 1, and large numbers", points=0.5):
-    large = ((96, window, 96 * (window - 1) + 1) for window in (131072, 10**14 + 1, 10**18 + 1))
+    large = ((96, window, 96 * (window - 1) + 1) for window in (131072, 10**14 + 1, 10**18 + 4))
     for num_layers, window, expected in ((5, 1, 1), (1, 1, 1), (32, 2, 33), *large):
         message = f"num_layers = {num_layers}, window = {window}. A window of 1 is the word itself."
         assert_equal(positions(num_layers, window), expected, message, name="positions")
@@ -779,7 +779,10 @@ with check("the first word", points=0.5):
 with check("several sizes", points=1.5):
     for n, d_k, d_v in ((5, 3, 2), (6, 1, 4), (9, 2, 7), (30, 5, 3), (300, 2, 3)):
         Q, K, V = (torch.tensor(rng.normal(size=s)) for s in ((n, d_k), (n, d_k), (n, d_v)))
-        message = f"n = {n}, d_k = {d_k}, d_v = {d_v}, in float64."
+        message = (
+            f"n = {n}, d_k = {d_k}, d_v = {d_v}, in float64: each word's output is the formula's, "
+            "with the sums over all words up to its own, above and below the fraction line."
+        )
         assert_close(linear_attention(Q, K, V), by_formula(Q, K, V), message, precise=True)
 with check("entries from -10 to 10", points=1):
     for n, d_k, d_v in ((6, 3, 2), (8, 4, 5)):
@@ -1588,6 +1591,8 @@ with check("keys of any length", points=1):
         beta, k = float(rng.uniform(0.2, 1.0)), 0.3 * k
         message = f"d_v = {d_v}, d_k = {d_k}: the key's length is not 1. It is used as it is."
         assert_close(delta_rule_step(S, k, v, beta), by_formula(S, k, v, beta), message)
+    message = f"d_v = {d_v}, d_k = {d_k}, beta = 1.5: any number is used as it is."
+    assert_close(delta_rule_step(S, k, v, 1.5), by_formula(S, k, v, 1.5), message)
 with check("many steps, one after the other", points=1):
     S = expected = torch.tensor(rng.normal(size=(3, 4)))
     for number in range(20):

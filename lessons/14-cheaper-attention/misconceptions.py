@@ -180,6 +180,15 @@ with exercise("sliding_window_mask"):
         "everybody. Make a new array each call.",
     )
 
+    wrong(
+        "window_positions_of_one_byte",
+        {"positions = np.arange(n)": "positions = np.arange(n).astype(np.int8)"},
+        "In a long text your mask comes out as if positions were numbers of one byte, which end at "
+        "127 (int8) or 255 (uint8): some words that lie far apart count as neighbours. A text may "
+        "be longer than that.",
+        seen="answers written blind",
+    )
+
 
 with exercise("receptive_field"):
     wrong(
@@ -877,8 +886,9 @@ with exercise("mended_keys"):
     wrong(
         "keys_axis_0",
         {"lengths.cummax(dim=-1)": "lengths.cummax(dim=0)"},
-        "You look for the longest key along axis 0. With texts in front that goes from text to text; the words "
-        "are the last axis of the lengths.",
+        "With several texts some keys are divided by another length than that of the longest key up to them. "
+        "That is so, for one, where it is looked for along axis 0, from text to text; the words are the last axis "
+        "of the lengths.",
     )
 
     wrong(
@@ -1055,6 +1065,14 @@ with exercise("delta_rule_step"):
         {"(S * k[..., None, :]).sum(dim=-1)": "(S * k[..., None, :]).sum(dim=(-2, -1))[..., None]"},
         "What you read is one number: the sum over rows and columns. Reading sums over the key's axis only "
         "and gives d_v numbers.",
+    )
+
+    wrong(
+        "delta_beta_cut",
+        {"S + beta * error": "S + min(max(beta, 0.0), 1.0) * error"},
+        "With beta = 1.5 your result is that of beta = 1, as when beta is cut to the range from 0 "
+        "to 1. It may be any number, and multiplies the error as it is.",
+        seen="answers written blind",
     )
 
 

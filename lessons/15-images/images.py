@@ -218,7 +218,8 @@ checks_passed("patches")
 
 
 # %% check="patches_kinds" points=2
-# Hidden checks of patches: leading axes, NumPy and torch, kinds of numbers, gradients.
+# Hidden checks of patches: leading axes, NumPy and torch, kinds of numbers, mirrored pictures,
+# gradients.
 ### BEGIN HIDDEN TESTS
 @probe
 def gradient_of(images, direction):
@@ -227,6 +228,11 @@ def gradient_of(images, direction):
     if getattr(found, "requires_grad", False):
         (found * direction).sum().backward()
     return images.grad
+
+
+@probe
+def mirrored(image):
+    return patches(image[:, ::-1], 2)
 
 
 rng = check_rng()
@@ -250,6 +256,9 @@ with check("kinds of numbers", points=0.75):
         found = patches(torch.tensor(image), 2)
         expected = str(torch.tensor(image).dtype)
         assert_equal(str(found.dtype), expected, f"torch, {name}. {message}", name="dtype")
+    message = "The mirror image, image[:, ::-1] in NumPy: the patches should be those of its copy."
+    expected = patches(plain[:, ::-1].copy(), 2)
+    assert_equal(mirrored(plain), expected, message, name="the patches")
 with check("gradients", points=0.5):
     images = torch.tensor(rng.normal(size=(3, 4, 6)))
     direction = torch.tensor(rng.normal(size=(3, 6, 4)))

@@ -170,6 +170,21 @@ with exercise("patches"):
         "Your window moves by one pixel, so that the patches overlap. It moves by size.",
     )
 
+    wrong(
+        "patches_arrays_through_torch",
+        {
+            "images.reshape(*lead, rows, size, columns, size)":
+                "torch.as_tensor(images).reshape(*lead, rows, size, columns, size)",
+            "return grid.reshape(*lead, rows * columns, size * size)": """
+                found = grid.reshape(*lead, rows * columns, size * size)
+                return found.numpy() if isinstance(images, np.ndarray) else found
+            """,
+        },
+        "A mirrored NumPy picture is an error in your code: it is made a torch tensor, and torch "
+        "takes no array that is read backwards (a view with negative strides). NumPy can cut it.",
+        seen="answers written blind",
+    )
+
 
 SHORT_VIT = """
 class VisionTransformer(nn.Module):

@@ -269,6 +269,20 @@ with check("masks that broadcast", points=1):
         for name, found, x in (("weights", weights, eye), ("output", output, V)):
             expected = F.scaled_dot_product_attention(Q, K, x, attn_mask=whole)
             assert_close(found, expected, message, name=name)
+    Q, K = (torch.tensor(rng.integers(-2, 3, size=(2, n, 4)) / 2) for n in (4, 5))
+    Q[..., 0], K[..., 0] = 160.0, -200.0  # every score is near -16000; float32 holds them all
+    V = torch.tensor(rng.normal(size=(2, 5, 7)))
+    mask = torch.tensor(rng.random((4, 5)) < 0.6)
+    mask[:, 0], mask[:, 1] = True, False
+    message = (
+        "Scores near -16000, of hidden keys too: the keys that are not hidden share the weight. "
+        "For one: is what stands for a hidden score below every other one?"
+    )
+    output, weights = attend(Q, K, V, mask)
+    eye = torch.eye(5).double().expand(2, 5, 5)
+    for name, found, x in (("weights", weights, eye), ("output", output, V)):
+        expected = F.scaled_dot_product_attention(Q, K, x, attn_mask=mask)
+        assert_close(found, expected, message, name=name)
 checks_passed("KerasAttention")
 ### END HIDDEN TESTS
 
@@ -354,6 +368,12 @@ with check("whole numbers", points=0.25):
     message = "NumPy arrays of whole numbers give what the same numbers give as floats."
     for name, one, other in zip(("output", "weights"), attend("float32", *whole, mask), floats, strict=True):
         assert_close(one, other, message, rtol=1e-5, atol=1e-6, name=name)
+    for place, what in enumerate(("query", "key", "value")):
+        mixed = [x if i == place else x.astype(np.float32) for i, x in enumerate(whole)]
+        message = f"Whole numbers in {what} alone: the same as where all three are floats."
+        output, weights = attend("float32", *mixed, mask)
+        for name, one, other in (("output", output, floats[0]), ("weights", weights, floats[1])):
+            assert_close(one, other, message, rtol=1e-5, atol=1e-6, name=name)
 checks_passed("KerasAttention")
 ### END HIDDEN TESTS
 

@@ -205,6 +205,26 @@ with exercise("KerasAttention"):
         "Your weights are masked, and your output is made of weights that are not.",
     )
 
+    wrong(
+        "layer_cast_by_the_query",
+        {
+            "ops.cast(x, self.compute_dtype)":
+                'ops.cast(x, self.compute_dtype) if "int" in str(query.dtype) else x',
+        },
+        "Whole numbers in one of query, key and value, beside floats in the others, end in an "
+        "error, as where one of the three decides for all. Keras does not cast whole numbers: each "
+        "of the three needs its cast.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "layer_minus_1e4",
+        {"-math.inf": "-1e4"},
+        "Hidden scores become a number like -1e4, which is not low enough: an ordinary score can "
+        "be lower, and then the hidden keys take the weight.",
+        seen="early Hugging Face models",
+    )
+
 with exercise("load_keras_weights"):
     wrong(
         "load_not_transposed",

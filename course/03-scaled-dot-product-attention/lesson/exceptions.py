@@ -29,6 +29,9 @@ REFUSED = (
 #: How a terminal is told of colours: Keras writes them into the text of its errors.
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
+#: Before what Keras adds to an exception: kinds of numbers, and None, that have no part in it.
+_WHAT_KERAS_WAS_GIVEN = "Arguments received by"
+
 #: The first that fits is told.
 _RULES = [*shape_errors.RULES, *call_errors.RULES, *dtype_errors.RULES]
 
@@ -40,10 +43,11 @@ def meaning(kinds: tuple[str, ...], text: str) -> str:
         kinds: names of its class and of those above it.
         text: its own.
     """
+    text = text.partition(_WHAT_KERAS_WAS_GIVEN)[0]
     for kind, pattern, sentence in _RULES:
         if not set(kind.split()) & set(kinds):
             continue
-        match = re.search(pattern, text, re.S)
+        match = re.search(pattern, text)
         if match:
             return _filled_in(sentence, [group for group in match.groups() if group])
     return ""

@@ -107,6 +107,12 @@ RULES: list[tuple[str, str, str]] = [
     ("AxisError ValueError IndexError", r"axis -?\d+ is out of bounds", _AXIS),
     ("IndexError", r"Dimension out of range", _AXIS),
     ("IndexError", r"tuple index out of range", _NO_SUCH_PLACE),
+    (
+        "TypeError",
+        r"iteration over a 0-d|len\(\) of (?:a 0-d|unsized)",
+        "An array without axes, one number, stands where there should be several. Is an axis "
+        "missing, or lost by an index, a sum or a `squeeze`, for one?",
+    ),
     ("ValueError", r"axes don't match array", _ORDER),
     ("RuntimeError", r"desired ordering of dimensions", _ALL_AXES),
     ("ValueError", r"repeated axis", "The same axis is named more than once here."),

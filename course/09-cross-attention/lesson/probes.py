@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-__all__ = ["property_seen"]
+__all__ = ["CHANGES_ITS_ARGUMENT", "property_seen"]
 
 NOT_THE_SAME_TWICE = (
     "The very same call gives another result when it is made again. Something in it is random, is "

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import itertools
 import os
 import re
 import select
@@ -28,7 +29,7 @@ from typing import Any
 
 from . import setting
 from .changed_names import names_in
-from .small_changes import LIKELIEST_FIRST, TAKING_AWAY, Groups, called
+from .small_changes import LIKELIEST_FIRST, TAKING_AWAY, TWO_LINES, Groups, called
 
 try:
     import resource
@@ -132,6 +133,7 @@ def _candidates(
     tree: ast.Module, groups: Groups
 ) -> Iterator[tuple[int, str, contextlib.AbstractContextManager[None]]]:
     """Line, kind and change of every small repair, the likelier kinds first."""
+    yield from _two_lines_exchanged(tree)
     names = names_in(tree)
     places = [
         (parent, field, index, node)
@@ -151,6 +153,30 @@ def _candidates(
                 for kind, instead in operator(node, parent, names):
                     line = getattr(node, "lineno", getattr(parent, "lineno", 1))
                     yield line, kind, _changed(parent, field, index, node, instead)
+
+
+def _two_lines_exchanged(
+    tree: ast.Module,
+) -> Iterator[tuple[int, str, contextlib.AbstractContextManager[None]]]:
+    """As :func:`_candidates`: a step and the next one in the other order."""
+    steps = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)
+    for node in ast.walk(tree):
+        for block in (getattr(node, "body", None), getattr(node, "orelse", None)):
+            if not isinstance(block, list):
+                continue
+            for place, (step, following) in enumerate(itertools.pairwise(block)):
+                if isinstance(step, steps) and isinstance(following, steps):
+                    yield step.lineno, TWO_LINES, _exchanged(block, place)
+
+
+@contextlib.contextmanager
+def _exchanged(block: list[ast.stmt], place: int) -> Iterator[None]:
+    pair = block[place : place + 2]
+    block[place : place + 2] = pair[::-1]
+    try:
+        yield
+    finally:
+        block[place : place + 2] = pair
 
 
 @contextlib.contextmanager
@@ -190,6 +216,7 @@ def in_this_notebook(
     *,
     seconds: float,
     otherwise: Callable[[CodeType], str] = lambda test: "",
+    settled: str = "",
 ) -> str:
     """:func:`nearest_repair` of an answer whose visible check failed.
 
@@ -204,6 +231,7 @@ def in_this_notebook(
         seconds: after which it answers, whatever a changed program does.
         otherwise: what to say where there is no repair, asked with the check in the same copy, and
             heard in :data:`OF_OTHERWISE` or not at all.
+        settled: no repair is looked for where that is what ``otherwise`` says.
     """
     end = time.monotonic() + seconds
     if sys.platform != "linux":
@@ -220,9 +248,12 @@ def in_this_notebook(
         try:
             _limit_memory()
             passes = _tried(test, namespace, begin_cell)
+            said = ""
             with contextlib.suppress(Exception, _TimeIsUp), _alarm(OF_OTHERWISE):
-                _say(write, otherwise(test))
-            _say(write, nearest_repair(answer, passes, end - GRACE - time.monotonic()))
+                said = otherwise(test)
+                _say(write, said)
+            if not settled or said != settled:
+                _say(write, nearest_repair(answer, passes, end - GRACE - time.monotonic()))
         finally:
             os._exit(0)
     os.close(write)

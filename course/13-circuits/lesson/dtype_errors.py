@@ -174,7 +174,13 @@ RULES: list[tuple[str, str, str]] = [
         r"(?:same dtype|expected scalar type|expected both).*\b(?:Long|Int|long|int)\b",
         _WHOLE_WITH_DECIMALS,
     ),
-    ("RuntimeError", r"same dtype|expected scalar type|expected both", _DTYPES),
+    ("RuntimeError", r"same dtype|expected scalar type|expected both|^mixed dtype", _DTYPES),
+    (
+        "OverflowError",
+        r"Python integer -?\d+ out of bounds for (u?int\d+)",
+        "A whole number does not fit into the kind of numbers (dtype) `\\1`: it is too large for "
+        "it, or too far below 0.",
+    ),
     (
         "RuntimeError",
         r"probability tensor contains",
