@@ -1389,6 +1389,14 @@ with exercise("torch_scaled_dot_product_attention"):
         seen="a trial with typical wrong answers",
     )
 
+    wrong(
+        "torch_attention_root_in_float32",
+        {"math.sqrt(Q.shape[-1])": "torch.sqrt(torch.tensor(Q.shape[-1]))"},
+        "From float64 your weights are right to seven digits or so: for one, torch takes the root of a "
+        "whole number in float32. Float64 should stay float64 on the way, too.",
+        seen="answers written blind",
+    )
+
 
 # Not right itself: a query that may look at nothing gets NaN, as in the answers below.
 PLAIN_TORCH_SCALED_DOT_PRODUCT_ATTENTION = """

@@ -1693,6 +1693,9 @@ for given in (None, mask):
     precise = {"rtol": 1e-10, "atol": 1e-13, "precise": True}
     assert_close(again, output.double(), message, name="output", **precise)
     assert_close(moved, weights.double()[:, order], message, name="weights", **precise)
+    exact = F.scaled_dot_product_attention(Q, K, torch.eye(5).double(), attn_mask=given)
+    if bool((weights.double() - exact).abs().max() < 1e-5):  # else it is not the digits
+        assert_close(weights, exact, message, name="weights, each of their digits", **precise)
     narrow = torch_scaled_dot_product_attention(Q.float(), K.float(), V.float(), given)
     message = "Float32 tensors should give results of at least that precision."
     assert_close(narrow[0], output.float(), message, name="output")

@@ -602,6 +602,9 @@ with check("two masks", points=0.75):
     message = "The same two masks in the other order, the one that is True everywhere last."
     found = combine_masks(*masks[::-1])
     assert_close(found, all_of(masks), message, name="the combined mask")
+    message = "A mask that is False everywhere, beside another: nothing is allowed."
+    masks = [np.zeros((4, 5), dtype=bool), *masks_of([(4, 5)], rng)]
+    assert_close(combine_masks(*masks), all_of(masks), message, name="the combined mask")
 with check("three masks and more", points=0.75):
     for shapes in more:
         masks = masks_of(shapes, rng)

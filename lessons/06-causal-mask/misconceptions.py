@@ -439,6 +439,21 @@ with exercise("combine_masks"):
     )
 
     wrong(
+        "combine_drops_what_allows_nothing",
+        {
+            "combined = mask if combined is None else combined & mask": """
+                if combined is None or not combined.any():
+                    combined = mask
+                elif mask.any():
+                    combined = combined & mask
+            """,
+        },
+        "A mask that is False everywhere has no effect on your result: for one, it is taken for one "
+        "that is not there. It allows nothing, and neither may the result.",
+        seen="answers written blind",
+    )
+
+    wrong(
         "combine_skips_later_masks_of_true",
         {
             "combined = mask if combined is None else combined & mask": """

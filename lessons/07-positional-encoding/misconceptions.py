@@ -282,6 +282,14 @@ with exercise("sinusoidal_positional_encoding", base=SHORT_SINUSOIDAL_POSITIONAL
     )
 
     wrong(
+        "encoding_positions_in_float16",
+        {"[:, None]": ".astype(np.float16).astype(float)[:, None]"},
+        "In long texts some rows come out as those of a neighbouring position: the positions are kept "
+        "in a kind of number that does not hold them all, as float16 holds no odd one above 2048.",
+        seen="answers written blind",
+    )
+
+    wrong(
         "encoding_short_two_pi",
         {
             "10000 ** ((column - column % 2) / d_model)":

@@ -558,14 +558,14 @@ together = sines[middle] * cosines[703] + cosines[middle] * sines[703]
 nine = {"rtol": 1e-9, "atol": 1e-9, "precise": True}
 assert_close(sines[middle + 703], together, message, name="the sines of a later row", **nine)
 message = (
-    f"Position {2 * middle}: each pair of columns should have turned {2 * middle} times as far "
-    "as at position 1, to 9 digits. For one: is a number on the way too short, such as a 2 pi "
+    f"Position {2 * middle - 1}: each pair of columns should have turned {2 * middle - 1} times as "
+    "far as at position 1, to 9 digits. For one: is a number on the way too short, such as a 2 pi "
     "of few digits?"
 )
-last = np.stack([sines[2 * middle], cosines[2 * middle]])
-turned = (cosines[1] + 1j * sines[1]) ** (2 * middle)
+last = np.stack([sines[2 * middle - 1], cosines[2 * middle - 1]])
+turned = (cosines[1] + 1j * sines[1]) ** (2 * middle - 1)
 turned = np.stack([turned.imag, turned.real])
-assert_close(last, turned, message, name="the sines and cosines of the last row", **nine)
+assert_close(last, turned, message, name="the sines and cosines of a late row", **nine)
 ### END HIDDEN TESTS
 
 # %% [markdown]
