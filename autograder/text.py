@@ -10,6 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+#: How a terminal is told of colours: Keras writes them into the text of its errors.
+_COLOURS = re.compile("\x1b\\[[0-9;]{0,20}m")
+
 _UNFIT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -17,7 +20,7 @@ def plain(text: str, most: int) -> str:
     """At most ``most`` characters of ``text``; line breaks and tabs stay."""
     if not text:
         return text
-    return _UNFIT.sub("\ufffd", text[:most])
+    return _UNFIT.sub("\ufffd", _COLOURS.sub("", text[:most]))
 
 
 def plain_line(text: str, most: int = 200) -> str:

@@ -2230,7 +2230,7 @@ rng = check_rng()
 for lengths in ((3,), (5, 5), (1, 6, 2, 4, 2), (2, 2, 2), (7, 1), (3, 5, 3)):
     sentences = [torch.tensor(rng.normal(size=(n, 4))).float() for n in lengths]
     found = encoded(sentences)
-    message = f"Sentences of {lengths} words: each comes out as if it were alone."
+    message = f"Sentences of {lengths} words: each comes out as if it were alone, one row for each word."
     assert_equal(len(found), len(lengths), message, name="how many outputs")
     for one, X in zip(found, sentences, strict=True):
         alone = F.scaled_dot_product_attention(torch.tanh(X), X.flip(-1), X[:, 1:] * 2)
@@ -2343,8 +2343,8 @@ checks_passed("attention_cost")
 n = 10**9 + int(check_rng().integers(1, 10**6)) * 2 + 1
 cost = attention_cost(n, 127, 66)
 message = (
-    f"With n = {n} counts are too long for a float, and some larger than a 64-bit number can hold. "
-    "Python's int has no such limit."
+    f"With n = {n} both counts should be exact to the last digit. For one: is there a float on the "
+    "way, or an integer of 64 bits, where Python's int has no limit?"
 )
 with check("score_entries", points=0.25):
     assert_equal(cost["score_entries"], n**2, message, name="score_entries")

@@ -347,10 +347,11 @@ def written_into(n, row, column):
     return mask
 
 
-expected = torch.ones(5, 5).tril().bool().numpy()
-expected[1, 3] = True
 message = "After one entry of the mask is written into, the others are as before: no shared memory."
-assert_equal(np.asarray(written_into(5, 1, 3)) == 1, expected, message)
+found = np.asarray(written_into(5, 1, 3)) == 1
+expected = np.array(causal_mask(5)) == 1
+expected[1, 3] = not expected[1, 3]
+assert_equal(found, expected, message)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1036,8 +1037,9 @@ with check("layers that take nothing else, and views", points=0.5):
             "a view of the input": False,
             "a view from its end": True,
         },
-        "A layer may insist on float64 of shape (n, d_model), and it may return a view of its "
-        "input: when you write into the array that you gave it, what you kept changes as well.",
+        "Two layers take nothing but float64 of shape (n, d_model), two may return a view of their "
+        "input; one of each leaks. For one: where you write into the array that you gave, a view "
+        "that you kept changes as well.",
         name="your verdicts",
     )
 with check("one position", points=0.5, side=True):
@@ -1401,8 +1403,8 @@ with check("views", points=0.5):
     assert_equal(
         said(views(5, 8, seed)),
         [False, False, True, True],
-        "A layer may return a view of its input: when you write into the array that you gave it, "
-        "the result that you kept changes as well.",
+        "Four layers that may return a view of their input; the last two leak. For one: where you "
+        "write into the array that you gave, a view that you kept changes as well.",
         name="your verdicts",
     )
 with check("one position, two positions, one feature", points=0.75):

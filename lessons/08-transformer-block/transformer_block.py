@@ -1251,7 +1251,8 @@ with check("post-norm is the default; training mode; precision", points=0.25, si
             assert_close(found, again, message + "in training mode as in evaluation mode.")
             assert_equal(str(found.dtype), "torch.float64", message + "float64 stays float64.")
         expected, _ = torchs_values(parameters, sizes[1], False, x)
-        assert_close(trained[0], expected, message + "float64 on the way.", precise=True)
+        digits = message + "float64, digit by digit. For one: is eps 1e-5, and nothing float32?"
+        assert_close(trained[0], expected, digits, precise=True)
 checks_passed("TransformerBlock")
 ### END HIDDEN TESTS
 

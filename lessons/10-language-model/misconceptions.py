@@ -235,8 +235,8 @@ with exercise("next_token_loss", base=SHORT_LOSS):
                     raise ValueError("nothing to count")
             """: "",
         },
-        "When keep leaves nothing to count, you raise no error. The mean of no numbers is NaN. "
-        "Raise a ValueError. (A kept first token is no target.)",
+        "Where keep leaves nothing to count, as where it keeps first tokens alone, no error is "
+        "raised. The mean of no numbers is NaN. Raise a ValueError. (A kept first token is no target.)",
     )
 
     wrong(
@@ -1261,8 +1261,9 @@ with exercise("judges_step"):
                         return False
             """: "",
         },
-        "Your verdicts follow the returned loss alone. It does not say what became of the "
-        "parameters: no update, no clipping and a frozen layer go through.",
+        "Your verdicts are those of the returned loss alone, as where parameters are not compared, or "
+        "with too wide a tolerance. The loss does not say what became of them: no update, no "
+        "clipping and a frozen layer go through.",
     )
 
     wrong(
