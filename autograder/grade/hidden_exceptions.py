@@ -24,7 +24,7 @@ _NUMBER = r"-?\d{1,4}"
 _SHAPE = r"\((?:\d{1,4}, ?)*\d{0,4},?\)"
 _LENGTHS = r"\[(?:-?\d{1,4}(?:, -?\d{1,4})*)?\]"
 _NAME = r"'?([A-Za-z_][\w.]{0,60})'?"
-_KIND = r"(?i:float|double|half|bfloat16|long|int|short|byte|char|bool)"
+_KIND = r"(?i:float|double|half|bfloat16|long int|long|int|short|byte|char|bool)"
 _BACKWARD = (
     r"(?:Add|Sub|Mul|Div|Mm|Bmm|Softmax|Exp|Sqrt|Tanh|Sigmoid|Relu|CopySlices|AsStrided|Select|"
     r"Slice|View|Transpose)(?:Backward0)?"
@@ -40,6 +40,7 @@ _FORMS = [
     "(n?,k),(k,m?)->(n?,m?) requires N)",
     "shapes S and S not aligned: N (dim N) != N (dim N)",
     "operands could not be broadcast together with shapes S S ",
+    "operands could not be broadcast together with shapes S S S ",
     "operands could not be broadcast together with shapes S S",
     "could not broadcast input array from shape S into shape S",
     "mat1 and mat2 shapes cannot be multiplied (NxN and NxN)",
@@ -191,6 +192,12 @@ def _compiled(form: str) -> re.Pattern[str]:
 
 _COMPILED = [_compiled(form) for form in _FORMS]
 
+#: What Keras says around the text of an exception: its layer before it, all arguments after it.
+_IN_KERAS = re.compile(
+    r"Exception encountered when calling [\w.]{1,80}\(\)\.\n\n(?:\x1b\[1m)?"
+    r"([^\n\x1b]{1,500})(?:\x1b\[0m)?\n\nArguments received by (?s:.*)"
+)
+
 
 def let_through(kind: str, text: str, line: str, own: str) -> str:
     """What feedback on a hidden test says of an exception besides its kind, or "".
@@ -203,6 +210,8 @@ def let_through(kind: str, text: str, line: str, own: str) -> str:
         line: in which it arose.
         own: source of all code of the student's notebook.
     """
+    if in_keras := _IN_KERAS.fullmatch(text):
+        text = in_keras[1]
     match = next((match for form in _COMPILED if (match := form.fullmatch(text))), None)
     if kind not in _KINDS or match is None:
         return ""
