@@ -90,12 +90,13 @@ def nearest_repair(
         return ""
     end = clock() + seconds
     used = _arguments_used(tree)
+    exchanges = _two_lines_exchanged(tree)  # the second search goes on where the first one stopped
 
     tried = 0
 
     def repairs(groups: Groups, elsewhere_than: int = 0) -> Iterator[tuple[int, str]]:
         nonlocal tried
-        for line, kind, changed in _candidates(tree, groups):
+        for line, kind, changed in itertools.chain(exchanges, _candidates(tree, groups)):
             if line == elsewhere_than:
                 continue
             if clock() > end:
@@ -133,7 +134,6 @@ def _candidates(
     tree: ast.Module, groups: Groups
 ) -> Iterator[tuple[int, str, contextlib.AbstractContextManager[None]]]:
     """Line, kind and change of every small repair, the likelier kinds first."""
-    yield from _two_lines_exchanged(tree)
     names = names_in(tree)
     places = [
         (parent, field, index, node)
