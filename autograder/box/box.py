@@ -142,6 +142,10 @@ class Box:
         """Run a notebook cell."""
         return self._ask({"op": "run", "source": source}, seconds)
 
+    def run_plainly(self, source: str, seconds: float) -> Reply:
+        """Run code as Python does, without the notebook's shell around it."""
+        return self._ask({"op": "run plainly", "source": source}, seconds)
+
     def call(
         self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], seconds: float
     ) -> Reply:

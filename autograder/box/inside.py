@@ -8,6 +8,7 @@ Requests (dicts over :mod:`autograder.box.wire`, each with an ``id`` the reply r
 
 * ``enter``: begin a notebook with ``files`` beside it.
 * ``run``: run ``source`` as a notebook cell; the reply has ``output`` and ``error``.
+* ``run plainly``: as Python runs it, without the notebook's shell: no magics, no history.
 * ``call``: call the student's ``name`` with ``args`` and ``kwargs``.
 * ``probe``: define the function in ``source``, call it with ``args`` and ``kwargs``.
 * ``stand in``: bind ``name`` to what asks the grader when it is called (``{"ask": ...}`` goes
@@ -125,6 +126,8 @@ class Inside:
                 reply: dict[str, Any] = {"value": None}
             elif request["op"] == "run":
                 reply = self.run(request["source"])
+            elif request["op"] == "run plainly":
+                reply = self.run_plainly(request["source"])
             elif request["op"] == "stand in":
                 make = self.stand_ins[request["kind"]]
                 self.shell.user_ns[request["name"]] = make(request["name"], self.ask)
@@ -157,6 +160,14 @@ class Inside:
         result = self.shell.run_cell(source, store_history=True)
         error = result.error_before_exec or result.error_in_exec
         return {"error": describe(error) if error is not None else None}
+
+    def run_plainly(self, source: str) -> dict[str, Any]:
+        """Run a changed answer, which is only tried: the shell would take longer than its test."""
+        try:
+            exec(compile(source, "<tried>", "exec"), self.shell.user_ns)
+        except BaseException as error:
+            return {"error": describe(error)}
+        return {"error": None}
 
     def evaluate(self, request: dict[str, Any]) -> dict[str, Any]:
         """Call a name, run a probe, or get a value."""

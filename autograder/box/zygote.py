@@ -16,12 +16,12 @@ import contextlib
 import gc
 import importlib
 import os
-import select
 import signal
 import socket
 import struct
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -30,39 +30,40 @@ STATUS = struct.Struct(">i")
 #: Seconds that a box which has hung up may take to end.
 PATIENCE = 5.0
 
+#: Seconds from one look whether it has ended to the next.
+LOOK = 0.005
+
 #: The status of a box that was still running when it was to end.
 ENDED_BY_US = -signal.SIGKILL
 
 
 @dataclass
 class _Child:
-    """A box as the zygote sees it: its first process, and where its last word comes from."""
+    """A box as the zygote sees it."""
 
     pid: int
-    report: int
+    confined: bool
 
     def end(self, patience: float) -> int:
         """End the box and everything in it; its exit code, negative for a signal.
 
         A box that has hung up is given ``patience`` seconds to end by itself.
         """
-        status = ENDED_BY_US
-        ready, _, _ = select.select([self.report], [], [], patience)
-        if ready:
-            words = os.read(self.report, STATUS.size)
-            if len(words) == STATUS.size:
-                status = int(STATUS.unpack(words)[0])
-        self._reap()
-        return status
-
-    def _reap(self) -> None:
-        # Confined, the first process takes its whole namespace with it. Otherwise it leads a
-        # process group; whatever has left that group survives.
-        for end in (os.killpg, os.kill):
+        until = time.monotonic() + patience
+        ended, status = os.waitpid(self.pid, os.WNOHANG)
+        while not ended and time.monotonic() < until:
+            time.sleep(LOOK)
+            ended, status = os.waitpid(self.pid, os.WNOHANG)
+        # Confined, the process takes its whole namespace with it. Otherwise it leads a process
+        # group; whatever has left that group survives.
+        if not (ended and self.confined):
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                end(self.pid, signal.SIGKILL)
+                os.killpg(self.pid, signal.SIGKILL)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        os.kill(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)
-        os.close(self.report)
+        return ENDED_BY_US
 
 
 def serve(control: socket.socket, user: int | None, libraries: Sequence[str] = ()) -> None:
@@ -103,60 +104,41 @@ def _fork(control: socket.socket, descriptor: int, user: int | None, inside: obj
     """Fork a box that serves on ``descriptor``."""
     from autograder.box.confinement import fork_into_a_pid_namespace
 
-    report_out, report_in = os.pipe()
-    pid = os.fork() if user is None else fork_into_a_pid_namespace()
+    confined = user is not None
+    pid = fork_into_a_pid_namespace() if confined else os.fork()
     if pid == 0:
         status = 70
         with contextlib.suppress(BaseException):
             control.close()
-            os.close(report_out)
-            status = _first(report_in, descriptor, user, inside)
+            _box(descriptor, user, inside)
+            status = 0
         os._exit(status)
-    os.close(report_in)
-    return _Child(pid, report_out)
+    return _Child(pid, confined)
 
 
-def _first(report: int, descriptor: int, user: int | None, inside: object) -> int:
-    """The first process of a box: it reaps what the box leaves, and reports how it ended.
+def _box(descriptor: int, user: int | None, student: object) -> None:
+    """Where student code runs: when this process ends, the kernel ends all that is left in its pid
+    namespace."""
+    from autograder.box import inside
+    from autograder.box.confinement import (
+        WORK,
+        BoxLimits,
+        drop_privileges,
+        limit_resources,
+        own_file_systems,
+        own_namespaces,
+    )
 
-    When it ends, the kernel ends all that is left in its pid namespace.
-    """
-    from autograder.box.confinement import BoxLimits, own_file_systems, own_namespaces
-
+    assert isinstance(student, inside.Inside)
     limits = BoxLimits()
-    if user is not None:
+    if user is None:
+        os.setsid()
+    else:
         # Where a memory cgroup runs out, the kernel is to end the box and not the zygote.
         with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
             score.write("1000")
         own_namespaces()
         own_file_systems(limits)
-    else:
-        os.setsid()
-    pid = os.fork()
-    if pid == 0:
-        status = 70
-        with contextlib.suppress(BaseException):
-            os.close(report)
-            _box(descriptor, user, inside, limits)
-            status = 0
-        os._exit(status)
-    os.close(descriptor)
-    while True:
-        ended, status = os.wait()
-        if ended == pid:
-            os.write(report, STATUS.pack(os.waitstatus_to_exitcode(status)))
-            if user is None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(0, signal.SIGKILL)
-            return 0
-
-
-def _box(descriptor: int, user: int | None, student: object, limits: object) -> None:
-    """Where student code runs."""
-    from autograder.box import inside
-    from autograder.box.confinement import WORK, BoxLimits, drop_privileges, limit_resources
-
-    assert isinstance(student, inside.Inside) and isinstance(limits, BoxLimits)
     _keep_only(descriptor)
     channel = socket.socket(fileno=descriptor)
     if user is None:

@@ -140,12 +140,13 @@ def _run_test(test: TestCell, tester: Tester, notebook: NotebookInBox, seed: int
     if test.exercise.startswith("answer_") and result.outcome == FAILED:
         return judged  # a short answer is a choice among few: another one would be a second guess
     notebook.at_the_end.add(test.exercise)
-    again, evidence = _run_once(test, tester, notebook, seed)
-    if again.points > result.points:
+    again = _run_once(test, tester, notebook, seed)
+    better = again.result
+    if better.points > result.points:
         why = "As your notebook ends this passes; where its check stands it does not."
-        if again.outcome != PASSED:
+        if better.outcome != PASSED:
             why = "As your notebook ends more of this passes than where its check stands."
-        return Judged(replace(again, message=f"{why}\n{again.message}".strip()), evidence)
+        return again._replace(result=replace(better, message=f"{why}\n{better.message}".strip()))
     notebook.at_the_end.discard(test.exercise)
     return judged
 

@@ -20,6 +20,8 @@ from autograder.lesson.repair import nearest_repair
 REPAIRS_OF_AN_EXERCISE = 2.0
 REPAIRS_OF_A_NOTEBOOK = 4.0
 SECONDS_OF_A_REPAIR = 0.5
+#: Changes that are tried in other lines once one was found that mends an answer.
+TRIED_ELSEWHERE = 50
 
 
 def named(
@@ -70,9 +72,9 @@ def _diagnosis(
 ) -> Diagnosis | None:
     """The known mistake that an exercise shows.
 
-    Tests that failed run again, on the inputs on which the known mistakes were looked at: the
-    visible ones, and the hidden ones where those do not settle it. A test that passed sees nothing,
-    whatever its inputs.
+    Tests that failed run again, on the inputs on which the known mistakes were looked at, unless
+    theirs are always the same: the visible ones first, until it is settled.
+    A test that passed sees nothing, whatever its inputs.
     """
     if exercise in notebook.endless:
         return None
@@ -90,14 +92,18 @@ def _diagnosis(
         for test in tests:
             if not mistakes or test.hidden != hidden:
                 continue
-            evidence = _observed(test, tester, notebook)
+            verdict = judged[test.grade_id]
+            # What it saw on inputs that are always the same, it would see again.
+            evidence = _observed(test, tester, notebook) if verdict.drawn else verdict.evidence
             if evidence is None:
                 return None
             seen[test.grade_id] = evidence
             mistakes = remaining(seen, mistakes, source)
-        others = {name: verdict.evidence for name, verdict in judged.items() if name not in seen}
-        if not hidden and (settled := _settled(seen, others, mistakes)):
-            return settled
+            others = {
+                name: verdict.evidence for name, verdict in judged.items() if name not in seen
+            }
+            if settled := _settled(seen, others, mistakes):
+                return settled
     return diagnose(seen, mistakes) if mistakes else None
 
 
@@ -106,7 +112,7 @@ def _settled(
     others: Mapping[str, tuple[Evidence, ...] | None],
     mistakes: list[Mistake],
 ) -> Diagnosis | None:
-    """The mistake of which visible tests see the very same numbers, where in every other test the
+    """The mistake of which these tests see the very same numbers, where in every other test the
     same checks fail as with it."""
     diagnosis = diagnose(seen, mistakes, surely=True)
     if diagnosis is None:
@@ -152,7 +158,7 @@ def _repaired(
         if box is None:  # an earlier change ended it: no more of them
             return False
         try:
-            if box.run(ast.unparse(tree), SECONDS_OF_A_REPAIR).error is not None:
+            if box.run_plainly(ast.unparse(tree), SECONDS_OF_A_REPAIR).error is not None:
                 return False
         except BoxFailure:
             notebook.lost()
@@ -168,7 +174,7 @@ def _repaired(
 
     try:
         notebook.ready()
-        said = nearest_repair(source, passes, seconds)
+        said = nearest_repair(source, passes, seconds, elsewhere=TRIED_ELSEWHERE)
         if notebook.box is not None:
             notebook.box.run(source, notebook.limits.cell)
     except OutOfTime:

@@ -8,21 +8,16 @@ unchanged in a notebook, where they are simply the student's functions.
 from __future__ import annotations
 
 import ast
-import builtins
 import contextlib
-import inspect
 import io
 import linecache
-import textwrap
 import time
-from collections.abc import Callable
-from functools import cache, cached_property
-from types import CodeType, FunctionType
+from functools import cached_property
+from types import CodeType
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from autograder.box.box import Box, BoxDied, BoxError, BoxTimeout, Reply
-from autograder.box.decoding import Foreign
+from autograder.box.box import Box, BoxDied, BoxError, BoxFailure, BoxTimeout
 from autograder.box.imports import imports_answered
 from autograder.course.bundle import Bundle, TestCell
 from autograder.course.earlier import EARLIER_FILE, as_module
@@ -30,6 +25,7 @@ from autograder.diagnose.diagnosis import Mistake, evidence_of, from_json
 from autograder.grade.allowance import Spent, allowance
 from autograder.grade.course_code import CourseCode
 from autograder.grade.hidden_exceptions import let_through
+from autograder.grade.remote_names import NameMissing, RemoteNames
 from autograder.grade.result import (
     CRASHED,
     FAILED,
@@ -40,7 +36,7 @@ from autograder.grade.result import (
     TIMEOUT,
     TestResult,
 )
-from autograder.lesson import checks, failures
+from autograder.lesson import checks, failures, setting
 from autograder.lesson.exceptions import REFUSED, meaning
 from autograder.lesson.failures import CheckFailed, ChecksFailed, Evidence, Part
 from autograder.lesson.setting import as_grader, in_haste
@@ -51,16 +47,19 @@ from autograder.text import plain
 MOST_MESSAGE = 4_000
 
 
-class _NameMissing(BaseException):
-    """The student's notebook defines no such name."""
-
-
 class Judged(NamedTuple):
-    """What came of a test, and what it saw; None where that cannot be said, since the code ended
-    its process or took too long."""
+    """What came of a test.
+
+    Attributes:
+        result: the verdict.
+        evidence: what it saw; None where that cannot be said, since the code ended its process or
+            took too long.
+        drawn: whether its inputs were drawn: on those of another seed it may see something else.
+    """
 
     result: TestResult
     evidence: tuple[Evidence, ...] | None
+    drawn: bool = True
 
 
 class Tester:
@@ -148,13 +147,15 @@ class Tester:
 
     def passes(self, test: TestCell, box: Box, seed: int, seconds: float) -> bool | None:
         """Whether all checks of a test cell pass within some seconds; None: it ended the box."""
-        usual, self.seconds = self.seconds, seconds
+        self._deadline = time.monotonic() + seconds
         try:
-            with in_haste():
-                result, _ = self._attempt(test, box, seed)
-        finally:
-            self.seconds = usual
-        return None if result.outcome in (TIMEOUT, CRASHED) else result.outcome == PASSED
+            with in_haste(), allowance(), as_grader(seed, self.bundle.answers):
+                self._execute(test, box, seed)
+        except BoxFailure:
+            return None
+        except (NameMissing, Spent, Exception):
+            return False
+        return True
 
     def _attempt(self, test: TestCell, box: Box, seed: int) -> Judged:
         """Run one test cell within what judging it may take."""
@@ -176,7 +177,7 @@ class Tester:
         self._deadline = time.monotonic() + self.seconds
         try:
             self._execute(test, box, seed)
-        except _NameMissing as missing:
+        except NameMissing as missing:
             outcome, message = MISSING, str(missing)
         except BoxTimeout:
             outcome = TIMEOUT
@@ -209,7 +210,8 @@ class Tester:
         result = TestResult(
             test.grade_id, test.exercise, min(points, test.points), test.points, outcome, message
         )
-        return Judged(result, None if outcome in (TIMEOUT, CRASHED) else evidence)
+        seen = None if outcome in (TIMEOUT, CRASHED) else evidence
+        return Judged(result, seen, setting.now.drawn)
 
     def _left(self) -> float:
         """Seconds that are left of the test's."""
@@ -256,13 +258,14 @@ class Tester:
     def _execute(self, test: TestCell, box: Box, seed: int) -> None:
         namespace = dict(self._namespace)
         code, used = self._prepare(test)
+        names = RemoteNames(box, self._left)
         for name in self.bundle.exercises:
             if name.startswith("answer_"):
                 if name in used:
-                    namespace[name] = self._value(name, box)
+                    namespace[name] = names.value(name)
             else:
-                namespace[name] = self._remote(name, box)
-        namespace["probe"] = self._probe_decorator(box)
+                namespace[name] = names.function(name)
+        namespace["probe"] = names.probe
         checks.begin_cell()
         with imports_answered(self._earlier), contextlib.redirect_stdout(io.StringIO()):
             exec(code, namespace)
@@ -278,31 +281,6 @@ class Tester:
             self._prepared[test.grade_id] = compile(tree, filename, "exec"), frozenset(used)
         return self._prepared[test.grade_id]
 
-    def _remote(self, name: str, box: Box) -> Callable[..., Any]:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            return _result(name, box.call(name, args, kwargs, self._left()))
-
-        call.__name__ = name
-        return call
-
-    def _value(self, name: str, box: Box) -> Any:
-        value = _result(name, box.get(name, self._left()))
-        if isinstance(value, Foreign):
-            raise CheckFailed(f"{name} is a {value.type_name}, which is none of the choices.")
-        return value
-
-    def _probe_decorator(self, box: Box) -> Callable[..., Any]:
-        def probe(function: FunctionType) -> Callable[..., Any]:
-            source = _source_of(function.__code__)
-            name = function.__name__
-
-            def call(*args: Any, **kwargs: Any) -> Any:
-                return _result(name, box.probe(source, name, args, kwargs, self._left()))
-
-            return call
-
-        return probe
-
 
 def _who(error: BoxError) -> str:
     """How what is said of an exception begins: it may arise where a probe uses what was made."""
@@ -311,38 +289,3 @@ def _who(error: BoxError) -> str:
 
 def _ended(sentence: str) -> str:
     return sentence if sentence.endswith((".", "?")) else f"{sentence}."
-
-
-def _result(name: str, reply: Reply) -> Any:
-    if reply.missing:
-        raise _NameMissing(f"{name} is not defined in your notebook.")
-    if reply.error is not None:
-        raise _as_exception(reply.error)
-    return reply.value
-
-
-def _as_exception(error: BoxError) -> Exception:
-    """The student's exception as the nearest built-in one, so that tests can expect it."""
-    for name in error.types:
-        kind = getattr(builtins, name, None)
-        if isinstance(kind, type) and issubclass(kind, Exception):
-            try:
-                exception = kind(error.text)
-            except TypeError:  # such as UnicodeDecodeError, which wants more
-                continue
-            exception.box_error = error  # type: ignore[attr-defined]
-            return exception
-    fallback = Exception(error.text)
-    fallback.box_error = error  # type: ignore[attr-defined]
-    return fallback
-
-
-@cache
-def _source_of(code: CodeType) -> str:
-    """The source of a probe. Its cell is compiled once, and so the code is the same each time."""
-    return _without_decorators(textwrap.dedent(inspect.getsource(code)))
-
-
-def _without_decorators(source: str) -> str:
-    node = ast.parse(source).body[0]
-    return "".join(source.splitlines(keepends=True)[node.lineno - 1 :])
