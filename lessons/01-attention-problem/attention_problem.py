@@ -157,9 +157,9 @@ with check("the example by hand", points=0.75):
     assert_close(
         rnn_hidden_states(words, np.array([[1.0]]), np.array([[0.5]])),
         np.array([[0.76159416], [0.36339948], [-0.94866868]]),
-        "The example by hand, with a last word of -2, comes out differently. For one: does each "
-        "state use the one before it, is tanh taken of the whole sum, and is there one row for "
-        "each word?",
+        "The example by hand, with a last word of -2: the states are 0.762, 0.363 and -0.949. For "
+        "one: does each state use the one before it, is tanh taken of the whole sum, and is there "
+        "one row for each word?",
         atol=1e-7,
     )
 
@@ -168,10 +168,11 @@ words = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])  # (3, 2)
 into, onward = np.array([[1.0, -1.0], [0.0, 0.5]]), np.array([[0.5, 0.0], [1.0, 0.5]])
 with check("square matrices", points=0.5):
     assert_close(
-        rnn_hidden_states(words.copy(), into, onward),
+        rnn_hidden_states(words.copy(), into.copy(), onward.copy()),
         np.array([[0.76159416, -0.76159416], [-0.36339948, 0.11864151], [0.73381399, -0.41420731]]),
-        "With square matrices the states are wrong. For one: do the vectors stand on the left of "
-        "both matrices, with no matrix transposed?",
+        "Three words of two numbers, a state of two, square matrices: each state is tanh of the "
+        "whole sum. For one: do the vectors stand on the left of both matrices, with no matrix "
+        "transposed?",
         atol=1e-7,
     )
 with check("a start state", points=0.5):
@@ -179,8 +180,8 @@ with check("a start state", points=0.5):
     assert_close(
         rnn_hidden_states(words, into, onward, np.array([2.0, 0.0])),
         np.array([[0.96402758, -0.76159416], [-0.27251666, 0.11864151], [0.75409572, -0.41420731]]),
-        "With a start state h0 the states are wrong. h0 takes the place of the zeros before the first "
-        "word; it is not a row of the result.",
+        "The same words with a start state h0 = (2, 0): it takes the place of the zeros before the "
+        "first word, and is not a row of the result.",
         atol=1e-7,
     )
 
@@ -195,8 +196,9 @@ with check("as torch's network", points=0.5):
     assert_close(
         rnn_hidden_states(X, W_x, W_h),
         expected,
-        "The states differ from torch's. For one: do the vectors stand on the left of the "
-        "matrices (no transposing), and is the first state made from zeros?",
+        "Six words of three numbers, a state of four: the states should be those of torch's "
+        "network. For one: do the vectors stand on the left of the matrices (no transposing), and "
+        "is the first state made from zeros?",
     )
 with check("large numbers", points=0.5):
     assert_close(
@@ -218,28 +220,31 @@ W_h = rng.normal(size=(d_h, d_h)) * 0.5
 # Whoever reads a text in two halves gets the same states, whatever the rule is.
 read = rnn_hidden_states(X, W_x, W_h)
 other = rnn_hidden_states(-X, W_x, W_h)
-message = "One state for each word, (n, d_h), and other words give other states."
+message = "One state for each word, (n, d_h)."
 assert_equal(np.shape(other), (n, d_h), message, name="the shape")
-assert_equal(bool(np.abs(other - read).max() > 1e-3), True, message, name="other states")
+message = "The words -X give other states than the words X, and no state is NaN."
+differ = np.abs(np.asarray(other) - np.asarray(read)).max() > 1e-3
+assert_equal(bool(differ), True, message, name="other states")
 message = "The states are not the words themselves."
-assert_equal(bool(np.abs(read - X).max() > 1e-3), True, message, name="other than X")
+assert_equal(bool(np.abs(np.asarray(read) - X).max() > 1e-3), True, message, name="other than X")
 for cut in (1, 2, 4):
     assert_close(
         rnn_hidden_states(X[cut:], W_x, W_h, h0=read[cut - 1]),
         np.asarray(read)[cut:],
-        f"Reading on after {cut} words, from the state there as h0, gives other states than reading "
-        "all at once. h0 takes the place of the zeros before the first word, and is no row of the "
-        "result.",
+        f"Reading on after {cut} words, from the state there as h0, has to give the states that "
+        "reading all at once gives. h0 takes the place of the zeros before the first word, and is "
+        "no row of the result.",
     )
 assert_close(
     rnn_hidden_states(X, W_x, W_h, np.zeros(d_h)),
     read,
-    "With zeros as h0 the states are those without h0.",
+    "With zeros as h0 the states have to be those without h0.",
 )
 assert_equal(
     bool(np.isfinite(rnn_hidden_states(1e9 * X, W_x, W_h)).all()),
     True,
-    "Words of very large numbers: every state is 1 or -1, none is NaN. For one: does exp overflow?",
+    "Words of very large numbers (1e9): every state is 1 or -1, and none is NaN or inf. For one: "
+    "does a power of e overflow on the way?",
 )
 # Two numbers that do not meet, from a start state (s, -s): the first goes on as it went from s.
 words = np.array([[1.0, 0.5], [-1.0, 0.5], [0.5, -2.0]])
@@ -270,26 +275,30 @@ W_x = rng.normal(size=(d_in, d_h)) * 0.3
 W_h = rng.normal(size=(d_h, d_h)) * 0.5
 floating = rnn_hidden_states(X + 0.0, W_x, W_h)
 other = rnn_hidden_states(-X, W_x, W_h)
-message = "One state for each word, (n, d_h), and other words give other states."
+message = "One state for each word, (n, d_h)."
 assert_equal(np.shape(other), (n, d_h), message, name="the shape")
-assert_equal(bool(np.abs(other - floating).max() > 1e-3), True, message, name="other states")
+message = "The words -X give other states than the words X, and no state is NaN."
+differ = np.abs(np.asarray(other) - np.asarray(floating)).max() > 1e-3
+assert_equal(bool(differ), True, message, name="other states")
 assert_close(
     rnn_hidden_states(X, W_x, W_h),
     np.asarray(floating),
-    "With whole numbers in X the states are others than with the same numbers in float64. For "
+    "With whole numbers in X the states should be those of the same numbers in float64. For "
     "one: which dtype does the array have that collects the states? Among whole numbers a state "
     "of 0.76 becomes 0.",
 )
 assert_close(
     rnn_hidden_states(X, W_x, W_h, h0),
     np.asarray(rnn_hidden_states(X + 0.0, W_x, W_h, h0 + 0.0)),
-    "With whole numbers in h0 the states are wrong: the states that follow are no whole numbers.",
+    "With whole numbers in X and in h0 the states should be those of the same numbers in "
+    "float64. For one: is a state kept in the dtype of h0? The states are no whole numbers.",
 )
 X, W_x, W_h = np.array([[1], [0]]), np.array([[1, -1]]), np.array([[0, 1], [1, 0]])
 assert_close(
     rnn_hidden_states(X, W_x, W_h),
     np.asarray(rnn_hidden_states(X + 0.0, W_x + 0.0, W_h + 0.0)),
-    "Whole numbers everywhere still give floating states.",
+    "Whole numbers in X, W_x and W_h have to give the states that the same numbers in float64 "
+    "give, as floating numbers.",
 )
 ### END HIDDEN TESTS
 
@@ -304,13 +313,16 @@ W_h = rng.normal(size=(d_h, d_h)) * 0.5
 X64 = X.astype(np.float64)
 expected = np.asarray(rnn_hidden_states(X64, W_x, W_h), dtype=np.float64)
 other = rnn_hidden_states(-X, W_x, W_h)
-message = "One state for each word, (n, d_h), and other words give other states."
+message = "One state for each word, (n, d_h)."
 assert_equal(np.shape(other), (n, d_h), message, name="the shape")
-assert_equal(bool(np.abs(other - expected).max() > 1e-3), True, message, name="other states")
+message = "The words -X give other states than the words X, and no state is NaN."
+differ = np.abs(np.asarray(other) - expected).max() > 1e-3
+assert_equal(bool(differ), True, message, name="other states")
 assert_close(
     rnn_hidden_states(X, W_x, W_h),
     expected,
-    "X in float32 and matrices in float64 give states in float64: the widest input decides.",
+    "X in float32 and matrices in float64 have to give states in float64, with all its digits: the "
+    "widest input decides.",
     precise=True,
 )
 narrow = [X, W_x.astype(np.float32), W_h.astype(np.float32), np.zeros(d_h, dtype=np.float32)]
@@ -320,7 +332,8 @@ for position, name in enumerate(["X", "W_x", "W_h", "h0"]):
     assert_close(
         rnn_hidden_states(*mixed),
         expected,
-        f"With {name} in float64 and all else in float32 the states are float64.",
+        f"{name} in float64 and all else in float32, with zeros as h0: the states have to be those "
+        "without h0, up to rounding, and in float64.",
         precise=True,
         rtol=1e-3,
         atol=1e-4,
@@ -328,7 +341,8 @@ for position, name in enumerate(["X", "W_x", "W_h", "h0"]):
 assert_close(
     rnn_hidden_states(*narrow[:3]),
     expected.astype(np.float32),
-    "float32 everywhere gives the same states, up to rounding, in float32 or better.",
+    "X, W_x and W_h in float32 have to give the states that they give in float64, up to rounding, "
+    "in float32 or better.",
 )
 ### END HIDDEN TESTS
 
@@ -354,7 +368,7 @@ for name, before_call, after_call in zip(["X", "W_x", "W_h", "h0"], [X, W_x, W_h
     assert_equal(
         after_call,
         before_call,
-        f"rnn_hidden_states changes its input {name}. Make a new array for each state.",
+        f"rnn_hidden_states changes its input {name}. What the caller gives stays as it is.",
         name=name,
     )
 ### END HIDDEN TESTS
@@ -644,8 +658,9 @@ with check("by hand, words of zero", points=0.75):
     assert_close(
         halving,
         np.array([0.375, 0.75, 1.5, 3.0]),
-        "The example by hand, with W_x = 3, comes out differently. The last position comes last and passes through "
-        "no W_h at all; each step back multiplies by W_h once more.",
+        "Four words of zero with W_x = 3 and W_h = 0.5: the influence is 0.375, 0.75, 1.5, 3. The "
+        "last position comes last and passes through no W_h at all; each step back multiplies by "
+        "W_h once more.",
     )
 
 with check("one number per word", points=0.75):
@@ -653,8 +668,9 @@ with check("one number per word", points=0.75):
     assert_close(
         position_influence(np.array([[0.5], [-1.0], [0.8]]), np.array([[0.9]]), np.array([[0.7]])),
         np.array([0.22886771, 0.39775350, 0.80256293]),
-        "With words that are not zero the influence is wrong. The slope of tanh at a state h is "
-        "1 - h**2, and it counts once for each state on the way, the state of the word included.",
+        "Three words that are not zero, one number each, with W_x = 0.9 and W_h = 0.7: the slope "
+        "of tanh at a state h is 1 - h**2, and it counts once for each state on the way, the state "
+        "of the word included.",
         atol=1e-7,
     )
 
@@ -667,9 +683,10 @@ with check("matrices and words that are not zero", points=0.75):
     assert_close(
         position_influence(words, into, onward),
         np.array([0.33824362, 0.84320197, 0.87180841, 1.25851853]),
-        "With matrices and words that are not zero the influence is wrong. Compare with the product "
-        "J_t: are both matrices transposed, does the later link stand on the left, and does each D_s "
-        "stand at its own place (a diagonal matrix on the right scales columns, on the left rows)?",
+        "Four words of three numbers, a state of three, no word zero: the influence is the norm of "
+        "the product J_t. For one: does each matrix stand as it does "
+        "there (transposed, the later link on the left), and each D_s at its own place (a diagonal "
+        "matrix on the right scales columns, on the left rows)?",
         atol=1e-7,
     )
 
@@ -681,8 +698,9 @@ with check("matrices and words of zero", points=0.75):
     assert_close(
         position_influence(np.zeros((2, 2)), W_x, W_h),
         expected,
-        "With words of zero the influence is wrong. Is W_h transposed as in the formula, does W_x take "
-        "part, and is the norm the Frobenius norm (the root of the sum of all squares)?",
+        "Two words of zero, a state of three: the influence is the Frobenius norm (the root of "
+        "the sum of all squares) of the matrix from word to last state. For one: is W_h "
+        "transposed as in the formula, and does W_x take part?",
     )
 checks_passed("position_influence")
 
@@ -703,29 +721,31 @@ expected = jacobian.square().sum(dim=(0, 2)).sqrt().numpy()  # jacobian: (d_h, n
 found = position_influence(X, W_x, W_h)
 with check("the last position", points=0.75):
     message = (
-        "The last position passes one tanh and W_x, and no W_h. It is the last entry of the "
-        "result."
+        "The last entry of the result belongs to the last position, which passes one tanh and W_x, "
+        "and no W_h."
     )
-    assert_close(np.asarray(found)[-1:], expected[-1:], message)
+    assert_close(np.atleast_1d(found)[-1:], expected[-1:], message)
     jacobian = torch.autograd.functional.jacobian(lambda x: rnn(x)[1][0], torch.tensor(X[:1]))
     assert_close(
         position_influence(X[:1], W_x, W_h),
         jacobian.square().sum(dim=(0, 2)).sqrt().numpy(),
-        "A sentence of one word has one influence, in an array of shape (1,).",
+        "A sentence of one word has one influence, in an array of shape (1,), and it is that of a "
+        "last position: one tanh and W_x.",
     )
 with check("the position before it", points=0.75):
     message = (
-        "The position before the last passes W_h once. For one: which state does each slope "
-        "belong to?"
+        "The last two entries: the position before the last passes W_h once, and two slopes. For "
+        "one: which state does each slope belong to?"
     )
-    assert_close(np.asarray(found)[-2:], expected[-2:], message)
+    assert_close(np.atleast_1d(found)[-2:], expected[-2:], message)
 with check("every position", points=1):
     assert_close(
         found,
         expected,
-        "The influence differs from the Jacobians that torch.autograd finds. Check the order of the "
-        "product (the later link on the left), which state each slope belongs to, and that all "
-        "entries of the matrix enter the norm.",
+        "Six words of three numbers, a state of four: the influence is the norm of the Jacobians "
+        "that torch.autograd finds. For one: in which order is the product taken (the later link "
+        "on the left), which state does each slope belong to, and do all entries of the matrix "
+        "enter the norm?",
     )
     assert_close(
         position_influence(np.zeros((30, 1)), np.array([[3.0]]), np.array([[0.5]])),
@@ -748,18 +768,18 @@ W_h = rng.normal(size=(d_h, d_h)) * 0.6
 for X, message in [
     (
         rng.integers(-2, 3, size=(n, d_in)),
-        "With whole numbers in X the influence is another than with the same numbers in float64. "
-        "It is no whole number: an array that collects it must be floating.",
+        "With whole numbers in X the influence should be that of the same numbers in float64. "
+        "For one: is the array that collects it floating, with all digits of float64?",
     ),
     (
         rng.normal(size=(n, d_in)).astype(np.float32),
-        "X in float32 and matrices in float64 give an influence in float64: the widest input "
-        "decides.",
+        "X in float32 and matrices in float64 have to give an influence in float64, with all its "
+        "digits: the widest input decides.",
     ),
 ]:
     floating = position_influence(X.astype(np.float64), W_x, W_h)
     expected = np.asarray(floating, dtype=np.float64)
-    positive = "One number above 0 for each word."
+    positive = "One number above 0 for each word: an array (n,), none of it NaN."
     assert_equal(np.shape(floating), (n,), positive, name="the shape")
     assert_equal(bool((expected > 0).all()), True, positive, name="above 0")
     assert_close(position_influence(X, W_x, W_h), expected, message, precise=True)
@@ -770,7 +790,8 @@ for position, name in enumerate(["X", "W_x", "W_h"]):
     assert_close(
         position_influence(*mixed),
         expected,
-        f"With {name} in float64 and all else in float32 the influence is float64.",
+        f"{name} in float64 and all else in float32: the influence has to be that of float64 "
+        "everywhere, up to rounding, and in float64.",
         precise=True,
         rtol=1e-3,
         atol=1e-4,
@@ -779,7 +800,8 @@ X, W_x, W_h = np.zeros((2, 1), dtype=int), np.array([[3, 4]]), np.eye(2, dtype=i
 assert_close(
     position_influence(X, W_x, W_h),
     np.asarray(position_influence(X + 0.0, W_x + 0.0, W_h + 0.0)),
-    "Whole numbers everywhere give floating results.",
+    "Whole numbers in X, W_x and W_h have to give the influence that the same numbers in float64 "
+    "give, as floating numbers.",
 )
 ### END HIDDEN TESTS
 
@@ -955,32 +977,34 @@ def weighted_average(weights, values):
 values = np.array([[2.0, 0.0], [9.0, 9.0], [6.0, 4.0]])  # (3, 2)
 with check("two and three values", points=0.75):
     assert_close(
-        weighted_average(np.array([1.0, 3.0]), values[:2]),
+        weighted_average(np.array([1.0, 3.0]), values[:2].copy()),
         np.array([7.25, 6.75]),
-        "Weights 1 and 3: a quarter of the first value and three quarters of the second. Are the "
-        "weights divided by their sum, and does the sum run over the positions (not over the features "
-        "of a value)?",
+        "Weights 1 and 3: a quarter of the first value and three quarters of the second. For one: "
+        "are the weights divided by their sum, and does the sum run over the positions (not over "
+        "the features of a value)?",
     )
     assert_close(
-        weighted_average(np.array([1.0, 2.0, 1.0]), values),
+        weighted_average(np.array([1.0, 2.0, 1.0]), values.copy()),
         np.array([6.5, 5.5]),
-        "Three values with weights 1, 2, 1 come out differently, although two come out right.",
+        "Three values with weights 1, 2, 1: a quarter of the first and of the last, half of the "
+        "second. The two values before came out right.",
     )
 with check("zeros and tiny weights", points=0.5):
     # The example by hand.
     assert_close(
-        weighted_average(np.array([1.0, 0.0, 3.0]), values),
+        weighted_average(np.array([1.0, 0.0, 3.0]), values.copy()),
         np.array([5.0, 3.0]),
-        "The example by hand comes out differently. A weight of 0 means that this value is left out.",
+        "The example by hand, weights 1, 0, 3, gives (5, 3). A weight of 0 means that this value "
+        "is left out.",
     )
     assert_close(
-        weighted_average(np.array([1e-30, 0.0, 3e-30]), values),
+        weighted_average(np.array([1e-30, 0.0, 3e-30]), values.copy()),
         np.array([5.0, 3.0]),
-        "The example by hand comes out differently when all its weights are tiny. Only their ratios "
+        "The example by hand with weights 1e-30, 0, 3e-30 gives (5, 3), too. Only their ratios "
         "matter.",
     )
     assert_close(
-        weighted_average(np.array([0.0, 0.5, 0.0]), values),
+        weighted_average(np.array([0.0, 0.5, 0.0]), values.copy()),
         np.array([9.0, 9.0]),
         "With a single weight that is not zero the average is that value itself, whatever the weight.",
     )
@@ -989,49 +1013,53 @@ with check("zeros and tiny weights", points=0.5):
 batch = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 3.0], [0.0, 0.0, 5.0]])  # (3, 3)
 with check("three rows of weights", points=0.5):
     assert_close(
-        weighted_average(batch, values),
+        weighted_average(batch.copy(), values.copy()),
         np.array([[5.5, 4.5], [6.75, 5.25], [6.0, 4.0]]),
-        "Three rows of weights come out differently. For one: is each row divided by its own sum "
-        "(not by that of a column or of the whole array)? The sums must keep their axis, with "
-        "length 1, to line up with the rows.",
+        "Three rows of weights for the same three values give three averages, a row each. For one: "
+        "is each row divided by its own sum (not by that of a column or of the whole array)? Sums "
+        "that keep their axis, with length 1, line up with the rows.",
     )
 
 with check("two rows of weights", points=0.25):
     # Two rows for three values: the first axes have different lengths.
     assert_close(
-        weighted_average(batch[:2], values),
+        weighted_average(batch[:2].copy(), values.copy()),
         np.array([[5.5, 4.5], [6.75, 5.25]]),
-        "Two rows of weights for the same three values come out differently. Each row has an "
-        "average of its own.",
+        "Two rows of weights for the same three values: each row has an average of its own, so "
+        "two rows come out.",
     )
 
 with check("a batch of two", points=0.25):
     # Two rows of weights, each with values of its own.
     assert_close(
-        weighted_average(batch[:2], np.stack([values, values + 10.0])),  # values: (2, 3, 2)
+        weighted_average(batch[:2].copy(), np.stack([values, values + 10.0])),  # values: (2, 3, 2)
         np.array([[5.5, 4.5], [16.75, 15.25]]),
-        "A batch of two comes out differently. Row i of the weights belongs to values[i] alone. A "
-        "plain matrix product, weights @ values, makes every row meet every element of the batch.",
+        "A batch of two: row i of the weights belongs to values[i] alone. For one: a plain "
+        "matrix product, weights @ values, makes every row meet every element of the batch.",
     )
 with check("leading axes that broadcast", points=0.5):
     three = np.stack([values, values + 10.0, -values])  # (3, 3, 2): three sets of values
-    alone = [[weighted_average(one, some) for some in three] for one in batch[:2]]
+    alone = [[weighted_average(one.copy(), some.copy()) for some in three] for one in batch[:2]]
     expected = np.array([[np.asarray(average) for average in row] for row in alone])
-    assert_equal(bool(np.ptp(expected) > 1e-3), True, "Other values, another average.")
+    message = (
+        "Two rows of weights and three sets of values: not all averages are one number or NaN."
+    )
+    assert_equal(bool(np.ptp(expected) > 1e-3), True, message)
     assert_close(
-        weighted_average(batch[:2, None], three),  # (2, 1, 3) and (3, 3, 2)
+        weighted_average(batch[:2, None].copy(), three),  # (2, 1, 3) and (3, 3, 2)
         expected,
-        "Leading axes broadcast: weights (2, 1, n) and values (3, n, d_v) give (2, 3, d_v).",
+        "Leading axes broadcast: weights (2, 1, n) and values (3, n, d_v) give (2, 3, d_v), each "
+        "average as your function gives it for this row of weights and these values alone.",
     )
 with check("four errors", points=0.5, side=True):
     with assert_raises(ValueError, "Three weights for one value are a ValueError."):
-        weighted_average(np.array([1.0, 2.0, 3.0]), values[:1])
+        weighted_average(np.array([1.0, 2.0, 3.0]), values[:1].copy())
     with assert_raises(ValueError, "A negative weight is a ValueError."):
-        weighted_average(np.array([1.0, -0.5, 3.0]), values)
+        weighted_average(np.array([1.0, -0.5, 3.0]), values.copy())
     with assert_raises(ValueError, "A row of the batch that is all zero is a ValueError."):
-        weighted_average(np.array([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]), values)
+        weighted_average(np.array([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]), values.copy())
     with assert_raises(ValueError, "One weight for three values is a ValueError."):
-        weighted_average(np.array([2.0]), values)
+        weighted_average(np.array([2.0]), values.copy())
 
 
 @probe
@@ -1068,27 +1096,32 @@ for batch_weights, batch_values in [
     shape = np.broadcast_shapes(batch_weights, batch_values)
     many_weights = np.broadcast_to(weights, (*shape, n))
     many_values = np.broadcast_to(values, (*shape, n, d_v))
+    average, other = weighted_average(weights, values), weighted_average(weights, -values - 1)
+    shapes = f"weights of shape {weights.shape} and values of shape {values.shape}"
+    message = (
+        f"{shapes} give an average of shape {(*shape, d_v)}: the leading axes broadcast, and all "
+        "of them stay, also one of length 1."
+    )
+    assert_equal(np.shape(average), (*shape, d_v), message, name="the shape of the average")
     expected = np.empty((*shape, d_v))
     for index in np.ndindex(*shape):
         expected[index] = weighted_average(many_weights[index], many_values[index])
-    average, other = weighted_average(weights, values), weighted_average(weights, -values - 1)
-    message = "The leading axes broadcast, and all of them stay, also one of length 1."
-    assert_equal(np.shape(average), expected.shape, message, name="the shape of the average")
-    message = "The average of other values is another one."
-    assert_equal(bool(np.abs(average - other).max() > 1e-3), True, message)
+    message = f"{shapes}: the values -values - 1 have another average, and none of it is NaN."
+    differ = np.abs(np.asarray(average) - np.asarray(other)).max() > 1e-3
+    assert_equal(bool(differ), True, message)
     assert_close(
         weighted_average(weights, values),
         expected,
-        f"weights of shape {weights.shape} and values of shape {values.shape} should give shape "
-        f"{expected.shape}: any number of leading axes, and they broadcast.",
+        f"{shapes}: each average has to be the one that your function gives for its row of weights "
+        "and its values alone.",
     )
 weights, values = rng.uniform(0.1, 1.0, size=(2, n)), rng.normal(size=(2, n, n))
 expected = np.stack([weighted_average(weights[i], values[i]) for i in range(2)])
 assert_close(
     weighted_average(weights, values),
     expected,
-    "When values have as many features as positions, a batch gives other averages than its rows "
-    "one by one. Positions are axis -2 of the values.",
+    "When values have as many features as positions, a batch of two has to give the averages of "
+    "its rows one by one. Positions are axis -2 of the values.",
 )
 ### END HIDDEN TESTS
 
@@ -1102,13 +1135,16 @@ values = rng.normal(size=(2, 4, 3))
 expected = weighted_average(weights, values)
 message = "One average for each row of weights, with as many numbers as a value."
 assert_equal(np.shape(expected), (2, 3), message, name="the shape")
-assert_equal(bool(np.abs(expected - weighted_average(weights, -values)).max() > 1e-3), True, message)
+other = np.asarray(weighted_average(weights, -values))
+message = "The values with the other sign have another average, and none of it is NaN."
+assert_equal(bool(np.abs(np.asarray(expected) - other).max() > 1e-3), True, message)
 for factor in (1e-12, 1e9):
     assert_close(
         weighted_average(weights * factor, values),
         np.asarray(expected),
-        f"All weights times {factor:g} should give the same average: nothing may be added to the "
-        "sum that divides. Single zeros among the weights are fine.",
+        f"All weights times {factor:g}, with single zeros among them, have to give the average of "
+        "the weights as they were. For one: is something added to the sum that divides, or "
+        "compared with a small number?",
     )
 ### END HIDDEN TESTS
 
@@ -1121,16 +1157,19 @@ values = rng.integers(-9, 10, size=(2, 4, 3))
 expected = np.asarray(weighted_average(weights + 0.0, values + 0.0), dtype=float)
 message = "One average for each row of weights, with as many numbers as a value."
 assert_equal(expected.shape, (2, 3), message, name="the shape")
+message = "The averages are not all 0, and none is NaN."
 assert_equal(bool(np.abs(expected).max() > 1e-3), True, message)
 assert_close(
     weighted_average(weights, values),
     expected,
-    "Whole numbers are valid and give floating averages.",
+    "Whole numbers in weights and values have to give the averages that the same numbers in "
+    "float64 give, as floating numbers.",
 )
 assert_close(
     weighted_average(weights.astype(np.float32), values.astype(float)),
     expected,
-    "weights in float32 and values in float64 give a float64 result: the widest input decides.",
+    "weights in float32 and values in float64 have to give the averages of float64 everywhere, in "
+    "float64: the widest input decides.",
     precise=True,
     rtol=1e-5,
     atol=1e-5,
@@ -1138,18 +1177,21 @@ assert_close(
 assert_close(
     weighted_average(weights.astype(float), values.astype(np.float32)),
     expected,
-    "weights in float64 and values in float32 give a float64 result, with float64's precision.",
+    "weights in float64 and values in float32 have to give the averages of float64 everywhere, in "
+    "float64 and with all its digits.",
     precise=True,
 )
 values = rng.normal(size=(2, 4, 3))
 expected = np.asarray(weighted_average(weights + 0.0, values + 0.0), dtype=float)
 message = "One average for each row of weights, with as many numbers as a value."
 assert_equal(expected.shape, (2, 3), message, name="the shape")
+message = "The averages are not all 0, and none is NaN."
 assert_equal(bool(np.abs(expected).max() > 1e-3), True, message)
 assert_close(
     weighted_average(weights, values),
     expected,
-    "Whole weights and floating values give float64 averages.",
+    "Weights of whole numbers and values in float64 have to give the averages of float64 "
+    "everywhere, in float64 and with all its digits.",
     precise=True,
 )
 ### END HIDDEN TESTS
@@ -1868,16 +1910,27 @@ network.load_state_dict({"weight_ih_l0": torch.tensor(W_x.T), "weight_hh_l0": to
 with torch.no_grad():
     expected = np.stack([network(torch.tensor(X))[1][0].numpy() for X in sentences])
 with check("the first sentence", points=0.5):
-    message = "The state of the first sentence is the last row of its states."
-    assert_close(mended_last_states(sentences, W_x, W_h)[0], expected[0], message)
+    message = "Row 0 is the last state of the first sentence (4 words), read from the zero state."
+    found = mended_last_states([X.copy() for X in sentences], W_x.copy(), W_h.copy())
+    first = found[0] if hasattr(found, "__len__") else found
+    assert_close(first, expected[0], message)
 with check("all sentences", points=1):
-    message = "Each sentence is read from the zero state, whatever stood before it."
-    assert_close(mended_last_states(sentences, W_x, W_h), expected, message)
+    message = (
+        "Sentences of 4, 2 and 5 words: row i is the last state of sentence i, read from the zero "
+        "state, whatever stood before it."
+    )
+    found = mended_last_states([X.copy() for X in sentences], W_x.copy(), W_h.copy())
+    assert_close(found, expected, message)
 with check("another order, and one twice", points=0.5):
-    found = mended_last_states([sentences[i] for i in (2, 2, 0)], W_x, W_h)
-    alone = [mended_last_states([sentences[i]], W_x, W_h)[0] for i in (2, 2, 0)]
-    message = "A sentence has one state, wherever it stands in the list and however often."
-    assert_close(found, np.stack([np.asarray(one) for one in alone]), message)
+    found = mended_last_states([sentences[i].copy() for i in (2, 2, 0)], W_x.copy(), W_h.copy())
+    alone = [mended_last_states([sentences[i].copy()], W_x, W_h) for i in (2, 2, 0)]
+    alone = [np.asarray(one[0] if hasattr(one, "__len__") else one) for one in alone]
+    message = (
+        "The third sentence twice, then the first: each has the state that your function gives it "
+        "in a list of its own, and none is NaN."
+    )
+    assert_close(found, np.stack(alone), message)
+    message = "Two sentences that differ have states that differ, and none is NaN."
     assert_equal(bool(np.abs(np.asarray(found)[0] - found[2]).max() > 1e-3), True, message)
 checks_passed("mended_last_states")
 

@@ -206,50 +206,64 @@ def similarity_scores(query, keys):
 # %% check="similarity_scores" points=3.25
 rng = check_rng()
 query, keys = rng.normal(size=5), rng.normal(size=(4, 5))
-four_scores = similarity_scores(query, keys)
+four_scores = similarity_scores(query.copy(), keys.copy())
 with check("one score for each key", points=0.25, side=True):
-    assert_equal(np.shape(four_scores), (4,), "One query, four keys: four scores.", name="the shape")
-    one_score = similarity_scores(query, keys[:1])
-    assert_equal(np.shape(one_score), (1,), "One query, one key: still an axis.", name="the shape")
+    message = "One query, four keys: four scores, of shape (4,)."
+    assert_equal(np.shape(four_scores), (4,), message, name="the shape")
+    one_score = similarity_scores(query.copy(), keys[:1].copy())
+    message = "One query, one key: one score, of shape (1,)."
+    assert_equal(np.shape(one_score), (1,), message, name="the shape")
 with check("loud queries and keys", points=0.25, side=True):
     assert_close(
         similarity_scores(3 * query, 2 * keys),
-        6 * four_scores,
-        "A query three times as long and keys twice as long give scores six times as large. For "
+        6 * np.asarray(four_scores),
+        "A query times 3 and keys times 2 have to give your own scores of before, times 6. For "
         "one: a cosine divides by the lengths, and a distance follows them in another way.",
     )
 
 two_keys = np.array([[3.0, 0.0, 1.0], [1.0, 2.0, 4.0]])
 with check("by hand", points=0.5):
     assert_close(
-        similarity_scores(np.array([2.0, 0.5, -1.0]), two_keys),
+        similarity_scores(np.array([2.0, 0.5, -1.0]), two_keys.copy()),
         np.array([5.0, -1.0]),
         "By hand: 2*3 + 0.5*0 - 1*1 = 5 and 2*1 + 0.5*2 - 1*4 = -1. Multiply, then sum over d.",
     )
 expected = F.linear(torch.tensor(query), torch.tensor(keys)).numpy()
 with check("as torch", points=0.5):
-    assert_close(four_scores, expected, "One query, four keys: one plain dot product for each key.")
+    message = (
+        "One query (5,), four keys (4, 5): a plain dot product for each key, as torch's linear."
+    )
+    assert_close(four_scores, expected, message)
 
 three_queries = np.array([[2.0, 0.5, -1.0], [1.0, 0.0, 0.0], [0.0, 0.0, 2.0]])
 with check("three queries", points=0.25):
     assert_close(
-        similarity_scores(three_queries, two_keys),
+        similarity_scores(three_queries.copy(), two_keys.copy()),
         np.array([[5.0, -1.0], [3.0, 1.0], [2.0, 8.0]]),
         "Three queries at once: (3, d) and (n, d) give (3, n), one row of scores for each query.",
     )
 with check("batch axes that broadcast", points=0.5):
     # Three queries (3, 1, d) against four texts of two keys (4, n, d), and one query for all four.
     texts = np.stack([two_keys, -two_keys, two_keys[::-1] - 1, two_keys + 1])
-    alone = [[similarity_scores(one, text) for text in texts] for one in three_queries]
+    pairs = [[(one.copy(), text.copy()) for text in texts] for one in three_queries]
+    alone = [[similarity_scores(*pair) for pair in row] for row in pairs]
     expected = np.array([[np.asarray(scores) for scores in row] for row in alone])
-    assert_equal(bool(np.ptp(expected) > 1e-3), True, "Other keys, other scores.")
-    message = "Batch axes broadcast: (3, 1, d) and (4, n, d) give (3, 4, n)."
-    assert_close(similarity_scores(three_queries[:, None], texts), expected, message)
-    message = "One query (d,) against keys (4, n, d) gives (4, n)."
-    assert_close(similarity_scores(three_queries[0], texts), expected[0], message)
+    message = "Three queries and four texts: not all scores are one number or NaN."
+    assert_equal(bool(np.ptp(expected) > 1e-3), True, message)
+    message = (
+        "Batch axes broadcast: (3, 1, d) and (4, n, d) give (3, 4, n), each row as your function "
+        "gives it for this query and this text alone."
+    )
+    found = similarity_scores(three_queries[:, None].copy(), texts.copy())
+    assert_close(found, expected, message)
+    message = (
+        "One query (d,) against keys (4, n, d) gives (4, n), each row as your function gives it "
+        "for this text alone."
+    )
+    assert_close(similarity_scores(three_queries[0].copy(), texts.copy()), expected[0], message)
 with check("a batch of two", points=0.5):
     assert_close(
-        similarity_scores(three_queries[:2], np.stack([two_keys, two_keys[::-1] - 1])),
+        similarity_scores(three_queries[:2].copy(), np.stack([two_keys, two_keys[::-1] - 1])),
         np.array([[5.0, -1.0], [0.0, 2.0]]),
         "A batch of two: query (2, d) and keys (2, n, d) give (2, n). Each query meets the keys of its "
         "own batch.",
@@ -261,7 +275,8 @@ with check("whole numbers", points=0.5):
     assert_close(
         similarity_scores(np.array([2, -1]), np.array([[0.5, 0.25], [1.5, 0.0]])),
         np.array([0.75, 3.0]),
-        "A query of whole numbers and keys that are none: no score is rounded.",
+        "A query (2, -1) of whole numbers and keys that are none: the scores by hand are 0.75 and "
+        "3, and no score is rounded.",
     )
 checks_passed("similarity_scores")
 
@@ -278,7 +293,7 @@ messages = {
     ((2, 3), ()): "Two batch axes in the query: (2, 3, d) and (n, d) give (2, 3, n).",
     ((), (2,)): "A query without a batch axis serves every batch of keys: the result is (2, n).",
     ((), (2, 3)): "A query without batch axes against (2, 3, n, d): the result is (2, 3, n).",
-    ((2, 3), (2, 3)): "With equal batch axes each query meets its own keys only.",
+    ((2, 3), (2, 3)): "Equal batch axes: (2, 3, d) and (2, 3, n, d) give (2, 3, n).",
     ((3, 1), (6,)): "Batch axes broadcast: (3, 1, d) and (6, n, d) give (3, 6, n).",
     ((6,), (3, 1)): "Batch axes broadcast: (6, d) and (3, 1, n, d) give (3, 6, n).",
 }
@@ -288,13 +303,15 @@ for (query_batch, keys_batch), message in messages.items():
     batch = np.broadcast_shapes(query_batch, keys_batch)
     all_queries = np.broadcast_to(query, (*batch, d))
     all_keys = np.broadcast_to(keys, (*batch, n, d))
+    scores, others = similarity_scores(query, keys), similarity_scores(-2 * query, keys)
+    assert_equal(np.shape(scores), (*batch, n), message, name="the shape of the scores")
     expected = np.empty((*batch, n))
     for place in np.ndindex(*batch):  # each query against its own keys, by your own function
         expected[place] = similarity_scores(all_queries[place], all_keys[place])
-    scores, others = similarity_scores(query, keys), similarity_scores(-2 * query, keys)
-    assert_equal(np.shape(scores), expected.shape, message, name="the shape of the scores")
-    assert_equal(bool(np.abs(scores - others).max() > 1e-3), True, "Other queries, other scores.")
-    assert_close(similarity_scores(query, keys), expected, message)
+    differ = np.abs(np.asarray(scores) - np.asarray(others)).max() > 1e-3
+    assert_equal(bool(differ), True, "Queries times -2 have other scores, and none is NaN.")
+    alone = f"{message} Each row has to be as your function gives it for its query and keys alone."
+    assert_close(similarity_scores(query, keys), expected, alone)
 ### END HIDDEN TESTS
 
 # %% check="similarity_scores_kinds" points=0.5
@@ -304,22 +321,33 @@ rng = check_rng()
 query, keys = rng.integers(1, 6, size=5), rng.integers(-5, 6, size=(4, 5))
 keys[0, 0] = 7
 expected = np.asarray(similarity_scores(query + 0.0, keys + 0.0), dtype=float)
-assert_equal(expected.shape, (4,), "One query, four keys.", name="the shape")
-assert_equal(bool(np.abs(expected).max() > 0), True, "Not every score is 0.")
+message = "One query, four keys: four scores, of shape (4,)."
+assert_equal(expected.shape, (4,), message, name="the shape")
+assert_equal(bool(np.abs(expected).max() > 0), True, "Not every score is 0, and none is NaN.")
 whole = np.asarray(similarity_scores(query, keys)) * 1.0  # integers may stay integers
-assert_close(whole, expected, "Integer input is valid.")
+message = "A query and keys of integers have the scores of the same numbers in float64."
+assert_close(whole, expected, message)
 
 keys = rng.normal(size=(4, 5))
 expected = np.asarray(similarity_scores(query + 0.0, keys), dtype=float)
-message = "Integer query and float64 keys: float64."
+message = (
+    "An integer query and float64 keys have to give the scores of the same numbers in float64, in "
+    "float64 and with all its digits."
+)
 assert_close(similarity_scores(query, keys), expected, message, precise=True)
-message = "A float64 query and integer keys: float64. For one: is the query cut to whole numbers?"
+message = (
+    "A float64 query and integer keys have to give the scores of the same numbers in float64, in "
+    "float64 and with all its digits. For one: is the query cut to whole numbers?"
+)
 expected = np.asarray(similarity_scores(keys[0], (query + np.arange(4)[:, None]) + 0.0), dtype=float)
 found = similarity_scores(keys[0], query + np.arange(4)[:, None])
 assert_close(found, expected, message, precise=True)
 single = rng.permutation([1, -1, 1, -1, 0]).astype(np.float32)  # of length 2: exact in float32
 expected = np.asarray(similarity_scores(single.astype(float), keys), dtype=float)
-message = "float32 and float64 give float64."
+message = (
+    "A float32 query and float64 keys have to give the scores of float64 everywhere, in float64 "
+    "and with all its digits."
+)
 assert_close(similarity_scores(single, keys), expected, message, precise=True)
 ### END HIDDEN TESTS
 
@@ -493,7 +521,8 @@ with check("as torch, and by hand", points=0.75):
     assert_close(
         softmax(x),
         by_torch,
-        "The weights differ from torch.softmax over the last axis. Is it exp(x) divided by its sum?",
+        "An array (3, 4): the weights are those of torch.softmax over the last axis. For one: is "
+        "it exp(x) divided by its sum along that axis?",
     )
     assert_close(
         softmax(np.array([0.0, math.log(3.0)])),
@@ -504,10 +533,13 @@ with check("every axis", points=0.75):
     box = rng.normal(size=(2, 3, 4))
     for axis in (0, 1, -2):  # as if that axis were the last one, by your own function
         turned = np.moveaxis(np.asarray(softmax(np.ascontiguousarray(np.moveaxis(box, axis, -1)))), -1, axis)
-        message = f"axis={axis} of an array (2, 3, 4): every axis stays in its place, and along this one the weights sum to 1."
-        assert_close(softmax(box, axis=axis), turned, message)
+        message = (
+            f"axis={axis} of an array (2, 3, 4) gives what your function gives where that axis is "
+            "the last: every axis stays in its place, and along this one the weights sum to 1."
+        )
+        assert_close(softmax(box.copy(), axis=axis), turned, message)
         above = bool(np.ptp(turned) > 1e-3 and turned.min() > 0)
-        assert_equal(above, True, "Weights are above 0, and no constant.")
+        assert_equal(above, True, "Weights are above 0, none is NaN, and they are no constant.")
 with check("scores of 1e4", points=0.75):
     assert_close(
         softmax(np.array([[1e4, 1e4, -1e4], [-1e4, -2e4, -1e4], [400.0, 400.0, -400.0]])),
@@ -531,26 +563,30 @@ x = rng.normal(size=(3, 4))
 expected = np.asarray(softmax(x), dtype=float)
 assert_equal(np.shape(expected), (3, 4), "One weight for each score.", name="the shape")
 assert_equal(
-    bool((np.diff(expected) * np.diff(x) > 0).all()), True, "A larger score, a larger weight."
+    bool((np.diff(expected) * np.diff(x) > 0).all()),
+    True,
+    "In each row of an array (3, 4) a larger score has a larger weight, and none is NaN.",
 )
 for shift in (1e4, -1e4):
     assert_close(
         softmax(x + shift),
         expected,
-        f"Adding {shift:g} to all scores must not change the weights. For one: does exp overflow "
-        "or vanish?",
+        f"Adding {shift:g} to all scores must not change the weights of scores near 0. For one: "
+        "does exp overflow or vanish?",
     )
 shifts = np.array([[1e4], [0.0], [-1e4]])
 assert_close(
     softmax(x + shifts),
     expected,
-    "Rows of very different size: each row needs its own largest score.",
+    "Rows with scores around 1e4, 0 and -1e4 in one array: each row has the weights that it has "
+    "around 0. For one: is the largest score that of each row?",
 )
 x = np.array([1e4, 1e4 - 1, -1e4])
 assert_close(
     softmax(x),
     np.array([1 / (1 + math.exp(-1)), 1 / (1 + math.e), 0.0]),
-    "Scores of 1e4 and -1e4 in one row: no inf, no NaN, no clipping.",
+    "Scores of 1e4, 1e4 - 1 and -1e4 in one row: the weights are 0.731, 0.269 and 0. For one: "
+    "does exp overflow, or are scores cut off at a bound?",
 )
 ### END HIDDEN TESTS
 
@@ -562,7 +598,8 @@ x = rng.normal(size=(2, 3, 4))
 x[0, 0, 1] = x[0, 1, 0] = x[0, 1, 3] = x[1, 2, 2] = -np.inf
 weights = softmax(x)
 assert_equal(np.shape(weights), (2, 3, 4), "One weight for each score.", name="the shape")
-assert_equal(bool((weights > 0).any()), True, "A finite score has a weight above 0.")
+message = "Six rows, some with -inf: a finite score has a weight above 0; here no weight is."
+assert_equal(bool((weights > 0).any()), True, message)
 for place in np.ndindex(2, 3):  # as if what is -inf were not there, by your own function
     row, there = x[place], np.isfinite(x[place])
     expected = np.zeros(4)
@@ -573,13 +610,16 @@ for place in np.ndindex(2, 3):  # as if what is -inf were not there, by your own
 x[1, 1] = -np.inf
 expected = np.array(weights, dtype=float)
 expected[1, 1] = 0.0
-assert_close(softmax(x), expected, "A row that is all -inf gives zeros, not NaN and not 1/n.")
+message = (
+    "A row that is all -inf gives zeros, not NaN and not 1/n, and the other rows have the weights "
+    "that they had before."
+)
+assert_close(softmax(x), expected, message)
 
 nothing = np.full(3, -np.inf)
 assert_close(softmax(nothing), np.zeros(3), "One row alone that is all -inf gives zeros.")
-assert_close(
-    softmax(np.full((4, 2), -np.inf), axis=0), np.zeros((4, 2)), "All -inf along axis 0: zeros."
-)
+message = "An array (4, 2) that is all -inf, with axis=0: zeros in the shape of the array."
+assert_close(softmax(np.full((4, 2), -np.inf), axis=0), np.zeros((4, 2)), message)
 below = np.array([[-np.inf, -np.inf, -np.inf], [2.0, -np.inf, 1.0]])
 message = (
     "-inf along axis 0: a column of -inf alone gets zeros, and the others sum to 1, whatever stands "
@@ -602,28 +642,33 @@ x = rng.normal(size=(2, 3, 4, 5))
 last = np.asarray(softmax(x), dtype=float)
 assert_equal(last.shape, x.shape, "One weight for each score.", name="the shape")
 assert_equal(
-    bool((last > 0).all() and (last.max(axis=-1) < 1).all()), True, "Weights between 0 and 1."
+    bool((last > 0).all() and (last.max(axis=-1) < 1).all()),
+    True,
+    "Four axes, five scores in each row: every weight lies between 0 and 1, and none is NaN.",
 )
 for axis in range(-4, 4):  # as if that axis were the last one, by your own function
     turned = np.ascontiguousarray(np.moveaxis(x, axis, -1))
     assert_close(
         softmax(x, axis=axis),
         np.moveaxis(np.asarray(softmax(turned)), -1, axis),
-        f"axis={axis} of an array with four axes: every axis stays in its place, and along this one the weights sum to 1.",
+        f"axis={axis} of an array (2, 3, 4, 5) gives what your function gives where that axis is "
+        "the last: every axis stays in its place, and along this one the weights sum to 1.",
     )
 square = rng.normal(size=(4, 4))
 assert_close(
     softmax(square, axis=0),
     np.asarray(softmax(np.ascontiguousarray(square.T))).T,
-    "axis=0 of a square array: each column sums to 1.",
+    "axis=0 of a square array gives what your function gives for the rows of the transposed one: "
+    "each column sums to 1.",
 )
 assert_close(
     softmax(square),
     np.stack([softmax(row) for row in square]),
-    "A square array: each row is a softmax of its own. For one: was the summed axis kept "
-    "(keepdims)?",
+    "A square array has the weights that your function gives each row alone. For one: was the "
+    "summed axis kept (keepdims)?",
 )
-assert_close(softmax(x[:, :1], 1), np.ones((2, 1, 4, 5)), "An axis of length 1: the weight is 1.")
+message = "axis=1 of an array (2, 1, 4, 5), an axis of length 1: every weight is 1."
+assert_close(softmax(x[:, :1], 1), np.ones((2, 1, 4, 5)), message)
 ### END HIDDEN TESTS
 
 # %% check="softmax_kinds" points=0.25
@@ -633,23 +678,25 @@ rng = check_rng()
 x = rng.integers(-3, 4, size=(3, 4))
 weights = softmax(x + 0.0)
 assert_equal(np.shape(weights), (3, 4), "One weight for each score.", name="the shape")
-assert_equal(bool((weights > 0).all()), True, "Every weight is above 0.")
+assert_equal(bool((weights > 0).all()), True, "Every weight is above 0, and none is NaN.")
 assert_close(
     softmax(x),
     np.asarray(softmax(x + 0.0)),
-    "Integer scores give floating weights.",
+    "Integer scores have to give the weights of the same numbers in float64, as floating numbers.",
 )
 x = rng.normal(size=(3, 4)).astype(np.float32)
 assert_close(
     softmax(x),
     np.asarray(softmax(x.astype(float)), dtype=np.float32),
-    "float32 scores are allowed as well."
+    "float32 scores have to give the weights of the same numbers in float64, up to rounding, in "
+    "float32 or better.",
 )
 weights = np.asarray(softmax(rng.normal(size=(3, 3))))
 message = "float64 scores: none of your weights has more digits than float32 holds."
 assert_equal(bool((weights == weights.astype(np.float32)).all()), False, message, name="'7 digits'")
 message = (
-    "The weights sum to 1 in each of their digits. For one: is a small number added to the sum?"
+    "An array (3, 3): each row sums to 1, so all weights together to 3, up to the rounding of "
+    "float64. For one: is a small number added to the sum that divides?"
 )
 assert_close(weights.sum(), 3.0, message, name="the sum of three rows", precise=True)
 ### END HIDDEN TESTS
@@ -666,11 +713,12 @@ def weights_and_input(x):
 
 x = check_rng().normal(size=(3, 4))
 _, after = weights_and_input(x.copy())
-assert_equal(after, x, "softmax changes its input in place, as x -= ... changes the caller's x.")
+assert_equal(after, x, "softmax changes its input. For one: x -= ... changes the caller's x.")
 x[0, 1] = -np.inf
 x[2] = -np.inf
 _, after = weights_and_input(x.copy())
-assert_equal(after, x, "softmax changes the -inf of its input in place.")
+message = "softmax changes an input that holds -inf. For one: are they replaced in place?"
+assert_equal(after, x, message)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -900,7 +948,7 @@ def soft_lookup(query, keys, values, temperature=1.0):
 rng = check_rng()
 query, keys = rng.normal(size=(3, 5)), rng.normal(size=(4, 5))  # d = 5, n = 4
 values = rng.normal(size=(4, 2))  # d_v = 2
-result = soft_lookup(query, keys, values)
+result = soft_lookup(query.copy(), keys.copy(), values.copy())
 how_many = len(result) if isinstance(result, (tuple, list)) else int(result is not None)
 with check("two results and their shapes", points=0.5, side=True):
     assert_equal(how_many, 2, "Return the answer and the weights.", name="the number of results")
@@ -921,22 +969,24 @@ with check("two results and their shapes", points=0.5, side=True):
     )
 q, k, v = (torch.tensor(array) for array in (query, keys, values))
 one_hot = torch.eye(4).double()  # with these values the answer is the weights
+asked = "the weights are the softmax over the keys of the plain dot products"
 messages = {
-    1.0: "Temperature 1. Are the scores plain dot products, and is the softmax over the keys?",
-    0.5: "Temperature 0.5. Is every score divided by the temperature, before the softmax?",
-    4.0: "Temperature 4. Is every score divided by the temperature, before the softmax?",
+    1.0: f"Temperature 1: {asked}. For one: is another scale in the scores?",
+    0.5: f"Temperature 0.5: {asked}, each divided by it. For one: before the softmax?",
+    4.0: f"Temperature 4: {asked}, each divided by it. For one: before the softmax?",
 }
 with check("three temperatures", points=1):
     for T, message in messages.items():
-        value, weights = soft_lookup(query, keys, values, temperature=T)
+        value, weights = soft_lookup(query.copy(), keys.copy(), values.copy(), temperature=T)
         by_torch = F.scaled_dot_product_attention(q, k, one_hot, scale=1 / T)
         assert_close(weights, by_torch.numpy(), message, name="the weights")
         by_torch = F.scaled_dot_product_attention(q, k, v, scale=1 / T)
-        assert_close(value, by_torch.numpy(), "The answer: sum weight times value.", name="the answer")
+        said = f"Temperature {T:g}: the answer is the sum of the values, each times its weight."
+        assert_close(value, by_torch.numpy(), said, name="the answer")
 
 query = rng.normal(size=(2, 5))
 keys, values = rng.normal(size=(2, 4, 5)), rng.normal(size=(2, 4, 3))
-value, _ = soft_lookup(query, keys, values)
+value, _ = soft_lookup(query.copy(), keys.copy(), values.copy())
 q, k, v = (torch.tensor(array) for array in (query[:, None], keys, values))
 with check("a batch of two", points=0.5):
     assert_close(
@@ -947,27 +997,37 @@ with check("a batch of two", points=0.5):
         name="the answer",
     )
 with check("one query alone", points=0.25):
-    value, _ = soft_lookup(query[0], keys[0], values[0])
+    value, _ = soft_lookup(query[0].copy(), keys[0].copy(), values[0].copy())
     assert_close(
         value,
         F.scaled_dot_product_attention(q[0], k[0], v[0], scale=1.0)[0].numpy(),
-        "One query alone: query (d,), keys (n, d), values (n, d_v).",
+        "One query alone: query (d,), keys (n, d), values (n, d_v) give the average of these "
+        "values, of shape (d_v,).",
         name="the answer",
     )
 with check("very hot and very cold", points=0.5):
-    _, weights = soft_lookup(query[0], keys[0], values[0], temperature=1e9)
-    message = "Very hot: every key has the same weight."
+    given = query[0], keys[0], values[0]
+    _, weights = soft_lookup(*(x.copy() for x in given), temperature=1e9)
+    message = "One query, temperature 1e9: each of the four keys has a weight of 1/4."
     assert_close(weights, np.full(4, 0.25), message, rtol=1e-6, name="the weights")
-    _, weights = soft_lookup(query[0], keys[0], values[0], temperature=1e-9)
+    _, weights = soft_lookup(*(x.copy() for x in given), temperature=1e-9)
     largest = np.arange(4) == (keys[0] @ query[0]).argmax()
-    assert_close(weights, largest * 1.0, "Very cold: one key has all.", name="the weights")
+    message = "One query, temperature 1e-9: the key with the largest score has all the weight."
+    assert_close(weights, largest * 1.0, message, name="the weights")
 with check("values with batch axes of their own", points=0.5):
     three = np.stack([values[0], -values[0], values[1]])
-    alone = [soft_lookup(query[0], keys[0], one)[0] for one in three]
-    message = "One query and one set of keys serve values (3, n, d_v): the answer is (3, d_v)."
+    given = query[0], keys[0]
+    alone = [soft_lookup(*(x.copy() for x in (*given, one)))[0] for one in three]
+    message = (
+        "One query and one set of keys, with other values: another answer, and none of it NaN."
+    )
     assert_equal(bool(np.abs(np.asarray(alone[0]) - alone[2]).max() > 1e-3), True, message)
     expected = np.stack([np.asarray(one) for one in alone])
-    answer, its_weights = soft_lookup(query[0], keys[0], three)
+    answer, its_weights = soft_lookup(*(x.copy() for x in (*given, three)))
+    message = (
+        "One query and one set of keys serve values (3, n, d_v): the answer is (3, d_v), each row "
+        "as your function gives it for these values alone."
+    )
     assert_close(answer, expected, message, name="the answer")
     message = "The weights have the leading axes of query and keys: values play no part in them."
     assert_equal(np.shape(its_weights), (4,), message, name="the shape of the weights")
@@ -987,16 +1047,26 @@ scores = torch.tensor(query) @ torch.tensor(keys).T
 for temperature in (1e-6, 0.01, 0.3, 2, 7.5, 1e6):
     expected = torch.softmax(scores / temperature, -1)
     value, weights = soft_lookup(query, keys, values, temperature=temperature)
-    message = f"temperature={temperature}: the scores divided by it, without overflow."
+    message = (
+        f"temperature={temperature}: the weights are the softmax of the scores divided by it. For "
+        "one: does something overflow, or is it bounded?"
+    )
     assert_close(weights, expected.numpy(), message, rtol=1e-6, atol=1e-7, name="the weights")
     expected = (expected @ torch.tensor(values)).numpy()
+    message = (
+        f"temperature={temperature}: the answer is the sum of the values, each times its weight."
+    )
     assert_close(value, expected, message, rtol=1e-6, atol=1e-6, name="the answer")
 expected = torch.softmax(scores, -1).numpy()
 _, weights = soft_lookup(query, keys, values)
-assert_close(weights, expected, "The default temperature is 1: plain dot products, no other scale.")
+message = "Without a temperature it is 1: the weights are the softmax of the plain dot products."
+assert_close(weights, expected, message, name="the weights")
 for scale in (1e-9, 1e-3, 1e3):
     _, weights = soft_lookup(scale * query, keys, values, temperature=scale)
-    message = f"A query times {scale:g} at the temperature {scale:g}: the same weights as before."
+    message = (
+        f"A query times {scale:g} at the temperature {scale:g} has the weights of the query itself "
+        "at the temperature 1."
+    )
     assert_close(weights, expected, message, name="the weights")
 ### END HIDDEN TESTS
 
@@ -1031,6 +1101,10 @@ for (query_batch, keys_batch, values_batch), d_v in zip(cases, widths, strict=Tr
     full_query = np.broadcast_to(query, (*batch, d))
     full_keys = np.broadcast_to(keys, (*batch, n, d))
     full_values = np.broadcast_to(values, (*batch, n, d_v))
+    value, weights = soft_lookup(query, keys, values, temperature=0.8)
+    shapes = f"query {query.shape}, keys {keys.shape}, values {values.shape}"
+    message = f"{shapes}: the leading axes of all three broadcast, and an answer is as long as a value."
+    assert_equal(np.shape(value), (*batch, d_v), message, name="the shape of the answer")
     alone = {  # each by itself, by your own function
         place: soft_lookup(full_query[place], full_keys[place], full_values[place], 0.8)
         for place in np.ndindex(*batch)
@@ -1038,24 +1112,24 @@ for (query_batch, keys_batch, values_batch), d_v in zip(cases, widths, strict=Tr
     expected, expected_weights = np.empty((*batch, d_v)), np.empty((*batch, n))
     for place, (one, its_weights) in alone.items():
         expected[place], expected_weights[place] = one, its_weights
-    value, weights = soft_lookup(query, keys, values, temperature=0.8)
-    shapes = f"query {query.shape}, keys {keys.shape}, values {values.shape}"
-    message = f"{shapes}: the leading axes of all three broadcast, and an answer is as long as a value."
-    assert_equal(np.shape(value), (*batch, d_v), message, name="the shape of the answer")
-    message = "The answer follows the values."
+    message = (
+        f"{shapes}: the values with the other sign have another answer, and none of it is NaN."
+    )
     other, _ = soft_lookup(query, keys, -values, temperature=0.8)
     assert_equal(bool(np.abs(np.asarray(value) - other).max() > 1e-3), True, message)
     assert_close(
         value,
         expected,
-        f"{shapes}: leading axes broadcast, and each query meets the keys and values of its batch.",
+        f"{shapes}: each answer has to be the one that your function gives for its query, keys and "
+        "values alone: each query meets the keys and values of its batch.",
         name="the answer",
     )
     if batch == np.broadcast_shapes(query_batch, keys_batch):
         assert_close(
             weights,
             expected_weights,
-            f"{shapes}: one weight for each key, summing to 1 over the keys.",
+            f"{shapes}: each row of weights has to be the one that your function gives for its "
+            "query and keys alone; the leading axes are those of query and keys.",
             name="the weights",
         )
 ### END HIDDEN TESTS
@@ -1071,7 +1145,8 @@ for temperature in (0, 0.0, -1, -0.5, -1e-9):
         soft_lookup(query, keys, values, temperature=temperature)
 for temperature in (1e-9, 1, 1e9):
     value, weights = soft_lookup(query, keys, values, temperature=temperature)
-    assert_close(weights.sum(), 1.0, f"temperature={temperature} is allowed.")
+    message = f"temperature={temperature} is allowed: one query's weights over four keys sum to 1."
+    assert_close(weights.sum(), 1.0, message, name="the sum")
 ### END HIDDEN TESTS
 
 # %% check="soft_lookup_kinds" points=0.5
@@ -1085,13 +1160,16 @@ for temperature in (1.0, 2):
     shapes = [np.shape(one) for one in floating]
     assert_equal(shapes, [(3, 2), (3, 4)], "The answer, then the weights.", name="the shapes")
     above = bool((np.asarray(floating[1]) > 0).all())
-    assert_equal(above, True, "Every weight is above 0.")
+    assert_equal(above, True, "Every weight is above 0, and none is NaN.")
     value, weights = soft_lookup(query, keys, values, temperature)
-    message = "Integer arrays give a floating answer."
+    message = (
+        f"Integer arrays, temperature {temperature}: what comes out is what the same numbers in "
+        "float64 give, as floating numbers."
+    )
     assert_close(value, np.asarray(floating[0]), message, name="the answer")
-    assert_close(weights, np.asarray(floating[1]), "Integer arrays give floating weights.")
+    assert_close(weights, np.asarray(floating[1]), message, name="the weights")
 for one in soft_lookup(*(rng.normal(size=shape) for shape in ((3, 5), (4, 5), (4, 2)))):
-    message = "float64 arrays: none of your numbers has more digits than float32 holds."
+    message = "float64 arrays: in one of your results no number has more digits than float32 holds."
     single = bool((np.asarray(one) == np.asarray(one, dtype=np.float32)).all())
     assert_equal(single, False, message, name="'7 digits'")
 ### END HIDDEN TESTS
@@ -1750,12 +1828,15 @@ queries, keys = rng.normal(size=(3, 3, 4)), rng.normal(size=(3, 3, 4))
 values = rng.normal(size=(3, 3, 2))
 tensors = [torch.tensor(array) for array in (queries, keys, values)]
 by_torch = F.scaled_dot_product_attention(*tensors, scale=1 / 0.7).numpy()
-answers, weights = mended_look_up(queries, keys, values, 0.7)
+answers, weights = mended_look_up(queries.copy(), keys.copy(), values.copy(), 0.7)
 with check("each query's weights sum to 1", points=0.5):
-    message = "The weights of a query, over the keys of its sentence, sum to 1."
+    message = "Three sentences of three words: the weights of each query sum to 1 (the last axis)."
     assert_close(np.sum(weights, axis=-1), np.ones((3, 3)), message, name="the sums")
 with check("three sentences of three words", points=1):
-    message = "Each query should get what torch gives it: its own sentence, softmax over the keys."
+    message = (
+        "Three sentences of three words, temperature 0.7: each query should get the answer that "
+        "torch gives it: keys and values of its own sentence, softmax over the keys."
+    )
     assert_close(answers, by_torch, message, name="the answers")
 with check("sizes that differ", points=0.5, side=True):
     one, its_weights = mended_look_up(queries[:2, :1], keys[:2], values[:2], 0.7)
@@ -1775,8 +1856,15 @@ for batch, n_q, n, d, d_v in ((2, 3, 4, 5, 6), (5, 2, 3, 4, 1), (1, 4, 2, 3, 5),
     tensors = [torch.tensor(array) for array in (queries, keys, values)]
     expected = F.scaled_dot_product_attention(*tensors, scale=0.5).numpy()
     answers, weights = mended_look_up(queries, keys, values, 2.0)
-    message = f"queries {queries.shape}, keys {keys.shape}, values {values.shape}, temperature 2."
+    shapes = f"queries {queries.shape}, keys {keys.shape}, values {values.shape}, temperature 2"
+    message = (
+        f"{shapes}: the weights have shape {(batch, n_q, n)}, a weight for each query and key."
+    )
     assert_equal(np.shape(weights), (batch, n_q, n), message, name="the shape of the weights")
+    message = (
+        f"{shapes}: each query should get the answer that torch gives it: keys and values of its "
+        "own sentence, scores divided by 2."
+    )
     assert_close(answers, expected, message, name="the answers")
 ### END HIDDEN TESTS
 

@@ -201,9 +201,9 @@ with check("the value", points=1.5):
         assert_close(
             measured_variance(d_k, 3000, seed),
             float(d_k),
-            f"With d_k = {d_k} the variance of q . k should be near {d_k}. Are the entries standard "
-            "normal, is each dot product a sum over d_k entries, and is it the variance (not the "
-            "standard deviation, nor the variance after scaling) that you return?",
+            f"With d_k = {d_k} and 3000 pairs the variance of q . k should be near {d_k}. For "
+            "one: are the entries standard normal, is each dot product a sum over d_k entries, "
+            "and is it the variance (not the standard deviation, nor the variance after scaling)?",
             rtol=0.3,
         )
 
@@ -226,7 +226,10 @@ with check("every number from rng", points=1.5):
         "NumPy's global random state is left alone": before[0] == after[0],
         "torch's global random state is left alone": torch.equal(before[1], after[1]),
     }
-    message = "Every random number should come from the generator rng, and from nowhere else."
+    message = (
+        "Two calls with generators of one seed, and one call with another seed (d_k = 5, 300 "
+        "pairs): every random number should come from the generator rng, and from nowhere else."
+    )
     assert_equal(
         {fact: bool(holds) for fact, holds in facts.items()}, dict.fromkeys(facts, True), message
     )
@@ -247,9 +250,10 @@ alike = [float(measured_variance(1, 2, int(s))) for s in check_rng().integers(2*
 assert_equal(
     sum(value < 1e-12 for value in alike),
     0,
-    "Two pairs of one feature, 24 seeds: some of them give the same product twice. For one: are "
-    "the keys the queries once more, in another order? They are draws of their own.",
-    name="how many of them do",
+    "Two pairs of one feature, 24 seeds: with none of them should the variance be 0, as it is "
+    "where both pairs have the same product. For one: are the keys draws of their own, or the "
+    "queries once more, in another order?",
+    name="how many seeds give 0",
 )
 for seed in check_rng().integers(2**31, size=12):
     assert_close(
@@ -292,14 +296,15 @@ assert_equal(
     bool(0.074 < off < 0.14),
     True,
     "The sample variance of 500 products of two standard normal numbers should differ from 1 by "
-    f"about 0.1 on average, and yours differs by {off:.3f}. Are the entries normal? Is the result "
-    "measured on exactly num_pairs pairs?",
+    f"about 0.1 on average, and yours differs by {off:.3f}. For one: are the entries normal, and "
+    "is the result measured on exactly num_pairs pairs?",
 )
 assert_close(
     variance_of_one_pair(seeds[0]),
     0.0,
-    "A single pair has a single dot product, and that alone has no variance (0, or not defined). Is "
-    "it the variance of the dot products, measured on exactly num_pairs of them?",
+    "A single pair (d_k = 6) has a single dot product, and that alone has no variance (0, or not "
+    "defined). For one: is it the variance of the dot products, measured on exactly num_pairs of "
+    "them?",
     atol=1e-9,
 )
 ### END HIDDEN TESTS
@@ -330,13 +335,14 @@ first, again, other = measured_twice(seed, seed + 1)
 assert_close(
     again,
     float(first),
-    "Two generators with the same seed should give the same value. Does every number come from "
-    "rng, and none from np.random or torch?",
+    "Two generators with the same seed should give the same value, with draws from np.random and "
+    "torch in between. For one: does every number come from rng?",
 )
 assert_equal(
     bool(abs(first - other) > 1e-9),
     True,
-    "Two generators with different seeds gave exactly the same value. For one: is rng used at all?",
+    "Two generators with different seeds should give values that differ (by more than 1e-9). For "
+    "one: is rng used at all?",
 )
 before, after = global_states()
 assert_equal(
@@ -605,7 +611,7 @@ def scaled_dot_product_attention(Q, K, V, mask=None):
 # Three queries and five keys, all sizes different; compared with torch's own function.
 rng = check_rng()
 Q, K, V = rng.normal(size=(3, 4)), rng.normal(size=(5, 4)), rng.normal(size=(5, 2))
-both = scaled_dot_product_attention(Q, K, V)
+both = scaled_dot_product_attention(Q.copy(), K.copy(), V.copy())
 assert_equal(
     len(both) if isinstance(both, (tuple, list)) else int(both is not None),
     2,
@@ -631,8 +637,9 @@ with check("each row of weights sums to 1", points=0.5):
 with check("as torch", points=1.25):
     expected = F.scaled_dot_product_attention(*(torch.tensor(x) for x in (Q, K, V))).numpy()
     message = (
-        "The output differs from torch's. Are the scores divided by the square root of d_k, and is "
-        "the output the average of the values, weighted with the weights?"
+        "Three queries, five keys, no mask: the output is that of torch's function. For one: are "
+        "the scores divided by the square root of d_k, and is the output the average of the "
+        "values, weighted with the weights?"
     )
     assert_close(output, expected, message, name="output")
 with check("the example on paper", points=0.5):
@@ -648,19 +655,29 @@ with check("the example on paper", points=0.5):
 with check("a batch of two texts", points=0.75):
     # (If NumPy complains about shapes here: which axes of K have you swapped?)
     Q2, K2, V2 = (np.stack([x, 2 * x[::-1]]) for x in (Q, K, V))
-    alone = [scaled_dot_product_attention(*one)[0] for one in zip(Q2, K2, V2, strict=True)]
+    pairs = [[x.copy() for x in one] for one in zip(Q2, K2, V2, strict=True)]
+    alone = [scaled_dot_product_attention(*one)[0] for one in pairs]
     expected = np.stack([np.asarray(one) for one in alone])
-    message = "With a batch axis in front, each text should be attended by itself."
-    assert_equal(bool(np.abs(expected[0] - expected[1]).max() > 1e-3), True, "Two texts, two outputs.")
-    output, _ = scaled_dot_product_attention(Q2, K2, V2)
+    message = "Two texts, each alone, have two outputs that differ, and neither holds NaN."
+    assert_equal(bool(np.abs(expected[0] - expected[1]).max() > 1e-3), True, message)
+    message = (
+        "With a batch axis in front, each of two texts should have the output that your function "
+        "gives it alone."
+    )
+    output, _ = scaled_dot_product_attention(Q2.copy(), K2.copy(), V2.copy())
     assert_close(output, expected, message, name="output")
 with check("leading axes that broadcast", points=0.5):
     queries, keys = np.stack([Q, -Q])[:, None], np.stack([K, 2 * K, K[::-1]])
-    rows = [[scaled_dot_product_attention(q[0], k, V)[0] for k in keys] for q in queries]
+    given = [[(q[0].copy(), k.copy(), V.copy()) for k in keys] for q in queries]
+    rows = [[scaled_dot_product_attention(*one)[0] for one in row] for row in given]
     expected = np.array([[np.asarray(one) for one in row] for row in rows])
-    assert_equal(bool(np.ptp(expected, axis=0).max() > 1e-3), True, "Other queries, other outputs.")
-    message = "Leading axes (2, 1) of Q, (3,) of K and none of V should give (2, 3)."
-    output, _ = scaled_dot_product_attention(queries, keys, V)
+    message = "The queries Q and -Q have outputs that differ, and none holds NaN."
+    assert_equal(bool(np.ptp(expected, axis=0).max() > 1e-3), True, message)
+    message = (
+        "Leading axes (2, 1) of Q, (3,) of K and none of V should give (2, 3), each output as your "
+        "function gives it for these queries, keys and values alone."
+    )
+    output, _ = scaled_dot_product_attention(queries.copy(), keys.copy(), V.copy())
     assert_close(output, expected, message, name="output")
 
 
@@ -669,7 +686,7 @@ def as_if_not_there(mask):
     output, weights = np.zeros((3, 2)), np.zeros((3, 5))
     for i, row in enumerate(np.broadcast_to(mask, (3, 5))):
         if row.any():
-            one = scaled_dot_product_attention(Q[i : i + 1], K[row], V[row])
+            one = scaled_dot_product_attention(Q[i : i + 1].copy(), K[row], V[row])
             output[i], weights[i, row] = one[0][0], one[1][0]
     return output, weights
 
@@ -677,42 +694,57 @@ def as_if_not_there(mask):
 mask = np.array([[True, True, False, True, False], [False, True, True, True, True], [True] * 5])
 with check("a mask with a row for each query", points=0.75):
     expected_output, expected = as_if_not_there(mask)
-    output, weights = scaled_dot_product_attention(Q, K, V, mask)
+    output, weights = scaled_dot_product_attention(Q.copy(), K.copy(), V.copy(), mask.copy())
     assert_close(
         weights,
         expected,
-        "With a mask the weights should be 0 where it is False, and those that are left should "
-        "sum to 1. True means: may attend. For one: does the mask act before the softmax?",
+        "With a mask the weights should be 0 where it is False, and the others as if the forbidden "
+        "keys were not there: they sum to 1. True means: may attend. For one: does the mask act "
+        "before the softmax?",
         name="weights",
     )
-    message = "The weight of a forbidden key is exactly 0, not only small."
+    message = (
+        "The weight of a forbidden key is exactly 0, not only small, and that of an allowed one is "
+        "above 0."
+    )
     assert_equal(bool((weights[~mask] == 0).all() and (weights[mask] > 0).all()), True, message)
     assert_close(
         output,
         expected_output,
-        "With a mask the output should be made of the masked weights, those that are returned.",
+        "With a mask the output should be as if the forbidden keys were not there: made of the "
+        "masked weights, those that are returned.",
         name="output",
     )
 keys_only = np.array([True, True, False, True, True])
 with check("one mask for all queries", points=0.25):
-    _, weights = scaled_dot_product_attention(Q, K, V, keys_only)
-    message = "A mask of shape (n_k,) hides the same keys from every query."
+    _, weights = scaled_dot_product_attention(Q.copy(), K.copy(), V.copy(), keys_only.copy())
+    message = (
+        "A mask of shape (n_k,) hides the same keys from every query; the weights are as if these "
+        "keys were not there."
+    )
     assert_close(weights, as_if_not_there(keys_only)[1], message, name="weights")
+    message = "A mask of shape (n_k,): every key that it allows has a weight above 0."
     assert_equal(bool((weights[:, keys_only] > 0).all()), True, message)
-    _, weights = scaled_dot_product_attention(Q2, K2, V2, mask)
-    message = "A mask of shape (n_q, n_k) serves every text of a batch: here is the first."
+    _, weights = scaled_dot_product_attention(Q2.copy(), K2.copy(), V2.copy(), mask.copy())
+    message = (
+        "A mask of shape (n_q, n_k) serves every text of a batch: the weights of the first text "
+        "are as if its forbidden keys were not there."
+    )
     assert_close(weights[0], as_if_not_there(mask)[1], message, name="its weights")
 with check("a query that may attend to nothing", points=0.25):
     mask[1] = False
-    output, weights = scaled_dot_product_attention(Q, K, V, mask)
+    output, weights = scaled_dot_product_attention(Q.copy(), K.copy(), V.copy(), mask.copy())
     message = "Query 1 may attend to nothing now: its weights are 0, and its output as well."
     assert_close(weights[1], np.zeros(5), message, name="the weights of query 1")
     assert_close(output[1], np.zeros(2), message, name="the output of query 1")
-    message = "The other queries have weights as before."
+    message = "The two other queries still have weights above 0."
     assert_equal(bool((weights[[0, 2]].max(axis=-1) > 0).all()), True, message)
 with check("scores of several thousands", points=0.25):
-    _, weights = scaled_dot_product_attention(10_000 * Q, K, V)
-    message = "Scores of several thousands should not overflow: the rows still sum to 1."
+    _, weights = scaled_dot_product_attention(10_000 * Q, K.copy(), V.copy())
+    message = (
+        "Queries times 10000, so that scores are thousands: each row of weights still sums to 1. "
+        "For one: does exp overflow?"
+    )
     assert_close(np.sum(weights, axis=-1), np.ones(3), message, name="the sum of each row")
 checks_passed("scaled_dot_product_attention")
 
@@ -729,23 +761,26 @@ texts = {}
 for lead in ((6,), (2, 3)):
     Q = rng.normal(size=(*lead, 4, 3))
     texts[lead] = Q, rng.normal(size=(*lead, 5, 3)), rng.normal(size=(*lead, 5, 7))
-advice = "Are only the last two axes of K swapped, and is the softmax over the last axis?"
+advice = "For one: are only the last two axes of K swapped, and is the softmax over the last axis?"
 with check("each text by itself", points=1):
     for lead, (Q, K, V) in texts.items():
         expected, expected_weights = np.empty((*lead, 4, 7)), np.empty((*lead, 4, 5))
         for place in np.ndindex(*lead):  # by your own function
             one = scaled_dot_product_attention(Q[place], K[place], V[place])
             expected[place], expected_weights[place] = one
-        message = "Other texts have other outputs."
+        message = "Other texts, each alone, have other outputs, and none holds NaN."
         assert_equal(bool(np.ptp(expected, axis=0).max() > 1e-3), True, message)
         output, weights = scaled_dot_product_attention(Q, K, V)
-        message = f"With leading axes {lead} each text should be attended by itself. {advice}"
+        message = (
+            f"With leading axes {lead} each text should have the results that your function gives "
+            f"it alone. {advice}"
+        )
         assert_close(weights, expected_weights, message, name="weights")
         assert_close(output, expected, message, name="output")
 with check("as torch", points=1):
     for lead, (Q, K, V) in texts.items():
         output, weights = scaled_dot_product_attention(Q, K, V)
-        message = f"With leading axes {lead} the results differ from torch's. {advice}"
+        message = f"With leading axes {lead} the results are those of torch's function. {advice}"
         eye = np.broadcast_to(np.eye(5), (*lead, 5, 5))
         assert_close(weights, by_torch(Q, K, eye), message, name="weights")
         assert_close(output, by_torch(Q, K, V), message, name="output")
@@ -774,12 +809,12 @@ for lead_q, lead_k, lead_v in cases:
     for place in np.ndindex(*lead):  # each text by itself, by your own function
         one = scaled_dot_product_attention(*(x[place] for x in full))
         expected[place], expected_weights[place] = one
-    message = "Other texts have other outputs."
+    message = "Other texts, each alone, have other outputs, and none holds NaN."
     assert_equal(bool(np.ptp(expected, axis=0).max() > 1e-3), True, message)
     output, weights = scaled_dot_product_attention(Q, K, V)
     message = (
         f"Leading axes {lead_q} of Q, {lead_k} of K and {lead_v} of V should broadcast against "
-        "each other."
+        "each other, and each text should have the results that your function gives it alone."
     )
     assert_close(output, expected, message, name="output")
     if lead_q or lead_k:
@@ -819,8 +854,9 @@ for lead_q, lead_k, shape in cases:
     mask[..., 3] = False
     output, weights = scaled_dot_product_attention(Q, K, V, mask=mask)
     message = (
-        f"With a mask of shape {shape} the weights should be 0 where it is False, and sum to 1 "
-        "where it is True. Does the mask broadcast to the weights, and act before the softmax?"
+        f"With a mask of shape {shape} the results should be torch's: weights of 0 where it is "
+        "False, and those where it is True sum to 1. For one: does the mask broadcast to the "
+        "weights, and act before the softmax?"
     )
     assert_close(weights, by_torch(Q, K, np.eye(5), mask), message, name="weights")
     assert_close(output, by_torch(Q, K, V, mask), message, name="output")
@@ -852,9 +888,12 @@ said = (
 with check("zeros for these queries, and only for them", points=1):
     for mask in masks:
         output, weights = scaled_dot_product_attention(Q, K, V, mask)
-        message = f"{said} (mask of shape {mask.shape})."
+        message = (
+            f"Q (2, 4, 3), K (2, 5, 3), V (2, 5, 7) and a mask {mask.shape}: the usual shapes."
+        )
         assert_equal(np.shape(weights), (2, 4, 5), message, name="the shape of the weights")
         assert_equal(np.shape(output), (2, 4, 7), message, name="the shape of the output")
+        message = f"{said} (mask of shape {mask.shape})."
         some = np.broadcast_to(mask, (2, 4, 5)).any(axis=-1)
         assert_equal((np.abs(weights) > 0).any(axis=-1), some, message, name="a weight above 0")
         assert_equal((np.abs(output) > 0).any(axis=-1), some, message, name="an output above 0")
@@ -883,8 +922,8 @@ K = np.zeros((3, 4))
 K[:, :2] = wanted.T
 V = rng.normal(size=(3, 5))
 message = (
-    "Scores of several thousands should not overflow, and a forbidden key should get nothing "
-    "however large its score. A moderate number such as -1e4 is no minus infinity."
+    "Scores of 8000, 8001, 9000, and as far below 0, without a mask: only their differences count. "
+    "For one: does exp overflow, or are scores cut off at a bound?"
 )
 e1, e2 = math.exp(-1), math.exp(-2)
 output, weights = scaled_dot_product_attention(Q, K, V)
@@ -898,6 +937,11 @@ assert_close(weights, np.array([[e1, 1, 0]]) / (1 + e1), said, name="weights bes
 mask = np.array([[True, True, True], [True, True, False]])
 output, weights = scaled_dot_product_attention(Q, K, V, mask)
 expected = np.array([[e1 / (1 + e1), 1 / (1 + e1), 0], [e2 / (1 + e2), 1 / (1 + e2), 0]])
+message = (
+    "Scores of 8000 and -8000 and a key of score 9000 that is forbidden: it gets nothing, and the "
+    "others share 1. For one: does what stands for minus infinity lie below all these scores, and "
+    "which score of a row is taken off as the largest?"
+)
 assert_close(weights, expected, message, name="weights")
 assert_close(output, np.einsum("qk,kd->qd", expected, V), message, name="output")
 ### END HIDDEN TESTS
@@ -914,11 +958,16 @@ with check("whole numbers", points=0.5):
         Q, K, V = (rng.integers(-2, 3, shape) for shape in shapes)
         Q, K, V = (x + 0.25 if kind == "d" else x for x, kind in zip((Q, K, V), kinds, strict=True))
         floating = scaled_dot_product_attention(Q + 0.0, K + 0.0, V + 0.0)
-        message = "One output for each query, and other values give another."
+        message = (
+            "An output and a row of weights for each query; other values, other outputs; no NaN."
+        )
         assert_equal([np.shape(one) for one in floating], [(4, 7), (4, 5)], message, name="the shapes")
         other = scaled_dot_product_attention(Q + 0.0, K + 0.0, -V - 1.0)[0]
         assert_equal(bool(np.abs(np.asarray(other) - floating[0]).max() > 1e-3), True, message)
-        message = "Integer arrays should give floating results, with nothing rounded away."
+        message = (
+            "Q, K and V of integers, or two of them: the results should be those of the same "
+            "numbers in float64, floating, with nothing rounded away."
+        )
         output, weights = scaled_dot_product_attention(Q, K, V)
         expected, expected_weights = (np.asarray(one, dtype="f4") for one in floating)
         assert_close(weights, expected_weights, message, name="weights", **rough)
@@ -926,21 +975,26 @@ with check("whole numbers", points=0.5):
 with check("precision", points=0.5):
     Q, K, V = rng.normal(size=(4, 3)), rng.normal(size=(5, 3)), rng.normal(size=(5, 7))
     output, weights = scaled_dot_product_attention(Q, K, V)
-    message = "One output for each query."
+    message = "An output (4, 7) and weights (4, 5)."
     assert_equal([np.shape(output), np.shape(weights)], [(4, 7), (4, 5)], message, name="the shapes")
-    assert_equal(bool(np.ptp(np.asarray(output)[0]) > 1e-3), True, "The output is no constant.")
+    message = "An output is no constant, and not NaN."
+    assert_equal(bool(np.ptp(np.asarray(output)[0]) > 1e-3), True, message)
     # The same keys in another order give the same output. In float32 the last digits would change.
     order = [3, 0, 4, 2, 1]
     again, moved = scaled_dot_product_attention(Q, K[order], V[order])
     message = (
-        "Float64 should stay float64, also on the way. For one: is something computed in float32?"
+        "The same keys and values in another order, in float64: the results should be the same to "
+        "ten digits, and float64. For one: is something computed in float32 on the way?"
     )
     precise = {"rtol": 1e-10, "atol": 1e-13, "precise": True}
     expected = np.asarray(weights, dtype=float)[:, order]
     assert_close(moved, expected, message, name="weights", **precise)
     assert_close(again, np.asarray(output, dtype=float), message, name="output", **precise)
     narrow = scaled_dot_product_attention(*(x.astype(np.float32) for x in (Q, K, V)))
-    message = "Float32 arrays should give results of at least that precision."
+    message = (
+        "Float32 arrays should give the results of the same numbers in float64, up to rounding, in "
+        "float32 or better."
+    )
     assert_close(narrow[1], np.asarray(weights, dtype="f4"), message, name="weights", **rough)
     assert_close(narrow[0], np.asarray(output, dtype="f4"), message, name="output", **rough)
 checks_passed("scaled_dot_product_attention")
@@ -967,8 +1021,8 @@ for name, now, before in zip(("Q", "K", "V", "mask"), after, (Q, K, V, mask), st
     assert_equal(
         now,
         before,
-        f"{name} was changed by the call. Does an operator like /= or an assignment write into an "
-        "argument?",
+        f"{name} was changed by the call. For one: does an operator like /= or an assignment write "
+        "into an argument?",
         name=name,
     )
 ### END HIDDEN TESTS
@@ -1060,19 +1114,24 @@ with check("as many True as words", points=0.5):
     assert_equal(
         [int(count) for count in np.sum(np.reshape(mask, (3, 5)), axis=-1)],
         [5, 2, 4],
-        "A text should have as many True as it has words. One too many in the short texts: does the "
-        "count of positions start at 0? 0, 3, 1: True and False are exchanged (True = may attend).",
+        "Lengths 5, 2, 4 with n_k = 5: a text should have as many True as it has words. One too "
+        "many in the short texts: for one, does the count of positions start at 0? 0, 3, 1: as if "
+        "True and False were exchanged (True = may attend).",
         name="the number of True for each text",
     )
 with check("the rows", points=0.75):
-    message = "Lengths 5, 2, 4 with n_k = 5: the words come first, then the padding."
+    message = (
+        "Lengths 5, 2, 4 with n_k = 5: a row of booleans for each text, True for the words, which "
+        "come first, then False for the padding."
+    )
     assert_equal(np.reshape(mask, (3, 5)), rows, message, name="the mask (without its middle axis)")
 with check("a boolean array with its middle axis", points=0.5):
     # True where the text of length 5 has True, False where the one of length 2 has not.
     kind = np.asarray(mask).dtype == bool and np.shape(mask) == (3, 1, 5)
     message = "The mask should be a boolean NumPy array of shape (batch, 1, n_k)."
     assert_equal(bool(kind and isinstance(mask, np.ndarray)), True, message)
-    assert_equal(bool(np.any(mask[0] != mask[1])), True, "Two lengths, two rows.")
+    message = "The lengths 5 and 2 have rows that differ."
+    assert_equal(bool(np.any(mask[0] != mask[1])), True, message)
 
 
 @probe
@@ -1086,13 +1145,17 @@ def mask_of(lengths, n_k):
 with check("an empty text", points=0.5):
     rows = np.array([[N, N, N], [T, T, N]])
     found = padding_mask(np.array([0, 2]), 3)
-    message = "A length of 0 is allowed: a row of False."
+    message = (
+        "Lengths 0 and 2 with n_k = 3, booleans: a length of 0 is allowed, with a row of False."
+    )
     assert_equal(np.reshape(found, (2, 3)), rows, message, name="the mask (without its middle axis)")
 with check("lengths as a list", points=0.25):
     found, other = padding_mask([1, 3], 4), padding_mask(np.array([1, 3]), 4)
     assert_equal(found, other, "lengths may be a list or an array; both give the same mask.")
-    assert_equal(np.size(found), 8, "Two rows of four.", name="how many entries")
-    assert_equal(bool(np.any(found[0] != found[1])), True, "Two lengths, two rows.")
+    message = "Two lengths with n_k = 4: two rows of four."
+    assert_equal(np.size(found), 8, message, name="how many entries")
+    message = "The lengths 1 and 3 have rows that differ."
+    assert_equal(bool(np.any(found[0] != found[1])), True, message)
 with check("lengths that do not fit", points=0.5, side=True):
     wrong_lengths = {"6, at the end": [5, 6], "6, in the middle": [5, 6, 2], "-1": [2, -1, 4]}
     assert_equal(
@@ -1118,10 +1181,13 @@ for dtype in (np.int64, np.int32):
     lengths[:2] = 2, 5
     expected, after = mask_and_lengths(lengths.tolist(), 7)
     assert_equal(after, lengths.tolist(), "lengths was changed by the call.", name="lengths")
-    assert_equal(np.size(expected), 35, "Five rows of seven.", name="how many entries")
-    assert_equal(bool(np.any(expected[0] != expected[1])), True, "Two lengths, two rows.")
+    message = "Five lengths with n_k = 7: five rows of seven."
+    assert_equal(np.size(expected), 35, message, name="how many entries")
+    message = "The lengths 2 and 5 have rows that differ."
+    assert_equal(bool(np.any(expected[0] != expected[1])), True, message)
     mask, after = mask_and_lengths(lengths.copy(), 7)
-    assert_equal(mask, expected, f"lengths may be a list or an array, here of {dtype.__name__}.")
+    message = f"lengths as an array of {dtype.__name__} have the mask that the same list has."
+    assert_equal(mask, expected, message)
     assert_equal(after, lengths, "lengths was changed by the call.", name="lengths")
 ### END HIDDEN TESTS
 
@@ -1135,15 +1201,22 @@ with check("as many columns as n_k", points=0.75):
         message = f"lengths {lengths} with n_k = {n_k}: one row a text, n_k columns."
         assert_equal(np.size(found), len(lengths) * n_k, message, name="how many entries")
         for length, row in zip(lengths, np.reshape(found, (len(lengths), n_k)), strict=True):
-            message = "A length of 0 and one of n_k are allowed, and a row depends on its own length."
+            message = f"lengths {lengths} with n_k = {n_k}: texts of one length have the same row."
             assert_equal(row, rows.setdefault((length, n_k), row), message, name="a row")
-    assert_equal(bool(np.any(rows[2, 4] != rows[1, 4])), True, "Two lengths, two rows.")
+    message = "The lengths 2 and 1 with n_k = 4 have rows that differ."
+    assert_equal(bool(np.any(rows[2, 4] != rows[1, 4])), True, message)
 with check("the rows", points=0.5):
-    message = "A length of 0 gives a row of False, a length of n_k a row of True; both are allowed."
+    message = (
+        "A boolean array (batch, 1, n_k): a length of 0 gives a row of False, a length of n_k a "
+        "row of True; both are allowed."
+    )
     T, N = True, False
     assert_equal(padding_mask(np.array([0, 3]), 3), np.array([[[N, N, N]], [[T, T, T]]]), message)
     assert_equal(padding_mask(np.array([1]), 1), np.array([[[T]]]), message)
-    message = "n_k is the number of columns, also when every text is shorter than n_k."
+    message = (
+        "Lengths 2, 1, 2 with n_k = 4, a boolean array (3, 1, 4): n_k is the number of columns, "
+        "also when every text is shorter."
+    )
     short = np.array([[[T, T, N, N]], [[T, N, N, N]], [[T, T, N, N]]])
     assert_equal(padding_mask(np.array([2, 1, 2]), 4), short, message)
 checks_passed("padding_mask")
@@ -1343,7 +1416,7 @@ def torch_scaled_dot_product_attention(Q, K, V, mask=None):
 rng = check_rng()
 shapes = (3, 4), (5, 4), (5, 2), (3, 2), (3, 5)
 Q, K, V, A, B = (torch.tensor(rng.normal(size=shape)) for shape in shapes)
-both = torch_scaled_dot_product_attention(Q, K, V)
+both = torch_scaled_dot_product_attention(Q.clone(), K.clone(), V.clone())
 assert_equal(
     len(both) if isinstance(both, (tuple, list)) else int(both is not None),
     2,
@@ -1353,60 +1426,80 @@ assert_equal(
 output, weights = both
 with check("as torch", points=1):
     message = (
-        "The output differs from that of torch's F.scaled_dot_product_attention. Scale by the "
-        "square root of d_k, softmax over the keys, average the values."
+        "Three queries, five keys, no mask: the output is that of torch's "
+        "F.scaled_dot_product_attention. For one: are the scores divided by the square root of "
+        "d_k, is the softmax over the keys, and is the output the average of the values?"
     )
     assert_close(output, F.scaled_dot_product_attention(Q, K, V), message, name="output")
-    message = "Each row of the weights should sum to 1. For one: are the weights the second result?"
+    message = "Three queries, five keys: the second result is the weights, of shape (3, 5)."
     assert_equal(tuple(np.shape(weights)), (3, 5), message, name="the shape of the weights")
+    message = "Each row of the weights, one row a query, should sum to 1."
     ones = torch.ones(3, dtype=Q.dtype)
     assert_close(weights.sum(dim=-1), ones, message, name="the sum of each row")
 with check("a batch of two texts", points=0.75):
     # (If torch complains about shapes here: which axes of K have you swapped?)
     Q2, K2, V2 = (torch.stack([x, 2 * x.flip(0)]) for x in (Q, K, V))
-    texts = zip(Q2, K2, V2, strict=True)
+    texts = [[x.clone() for x in one] for one in zip(Q2, K2, V2, strict=True)]
     expected = torch.stack([torch_scaled_dot_product_attention(*one)[0] for one in texts])
     differ = bool((expected[0] - expected[1]).abs().max() > 1e-3)
-    assert_equal(differ, True, "Two texts, two outputs.")
-    assert_equal(tuple(expected.shape), (2, 3, 2), "An output is as wide as a value.")
-    message = "With a batch axis in front, each text should be attended by itself."
-    output, _ = torch_scaled_dot_product_attention(Q2, K2, V2)
+    message = "Two texts, each alone, have two outputs that differ, and neither holds NaN."
+    assert_equal(differ, True, message)
+    message = "Two texts, each alone: three queries and values of length 2 give an output (3, 2)."
+    assert_equal(tuple(expected.shape), (2, 3, 2), message, name="the shape of both together")
+    message = (
+        "With a batch axis in front, each of two texts should have the output that your function "
+        "gives it alone."
+    )
+    output, _ = torch_scaled_dot_product_attention(Q2.clone(), K2.clone(), V2.clone())
     assert_close(output, expected, message, name="output")
 with check("leading axes that broadcast", points=0.5):
     queries, keys = torch.stack([Q, -Q])[:, None], torch.stack([K, 2 * K, K.flip(0)])
-    rows = [[torch_scaled_dot_product_attention(q[0], k, V)[0] for k in keys] for q in queries]
+    given = [[(q[0].clone(), k.clone(), V.clone()) for k in keys] for q in queries]
+    rows = [[torch_scaled_dot_product_attention(*one)[0] for one in row] for row in given]
     expected = torch.stack([torch.stack(row) for row in rows])
     differ = bool((expected[0] - expected[1]).abs().max() > 1e-3)
-    assert_equal(differ, True, "Other queries, other outputs.")
-    assert_equal(tuple(expected.shape), (2, 3, 3, 2), "An output is as wide as a value.")
-    message = "Leading axes (2, 1) of Q, (3,) of K and none of V should give (2, 3)."
-    output, _ = torch_scaled_dot_product_attention(queries, keys, V)
+    message = "The queries Q and -Q have outputs that differ, and none holds NaN."
+    assert_equal(differ, True, message)
+    message = "Six texts, each alone: three queries and values of length 2 give an output (3, 2)."
+    assert_equal(tuple(expected.shape), (2, 3, 3, 2), message, name="the shape of all together")
+    message = (
+        "Leading axes (2, 1) of Q, (3,) of K and none of V should give (2, 3), each output as your "
+        "function gives it for these queries, keys and values alone."
+    )
+    output, _ = torch_scaled_dot_product_attention(queries.clone(), keys.clone(), V.clone())
     assert_close(output, expected, message, name="output")
 
 T, N = True, False
 mask = torch.tensor([[T, T, N, T, N], [N, N, N, N, N], [T, T, T, T, T]])
 with check("a mask", points=0.75):
-    output, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+    output, weights = torch_scaled_dot_product_attention(*(x.clone() for x in (Q, K, V, mask)))
     expected, expected_weights = torch.zeros(3, 2).double(), torch.zeros(3, 5).double()
     for i in (0, 2):  # as if forbidden keys were not there, by your own function
         row = mask[i]
-        one = torch_scaled_dot_product_attention(Q[i : i + 1], K[row], V[row])
+        one = torch_scaled_dot_product_attention(Q[i : i + 1].clone(), K[row], V[row])
         expected[i], expected_weights[i, row] = one[0][0], one[1][0]
     message = (
-        "With a mask the weights should be 0 where it is False, and those that are left should "
-        "sum to 1. True means: may attend. For one: does the mask act before the softmax?"
+        "With a mask the weights should be 0 where it is False, and the others as if the forbidden "
+        "keys were not there: they sum to 1. True means: may attend. For one: does the mask act "
+        "before the softmax?"
     )
     assert_close(weights[[0, 2]], expected_weights[[0, 2]], message, name="weights of queries 0, 2")
-    assert_equal(bool((expected_weights[[0, 2]].sum(dim=-1) > 0.5).all()), True, message)
-    message = "With a mask the output should be made of the masked weights."
+    message = "Without the forbidden keys, and without a mask, the weights of a query sum to 1."
+    sums = bool((expected_weights[[0, 2]].sum(dim=-1) > 0.5).all())
+    assert_equal(sums, True, message, name="'more than 0.5'")
+    message = (
+        "With a mask the output should be as if the forbidden keys were not there: made of the "
+        "masked weights."
+    )
     assert_close(output[[0, 2]], expected[[0, 2]], message, name="output of queries 0, 2")
 with check("a query that may attend to nothing", points=0.5):
-    output, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+    output, weights = torch_scaled_dot_product_attention(*(x.clone() for x in (Q, K, V, mask)))
     message = "Query 1 may attend to nothing: its weights and its output are 0, never NaN."
     assert_close(output[1], torch.zeros(2).double(), message, name="the output of query 1")
     assert_close(weights[1], torch.zeros(5).double(), message, name="the weights of query 1")
-    message = "The other queries have weights."
-    assert_equal(bool((weights[[0, 2]].sum(dim=-1) > 0.5).all()), True, message)
+    message = "The weights of each of the two other queries sum to 1."
+    sums = bool((weights[[0, 2]].sum(dim=-1) > 0.5).all())
+    assert_equal(sums, True, message, name="'more than 0.5'")
 
 
 @probe
@@ -1434,7 +1527,7 @@ def gradients_and_slopes(Q, K, V, mask, of_output, of_weights, step):
 
 message = (
     "should be the slope of your own results: as much as they change when it is moved a little. "
-    "For one: is something detached, or converted to NumPy on the way?"
+    "For one: is something detached, converted to NumPy or to float32 on the way?"
 )
 no_slope = (
     "The results hold NaN or infinity, so they have no slope. Look at the checks above first."
@@ -1444,8 +1537,10 @@ with check("gradients through the output and the weights", points=0.5):
     assert_equal(all(bool(s.isfinite().all()) for s in slopes), True, no_slope, name="'finite'")
     for name, one, slope in list(zip("QKV", found, slopes, strict=True))[::-1]:
         what = f"the gradient of {name}"
-        assert_close(one, slope, f"{what.capitalize()} {message}", rtol=1e-5, atol=1e-6, name=what)
-        assert_equal(bool(slope.abs().max() > 1e-3), True, f"{name} should move the results.")
+        said = f"Without a mask {what} {message}"
+        assert_close(one, slope, said, rtol=1e-5, atol=1e-6, name=what)
+        moves = f"The results should change when {name} is moved a little."
+        assert_equal(bool(slope.abs().max() > 1e-3), True, moves)
 with check("finite gradients where a query may attend to nothing", points=0.5):
     found, slopes = gradients_and_slopes(Q, K, V, mask, A, B, 1e-5)
     said = "A NaN that is replaced in the result can live on in the gradient."
@@ -1454,7 +1549,8 @@ with check("finite gradients where a query may attend to nothing", points=0.5):
         what = f"the gradient of {name}"
         with_mask = f"With a mask {what} {message} {said}"
         assert_close(one, slope, with_mask, rtol=1e-5, atol=1e-6, name=what)
-        assert_equal(bool(slope.abs().max() > 1e-3), True, f"{name} should move the results.")
+        moves = f"With a mask, too, the results should change when {name} is moved a little."
+        assert_equal(bool(slope.abs().max() > 1e-3), True, moves)
 checks_passed("torch_scaled_dot_product_attention")
 
 
@@ -1481,7 +1577,7 @@ for leads in cases:
     sizes = (4, 3), (5, 3), (5, 7)
     drawn = [rng.normal(size=(*lead, *size)) for lead, size in zip(leads, sizes, strict=True)]
     texts.append([torch.tensor(x) for x in drawn])
-said = "each text should be attended by itself, and leading axes should broadcast."
+said = "they broadcast, and each text should have the results that your function gives it alone."
 with check("each text by itself", points=1):
     for leads, (Q, K, V) in zip(cases, texts, strict=True):
         lead = torch.broadcast_shapes(*leads)
@@ -1492,7 +1588,8 @@ with check("each text by itself", points=1):
             one = torch_scaled_dot_product_attention(*(x[place] for x in full))
             expected[place], expected_weights[place] = one
         differ = bool((expected[0] - expected[-1]).abs().max() > 1e-3)
-        assert_equal(differ, True, "Other texts have other outputs.")
+        message = "Other texts, each alone, have other outputs, and none holds NaN."
+        assert_equal(differ, True, message)
         output, weights = torch_scaled_dot_product_attention(Q, K, V)
         message = f"Leading axes {leads} of Q, K and V: {said}"
         assert_close(output, expected, message, name="output")
@@ -1501,7 +1598,9 @@ with check("each text by itself", points=1):
 with check("as torch", points=0.5):
     for leads, (Q, K, V) in zip(cases, texts, strict=True):
         output, _ = torch_scaled_dot_product_attention(Q, K, V)
-        message = f"Leading axes {leads} of Q, K and V: {said}"
+        message = (
+            f"Leading axes {leads} of Q, K and V: the output should be that of torch's function."
+        )
         assert_close(output, by_torch(Q, K, V), message, name="output")
 checks_passed("torch_scaled_dot_product_attention")
 ### END HIDDEN TESTS
@@ -1539,8 +1638,8 @@ with check("masks of every shape", points=1.5):
         mask.view(-1)[0] = False
         output, weights = torch_scaled_dot_product_attention(Q, K, V, mask=mask)
         message = (
-            f"With a mask of shape {shape} the weights should be 0 where it is False, and each row "
-            "should sum to 1, or to 0 if it has nothing to attend to."
+            f"With a mask of shape {shape} the results should be torch's: weights of 0 where it is "
+            "False, and each row sums to 1, or to 0 if it has nothing to attend to."
         )
         assert_close(weights, by_torch(Q, K, eye, mask), message, name="weights")
         assert_close(output, by_torch(Q, K, V, mask), message, name="output")
@@ -1551,7 +1650,10 @@ with check("masks of every shape", points=1.5):
         K = torch.tensor(rng.normal(size=(*lead, 5, 3)))
         V = torch.tensor(rng.normal(size=(*lead, 5, 7)))
         output, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
-        message = "A text of which nothing may be attended should have weights 0 and output 0, no NaN."
+        message = (
+            "Two texts, a mask of shape (2, 1, 5): the one of which nothing may be attended should "
+            "have weights 0 and output 0, no NaN, and the other torch's results."
+        )
         assert_close(weights, by_torch(Q, K, eye, mask), message, name="weights")
         assert_close(output, by_torch(Q, K, V, mask), message, name="output")
 with check("a forbidden key with a large score", points=0.5):
@@ -1611,8 +1713,9 @@ for which, out, wei in (("the output", A, 0 * B), ("the weights", 0 * A, B), ("b
             assert_close(
                 one,
                 other,
-                f"The gradient of {name} through {which} is not that of torch's function. For one: "
-                "is something detached, or converted to NumPy on the way?",
+                f"The gradient of {name} through {which}, "
+                f"{'without' if given is None else 'with'} a mask, should be that of torch's "
+                "function. For one: is something detached, or converted to NumPy on the way?",
                 name=f"the gradient of {name}",
             )
 ### END HIDDEN TESTS
@@ -1656,14 +1759,15 @@ for mask in (one_row, one_text):
         assert_close(
             one,
             slope,
-            f"Some queries may attend to nothing. The gradient of {name} should be finite, and 0 "
-            "for what takes no part. A NaN that is replaced in the result can live on in the "
-            "gradient.",
+            f"Some queries may attend to nothing. The gradient of {name} should be the slope of "
+            "your own results (NaN has no slope), and 0 for what takes no part. For one: a NaN "
+            "that is replaced in the result can live on in the gradient.",
             rtol=1e-5,
             atol=1e-6,
             name=f"the gradient of {name}",
         )
-        assert_equal(bool(slope.abs().max() > 1e-3), True, f"{name} should move the results.")
+        moves = f"The results should change when {name} is moved a little."
+        assert_equal(bool(slope.abs().max() > 1e-3), True, moves)
     blocked = ~mask.expand(2, 4, 5).any(dim=-1)
     message = "A query that may attend to nothing moves nothing: its gradient is 0."
     assert_equal(bool((found[0][blocked] == 0).all()), True, message)
@@ -1683,21 +1787,30 @@ mask[:, 2] = True
 order = [3, 0, 4, 2, 1]
 for given in (None, mask):
     output, weights = torch_scaled_dot_product_attention(Q, K, V, given)
-    assert_equal(bool((output[0] - output[0, 0]).abs().max() > 1e-3), True, "No constant output.")
+    message = "An output is no constant, and not NaN."
+    assert_equal(bool((output[0] - output[0, 0]).abs().max() > 1e-3), True, message)
     # The same keys in another order give the same output. In float32 the last digits would change.
     moved_mask = None if given is None else given[:, order]
     again, moved = torch_scaled_dot_product_attention(Q, K[order], V[order], moved_mask)
     message = (
-        "Float64 should stay float64, also on the way. For one: is something computed in float32?"
+        "The same keys and values in another order, in float64: the results should be the same to "
+        "ten digits, and float64. For one: is something computed in float32 on the way?"
     )
     precise = {"rtol": 1e-10, "atol": 1e-13, "precise": True}
     assert_close(again, output.double(), message, name="output", **precise)
     assert_close(moved, weights.double()[:, order], message, name="weights", **precise)
     exact = F.scaled_dot_product_attention(Q, K, torch.eye(5).double(), attn_mask=given)
+    message = (
+        "In float64 the weights should be torch's to ten digits. For one: is something computed in "
+        "float32, or is a small number added where you divide?"
+    )
     if bool((weights.double() - exact).abs().max() < 1e-5):  # else it is not the digits
         assert_close(weights, exact, message, name="weights, each of their digits", **precise)
     narrow = torch_scaled_dot_product_attention(Q.float(), K.float(), V.float(), given)
-    message = "Float32 tensors should give results of at least that precision."
+    message = (
+        "Float32 tensors should give the results of the same numbers in float64, up to rounding, "
+        "in float32 or better."
+    )
     assert_close(narrow[0], output.float(), message, name="output")
     assert_close(narrow[1], weights.float(), message, name="weights")
 ### END HIDDEN TESTS
@@ -1723,8 +1836,8 @@ for name, now, before in zip(("Q", "K", "V", "mask"), after, (Q, K, V, mask), st
     assert_equal(
         now,
         before,
-        f"{name} was changed by the call. Does a method that ends in an underscore, or an operator "
-        "like /=, write into an argument?",
+        f"{name} was changed by the call. For one: does a method that ends in an underscore, or an "
+        "operator like /=, write into an argument?",
         name=name,
     )
 ### END HIDDEN TESTS
@@ -1884,23 +1997,30 @@ counts = [3, 1, 4, 2]  # four texts of up to four words: sizes at which the coll
 texts = torch.tensor(rng.normal(size=(4, 4, 3))).float()
 words = torch.tensor([[int(t < count) for t in range(4)] for count in counts])
 with check("each text as if it were alone", points=1):
-    encoded = mended_encode(texts, words)
+    encoded = mended_encode(texts.clone(), words.clone())
     for number, count in enumerate(counts):
         alone = texts[number, :count]
         expected = F.scaled_dot_product_attention(alone, alone, alone)
-        message = f"Text {number} has {count} words. Encoded alone, without padding, they come out so."
+        message = (
+            f"Four texts, whole numbers as mask. Text {number} has {count} words: they should come "
+            "out as torch's function encodes them alone, without padding."
+        )
         what = f"the words of text {number}"
         assert_close(encoded[number, :count], expected, message, name=what)
 with check("padding is 0", points=0.5):
-    rest = mended_encode(texts, words)[words == 0]
+    rest = mended_encode(texts.clone(), words.clone())[words == 0]
     assert_close(rest, torch.zeros(6, 3), "The rows of padding are 0.", name="the rows of padding")
     message = "The rows of words are not all 0."
-    assert_equal(bool((mended_encode(texts, words)[words == 1] != 0).any()), True, message)
+    there = mended_encode(texts.clone(), words.clone())[words == 1]
+    assert_equal(bool((there != 0).any()), True, message)
 with check("another batch size, and booleans", points=0.5, side=True):
-    fewer = mended_encode(texts[:3], words[:3].bool())
-    message = "Three texts of the four, with a mask of booleans: they come out as before."
+    fewer = mended_encode(texts[:3].clone(), words[:3].bool())
+    message = (
+        "Three texts, with a mask of booleans: not all that comes out is 0, and none of it NaN."
+    )
     assert_equal(bool(fewer.abs().max() > 1e-3), True, message)
-    assert_close(fewer, mended_encode(texts, words)[:3], message)
+    message = "Three texts of the four, with a mask of booleans: they come out as among the four."
+    assert_close(fewer, mended_encode(texts.clone(), words.clone())[:3], message)
 checks_passed("mended_encode")
 
 # %% check="mended_encode_texts" points=1
@@ -1920,7 +2040,8 @@ for batch, n in ((6, 6), (2, 5), (1, 3), (5, 2)):
         expected[number, there] = F.scaled_dot_product_attention(alone, alone, alone)
     message = (
         f"{batch} texts of {n} places, words and padding in any order: each word attends to the "
-        "words of its own text. A text without words has rows of 0, no NaN."
+        "words of its own text, as torch's function gives it for these words alone. Rows of "
+        "padding are 0, and so is a text without words: no NaN."
     )
     assert_close(mended_encode(texts, words), expected, message)
 ### END HIDDEN TESTS
@@ -2080,7 +2201,11 @@ with check("where it ends", points=1):
     for given, steps, lr, old in cases:
         W, b, _ = fitted(*given, steps, lr, old)
         W_right, b_right, _ = by_hand(*given, steps, lr)
-        message = f"A linear model, W {tuple(W_right.shape)} and b, after {steps} steps of {lr}."
+        message = (
+            f"A linear model, W {tuple(W_right.shape)} and b, lr = {lr}, steps: {steps}. Each step "
+            "takes lr times their gradients from both, at the same point; what lay in .grad has no "
+            "part."
+        )
         assert_close(W, W_right, message, name="W")
         assert_close(b, b_right, message, name="b")
 with check("what it returns", points=1):
@@ -2096,7 +2221,7 @@ with check("what it returns", points=1):
         assert_close(losses[0], first, message, name="the first loss")
         assert_close(losses[-1], last, message, name="the last loss")
         moved = bool((fitted(X, y, W, b, steps, lr, old)[0] - W).abs().max() > 1e-4)
-        assert_equal(moved, True, "Every step moves W.", name="'W has moved'")
+        assert_equal(moved, True, "The steps move W.", name="'W has moved'")
     given, steps, _, _ = cases[1]
     message = "A learning rate so small that nothing seems to move: still a loss for each step."
     losses = fitted(*given, steps, 1e-12, False)[2]

@@ -261,8 +261,8 @@ def projections(d_model, d_k, d_v, seed):
 @probe
 def attend(W_q, W_k, W_v, X, mask=None):
     layer = SelfAttention(*W_q.shape, W_v.shape[1], np.random.default_rng(0))
-    layer.W_q, layer.W_k, layer.W_v = W_q, W_k, W_v
-    return layer.forward(X) if mask is None else layer.forward(X, mask)
+    layer.W_q, layer.W_k, layer.W_v = W_q.copy(), W_k.copy(), W_v.copy()
+    return layer.forward(X.copy()) if mask is None else layer.forward(X.copy(), mask.copy())
 
 
 def compare(both, expected_output, expected_weights, message):
@@ -273,7 +273,10 @@ def compare(both, expected_output, expected_weights, message):
         name="the number of results",
     )
     assert_close(both[1], expected_weights, message, name="weights")
-    message = "The weights are right, the output is not. Is it the average of the rows of X @ W_v?"
+    message = (
+        "The weights are right; the output should be the average of the rows of X @ W_v, with "
+        "these weights."
+    )
     assert_close(both[0], expected_output, message, name="output")
 
 
@@ -286,13 +289,14 @@ with check("three random draws", points=1):
     assert_equal(
         [min(np.unique(W).size, 500) for W in large],
         [500, 500, 500],
-        "Each matrix should hold random numbers. With d_model 40, d_k 30 and d_v 30 that gives "
-        "each of them more than 500 different values.",
+        "Each matrix should hold random numbers: with d_model 40, d_k 30 and d_v 30 each of them "
+        "has 500 different values and more.",
         name="the number of different values, at most 500,",
     )
     message = (
-        "These are the correlations of W_q, W_k and W_v, rounded. A 1 outside the diagonal: two "
-        "of them hold the same numbers. For one: do you ask rng three times?"
+        "The correlations of W_q, W_k and W_v, rounded: independent draws have a 1 on the diagonal "
+        "alone. For one: do two of them hold the same numbers, or is rng asked fewer than three "
+        "times?"
     )
     related = np.corrcoef([np.ravel(W) for W in large]).round()
     assert_close(related, np.eye(3), message, name="the matrix of correlations")
@@ -307,8 +311,9 @@ with check("as torch's layer", points=0.75):
         theirs.out_proj.weight.copy_(torch.eye(4))  # a last step that changes nothing here
         expected_output, expected_weights = theirs(*[torch.tensor(X)] * 3)
     message = (
-        "The weights differ from those of torch's layer. Do they come from X @ W_q and X @ W_k, in "
-        "this order, with the attributes as they are now?"
+        "One text of five words, d_model = d_k = 4: the weights should be those of torch's layer. "
+        "For one: do they come from X @ W_q and X @ W_k, in this order, with the attributes as "
+        "they are now?"
     )
     both = attend(W_q, W_k, W_v, X)
     compare(both, expected_output.numpy(), expected_weights.numpy(), message)
@@ -333,19 +338,27 @@ def average(scores):
 
 
 with check("sizes that differ", points=0.5):
-    message = "d_model = 6, d_k = 3. For one: is the scale the square root of d_k?"
+    message = (
+        "Two texts of five words, d_model = 6, d_k = 3: the weights should be those of the "
+        "formula. For one: is the scale the square root of d_k?"
+    )
     compare(attend(W_q, W_k, W_v, X), *average(scores), message)
 with check("each text by itself", points=0.5):
     both = attend(W_q, W_k, W_v, X)
     alone = [attend(W_q, W_k, W_v, text) for text in X]
-    message = "Two texts in one batch come out as each of them alone, and they are not alike."
+    message = "Two texts, each alone, have outputs that differ, and neither holds NaN."
     assert_equal(bool(np.abs(np.asarray(alone[0][0]) - alone[1][0]).max() > 1e-3), True, message)
+    message = "A text of five words alone has weights of shape (5, 5)."
     assert_equal(np.shape(alone[0][1]), (5, 5), message, name="the shape of the weights")
+    message = "Two texts in one batch should come out as your layer gives each of them alone."
     for place, name in ((1, "weights"), (0, "output")):
         expected = np.stack([np.asarray(one[place]) for one in alone])
         assert_close(both[place], expected, message, name=name)
 with check("a mask", points=0.5):
-    message = "A mask hides the last word (True = may attend) before the softmax."
+    message = (
+        "A mask of shape (5,) hides the last word (True = may attend) before the softmax: its "
+        "weight is 0, and the weights of the others should be those of the formula."
+    )
     both = attend(W_q, W_k, W_v, X, keep)
     compare(both, *average(np.where(keep, scores, -np.inf)), message)
 with check("a word that may attend to nothing", points=0.5):
@@ -354,7 +367,8 @@ with check("a word that may attend to nothing", points=0.5):
     output, weights = attend(W_q, W_k, W_v, X, nothing)
     message = "Word 2 may attend to nothing: its weights and its output are 0, those of others not."
     others = [True, True, False, True, True]
-    assert_equal(np.shape(weights), (2, 5, 5), message, name="the shape of the weights")
+    shape = "Two texts of five words with a mask: weights of shape (2, 5, 5)."
+    assert_equal(np.shape(weights), (2, 5, 5), shape, name="the shape of the weights")
     found = [bool((np.abs(weights[:, word]) > 0).any()) for word in range(5)]
     assert_equal(found, others, message, name="a weight above 0, word by word")
     found = [bool((np.abs(output[:, word]) > 0).any()) for word in range(5)]
@@ -391,7 +405,9 @@ for name, W in drawn.items():
     message = f"{name} should be a floating NumPy array of finite numbers."
     assert_equal(isinstance(W, np.ndarray) and W.dtype.kind == "f", True, message)
     assert_equal(bool(np.isfinite(W).all()), True, message)
-    message = f"{name} should be random numbers, not a constant or a pattern."
+    message = (
+        f"{name} should be 40 x 30 random numbers: 500 different values and more, and rank 30."
+    )
     assert_equal(min(np.unique(W).size, 500), 500, message, name="the number of different values")
     assert_equal(int(np.linalg.matrix_rank(W - W.mean(), tol=1e-9)), 30, message, name="the rank")
 message = "W_q, W_k and W_v should be independent draws. For one: is one made from another?"
@@ -403,13 +419,15 @@ for first, second in ((0, 1), (0, 2), (1, 2)):  # in another order they are the 
     assert_equal(bool(shared), False, message, name=f"'{names[first]} and {names[second]} share numbers'")
 again, others = projections(40, 30, 30, seed, 2), projections(40, 30, 30, seed + 1, 3)
 for name, same, other in zip(names, again, others, strict=True):
-    message = f"The same seed should give the same {name}. Does every number come from rng?"
+    message = (
+        f"The same seed should give the same {name}. For one: does every number come from rng?"
+    )
     assert_close(same, drawn[name], message, name=name)
     message = f"Another seed should give another {name}. For one: is rng used at all?"
     assert_equal(bool(np.abs(other - drawn[name]).max() > 1e-9), True, message)
 sizes = ((6, 2), (6, 2), (6, 7))
 for name, W, shape in zip(names, projections(6, 2, 7, seed, 4), sizes, strict=True):
-    message = f"{name} for d_model = 6, d_k = 2, d_v = 7."
+    message = f"{name} should have the shape {shape} for d_model = 6, d_k = 2, d_v = 7."
     assert_equal(np.shape(W), shape, message, name=f"the shape of {name}")
 before, after = global_states()
 assert_equal(after, before, "The global random state was changed. Draw with rng's own methods.")
@@ -450,8 +468,15 @@ changed[2][2] += 3
 whens = ("as drawn", "changed in place", "replaced by others")
 for when, wanted, (used, both) in zip(whens, (results[0][0], changed, new), results, strict=True):
     for name, W, W_wanted in zip(("W_q", "W_k", "W_v"), used, wanted, strict=True):
-        assert_close(W, W_wanted, f"forward should leave {name} as it is.", name=name)
-    message = f"With W_q, W_k and W_v {when}, forward should use exactly these three."
+        message = (
+            f"W_q, W_k and W_v {when}: {name} should hold what was put there. For one: does "
+            "forward change it, or do two attributes share one array?"
+        )
+        assert_close(W, W_wanted, message, name=name)
+    message = (
+        f"With W_q, W_k and W_v {when}, forward should give torch's results with exactly these "
+        "three. For one: are the attributes read when forward is called?"
+    )
     output, weights = both
     expected_output, expected_weights = by_torch(X, *wanted)
     assert_close(weights, expected_weights, message, name="weights")
@@ -490,10 +515,10 @@ for lead, n, d_k, d_v in (
     output, weights = attend(W_q, W_k, W_v, X)
     expected_output, expected_weights = by_torch(X, W_q, W_k, W_v)
     message = (
-        f"X of shape {X.shape}, d_k = {d_k}, d_v = {d_v}: each text should attend to itself, with "
-        "the scale of d_k."
+        f"X of shape {X.shape}, d_k = {d_k}, d_v = {d_v}: the results should be torch's, each text "
+        "attending to itself, with the scale of d_k."
     )
-    shapes = f"X of shape {X.shape}, d_k = {d_k}, d_v = {d_v}: every leading axis stays in its place."
+    shapes = f"X of shape {X.shape}, d_k = {d_k}, d_v = {d_v}: weights of shape {(*lead, n, n)}."
     assert_equal(np.shape(weights), expected_weights.shape, shapes, name="the shape of the weights")
     assert_close(weights, expected_weights, message, name="weights")
     assert_close(output, expected_output, message, name="output")
@@ -539,8 +564,9 @@ for lead, shape in cases:
     output, weights = attend(W_q, W_k, W_v, X, mask)
     expected_output, expected_weights = by_torch(X, W_q, W_k, W_v, mask)
     message = (
-        f"X of shape {X.shape} with a mask of shape {shape}: weights of shape {(*lead, 5, 5)}, 0 where "
-        "it is False, and each row sums to 1 over what is left."
+        f"X of shape {X.shape} with a mask of shape {shape}: the results should be torch's, "
+        f"weights of shape {(*lead, 5, 5)}, 0 where it is False, and each row sums to 1, or to 0 "
+        "where nothing is left."
     )
     assert_close(weights, expected_weights, message, name="weights")
     assert_close(output, expected_output, message, name="output")
@@ -555,7 +581,7 @@ for mask in (one_row, one_text, np.zeros((1, 1), dtype=bool)):
     expected_output, expected_weights = by_torch(X, W_q, W_k, W_v, mask)
     message = (
         "A word that may attend to nothing has weights 0 and output 0, never NaN (mask of shape "
-        f"{mask.shape}). The other words are as usual."
+        f"{mask.shape}). The other words have torch's results."
     )
     assert_close(weights, expected_weights, message, name="weights")
     assert_close(output, expected_output, message, name="output")
@@ -564,7 +590,10 @@ one_row[:, 0] = False
 for scale in (30.0, 300.0):
     output, weights = attend(W_q, W_k, W_v, scale * X, one_row)
     expected_output, expected_weights = by_torch(scale * X, W_q, W_k, W_v, one_row)
-    message = "Scores of several thousands, with a mask: the results are as right as for small scores."
+    message = (
+        f"Words times {scale:g}, for large scores, and a mask that hides word 0: the results "
+        "should be torch's. For one: does exp overflow?"
+    )
     assert_close(weights, expected_weights, message, name="weights", atol=1e-6)
     assert_close(output, expected_output, message, name="output", rtol=1e-6, atol=1e-4)
 # Every query of the first text has the scores 1, 2 and 5000, of the second -8001, -8000 and 9000.
@@ -622,7 +651,10 @@ for X, kind, tolerance in (
 ):
     output, weights = attend(W_q, W_k, W_v, X)
     expected_output, expected_weights = by_torch(X.astype("f8"), W_q, W_k, W_v)
-    message = f"X of dtype {X.dtype}: floating results, at least as precise as X, nothing rounded."
+    message = (
+        f"X of dtype {X.dtype}, W_q, W_k and W_v in float64: the results should be torch's in "
+        "float64, floating, at least as precise as X."
+    )
     assert_close(weights, expected_weights.astype(kind), message, name="weights", **tolerance)
     assert_close(output, expected_output.astype(kind), message, name="output", **tolerance)
 ### END HIDDEN TESTS
@@ -650,10 +682,14 @@ first, second, X_after, mask_after, unmasked, again = called_twice(
 assert_equal(X_after, X, "X was changed by forward.", name="X")
 assert_equal(mask_after, mask, "The mask was changed by forward.", name="mask")
 for name, one, other in zip(("output", "weights"), first, second, strict=True):
-    message = "The second call gave something else. forward should draw and change nothing."
+    message = (
+        "Two calls with the same X and mask should give the same, without NaN. For one: does "
+        "forward draw or change something?"
+    )
     assert_close(other, one, message, name=name)
 message = (
-    "A call without a mask gives something else after one with a mask. For one: is the mask kept?"
+    "Calls without a mask should give the same before and after one with a mask, without NaN. For "
+    "one: is the mask kept?"
 )
 assert_close(again[0], unmasked[0], message, name="output")
 ### END HIDDEN TESTS
@@ -804,7 +840,7 @@ def attend(W_q, W_k, W_v, X, mask=None):
             layer.W_q.weight.copy_(W_q)
             layer.W_k.weight.copy_(W_k)
             layer.W_v.weight.copy_(W_v)
-        return layer(X) if mask is None else layer(X, mask)
+        return layer(X.clone()) if mask is None else layer(X.clone(), mask.clone())
 
 
 def compare(both, expected_output, expected_weights, message):
@@ -815,7 +851,9 @@ def compare(both, expected_output, expected_weights, message):
         name="the number of results",
     )
     assert_close(both[1], expected_weights, message, name="weights")
-    message = "The weights are right, the output is not. Does it average what W_v gives?"
+    message = (
+        "The weights are right; the output should be the average of what W_v gives, with them."
+    )
     assert_close(both[0], expected_output, message, name="output")
 
 
@@ -824,7 +862,10 @@ with check("three projections", points=0.75):
     assert_equal(is_module, True, "TorchSelfAttention should be an nn.Module.")
     message = "W_q, W_k and W_v should be attributes, each an nn.Linear."
     assert_equal(kinds, ["Linear"] * 3, message, name="the kinds of W_q, W_k and W_v")
-    message = "nn.Linear takes the number of inputs first, then of outputs. Here 6 to 3, 3 and 2."
+    message = (
+        "W_q, W_k and W_v should lead from 6 features to 3, 3 and 2: their weights have the shapes "
+        "(3, 6), (3, 6) and (2, 6). For one: nn.Linear takes the number of inputs first."
+    )
     assert_equal(shapes, [(3, 6), (3, 6), (2, 6)], message, name="the shapes of the weights")
     message = "The projections should have no bias."
     assert_equal(biases, [False] * 3, message, name="whether there is a bias")
@@ -844,15 +885,17 @@ with torch.no_grad():
     expected = theirs(X, X, X)
 with check("as torch's layer", points=0.75):
     message = (
-        "The weights differ from those of torch's layer. Do queries come from W_q and keys from "
-        "W_k, and is the softmax over the last axis?"
+        "Two texts of five words, d_model = d_k = 4: the weights should be those of torch's layer. "
+        "For one: do queries come from W_q and keys from W_k, and is the softmax over the last "
+        "axis?"
     )
     compare(attend(W_q, W_k, W_v, X), *expected, message)
 with check("each text by itself", points=0.5):
     output, weights = attend(W_q, W_k, W_v, X)
     alone = [attend(W_q, W_k, W_v, text) for text in X]
-    message = "Two texts in one batch come out as each of them alone, and they are not alike."
+    message = "Two texts, each alone, have outputs that differ, and neither holds NaN."
     assert_equal(bool((alone[0][0] - alone[1][0]).abs().max() > 1e-3), True, message)
+    message = "Two texts in one batch should come out as your layer gives each of them alone."
     assert_close(weights, torch.stack([one[1] for one in alone]), message, name="weights")
     assert_close(output, torch.stack([one[0] for one in alone]), message, name="output")
 with check("a mask", points=0.5):
@@ -866,7 +909,8 @@ with check("a mask", points=0.5):
     assert_close(weights[hides][:, hides], left[1], message, name="weights of words 0, 1 and 3")
     assert_close(output[hides], left[0], message, name="output of words 0, 1 and 3")
     assert_equal(bool((weights[:, ~hides] == 0).all()), True, "A hidden word has the weight 0.")
-    assert_equal(bool(left[0].abs().max() > 1e-3), True, "The output is not 0 everywhere.")
+    message = "Three words without a mask: their output is not 0 everywhere, and holds no NaN."
+    assert_equal(bool(left[0].abs().max() > 1e-3), True, message)
 with check("a word that may attend to nothing", points=0.25):
     nothing = torch.ones(5, 5, dtype=torch.bool)
     nothing[2] = False
@@ -884,7 +928,10 @@ with check("sizes that differ", points=0.25):  # the formula at once, without Q,
     scores = torch.einsum("id,kd,ke,je->ij", X, W_q, W_k, X)
     expected_weights = torch.softmax(scores / math.sqrt(3), -1)
     expected_output = torch.einsum("ij,jd,vd->iv", expected_weights, X, W_v)
-    message = "d_model = 6, d_k = 3. For one: is the scale the square root of d_k?"
+    message = (
+        "A text of five words, d_model = 6, d_k = 3: the weights should be those of the formula. "
+        "For one: is the scale the square root of d_k?"
+    )
     compare(attend(W_q, W_k, W_v, X), expected_output, expected_weights, message)
 
 
@@ -925,14 +972,17 @@ nothing[2], nothing[0, 1] = False, False
 
 def compare_gradients(mask):
     found, slopes = gradients_and_slopes(*given[:4], mask, *given[4:], 1e-5)
+    when = "Without a mask" if mask is None else "With a mask that leaves word 2 nothing,"
     for name, one, slope in zip(("W_q", "W_k", "W_v", "X"), found, slopes, strict=True):
         message = (
-            f"The gradient of {name} should be the slope of your own results: as much as they "
-            "change when it is moved a little. For one: is something detached, or NaN on the way?"
+            f"{when} the gradient of {name} should be the slope of your own results: as much as "
+            "they change when it is moved a little (NaN has no slope). For one: is something "
+            "detached, NaN or float32 on the way?"
         )
         what = f"the gradient of {name}"
         assert_close(one, slope, message, rtol=1e-5, atol=1e-6, name=what)
-        assert_equal(bool(slope.abs().max() > 1e-4), True, f"{name} should move the results.")
+        message = f"{when} the results should change when {name} is moved a little."
+        assert_equal(bool(slope.abs().max() > 1e-4), True, message)
 
 
 with check("gradients through output and weights", points=0.5):
@@ -976,9 +1026,13 @@ message = "W_q, W_k and W_v should be parts of the module, with their weights as
 assert_equal([name for name in wanted if name in names], wanted, message)
 assert_equal(trainable, [True] * 3, "All three projections should be trainable.")
 shapes = [tuple(w.shape) for w in weights]
-assert_equal(shapes, [(15, 20)] * 3, "The shapes for d_model = 20 and d_k = d_v = 15.")
+message = "For d_model = 20 and d_k = d_v = 15 the three weights have shape (15, 20)."
+assert_equal(shapes, [(15, 20)] * 3, message, name="the shapes")
 for i, j in ((0, 1), (0, 2), (1, 2)):
-    message = f"{wanted[i]} and {wanted[j]} hold the same numbers. Each needs a layer of its own."
+    message = (
+        f"{wanted[i]} and {wanted[j]} should hold other random numbers. For one: has each a layer "
+        "of its own?"
+    )
     assert_equal(bool((weights[i] - weights[j]).abs().max() > 1e-6), True, message)
 rng = check_rng()
 X = torch.tensor(rng.normal(size=(5, 6)), dtype=torch.float32)
@@ -996,7 +1050,7 @@ for (output, weights), (expected_output, expected_weights) in results:
     assert_close(output, expected_output.detach(), message, name="output")
 for place, name in enumerate(("output", "weights")):
     moved = bool((results[0][0][place] - results[1][0][place]).abs().max() > 1e-3)
-    assert_equal(moved, True, f"{message} Other weights, another {name}.")
+    assert_equal(moved, True, f"With other weights in W_q, W_k and W_v the {name} should change.")
 ### END HIDDEN TESTS
 
 
@@ -1036,13 +1090,14 @@ for lead, n, d_k, d_v in (
             expected_output[place], expected_weights[place] = attend(*matrices, X[place])
         message = (
             f"X of shape {tuple(X.shape)}, d_k = {d_k}, d_v = {d_v}, {dtype}: each text should "
-            "attend to itself, with the scale of d_k, and keep the precision."
+            "have the results that your layer gives it alone, in that dtype and with its digits."
         )
         assert_close(weights, expected_weights, message, name="weights", **tolerance)
         assert_close(output, expected_output, message, name="output", **tolerance)
         other, _ = attend(*matrices, -2 * X)
         moved = bool((other - expected_output).abs().max() > 1e-3)
-        assert_equal(moved, True, "Other words, another output.")
+        message = "Words times -2 should have another output, and without NaN."
+        assert_equal(moved, True, message)
 ### END HIDDEN TESTS
 
 
@@ -1090,8 +1145,9 @@ for lead, shape in cases:
     output, weights = attend(*matrices, X, mask)
     expected_output, expected_weights = by_torch(X, *matrices, mask)
     message = (
-        f"X of shape {tuple(X.shape)} with a mask of shape {shape}: weights of shape {(*lead, 5, 5)}, 0 "
-        "where it is False, and each row sums to 1 over what is left."
+        f"X of shape {tuple(X.shape)} with a mask of shape {shape}: the results should be torch's, "
+        f"weights of shape {(*lead, 5, 5)}, 0 where it is False, and each row sums to 1, or to 0 "
+        "where nothing is left."
     )
     assert_close(weights, expected_weights, message, name="weights")
     assert_close(output, expected_output, message, name="output")
@@ -1106,7 +1162,7 @@ for mask in (one_row, one_text, torch.zeros(1, 1, dtype=torch.bool)):
     expected_output, expected_weights = by_torch(X, *matrices, mask)
     message = (
         "A word that may attend to nothing has weights 0 and output 0, never NaN (mask of shape "
-        f"{tuple(mask.shape)}). The other words are as usual."
+        f"{tuple(mask.shape)}). The other words have torch's results."
     )
     assert_close(weights, expected_weights, message, name="weights")
     assert_close(output, expected_output, message, name="output")
@@ -1157,13 +1213,15 @@ for which, out, wei in (("the output", A, 0 * B), ("the weights", 0 * A, B), ("b
     for mask in (None, some, one_row, one_text, nothing):
         got = gradients(W_q, W_k, W_v, X, mask, out, wei)
         wanted = gradients_by_torch(W_q, W_k, W_v, X, mask, out, wei)
+        masked = "without a mask" if mask is None else f"with a mask of shape {tuple(mask.shape)}"
         for name, one, other in zip(("W_q", "W_k", "W_v", "X"), got, wanted, strict=True):
             took_no_part = isinstance(one, torch.Tensor) and one.shape == (1,)
             assert_close(
                 torch.zeros_like(other) if took_no_part else one,
                 other,
-                f"The gradient of {name} through {which} is not that of torch's function, or not "
-                "finite where a word may attend to nothing. For one: is something detached?",
+                f"The gradient of {name} through {which}, {masked}, should be that of torch's "
+                "function, finite also where a word may attend to nothing. For one: is something "
+                "detached?",
                 name=f"the gradient of {name}",
             )
 ### END HIDDEN TESTS
@@ -1195,10 +1253,14 @@ assert_equal(X_after, X, "X was changed by forward.", name="X")
 assert_equal(mask_after, mask, "The mask was changed by forward.", name="mask")
 assert_equal(kept_after, kept, "The weights of the layer were changed by forward.")
 for name, one, other in zip(("output", "weights"), first, second, strict=True):
-    message = "The second call gave something else. forward should draw and change nothing."
+    message = (
+        "Two calls with the same X and mask should give the same, without NaN. For one: does "
+        "forward draw or change something?"
+    )
     assert_close(other, one.detach(), message, name=name)
 message = (
-    "A call without a mask gives something else after one with a mask. For one: is the mask kept?"
+    "Calls without a mask should give the same before and after one with a mask, without NaN. For "
+    "one: is the mask kept?"
 )
 assert_close(again[0], unmasked[0].detach(), message, name="output")
 ### END HIDDEN TESTS
@@ -1765,7 +1827,7 @@ def error_of(kind, X, permutation):
             return X + 1e-8 * np.arange(n)[:, None], weights
         return scaled_dot_product_attention(X, X, X)
 
-    return permutation_error(attention, X, permutation)
+    return permutation_error(attention, X.copy(), permutation)
 
 
 X = check_rng().normal(size=(4, 3))
@@ -1777,19 +1839,27 @@ with check("a layer that knows the order", points=1.25):
         )
         assert_close(error_of("rows", X, order), 3.0, message)
 with check("small errors", points=0.25):
-    message = "This layer adds 0, 1e-8, 2e-8, 3e-8: its error is that of 0, 1, 2, 3, times 1e-8."
+    message = (
+        "A layer that adds 0, 1e-8, 2e-8, 3e-8 to the rows has the error that your function gives "
+        "for 0, 1, 2, 3, times 1e-8."
+    )
     large, small = (error_of(kind, X, [1, 2, 3, 0]) for kind in ("rows", "rows, a little"))
     assert_close(1e8 * small, large, message, name="1e8 times the result")
-    assert_equal(bool(large > 1e-3), True, "A layer that knows the order has an error.")
+    message = "A layer that adds 0, 1, 2, 3 to the rows has an error above 0."
+    assert_equal(bool(large > 1e-3), True, message)
 with check("a batch of two texts", points=0.5):
-    message = "A batch of two equal texts: the rows of each text are permuted, not the texts."
+    message = (
+        "A batch of two equal texts should have the error that your function gives for one of "
+        "them: the rows of each text are permuted, not the texts."
+    )
     for order in ([1, 2, 3, 0], np.array([3, 0, 1, 2])):
         alone, both = error_of("rows", X, order), error_of("rows", np.stack([X, X]), order)
         assert_close(both, float(alone), message)
-        assert_equal(bool(alone > 1e-3), True, "A layer that knows the order has an error.")
+        known = "A layer that adds 0, 1, 2, 3 to the rows has an error above 0."
+        assert_equal(bool(alone > 1e-3), True, known)
 with check("layers that do not know it", points=1):
     found = error_of("rows", X, [1, 2, 3, 0])
-    message = "The error of a layer that knows the order is above 0, and a number."
+    message = "The result is one float, and for a layer that adds 0, 1, 2, 3 to the rows above 0."
     assert_equal(isinstance(found, float) and found > 1e-6, True, message)
     message = (
         "A layer that multiplies each column by a number of its own is equivariant: its error is "
@@ -1845,10 +1915,13 @@ with check("the largest absolute difference", points=0.75):
         assert_close(np.array(errors[:3]), np.array(expected), message, atol=1e-9, name=name)
 with check("equivariant layers", points=0.75):
     for case, errors in found:
-        message = f"{case}this layer is equivariant: its error is 0. The rows are axis -2."
+        message = (
+            f"{case}a layer that takes the mean of all rows away is equivariant: its error is 0. "
+            "The rows are axis -2."
+        )
         assert_close(errors[3], 0.0, message, atol=1e-9)
-        assert_equal(bool(errors[0] >= 0), True, "An error is not negative.")
-    message = "A layer that knows the order has an error."
+        assert_equal(bool(errors[0] >= 0), True, "An error is not negative, and not NaN.")
+    message = "A layer that adds up the rows so far has an error above 0."
     assert_equal(bool(max(errors[0] for _, errors in found) > 1e-6), True, message)
 checks_passed("permutation_error")
 ### END HIDDEN TESTS
@@ -1872,9 +1945,13 @@ integers = rng.integers(-9, 10, (4, 3))
 for given in ([1, 2, 3, 0], np.array([1, 2, 3, 0]), np.array([1, 2, 3, 0], dtype=np.int32)):
     for x in (X, integers):
         error, is_float = error_of(x, given)
-        message = f"The permutation may be a {type(given).__name__}, and X may hold whole numbers."
+        message = (
+            f"The permutation as a {type(given).__name__}, X of dtype {x.dtype}: the error should "
+            "be that of the permutation as a list and the same numbers in float64."
+        )
         assert_close(error, float(error_of(x + 0.0, [1, 2, 3, 0])[0]), message)
-        assert_equal(bool(error > 1e-3), True, "A layer that knows the order has an error.")
+        message = "A layer that adds 0, 2, 4, 6 to the rows has an error above 0."
+        assert_equal(bool(error > 1e-3), True, message)
         assert_equal(is_float, True, "The result should be one float.")
 error, _ = error_of(X, [0, 1, 2, 3])
 assert_close(error, 0.0, "If nothing moves, the error is 0.", atol=1e-12)
@@ -1900,7 +1977,10 @@ X = rng.normal(size=(2, 4, 3))
 for keeps in (True, False):
     for order in ([2, 0, 3, 1], np.array([2, 0, 3, 1])):
         error, X_after, order_after = arguments_after(X.copy(), order.copy(), keeps)
-        message = "The layer may return its own input: an operator like -= would write into X."
+        message = (
+            "X was changed by the call. For one: the layer may return its own input, and an "
+            "operator like -= would write into it."
+        )
         assert_equal(X_after, X, message, name="X")
         assert_equal(order_after, order, "permutation was changed by the call.", name="permutation")
         if keeps:
@@ -2199,10 +2279,11 @@ different = [one[:n] for one, n in zip(equal, (4, 2, 4), strict=True)]
 
 
 def compare(sentences, what):
-    found = encoded(sentences)
-    assert_equal(len(found), 3, "One output for each sentence.", name="how many outputs")
+    found = encoded([sentence.clone() for sentence in sentences])
+    message = f"{what}: a list with one output for each sentence."
+    assert_equal(len(found), 3, message, name="how many outputs")
     for number, (one, sentence) in enumerate(zip(found, sentences, strict=True)):
-        message = f"{what}: sentence {number} should come out as if it were alone."
+        message = f"{what}: sentence {number} should come out as the layer gives it alone."
         assert_close(one, alone(sentence), message, name=f"the output of sentence {number}")
 
 
@@ -2237,7 +2318,10 @@ for lengths in ((3,), (5, 5), (1, 6, 2, 4, 2), (2, 2, 2), (7, 1), (3, 5, 3)):
         assert_close(one, alone, message, name="an output")
 sentences = [torch.tensor(rng.normal(size=(n, 4))).float() for n in (4, 2)]
 sentences[0][3], sentences[1][0] = 0.0, 0.0
-message = "A word whose numbers are all 0 is a word: what is padding, the lengths say."
+message = (
+    "Sentences of 4 and 2 words, in each a word whose numbers are all 0: each comes out as if it "
+    "were alone. Such a word is a word; what is padding, the lengths say."
+)
 for one, X in zip(encoded(sentences), sentences, strict=True):
     alone = F.scaled_dot_product_attention(torch.tanh(X), X.flip(-1), X[:, 1:] * 2)
     assert_close(one, alone, message, name="an output")
@@ -2303,15 +2387,19 @@ with check("score_entries", points=0.5):
     assert_equal(float(cost["score_entries"]), 16.0, message, name="score_entries")
 with check("multiply_adds", points=0.75):
     message = (
-        "n = 4, d_k = 7, d_v = 5. How many numbers has the result of each product, and how many "
-        "multiply-adds does one of them take? One multiply-add counts once, not as two operations."
+        "n = 4, d_k = 7, d_v = 5: the multiply-adds of both products together. How many numbers "
+        "has the result of each product, and how many multiply-adds does one of them take? One "
+        "multiply-add counts once, not as two operations."
     )
     assert_equal(float(cost["multiply_adds"]), 192.0, message, name="multiply_adds")
 with check("exact Python int", points=0.25):
     long = attention_cost(10**10, 1, 1)
     kinds = [type(long[name]).__name__ for name in ("multiply_adds", "score_entries")]
     assert_equal(kinds, ["int", "int"], "Both values are Python int.", name="the kinds")
-    message = "A text of 10**10 words has more scores than one of 10**10 - 1, and exactly so many."
+    message = (
+        "From 10**10 - 1 words to 10**10 the number of scores grows by an odd number. For one: is "
+        "there a float on the way, or an integer of 64 bits?"
+    )
     more = long["score_entries"] - attention_cost(10**10 - 1, 1, 1)["score_entries"]
     assert_equal(bool(more % 2 == 1 and more > 0), True, message)
 checks_passed("attention_cost")
@@ -2325,13 +2413,15 @@ sizes = [(1, 1, 1), (3, 2, 7), (7, 5, 2), *rng.integers(2, 12, (3, 3)).tolist()]
 with check("score_entries", points=0.5):
     for n, d_k, d_v in sizes:
         entries = sum(1 for _ in range(n) for _ in range(n))
-        message = f"The number of scores for n = {n}, d_k = {d_k}, d_v = {d_v}."
+        message = (
+            f"n = {n}, d_k = {d_k}, d_v = {d_v}: each word has a score with each of the words."
+        )
         assert_equal(float(attention_cost(n, d_k, d_v)["score_entries"]), float(entries), message)
 with check("multiply_adds", points=0.5):
     for n, d_k, d_v in sizes:
         products = sum(1 for _ in range(n) for _ in range(n) for _ in range(d_k))
         products += sum(1 for _ in range(n) for _ in range(d_v) for _ in range(n))
-        message = f"The multiply-adds for n = {n}, d_k = {d_k}, d_v = {d_v}."
+        message = f"n = {n}, d_k = {d_k}, d_v = {d_v}: the multiply-adds of both products together."
         assert_equal(float(attention_cost(n, d_k, d_v)["multiply_adds"]), float(products), message)
 checks_passed("attention_cost")
 ### END HIDDEN TESTS

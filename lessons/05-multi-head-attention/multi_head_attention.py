@@ -237,32 +237,43 @@ with check("by hand, NumPy", points=1.25):
     assert_equal(
         split_heads(x, 3) * 1.0,
         expected * 1.0,
-        "The result is (num_heads, n, d_head) = (3, 2, 2). Head 0 should hold features 0 and 1 of BOTH "
-        "positions: 0, 1 and 10, 11. If your head 0 holds 0, 1 and 2, 3: a reshape reads numbers in "
-        "storage order and takes the next ones of the same position. If it holds 0 and 3: your heads "
-        "take every third feature instead of neighbours.",
+        "For a NumPy array (2, 6) and 3 heads a NumPy array (num_heads, n, d_head) = (3, 2, 2) is "
+        "asked for. Head 0 should hold features 0 and 1 of BOTH positions: 0, 1 and 10, 11. If "
+        "your head 0 holds 0, 1 and 2, 3: a reshape reads numbers in storage order and takes the "
+        "next ones of the same position. If it holds 0 and 3: your heads take every third feature "
+        "instead of neighbours.",
     )
 
 
 def each_alone(texts):
     """Each text by itself, by your own function."""
-    alone = np.stack([np.asarray(split_heads(text, 3)) for text in texts])
-    assert_equal(alone.shape, (4, 3, 2, 2), "Three heads, two positions, two features.")
-    message = "Every number of a text stands in its heads once."
+    alone = np.stack([np.asarray(split_heads(text.copy(), 3)) for text in texts])
+    message = "Four texts (2, 6), one at a time: each gives (3, 2, 2), heads, positions, features."
+    assert_equal(alone.shape, (4, 3, 2, 2), message, name="the shape of the four results")
+    message = "Every number of a text has to stand in its heads once, unchanged and as float64."
     assert_equal(np.sort(alone, axis=None), np.sort(texts, axis=None), message)
     return alone
 
 
 texts = np.stack([x + 100 * text for text in range(4)]) + 0.5
 with check("a batch", points=0.5):
-    message = "With a batch axis (4, 2, 6) gives (4, 3, 2, 2), text by text."
-    assert_equal(split_heads(texts, 3), each_alone(texts), message)
+    message = (
+        "With a batch axis (4, 2, 6) gives (4, 3, 2, 2), text by text. (Expected: what your "
+        "function gives for each text alone.)"
+    )
+    assert_equal(split_heads(texts.copy(), 3), each_alone(texts), message)
 with check("torch", points=0.75):
-    message = "A torch tensor gives a torch tensor with the numbers that the array gives."
+    message = (
+        "A torch tensor gives a torch tensor, with the numbers and the dtype that your function "
+        "gives for the NumPy array. (Expected: these.)"
+    )
     assert_equal(split_heads(torch.tensor(texts[1]), 3), torch.tensor(each_alone(texts)[1]), message)
 with check("whole numbers", points=0.25):
-    message = "Whole numbers stay whole numbers."
-    assert_equal(split_heads(x, 3), each_alone(texts - 0.5)[0].astype(x.dtype), message)
+    message = (
+        "Whole numbers stay whole numbers of the same dtype, and stand where your function puts "
+        "the same numbers as float64. (Expected: these.)"
+    )
+    assert_equal(split_heads(x.copy(), 3), each_alone(texts - 0.5)[0].astype(x.dtype), message)
 
 
 @probe
@@ -275,12 +286,16 @@ def gradient_of_squares(x):
 
 
 with check("gradients flow", points=0.5, side=True):
-    message = "The sum of all squares has the gradient 2 x, wherever the numbers stand."
+    message = (
+        "The sum of the squares of all numbers of the result has the gradient 2 x, wherever they "
+        "stand. For one: does every step stay in torch?"
+    )
     given = torch.tensor(texts)
     assert_close(gradient_of_squares(given), 2 * given, message, name="the gradient")
 with check("four heads for six features", points=0.25, side=True):
     for kind in (np.zeros, torch.zeros):
-        with assert_raises(ValueError, f"Six features do not fill four heads ({kind.__module__})."):
+        message = f"Six features do not fill four heads: a ValueError ({kind.__module__})."
+        with assert_raises(ValueError, message):
             split_heads(kind((2, 6)), 4)
 checks_passed("split_heads")
 
@@ -300,12 +315,16 @@ def compare(kind):
     for lead, num_heads, x in cases:
         expected = np.empty((*lead, num_heads, 5, 12 // num_heads))
         for place in np.ndindex(*lead):  # each text by itself, by your own function
-            expected[place] = np.asarray(split_heads(kind(x[place]), num_heads))
-        message = "Every number of a text stands in its heads once."
+            one = np.asarray(split_heads(kind(x[place]), num_heads))
+            message = f"A text (5, 12) alone, {num_heads} heads: (heads, positions, features)."
+            assert_equal(one.shape, (num_heads, 5, 12 // num_heads), message, name="the shape")
+            expected[place] = one
+        message = "Every number of a text has to stand in its heads once, unchanged (float64)."
         numbers = np.sort(expected.reshape(*lead, 60)), np.sort(x.reshape(*lead, 60))
         assert_equal(*numbers, message, name="the sorted numbers")
         message = (
-            f"With leading axes {lead} and {num_heads} heads: the head axis belongs directly "
+            f"With leading axes {lead} and {num_heads} heads each text should come out as it does "
+            "alone, as the kind of array and the dtype that x has: the head axis belongs directly "
             "before the position axis, whatever stands in front. Axes counted from the end fit."
         )
         assert_equal(split_heads(kind(x), num_heads), kind(expected), message)
@@ -327,7 +346,10 @@ cases = []
 for n, d_model, num_heads in ((5, 6, 1), (5, 6, 6), (1, 6, 2), (1, 1, 1), (6, 6, 3), (3, 8, 2)):
     x = rng.normal(size=(2, n, d_model))
     expected = np.stack(np.split(x, num_heads, axis=-1), axis=-3)
-    message = f"{n} positions, d_model = {d_model}, {num_heads} heads: this is a valid split."
+    message = (
+        f"{n} positions, d_model = {d_model}, {num_heads} heads: this is a valid split, done as "
+        f"any other, each head with {d_model // num_heads} neighbouring features of all positions."
+    )
     cases.append((num_heads, x, expected, message))
 with check("NumPy", points=0.75):
     for num_heads, x, expected, message in cases:
@@ -346,10 +368,16 @@ rng = check_rng()
 numbers = rng.integers(-99, 100, size=(3, 4, 6))
 for dtype in (np.int64, np.int32, np.float32, np.float64):
     x = numbers.astype(dtype)
-    expected = np.asarray(split_heads(numbers + 0.0, 2)).astype(dtype)
-    assert_equal(expected.shape, (3, 2, 4, 3), "Two heads of three features.", name="the shape")
-    assert_equal(bool(expected.any()), True, "The heads hold the numbers of x.")
-    message = f"{dtype.__name__} should stay {dtype.__name__}, NumPy NumPy, and torch torch."
+    expected = np.asarray(split_heads(numbers + 0.0, 2))
+    message = "Three texts, two heads, four positions, three features a head."
+    assert_equal(expected.shape, (3, 2, 4, 3), message, name="the shape")
+    expected = expected.astype(dtype)
+    message = "The heads hold the numbers of x, which are not all 0."
+    assert_equal(bool(expected.any()), True, message)
+    message = (
+        f"{dtype.__name__} should stay {dtype.__name__}, NumPy NumPy, and torch torch, with the "
+        "numbers that the heads hold for float64."
+    )
     assert_equal(split_heads(x, 2), expected, message)
     assert_equal(split_heads(torch.tensor(x), 2), torch.tensor(expected), message)
 ### END HIDDEN TESTS
@@ -388,11 +416,17 @@ for given in (x, torch.tensor(x)):
     turned = turned.copy() if isinstance(turned, np.ndarray) else turned.contiguous()
     expected = np.stack(np.split(x, 3, axis=-1), axis=-3)
     expected = expected if isinstance(given, np.ndarray) else torch.tensor(expected)
-    message = "x need not lie in memory in the usual order: it may be the transpose of another."
+    message = (
+        "x may be the transpose of another array, so that its numbers do not lie in memory in the "
+        "usual order: it has to be split as any other x (shape (2, 5, 6), 3 heads)."
+    )
     assert_equal(of_turned_around(turned, 3), expected, message)
 direction = torch.tensor(rng.normal(size=(2, 3, 5, 2)))
 expected = torch.cat(direction.unbind(-3), dim=-1)
-message = "Gradients should flow through split_heads. For one: is something detached?"
+message = (
+    "Gradients should flow through split_heads: a sum of all numbers of the heads, each times a "
+    "weight, has for each number of x its own weight as gradient. For one: is something detached?"
+)
 assert_close(gradient(torch.tensor(x), direction), expected, message, name="the gradient")
 ### END HIDDEN TESTS
 
@@ -455,31 +489,43 @@ with check("by hand, NumPy", points=1.25):
     assert_equal(
         combine_heads(heads) * 1.0,
         expected * 1.0,
-        "Three heads of (2, 2) give (n, d_model) = (2, 6). Row 0 should hold what the three heads found "
-        "for position 0: 0, 1, 2, 3, 4, 5. If your row 0 begins 0, 1, 10, 11: it mixes positions. A "
-        "reshape alone reads the numbers in storage order.",
+        "Three heads of (2, 2), a NumPy array, give a NumPy array (n, d_model) = (2, 6). Row 0 "
+        "should hold what the three heads found for position 0: 0, 1, 2, 3, 4, 5. If your row 0 "
+        "begins 0, 1, 10, 11: it mixes positions. A reshape alone reads the numbers in storage "
+        "order.",
     )
 
 
 def each_alone(texts):
     """Each text by itself, by your own function."""
-    alone = np.stack([np.asarray(combine_heads(text)) for text in texts])
-    assert_equal(alone.shape, (4, 2, 6), "Two positions, six features.")
-    message = "Every number of the heads stands in the result once."
+    alone = np.stack([np.asarray(combine_heads(text.copy())) for text in texts])
+    message = "Four texts (3, 2, 2), one at a time: each gives (2, 6), positions and features."
+    assert_equal(alone.shape, (4, 2, 6), message, name="the shape of the four results")
+    message = "Every number of the heads has to stand in the result once, unchanged and as float64."
     assert_equal(np.sort(alone, axis=None), np.sort(texts, axis=None), message)
     return alone
 
 
 texts = np.stack([heads + 100 * text for text in range(4)]) + 0.5
 with check("a batch", points=0.5):
-    message = "With a batch axis (4, 3, 2, 2) gives (4, 2, 6), text by text."
-    assert_equal(combine_heads(texts), each_alone(texts), message)
+    message = (
+        "With a batch axis (4, 3, 2, 2) gives (4, 2, 6), text by text. (Expected: what your "
+        "function gives for each text alone.)"
+    )
+    assert_equal(combine_heads(texts.copy()), each_alone(texts), message)
 with check("torch", points=0.5):
-    message = "A torch tensor gives a torch tensor with the numbers that the array gives."
+    message = (
+        "A torch tensor gives a torch tensor, with the numbers and the dtype that your function "
+        "gives for the NumPy array. (Expected: these.)"
+    )
     assert_equal(combine_heads(torch.tensor(texts[1])), torch.tensor(each_alone(texts)[1]), message)
 with check("whole numbers", points=0.25):
-    message = "Whole numbers stay whole numbers."
-    assert_equal(combine_heads(heads), each_alone(texts - 0.5)[0].astype(heads.dtype), message)
+    message = (
+        "Whole numbers stay whole numbers of the same dtype, and stand where your function puts "
+        "the same numbers as float64. (Expected: these.)"
+    )
+    wanted = each_alone(texts - 0.5)[0].astype(heads.dtype)
+    assert_equal(combine_heads(heads.copy()), wanted, message)
 
 
 @probe
@@ -492,7 +538,10 @@ def gradient_of_squares(x):
 
 
 with check("gradients flow", points=0.5, side=True):
-    message = "The sum of all squares has the gradient 2 x, wherever the numbers stand."
+    message = (
+        "The sum of the squares of all numbers of the result has the gradient 2 x, wherever they "
+        "stand. For one: does every step stay in torch?"
+    )
     given = torch.tensor(texts)
     assert_close(gradient_of_squares(given), 2 * given, message, name="the gradient")
 checks_passed("combine_heads")
@@ -512,13 +561,17 @@ def compare(kind):
     for lead, num_heads, x in cases:
         expected = np.empty((*lead, 5, 6 * num_heads))
         for place in np.ndindex(*lead):  # each text by itself, by your own function
-            expected[place] = np.asarray(combine_heads(kind(x[place])))
-        message = "Every number of the heads stands in the result once."
+            one = np.asarray(combine_heads(kind(x[place])))
+            message = f"{num_heads} heads (5, 6) of a text alone: (positions, all heads' features)."
+            assert_equal(one.shape, (5, 6 * num_heads), message, name="the shape")
+            expected[place] = one
+        message = "Every number of the heads has to stand in the result once, unchanged (float64)."
         numbers = np.sort(expected.reshape(*lead, -1)), np.sort(x.reshape(*lead, -1))
         assert_equal(*numbers, message, name="the sorted numbers")
         message = (
-            f"With leading axes {lead} and {num_heads} heads: only the heads and the features are "
-            "merged. Axes counted from the end fit."
+            f"With leading axes {lead} and {num_heads} heads each text should come out as it does "
+            "alone, as the kind of array and the dtype that x has: only the heads and the features "
+            "are merged. Axes counted from the end fit."
         )
         assert_equal(combine_heads(kind(x)), kind(expected), message)
 
@@ -539,7 +592,10 @@ cases = []
 for num_heads, n, d_head in ((1, 5, 6), (6, 5, 1), (2, 1, 3), (1, 1, 1), (3, 3, 2), (4, 4, 4)):
     x = rng.normal(size=(2, num_heads, n, d_head))
     expected = np.concatenate([x[:, h] for h in range(num_heads)], axis=-1)
-    message = f"{num_heads} heads, {n} positions, {d_head} features a head: a valid shape."
+    message = (
+        f"{num_heads} heads, {n} positions, {d_head} features a head: a valid shape. Each position "
+        "gets the features of head 0, then of head 1, and so on."
+    )
     cases.append((x, expected, message))
 with check("NumPy", points=0.75):
     for x, expected, message in cases:
@@ -558,10 +614,16 @@ rng = check_rng()
 numbers = rng.integers(-99, 100, size=(3, 2, 4, 5))
 for dtype in (np.int64, np.int32, np.float32, np.float64):
     x = numbers.astype(dtype)
-    expected = np.asarray(combine_heads(numbers + 0.0)).astype(dtype)
-    assert_equal(expected.shape, (3, 4, 10), "Two heads of five features.", name="the shape")
-    assert_equal(bool(expected.any()), True, "The result holds the numbers of the heads.")
-    message = f"{dtype.__name__} should stay {dtype.__name__}, NumPy NumPy, and torch torch."
+    expected = np.asarray(combine_heads(numbers + 0.0))
+    message = "Three texts, four positions, the features of two heads of five."
+    assert_equal(expected.shape, (3, 4, 10), message, name="the shape")
+    expected = expected.astype(dtype)
+    message = "The result holds the numbers of the heads, which are not all 0."
+    assert_equal(bool(expected.any()), True, message)
+    message = (
+        f"{dtype.__name__} should stay {dtype.__name__}, NumPy NumPy, and torch torch, with the "
+        "numbers that the result holds for float64."
+    )
     assert_equal(combine_heads(x), expected, message)
     assert_equal(combine_heads(torch.tensor(x)), torch.tensor(expected), message)
 ### END HIDDEN TESTS
@@ -600,10 +662,16 @@ for given in (x, torch.tensor(x)):
     turned = given.swapaxes(-1, -3)
     turned = turned.copy() if isinstance(turned, np.ndarray) else turned.contiguous()
     want = expected if isinstance(given, np.ndarray) else torch.tensor(expected)
-    message = "x need not lie in memory in the usual order: it may be the transpose of another."
+    message = (
+        "x may be the transpose of another array, so that its numbers do not lie in memory in the "
+        "usual order: its heads have to be combined as those of any other x (shape (2, 3, 5, 4))."
+    )
     assert_equal(of_turned_around(turned), want, message)
 direction = torch.tensor(rng.normal(size=(2, 5, 12)))
-message = "Gradients should flow through combine_heads. For one: is something detached?"
+message = (
+    "Gradients should flow through combine_heads: a sum of all numbers of the result, each times a "
+    "weight, has for each number of x its own weight as gradient. For one: is something detached?"
+)
 got = gradient(torch.tensor(x), direction)
 assert_close(got, torch.stack(direction.chunk(3, -1), 1), message, name="the gradient")
 ### END HIDDEN TESTS
@@ -745,7 +813,8 @@ def attend(parts, num_heads, seed, query, key, value, mask):
                 if getattr(layer, name).bias is not None:  # "four parts" asks for it
                     getattr(layer, name).bias.copy_(bias)
             torch.manual_seed(seed)
-            return layer(query, key, value, mask)
+            given = (x if x is None else x.clone() for x in (query, key, value, mask))
+            return layer(*given)
 
 
 @probe
@@ -791,63 +860,83 @@ parts = {
 texts = [torch.tensor(rng.normal(size=(3, n, 12))).float() for n in (4, 5, 5)]
 T, N = True, False
 
-both = attend(parts, 3, seed, *texts, None)
 expected, expected_weights = by_torch(parts, *texts)
-with check("the weights without a mask", points=1.25):
+both = attend(parts, 3, seed, *texts, None)
+
+
+def pair(both):
+    """What forward returns, where it is two things."""
     if not isinstance(both, (tuple, list)) or len(both) != 2:
-        assert_equal(both, (expected, expected_weights), "forward returns (output, weights).")
-    output, weights = both
+        message = "forward returns two things, (output, weights)."
+        assert_equal(both, (expected, expected_weights), message, name="what forward returns")
+    return both
+
+
+with check("the weights without a mask", points=1.25):
+    output, weights = pair(both)
     message = (
-        "The weights of the heads differ from torch's. Is each head scaled by the square root of "
-        "its own width, d_model / num_heads? Do the keys come from `key`?"
+        "The weights of the heads should be torch's (float32, three texts, three heads, no mask). "
+        "For one: is each head scaled by the square root of its own width, d_model / num_heads? Do "
+        "the keys come from `key`?"
     )
     if np.shape(weights) != (3, 3, 4, 5):
         message = (
-            "The second result should be the weights of every head, (batch, num_heads, n_q, n_k): "
-            "not averaged over the heads."
+            "The second result should be the weights of every head, (batch, num_heads, n_q, n_k) = "
+            "(3, 3, 4, 5): not averaged over the heads."
         )
     elif abs(np.sum(np.asarray(weights), axis=-1) - 1).max() > 1e-3:
-        message = "In every head each row of the weights sums to 1. Is the softmax over the keys?"
+        message = (
+            "In every head each row of the weights has to sum to 1. For one: is the softmax over "
+            "the keys?"
+        )
     assert_close(weights, expected_weights, message, name="weights")
 with check("the output without a mask", points=1):
     message = (
-        "The output differs from torch's. If the weights are right: do the values come from `value`? "
-        "Are the heads combined position by position? Is W_o applied last?"
+        "The output should be torch's (float32, three texts, three heads, no mask). If the weights "
+        "are right, for one: do the values come from `value`? Are the heads combined position by "
+        "position? Is W_o applied last?"
     )
-    assert_close(both[0], expected, message, name="output")
+    assert_close(pair(both)[0], expected, message, name="output")
 with check("four parts", points=0.5):
     message = "W_q, W_k, W_v and W_o should be four nn.Linear(12, 12) with bias."
     assert_equal(kinds_of_parts(12, 3), [(12, 12)] * 4, message, name="the shapes of the weights")
 
 
 def compare(found, wanted, message):
+    """With results of your own layer, called in another way."""
+    message += " (Expected: what your layer gives when it is called in this other way.)"
     for place, name in ((1, "weights"), (0, "output")):
         assert_close(found[place], wanted[place], message, name=name)
-    assert_equal(bool(np.ptp(np.asarray(wanted[0])) > 1e-3), True, "The output is no constant.")
+    message = "The outputs of random texts are not all (within 0.001) the same number."
+    assert_equal(bool(np.ptp(np.asarray(wanted[0])) > 1e-3), True, message)
 
 
 with check("leading axes", points=0.5):
     alone = [attend(parts, 3, seed, *(x[i] for x in texts), None) for i in range(2)]
-    message = "Texts in a batch, or in two batch axes, come out as each of them alone."
+    message = "Texts in a batch, or with two leading axes, come out as each of them alone."
     wanted = [torch.stack([one[place] for one in alone]) for place in (0, 1)]
     compare(attend(parts, 3, seed, *(x[:2] for x in texts), None), wanted, message)
     found = attend(parts, 3, seed, *(x[:2, None] for x in texts), None)
     compare(found, [one[:, None] for one in wanted], message)
 with check("what key and value are when they are left out", points=0.5):
     query, key, _ = texts
-    message = "Without `key` the layer attends to `query`."
+    message = "Without `key` and `value` the layer does what it does with `query` for both."
     wanted = attend(parts, 3, seed, query, query, query, None)
     compare(attend(parts, 3, seed, query, None, None, None), wanted, message)
-    message = "Without `value` the values are made from `key`."
+    message = "Without `value` the layer does what it does with `key` as `value`."
     wanted = attend(parts, 3, seed, query, key, key, None)
     compare(attend(parts, 3, seed, query, key, None, None), wanted, message)
 with check("one mask for all texts and heads", points=0.5):
-    message = "Keys 1 and 3 are hidden from all (True = may attend): as if they were not there."
+    message = (
+        "A mask (n_q, n_k) hides keys 1 and 3 from all queries (True = may attend): all comes out "
+        "as if these keys were not there."
+    )
     hides = torch.tensor([T, N, T, N, T])
     output, weights = attend(parts, 3, seed, *texts, hides.expand(4, 5))
     left = attend(parts, 3, seed, texts[0], texts[1][:, hides], texts[2][:, hides], None)
     compare((output, weights[..., hides]), left, message)
-    assert_equal(bool((weights[..., ~hides] == 0).all()), True, "A hidden key has the weight 0.")
+    message = "In every head a hidden key, here 1 and 3, has the weight 0."
+    assert_equal(bool((weights[..., ~hides] == 0).all()), True, message)
 with check("a mask for each text", points=0.75):
     # Three texts and three heads: an axis at the wrong place is silent.
     mask = torch.tensor([[[T, N, T, T, N]], [[N, T, T, N, T]], [[T, T, N, N, T]]])
@@ -856,23 +945,33 @@ with check("a mask for each text", points=0.75):
         own = [x[number : number + 1] for x in texts]
         alone.append(attend(parts, 3, seed, own[0], own[1][:, row], own[2][:, row], None))
     output, weights = attend(parts, 3, seed, *texts, mask)
-    message = "A mask (batch, 1, n_k) is one for each text, and serves all its heads."
+    message = (
+        "A mask (batch, 1, n_k) is one for each text, and serves all its heads: each text comes "
+        "out as it does alone, without its hidden keys."
+    )
     left = torch.stack([weights[number][..., row] for number, row in enumerate(mask[:, 0])])
     compare((output, left), [torch.cat([one[place] for one in alone]) for place in (0, 1)], message)
 with check("a mask for each head", points=0.5):
     by_head = torch.tensor([[[T, N, T, T, N]], [[N, T, T, N, T]], [[T, T, N, N, T]]])[None]
     _, weights = attend(parts, 3, seed, *(x[:2] for x in texts), by_head)
-    message = "A mask with four axes has a head axis: head h gets the mask of head h."
+    message = (
+        "A mask (1, num_heads, 1, n_k) has a head axis: head h gets the mask of head h. (Expected: "
+        "the weights of that head where your layer gets this mask for all heads, (n_q, n_k).)"
+    )
     for head in range(3):
         one = by_head[0, head].expand(4, 5)
         _, wanted = attend(parts, 3, seed, *(x[:2] for x in texts), one)
         assert_close(weights[:, head], wanted[:, head], message, name=f"weights of head {head}")
-        assert_equal(bool(wanted[:, head].max() > 0), True, message)
+        some = "Each query may attend to three keys: not all weights of a head are 0."
+        assert_equal(bool(wanted[:, head].max() > 0), True, some)
 with check("a query that may attend to nothing", points=0.5):
     nothing = torch.ones(4, 5, dtype=torch.bool)
     nothing[2] = False
     output, weights = attend(parts, 3, seed, *texts, nothing)
-    message = "Query 2 may attend to nothing: its weights are 0, and its output is the bias of W_o."
+    message = (
+        "Query 2 may attend to nothing and the others to all keys. In each of the three heads the "
+        "weights of query 2, and only these, are 0; the output of query 2 is the bias of W_o."
+    )
     some = (weights.abs() > 0).any(dim=-1)[0].tolist()
     assert_equal(some, [[T, T, N, T]] * 3, message, name="a weight above 0, head by head")
     bias = parts["W_o"][1].expand(3, 12)
@@ -924,14 +1023,17 @@ with check("gradients, also where a query may attend to nothing", points=0.5):
     for mask in (None, nothing):
         given = small, seed, inputs, mask, A, B, directions, 1e-5
         for name, one, slope in zip(names, *gradients_and_slopes(*given), strict=True):
+            where = "no mask" if mask is None else "query 2 may attend to nothing"
             message = (
-                f"The gradient of {name} should be the slope of your own results. Is something "
-                "detached? Where a query may attend to nothing, every gradient stays finite."
+                f"The gradient of {name} ({where}), along a random direction, should be finite and "
+                "the slope of your own results: how much they change with a small step that way. "
+                "(None: no gradient arrives.) For one: is something detached?"
             )
             what = f"the gradient of {name}, along a direction,"
             assert_close(one, slope, message, rtol=1e-5, atol=1e-6, name=what)
             moves = name == "W_k.bias" or abs(slope) > 1e-6  # a bias of all keys changes no weight
-            assert_equal(bool(moves), True, f"{name} should move the results.")
+            message = f"A small change of {name} should change the results ({where})."
+            assert_equal(bool(moves), True, message)
 with (
     check("12 features do not fill 5 heads", points=0.25, side=True),
     assert_raises(ValueError, "MultiHeadAttention(12, 5) should raise a ValueError."),
@@ -964,7 +1066,11 @@ for d_model, num_heads in ((12, 3), (8, 8), (6, 1)):
         assert_equal(weight, [d_model, d_model], message, name=f"the shape of {name}.weight")
         assert_equal(bias, [d_model], message, name=f"the shape of {name}.bias")
         for what in ("weight", "bias"):
-            assert_equal(f"{name}.{what}" in names, True, f"{name}.{what} should be a parameter.")
+            message = (
+                f"named_parameters() of the layer should tell of {name}.{what}, a parameter of its "
+                "own. For one: do two parts share one?"
+            )
+            assert_equal(f"{name}.{what}" in names, True, message)
 ### END HIDDEN TESTS
 
 
@@ -1016,15 +1122,19 @@ for lead_q, lead_k, lead_v, num_heads in cases:
     value = torch.tensor(rng.normal(size=(*lead_v, 5, 12)))
     drawn.append((lead_q, num_heads, parts, (query, key, value)))
 said = "any number of leading axes is allowed."
+given_alone = "Each text should come out as your layer gives it alone."
 with check("each text by itself", points=0.75):
     for lead, num_heads, parts, texts in drawn:
         alone = {}
         for place in np.ndindex(*lead):  # by your own layer
             alone[place] = attend(seed, parts, num_heads, *(x[place] for x in texts))
         output, weights = attend(seed, parts, num_heads, *texts)
-        message = f"Leading axes {lead} of query, key and value, {num_heads} heads: {said}"
+        message = "For random texts the output is finite, and not the same number everywhere."
         found = [one[0].flatten() for one in alone.values()]
-        assert_equal(bool(torch.cat(found).std() > 1e-3), True, "The output is no constant.")
+        assert_equal(bool(torch.cat(found).std() > 1e-3), True, message)
+        message = (
+            f"Leading axes {lead} of query, key and value, {num_heads} heads: {said} {given_alone}"
+        )
         for place, (one, its_weights) in alone.items():
             assert_close(weights[place], its_weights, message, name="weights")
             assert_close(output[place], one, message, name="output")
@@ -1033,7 +1143,10 @@ with check("as torch", points=0.75):
     for lead, num_heads, parts, texts in drawn:
         output, weights = attend(seed, parts, num_heads, *texts)
         expected, expected_weights = by_torch(parts, num_heads, *texts)
-        message = f"Leading axes {lead} of query, key and value, {num_heads} heads: {said}"
+        message = (
+            f"Leading axes {lead} of query, key and value, {num_heads} heads: {said} The results "
+            "should be torch's."
+        )
         assert_close(weights, expected_weights, message, name="weights")
         assert_close(output, expected, message, name="output")
 checks_passed("MultiHeadAttention")
@@ -1073,14 +1186,15 @@ cases = [
 for given, (q, k, v) in cases:
     message = (
         f"Called with {', '.join(given)}: key should default to query, and value to key (not to "
-        "query)."
+        "query), so that all comes out as in a call of your layer with all three."
     )
     output, weights = attend(seed, parts, given)
     same, its_weights = attend(seed, parts, {"query": q, "key": k, "value": v})
     assert_close(output, same, message, name="output")
     assert_close(weights, its_weights, message, name="weights")
     other, _ = attend(seed, parts, {"query": q, "key": k, "value": -v})
-    assert_equal(bool((other - same).abs().max() > 1e-3), True, "Other values, another output.")
+    message = "With -value in place of value the output should be another one."
+    assert_equal(bool((other - same).abs().max() > 1e-3), True, message)
 ### END HIDDEN TESTS
 
 
@@ -1144,11 +1258,13 @@ for lead_q, lead_k, num_heads, shape in cases:
     mask[..., 1], mask[..., 3] = True, False
     message = (
         f"query of shape {tuple(query.shape)}, {num_heads} heads, mask of shape {shape}: this mask "
-        "has no head axis and serves every head. Where is the new axis inserted, and when?"
+        "has no head axis and serves every head. {} For one: where is a new axis inserted in the "
+        "mask, and when?"
     )
     drawn.append((parts, num_heads, query, key, mask, message))
 with check("each text by itself", points=1):
-    for parts, num_heads, query, key, mask, message in drawn:
+    for parts, num_heads, query, key, mask, about in drawn:
+        message = about.format("Each text should come out as it does alone with its own mask.")
         lead = query.shape[:-2]
         whole = mask.expand(*lead, 4, 5)
         output, weights = attend(seed, parts, num_heads, query, key, mask)
@@ -1156,11 +1272,17 @@ with check("each text by itself", points=1):
             one = attend(seed, parts, num_heads, query[place], key[place], whole[place])
             assert_close(weights[place], one[1], message, name="weights")
             assert_close(output[place], one[0], message, name="output")
-            assert_equal(bool((one[1][:, ~whole[place]] == 0).all()), True, message)
+            zero = "One text, mask (n_q, n_k): a key with False has the weight 0 in every head."
+            assert_equal(bool((one[1][:, ~whole[place]] == 0).all()), True, zero)
             seen = bool((one[1].sum(dim=-1) > 0.5).all() and one[0].std() > 1e-3)
-            assert_equal(seen, True, "Every query has weights, and the output is no constant.")
+            some = (
+                "One text, mask (n_q, n_k), each query may attend to some key: its weights sum to "
+                "1 in every head, and the output is not the same number everywhere."
+            )
+            assert_equal(seen, True, some)
 with check("as torch", points=1):
-    for parts, num_heads, query, key, mask, message in drawn:
+    for parts, num_heads, query, key, mask, about in drawn:
+        message = about.format("The results should be torch's.")
         with_heads = mask if mask.ndim < 2 else mask.unsqueeze(-3)
         expected, expected_weights = by_torch(parts, num_heads, query, key, with_heads)
         output, weights = attend(seed, parts, num_heads, query, key, mask)
@@ -1224,7 +1346,8 @@ for lead_q, lead_k, shape in cases:
     output, weights = attend(seed, parts, 3, query, key, mask)
     message = (
         f"query of shape {tuple(query.shape)}, 3 heads, mask of shape {shape}: it has more axes "
-        "than query, so its third axis from the end is the head axis, and it is used as it is."
+        "than query, so its third axis from the end is the head axis, and it is used as it is. The "
+        "results should be torch's with this mask."
     )
     assert_close(weights, expected_weights, message, name="weights")
     assert_close(output, expected, message, name="output")
@@ -1270,8 +1393,9 @@ one_head[0, 1, 2] = one_head[1, 0] = False
 by_query = torch.tensor([[True], [False], [True], [False]])
 masks = some_queries, one_text, one_head, by_query, torch.zeros(5, dtype=torch.bool)
 said = (
-    "A query that may attend to nothing should have weights 0, no NaN and no even average. Its heads "
-    "give 0, so its output is the bias of W_o"
+    "A query that may attend to nothing should have weights 0 (no NaN, no even average), and every "
+    "other query some weight above 0, head by head. Where all heads of a query may attend to "
+    "nothing they give 0, so that its output is the bias of W_o. All outputs are finite"
 )
 with check("weights 0, and the bias as output", points=0.75):
     for mask in masks:
@@ -1287,8 +1411,8 @@ with check("weights 0, and the bias as output", points=0.75):
 with check("all queries as torch", points=0.75):
     for mask in masks:
         message = (
-            f"A mask of shape {tuple(mask.shape)} that leaves some queries nothing: their weights are "
-            "0 and their output is the bias of W_o, and the others have torch's results."
+            f"A mask of shape {tuple(mask.shape)} that leaves some queries nothing, in some heads "
+            "or in all: weights and output should be torch's, for these queries and for the others."
         )
         with_heads = mask.unsqueeze(-3) if 2 <= mask.ndim <= 3 else mask
         output, weights = attend(seed, parts, query, key, mask)
@@ -1350,8 +1474,9 @@ empty = mask.clone()
 empty[0, :, 1] = empty[1, 2] = False
 names = ["query", "key", "value"]
 names += [f"{part}.{what}" for part in parts for what in ("weight", "bias")]
-cases = [("both results", None, A, B), ("both results", mask, A, B), ("the output", mask, A, 0 * B)]
-cases += [("the weights", mask, 0 * A, B), ("both results, with empty rows,", empty, A, B)]
+cases = [("both results, without a mask,", None, A, B), ("both results", mask, A, B)]
+cases += [("the output", mask, A, 0 * B), ("the weights", mask, 0 * A, B)]
+cases += [("both results, with empty rows in the mask,", empty, A, B)]
 for which, given, out, wei in cases:
     expected = gradients_by_torch(parts, inputs, given, out, wei)
     for name, one, other in zip(names, gradients(seed, parts, inputs, given, out, wei), expected, strict=True):
@@ -1360,8 +1485,8 @@ for which, given, out, wei in cases:
         assert_close(
             one,
             other,
-            f"The gradient of {name} through {which} is not what it should be. Is something, "
-            "for one, detached? With empty rows every gradient should be finite.",
+            f"The gradient of {name} through {which} should be that of torch's attention with the "
+            "same numbers, and finite. For one: is something detached?",
             name=f"the gradient of {name}",
         )
 ### END HIDDEN TESTS
@@ -1400,12 +1525,21 @@ given[-1][1] = False
 first, second, after, unmasked = attend_twice(seed, parts, *(x.clone() for x in given))
 for name, now, before in zip(("query", "key", "value", "mask"), after, given, strict=True):
     assert_equal(now, before, f"{name} was changed by the call.", name=name)
-message = "The same call twice should give the same result. Is there dropout, or a stored state?"
+message = (
+    "The same call with a mask, twice in a row, should give the same result. For one: is there "
+    "dropout, or a stored state?"
+)
 assert_equal(second[0], first[0], message, name="output")
 assert_equal(second[1], first[1], message, name="weights")
-message = "A call without a mask gives something else after one with a mask. Is anything kept?"
+message = (
+    "A call without a mask should give the same before and after calls with a mask. For one: is "
+    "anything kept?"
+)
 assert_equal(unmasked[1], unmasked[0], message, name="output")
-message = "Float64 should stay float64, also on the way: is something computed in float32?"
+message = (
+    "The same keys, values and columns of the mask in another order should give the same, in "
+    "float64 to ten digits. For one: is something computed in float32 on the way?"
+)
 # The same keys in another order give the same output. In float32 the last digits would change.
 order = [3, 0, 4, 2, 1]
 query, key, value, mask = given
@@ -1659,23 +1793,24 @@ texts = [torch.tensor(rng.normal(size=(2, n, 12))).float() for n in (4, 5, 5)]
 mask = torch.tensor(rng.random((4, 5)) < 0.6)
 mask[:, 2] = True
 state = dict(builtin.state_dict())
-results = attend_with_builtin_weights(state, settings, seed, *texts, [None, mask])
 with torch.no_grad():  # in torch's layer True means: is hidden
     expected = [
         builtin(*texts, attn_mask=hidden, average_attn_weights=False) for hidden in (None, ~mask)
     ]
+results = attend_with_builtin_weights(state, settings, seed, *texts, [None, mask])
 precise = {"rtol": 1e-5, "atol": 1e-5}
 with check("the same weights, without and with a mask", points=1):
     message = (
-        "After copying, the weights of the heads differ. Which third of in_proj_weight belongs to "
-        "the queries, and which to the keys? Were the biases copied?"
+        "After loading, your layer should give the weights that builtin gives. If your layer is "
+        "right by itself, for one: which third of in_proj_weight belongs to the queries, and which "
+        "to the keys? Were the biases copied?"
     )
     for (_, weights), (_, expected_weights) in zip(results, expected, strict=True):
         assert_close(weights, expected_weights, message, name="weights", **precise)
 with check("the same output, without and with a mask", points=1.5):
     message = (
-        "The output differs. If the weights agree: were the values' third, its bias, and both parts "
-        "of out_proj copied?"
+        "After loading, your layer should give the output that builtin gives. If the weights "
+        "agree, for one: were the values' third, its bias, and both parts of out_proj copied?"
     )
     for (output, _), (expected_output, _) in zip(results, expected, strict=True):
         assert_close(output, expected_output, message, name="output", **precise)
@@ -1709,23 +1844,29 @@ with check("no memory is shared", points=0.5):
     first, second, kept, _, _ = afterwards(state, settings, seed, texts[0], False)
     given = [state[name] for name in sorted(state)]
     assert_equal(kept, given, "builtin was changed. Its weights are read, not written.")
-    message = "Zeros in builtin, afterwards, also change your layer. Copy the numbers."
+    message = (
+        "Your layer should give the same before and after builtin's parameters become 0. "
+        "(Expected: what it gave before.) For one: were the numbers copied, or are they shared?"
+    )
     assert_close(second, first, message, name="the output")
-    assert_equal(bool(first.std() > 1e-3), True, "The output is no constant.")
+    message = "The output of your loaded layer is not the same number everywhere."
+    assert_equal(bool(first.std() > 1e-3), True, message)
 with check("still trainable", points=0.5):
     _, _, _, trainable, biases = afterwards(state, settings, seed, texts[0], True)
-    message = "All eight parameters of your layer should still require a gradient."
+    message = "Your layer should still have eight parameters, and all should require a gradient."
     assert_equal(trainable, [True] * 8, message)
     wanted = torch.cat([builtin.in_proj_bias.detach(), builtin.out_proj.bias.detach()])
     loaded = bool((torch.sort(biases.flatten())[0] - torch.sort(wanted)[0]).abs().max() < 1e-6)
-    assert_equal(loaded, True, "The biases of builtin should have been loaded.")
+    message = "The numbers of builtin's four biases should stand in the biases of your layer."
+    assert_equal(loaded, True, message)
 with check("bias=False", points=0.5):
     plain = {"embed_dim": 12, "num_heads": 3, "batch_first": True, "bias": False}
     other = nn.MultiheadAttention(**plain)
     found = afterwards(dict(other.state_dict()), plain, seed, texts[0], False)
     message = "A builtin with bias=False has no biases: all four of yours should become 0."
     assert_equal(found[-1], torch.zeros(4, 12), message, name="the biases")
-    assert_equal(bool(found[0].std() > 1e-4), True, "The output is no constant.")
+    message = "The output of your loaded layer is not the same number everywhere."
+    assert_equal(bool(found[0].std() > 1e-4), True, message)
 
 
 @probe
@@ -1788,6 +1929,7 @@ for num_heads in (1, 2, 4):
     message = "A builtin with bias=False has no biases: all four of yours should become 0."
     for name, bias in zip(("W_q", "W_k", "W_v", "W_o"), biases, strict=True):
         assert_equal(bias, torch.zeros(8), message, name=f"{name}.bias")
+    message = "Loaded from a builtin with bias=False, your layer should give the output of builtin."
     assert_close(output, expected, message, name="output")
 ### END HIDDEN TESTS
 
@@ -1843,9 +1985,9 @@ for settings in cases:
     for frozen in (False, True):
         output, weights = loaded(seed, states, settings, frozen, query, key)
         message = (
-            f"nn.MultiheadAttention with {settings}{', frozen' if frozen else ''}: both layers "
-            "should give the same. (batch_first changes the order of the inputs' axes, not the "
-            "weights.)"
+            f"nn.MultiheadAttention with {settings}, float64{', frozen' if frozen else ''}, loaded "
+            "into a layer that was loaded from another before: both should give the same, to ten "
+            "digits. (batch_first changes the order of the inputs' axes, not the weights.)"
         )
         assert_close(weights, expected_weights, message, name="weights")
         assert_close(output, expected, message, name="output", rtol=1e-10, atol=1e-11)
@@ -1915,11 +2057,17 @@ for bias in (True, False):
         assert_equal(mode, training, message, name="builtin.training")
         assert_equal(nothing, True, "Change attention in place and return nothing.")
     before, output, after = after_changing_the_other(seed, state, settings, query)
-    message = "Changing builtin afterwards also changes your layer. Copy the numbers."
+    message = (
+        "Your layer should give the same before and after builtin's parameters become 0. For one: "
+        "were the numbers copied, or are they shared?"
+    )
     assert_close(output, before, message, name="output")
     message = "After loading, and whatever becomes of builtin then, your layer gives what builtin gave."
     assert_close(output, expected, message, name="output")
-    message = "Changing your layer afterwards also changes builtin. Copy the numbers."
+    message = (
+        "builtin should keep its numbers when those of your layer become 0. For one: were they "
+        "copied, or are they shared?"
+    )
     assert_equal(after, state, message, name="builtin's weights")
 ### END HIDDEN TESTS
 
@@ -1975,8 +2123,8 @@ for frozen in (False, True):
     trainable, gradients, output = train_once(seed, state, settings, frozen, query, direction)
     message = (
         f"After loading from {'a frozen' if frozen else 'an ordinary'} builtin, all eight "
-        "parameters should still be trainable: they require a gradient, belong to the layer, and "
-        "get the same gradient as the builtin's."
+        "parameters should still be trainable: they require a gradient, belong to the layer, get "
+        "the same gradient as the builtin's, and one step of SGD leads to the same output."
     )
     assert_equal(trainable, [(True, True, True)] * 8, message, name="what the parameters are")
     for one, other in zip(gradients, expected, strict=True):
@@ -2371,14 +2519,18 @@ seed = int(check_rng().integers(2**31))
 with check("the colleague's reshape", points=1):
     found = {"right": judged("right", 12, 3, seed)}
     found["a reshape"] = judged("a reshape for combine_heads", 12, 3, seed)
-    message = "A right layer of three heads mixes nothing; one with the colleague's reshape does."
+    message = (
+        "A right layer of three heads mixes nothing: False. One with the colleague's reshape does: "
+        "True. Each verdict is a Python bool."
+    )
     assert_equal(found, {"right": False, "a reshape": True}, message, name="your verdicts")
 with check("texts that attend to each other", points=1):
     found = {"right": judged("right", 8, 2, seed)}
     found["all texts as one"] = judged("texts that attend to each other", 8, 2, seed)
     message = (
-        "A right layer keeps the texts of a batch apart; this one makes one long text of them. What "
-        "does a text say when it is alone?"
+        "A right layer of two heads keeps the texts of a batch apart: False. The other one makes "
+        "one long text of them: True. Each verdict is a Python bool. For one: what does a layer "
+        "give for a text when it is alone?"
     )
     assert_equal(found, {"right": False, "all texts as one": True}, message, name="your verdicts")
 checks_passed("mixes_rows")
@@ -2444,19 +2596,28 @@ with check("broken in the order", points=1):
     for kind in [name for name, number in numbers.items() if number in (1, 2, 5, 7, 8)]:
         for d_model, num_heads in ((12, 3), (8, 4)):
             message = (
-                f"{num_heads} heads, {kind}: this layer mixes rows: True is asked for. In "
-                "which orders do you show it the words?"
+                f"{num_heads} heads, {kind}: this layer mixes rows, and the Python bool True is "
+                "asked for. For one: in which orders do you show it the words?"
             )
             assert_equal(judged(kind, d_model, num_heads, next(seeds)), True, message)
-    message = "A right layer mixes nothing."
+    message = (
+        "A right layer mixes nothing: the Python bool False is asked for, whatever its sizes. For "
+        "one: does rounding count?"
+    )
     for d_model, num_heads in ((12, 3), (12, 1), (8, 4), (6, 2)):
         assert_equal(judged("right", d_model, num_heads, next(seeds)), False, message)
 with check("broken between texts", points=1):
     for kind in ("words attend across texts", "a little of all texts"):
         for d_model, num_heads in ((12, 3), (8, 4)):
-            message = f"{num_heads} heads, {kind}: a word's output depends on other texts."
+            message = (
+                f"{num_heads} heads, {kind}: a word's output depends on other texts, and the "
+                "Python bool True is asked for."
+            )
             assert_equal(judged(kind, d_model, num_heads, next(seeds)), True, message)
-    message = "A right layer mixes nothing."
+    message = (
+        "A right layer mixes nothing: the Python bool False is asked for, whatever its sizes. For "
+        "one: does rounding count?"
+    )
     for d_model, num_heads in ((12, 2), (4, 4), (6, 3)):
         assert_equal(judged("right", d_model, num_heads, next(seeds)), False, message)
 checks_passed("mixes_rows")
@@ -2644,7 +2805,8 @@ def removed(numbers, num_heads, x, means):
         with torch.no_grad():
             return layer(x)
 
-    found = leave_one_head_out(layer, num_heads, measure, means)
+    own = None if means is None else means.clone()
+    found = leave_one_head_out(layer, num_heads, measure, own)
     return found, {name: value.detach() for name, value in layer.named_parameters()}
 
 
@@ -2675,8 +2837,8 @@ def zero_is_right(h):
     expected = heads @ numbers["W_o.weight"].T + numbers["W_o.bias"]
     message = (
         f"12 features, 3 heads: while head {h} is away, features {4 * h} to {4 * h + 3} of the "
-        "joined heads contribute nothing to the output, and all others what they always do. "
-        "Which part of W_o is multiplied by them?"
+        "joined heads contribute nothing to the output, and all others, and the bias of W_o, what "
+        "they always do. For one: which part of W_o is multiplied by them?"
     )
     assert_close(found[h], expected, message, name=f"the output without head {h}")
 
@@ -2689,7 +2851,8 @@ def mean_is_right(h):
     expected = (numbers["W_o.weight"][:, mine] @ means[mine]).expand(2, 5, 12)
     message = (
         f"Head {h}: with `means` the output differs from that with 0 by one vector, the same for "
-        "all words: what W_o makes of this head's four features of `means`."
+        "all words: what the weights of W_o make of this head's four features of `means`. "
+        "(Compared is your result with `means` minus your result without.)"
     )
     assert_close(by_mean[h] - by_zero[h], expected, message, name=f"mean minus zero, head {h}")
 
@@ -2784,10 +2947,11 @@ def outputs_are_right(case, heads):
     for h in heads:
         expected = expected_of(numbers, num_heads, x, None)[h]
         name = f"the output without head {h}"
-        assert_close(by_zero[h], expected, size + "each head by 0.", name=name)
+        message = size + "while one head contributes 0, all others do what they always do."
+        assert_close(by_zero[h], expected, message, name=name)
         mine = slice(h * width, (h + 1) * width)
         moved = torch.atanh(by_zero[h]) + numbers["W_o.weight"][:, mine] @ means[mine]
-        message = size + "each head by its part of `means`."
+        message = size + "a head contributes what W_o makes of its part of `means`, in place of 0."
         assert_close(by_mean[h], torch.tanh(moved), message, name=f"the output, head {h}", rtol=1e-5)
 
 
@@ -2800,7 +2964,7 @@ with check("every head; measure may return anything", points=1):
         outputs_are_right(case, range(1, num_heads))
         found = removed_in(numbers, num_heads, x, None, "dict")
         kinds = [one.get("of") if isinstance(one, dict) else one for one in found]
-        message = "measure() may return anything: it stands in the list as it is."
+        message = "measure() may return anything, here a dict: it stands in the list as it is."
         assert_equal(kinds, ["words"] * num_heads, message)
 checks_passed("leave_one_head_out")
 ### END HIDDEN TESTS
@@ -2858,7 +3022,12 @@ for means in (None, torch.tensor(rng.normal(size=6))):
         assert_equal(same, dict.fromkeys(numbers, True), message, name="'the same parameters'")
         assert_equal(trainable, dict.fromkeys(numbers, True), message, name="'can be trained'")
         wanted = "nothing" if fails_at is None else "KeyError"
-        message = "An error of measure is the caller's: let it through."
+        message = (
+            "No error is raised where measure raises none."
+            if fails_at is None
+            else f"measure raises a KeyError at its call number {fails_at} (three heads): the "
+            "error is the caller's, let it through."
+        )
         assert_equal(raised, wanted, message, name="what is raised")
 ### END HIDDEN TESTS
 

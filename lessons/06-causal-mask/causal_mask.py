@@ -210,14 +210,16 @@ def allowed():
     assert_equal(
         np.shape(mask),
         (4, 4),
-        "The mask of a text of 4 words has one row for each query and one column for each key.",
+        "The mask of a text of 4 words is a NumPy array of shape (4, 4): one row for each query "
+        "and one column for each key.",
         name="the shape of the mask",
     )
     found = np.asarray(mask) == 1
     assert_equal(
         bool(found.any() and not found.all()),
         True,
-        "Some pairs of query and key are allowed, and some are not. True means 'may attend'.",
+        "For 4 words some pairs of query and key are allowed, and some are not. Allowed is what is "
+        "True (here also: 1): it means 'may attend'.",
         name="'some are allowed, some are not'",
     )
     return found
@@ -238,14 +240,16 @@ with check("no word sees a later one", points=0.5):
     assert_close(
         allowed() & later,
         np.zeros((4, 4), dtype=bool),
-        "A word sees a later one. Is each row a query (not each column), and is True 'may attend'?",
+        "No word may see a later one: right of the diagonal nothing should be True. For one: is "
+        "each row a query (not each column), and is True 'may attend'?",
         name="what is allowed right of the diagonal",
     )
 with check("each word sees all earlier ones", points=0.5):
     assert_close(
         allowed() & earlier,
         earlier,
-        "A word does not see every word before it. For one: is each row a query (not each column)?",
+        "A word should see every word before it: left of the diagonal all should be True. For one: "
+        "is each row a query (not each column)?",
         name="what is allowed left of the diagonal",
     )
 
@@ -271,15 +275,16 @@ with check("a new array each call", points=0.25, side=True):
     assert_equal(
         may_be_written(4),
         True,
-        "Somebody may write into the mask, but yours can only be read, as a view that repeats one "
-        "piece of memory (broadcast_to, sliding_window_view). Make an array of its own.",
+        "Somebody may write into the mask, but yours can only be read. For one: is it a view that "
+        "repeats one piece of memory (broadcast_to, sliding_window_view)? Make an array of its "
+        "own.",
         name="'the mask may be written into'",
     )
     assert_equal(
         after_writing(4, 3),
         (causal_mask(4), causal_mask(3)),
-        "Somebody wrote False everywhere into one mask, and the next one changed with it. Make a "
-        "new array each call.",
+        "The next masks should be what they are when nobody has written into a mask. Here somebody "
+        "wrote False everywhere into an earlier one. For one: is a new array made in each call?",
         name="the next masks, of 4 and 3 words",
     )
 checks_passed("causal_mask")
@@ -295,18 +300,18 @@ with check("other lengths: the dtype", points=0.25):
         "The mask should be a NumPy array of bool, also for 7 words.",
     )
     found = np.asarray(mask)
-    assert_equal(bool(found.any() and not found.all()), True, "A mask hides something.")
+    message = "For 7 words some pairs of query and key are allowed, and some are not."
+    assert_equal(bool(found.any() and not found.all()), True, message)
 with check("other lengths: the pairs", points=1.25):
     for n in (1, 2, int(check_rng().integers(5, 20)), 65, 300):
         expected = torch.ones(n, n).tril().bool().numpy()
         mask = causal_mask(n)
-        assert_equal(
-            np.shape(mask), (n, n), f"n = {n}: one row and one column a word.", name="the shape"
-        )
+        message = f"n = {n}: a NumPy array with one row and one column a word."
+        assert_equal(np.shape(mask), (n, n), message, name="the shape")
         assert_equal(
             np.asarray(mask) == 1,
             expected,
-            f"The mask for n = {n} should be True on and below the diagonal.",
+            f"The mask for n = {n} should be True on and below the diagonal, and False above it.",
         )
 checks_passed("causal_mask")
 ### END HIDDEN TESTS
@@ -318,15 +323,18 @@ checks_passed("causal_mask")
 @probe
 def addresses(n):
     first, second = causal_mask(n), causal_mask(n)  # both alive: equal addresses mean one array
-    return [mask.__array_interface__["data"][0] for mask in (first, second)]
+    arrays = [mask for mask in (first, second) if isinstance(mask, np.ndarray)]
+    return [mask.__array_interface__["data"][0] for mask in arrays]
 
 
-first, second = addresses(6)
+found = addresses(6)
+assert_equal(len(found), 2, "The masks of two calls are NumPy arrays.", name="how many of two are")
+first, second = found
 assert_equal(
     first == second,
     False,
-    "Two calls give the same memory. Somebody who changes one mask would change all of them: make "
-    "a new array each call.",
+    "The masks of two calls begin at the same place in memory. Somebody who changes one would "
+    "change the other: make a new array each call.",
     name="'two masks share their memory'",
 )
 
@@ -347,7 +355,10 @@ def written_into(n, row, column):
     return mask
 
 
-message = "After one entry of the mask is written into, the others are as before: no shared memory."
+message = (
+    "After the entry [1, 3] of a mask of 5 words is written into, it is the only one that differs "
+    "from a mask of another call. For one: do entries, or masks, share memory?"
+)
 found = np.asarray(written_into(5, 1, 3)) == 1
 expected = np.array(causal_mask(5)) == 1
 expected[1, 3] = not expected[1, 3]
@@ -507,22 +518,24 @@ expected = np.array(
 )
 with check("one mask and None", points=0.5):
     assert_close(
-        combine_masks(None, triangle, None),
+        combine_masks(None, triangle.copy(), None),
         triangle,
-        "None means 'no mask here': ignore it.",
+        "One mask between two None gives this mask: None means 'no mask here' and is ignored.",
         name="the combined mask",
     )
-    assert_equal(combine_masks(None, None), None, "With no mask at all the result is None.")
+    message = "With no mask at all, here two None, the result is None."
+    assert_equal(combine_masks(None, None), None, message)
     all_true = np.ones((2, 3), dtype=bool)
     assert_equal(
-        combine_masks(None, all_true),
+        combine_masks(None, all_true.copy()),
         all_true,
-        "A mask that is True everywhere is a mask too: the result is an array, not None.",
+        "A mask that is True everywhere is a mask too: beside None the result is this mask, an "
+        "array and not None.",
         name="the combined mask",
     )
 with check("two masks", points=0.75):
     assert_close(
-        combine_masks(triangle, real),
+        combine_masks(triangle.copy(), real.copy()),
         expected,
         "A key may be attended only where EVERY mask says True. The shapes (3, 3) and (2, 1, 3) "
         "broadcast to (2, 3, 3).",
@@ -531,27 +544,30 @@ with check("two masks", points=0.75):
 with check("three masks", points=0.25):
     first_hidden = np.array([no, yes, yes])  # (3,): nobody may see the first word
     assert_close(
-        combine_masks(triangle, real, first_hidden),
+        combine_masks(triangle.copy(), real.copy(), first_hidden.copy()),
         expected & first_hidden,
-        "Any number of masks: a third one counts as the first two do.",
+        "Masks of the shapes (3, 3), (2, 1, 3) and (3,): a key may be attended only where all "
+        "three say True.",
         name="the combined mask",
     )
 with check("torch as NumPy; the masks stay as they are", points=0.5):
     masks = triangle.copy(), real.copy()
     by_numpy = combine_masks(*masks)
-    assert_equal(np.shape(by_numpy), (2, 3, 3), "The shapes broadcast.", name="the shape")
+    message = "NumPy arrays (3, 3) and (2, 1, 3) broadcast to a NumPy array (2, 3, 3)."
+    assert_equal(np.shape(by_numpy), (2, 3, 3), message, name="the shape")
     assert_equal(
         bool(np.any(by_numpy) and not np.all(by_numpy)),
         True,
-        "Two masks that each hide something allow some keys and not others.",
+        "These two masks together allow some keys and not others.",
         name="'some are allowed, some are not'",
     )
     by_torch = combine_masks(torch.tensor(triangle), torch.tensor(real))
     assert_equal(
         by_torch,
         torch.tensor(np.asarray(by_numpy)),
-        "Torch tensors should be combined to a torch tensor of bool, with the same values as "
-        "NumPy arrays. Does each step work for them too?",
+        "Torch tensors should be combined to a torch tensor of bool, with the values that your "
+        "function gives for NumPy arrays. (Expected: these.) For one: does each step work for "
+        "tensors too?",
         name="the combined mask",
     )
     assert_equal(masks, (triangle, real), "A mask was changed by the call.", name="the two masks")
@@ -585,7 +601,7 @@ more = [
 ]
 with check("one mask", points=0.25, side=True):
     (mask,) = masks_of([(4, 5)], rng)
-    message = "A single mask is its own combination."
+    message = "A single mask is its own combination, of the same kind, dtype and shape."
     assert_equal(combine_masks(mask), mask, message, name="the combined mask")
     assert_equal(combine_masks(torch.tensor(mask)), torch.tensor(mask), message)
 with check("two masks", points=0.75):
@@ -595,26 +611,34 @@ with check("two masks", points=0.75):
             f"With masks of the shapes {shapes} a key should be attended only where all of them "
             "allow it."
         )
+        expected = all_of(masks)
         found = combine_masks(*masks)
-        assert_close(found, all_of(masks), message, name="the combined mask")
+        assert_close(found, expected, message, name="the combined mask")
     message = "A mask that is True everywhere hides nothing, and its axes broadcast as any other's."
     masks = [np.ones((3, 1, 5), dtype=bool), *masks_of([(4, 5)], rng)]
-    assert_close(combine_masks(*masks), all_of(masks), message, name="the combined mask")
-    message = "The same two masks in the other order, the one that is True everywhere last."
+    expected = all_of(masks)
+    found = combine_masks(*[mask.copy() for mask in masks])
+    assert_close(found, expected, message, name="the combined mask")
+    message = (
+        "The same two masks in the other order, the one that is True everywhere last: it hides "
+        "nothing here either, and its axes broadcast."
+    )
     found = combine_masks(*masks[::-1])
-    assert_close(found, all_of(masks), message, name="the combined mask")
+    assert_close(found, expected, message, name="the combined mask")
     message = "A mask that is False everywhere, beside another: nothing is allowed."
     masks = [np.zeros((4, 5), dtype=bool), *masks_of([(4, 5)], rng)]
-    assert_close(combine_masks(*masks), all_of(masks), message, name="the combined mask")
+    expected = all_of(masks)
+    assert_close(combine_masks(*masks), expected, message, name="the combined mask")
 with check("three masks and more", points=0.75):
     for shapes in more:
         masks = masks_of(shapes, rng)
         message = (
             f"With masks of the shapes {shapes} a key should be attended only where all of them "
-            "allow it. Does every mask count, in any order?"
+            "allow it. For one: does every mask count, in any order?"
         )
+        expected = all_of(masks)
         found = combine_masks(*masks)
-        assert_close(found, all_of(masks), message, name="the combined mask")
+        assert_close(found, expected, message, name="the combined mask")
 with check("more masks: as two at a time", points=0.25):
     for shapes in more:
         masks = masks_of(shapes, rng)
@@ -622,17 +646,24 @@ with check("more masks: as two at a time", points=0.25):
         for mask in masks[1:]:
             by_pairs = combine_masks(by_pairs, mask)
         by_pairs = np.asarray(by_pairs)
-        assert_equal(by_pairs.shape, all_of(masks).shape, "The masks broadcast.", name="the shape")
-        assert_equal(bool(by_pairs.any() and not by_pairs.all()), True, "Masks hide something.")
+        message = f"Masks of the shapes {shapes}, combined two at a time, broadcast to one shape."
+        assert_equal(by_pairs.shape, all_of(masks).shape, message, name="the shape")
+        message = "These masks, combined two at a time, allow some keys and not others."
+        assert_equal(bool(by_pairs.any() and not by_pairs.all()), True, message)
         message = f"Masks of the shapes {shapes}: all at once should give what pairs give in turn."
         assert_equal(np.asarray(combine_masks(*masks)), by_pairs, message)
 with check("torch as NumPy", points=0.5):
     for shapes in pairs + more:
         masks = masks_of(shapes, rng)
         by_numpy = np.asarray(combine_masks(*masks))
-        assert_equal(by_numpy.shape, all_of(masks).shape, "The masks broadcast.", name="the shape")
-        assert_equal(bool(by_numpy.any() and not by_numpy.all()), True, "Masks hide something.")
-        message = f"Torch tensors of the shapes {shapes}: a torch tensor of bool, as NumPy's."
+        message = f"NumPy arrays of the shapes {shapes} broadcast to one shape."
+        assert_equal(by_numpy.shape, all_of(masks).shape, message, name="the shape")
+        message = "These masks together allow some keys and not others."
+        assert_equal(bool(by_numpy.any() and not by_numpy.all()), True, message)
+        message = (
+            f"Torch tensors of the shapes {shapes}: a torch tensor of bool, with the values that "
+            "your function gives for NumPy arrays."
+        )
         found = combine_masks(*[torch.tensor(mask) for mask in masks])
         assert_equal(found, torch.tensor(by_numpy), message, name="the combined mask")
 checks_passed("combine_masks")
@@ -647,14 +678,16 @@ a[0, 0], a[-1, -1], b[:, :, 0], b[:, :, -1] = False, True, True, True
 a[0, 1], b[:, :, 1] = True, False
 with check("None beside masks", points=0.5):
     expected = np.asarray(combine_masks(a, b))
-    assert_equal(expected.shape, (3, 4, 5), "The masks broadcast.", name="the shape")
+    message = "Masks of the shapes (4, 5) and (3, 1, 5) broadcast to (3, 4, 5)."
+    assert_equal(expected.shape, (3, 4, 5), message, name="the shape")
     tensors_expected = torch.tensor(np.asarray(combine_masks(torch.tensor(a), torch.tensor(b))))
-    assert_equal(bool(expected.any() and not expected.all()), True, "Masks hide something.")
+    message = "These two masks together allow some keys and not others."
+    assert_equal(bool(expected.any() and not expected.all()), True, message)
     for masks in ((a, b, None), (None, a, b), (a, None, b), (None, a, None, None, b, None)):
         message = (
             "None should be ignored wherever it stands: "
             + ", ".join("None" if mask is None else "mask" for mask in masks)
-            + "."
+            + ". The result is that of your function for the two masks alone."
         )
         found = np.asarray(combine_masks(*masks))
         assert_equal(found, expected, message, name="the combined mask")
@@ -667,12 +700,19 @@ with check("None alone, and a mask that hides everything", points=0.5):
     assert_equal(combine_masks(), None, message)
     assert_equal(combine_masks(None), None, message)
     assert_equal(combine_masks(None, None, None), None, message)
-    message = "A mask that hides everything is a mask: it is not the same as None."
+    message = (
+        "A mask that hides everything is a mask: alone or beside None the result is this mask, of "
+        "the same kind, and not None."
+    )
     nothing = np.zeros((2, 3), dtype=bool)
     some = np.array([[True, False, True]])
-    assert_equal(combine_masks(some, None), some, "None should be ignored.")
-    allowed = "A mask that is True everywhere is a mask too: the result is an array, not None."
-    assert_equal(combine_masks(some, ~some | some), some, "A mask of True hides nothing.")
+    assert_equal(combine_masks(some, None), some, "A mask and None should give this mask.")
+    allowed = (
+        "Masks that are True everywhere are masks too: the result is True everywhere, of their "
+        "broadcast shape and their kind, and not None."
+    )
+    hides_nothing = "A mask beside one of True, of the same shape, should come out as it is."
+    assert_equal(combine_masks(some, ~some | some), some, hides_nothing)
     assert_equal(combine_masks(~nothing, None, ~some | some), ~nothing, allowed)
     assert_equal(combine_masks(torch.tensor(~nothing)), torch.tensor(~nothing), allowed)
     assert_equal(combine_masks(nothing), nothing, message)
@@ -1050,15 +1090,15 @@ with check("one position", points=0.5, side=True):
         name="your verdicts",
     )
 with check("a Python bool", points=0.25, side=True):
-    message = "The verdict should be a Python bool: bool(...) makes one of NumPy's."
+    message = "The verdict should be a Python bool. For one: bool(...) makes one of NumPy's bool."
     assert_equal(kinds(seed), ["builtins.bool"] * 2, message, name="the types of two verdicts")
 with check("the global random state", points=0.5, side=True):
     after, expected = random_states(5, 6)
     assert_equal(
         after,
         expected,
-        "The global random state was changed. Draw with rng's own methods, not with np.random or "
-        "torch functions.",
+        "The global random state was changed by the call. For one: is anything drawn or seeded "
+        "with functions of np.random or torch, and not with rng's own methods?",
         name="the states of NumPy and torch",
     )
 checks_passed("leaks_future")
@@ -1228,8 +1268,10 @@ for n, d_model in ((6, 9), (8, 7)):
     assert_equal(
         said(verdicts(n, d_model, seed)),
         expected,
-        f"Layers with a norm, a mean or a difference (n = {n}). Does your change survive whatever "
-        "the layer does to a position by itself, and is no part of it cancelled?",
+        f"Layers with a norm, a mean, a difference or a product (n = {n}): 'layer norm over the "
+        "features' and 'layer norm, then the mean so far' do not leak, the nine others do. For "
+        "one: does your change survive whatever the layer does to a position by itself, and is no "
+        "part of it cancelled?",
         name="your verdicts",
     )
 ### END HIDDEN TESTS
@@ -1271,8 +1313,9 @@ for n, d_model, part in ((5, 4, (0, 4)), (4, 10, (0, 5)), (4, 10, (5, 10))):
         said(verdicts(n, d_model, seed, part)),
         {f"{i} sees {j}": j > i for i in range(n) for j in range(n)},
         f"In each of these layers one position reads one other (its features {part[0]} to "
-        f"{part[1] - 1}), and all others read themselves; n = {n}. Is every later position "
-        "changed, in all its features, and every earlier output compared?",
+        f"{part[1] - 1}), and all others read themselves; n = {n}. It leaks where the position "
+        "that is read is the later one, and only there. For one: is every later position changed, "
+        "in all its features, and every earlier output compared?",
         name="your verdicts",
     )
 ### END HIDDEN TESTS
@@ -1321,8 +1364,8 @@ for n, d_model in ((4, 40), (7, 60)):
             "rounding noise of 1e-15": False,
             "noise below 1e-10": False,
         },
-        f"Small leaks and rounding noise, n = {n}. Where is your tolerance, and is it large next "
-        "to rounding and small next to a leak?",
+        f"Small leaks (True) and noise below 1e-10 (False), n = {n}, d_model = {d_model}. For one: "
+        "is your tolerance large next to rounding and small next to a leak?",
         name="your verdicts",
     )
 ### END HIDDEN TESTS
@@ -2149,13 +2192,13 @@ with check("each target but the last", points=1):
     assert_equal(
         targets[:, :-1],
         texts[:, 1:-1],
-        "The target of a position is the character AFTER it: position 0 should say what stands at "
-        "position 1 of the text.",
+        "mended_tasks returns (inputs, targets), and the target of a position is the character "
+        "AFTER it: position 0 should say what stands at position 1 of the text.",
         name="all targets but the last one",
     )
 with check("the last target", points=0.5):
     inputs, targets = mended_tasks(texts.clone())
-    message = "As many targets as inputs: one fewer than the text has characters."
+    message = "As many targets as inputs: one fewer than the text has characters, 8 of 9."
     assert_equal(tuple(targets.shape), (4, 8), message, name="the shape of the targets")
     assert_equal(
         targets[:, -1],
@@ -2166,7 +2209,7 @@ with check("the last target", points=0.5):
     )
 with check("the inputs", points=0.5, side=True):
     inputs, targets = mended_tasks(texts.clone())
-    message = "The inputs are all characters but the last: that was right before."
+    message = "The inputs, first of the pair, are all characters but the last: right as they were."
     assert_equal(inputs, texts[:, :-1], message, name="the inputs")
     message = "texts is changed by the call. Arguments stay as they are, as in every exercise."
     assert_equal(texts_afterwards(texts.clone()), texts, message, name="texts after the call")
@@ -2181,8 +2224,9 @@ for batch, length in ((1, 2), (5, 2), (3, 12), (12, 3)):
     texts = torch.tensor(rng.integers(0, 4, size=(batch, length)))
     texts[:, 0], texts[:, -1] = 5, 7 + torch.arange(batch)  # each text has an end of its own
     inputs, targets = mended_tasks(texts.clone())
-    message = f"texts of shape {tuple(texts.shape)}: each target is the next character."
+    message = f"texts of shape {tuple(texts.shape)}: the inputs are all characters but the last."
     assert_equal(inputs, texts.narrow(1, 0, length - 1), message, name="the inputs")
+    message = f"texts of shape {tuple(texts.shape)}: each target is the next character."
     assert_equal(targets, texts.narrow(1, 1, length - 1), message, name="the targets")
 ### END HIDDEN TESTS
 

@@ -364,7 +364,10 @@ def sinusoidal_positional_encoding(seq_len, d_model):
 # %% check="sinusoidal_positional_encoding" points=2
 def plain(encoding):
     """The numbers alone, whatever holds them: what holds them has a check of its own."""
-    return np.asarray(encoding, dtype=np.float64)
+    numbers = np.asarray(encoding, dtype=np.float64)
+    message = "The encoding has two axes: one row a position, one column a dimension."
+    assert_equal(numbers.ndim, 2, message, name="the number of axes")
+    return numbers
 
 
 def four_columns():
@@ -384,7 +387,7 @@ with check("row 0: sines and cosines take turns", points=0.5):
         four_columns()[0],
         np.array([0.0, 1.0, 0.0, 1.0]),
         "Row 0 is position 0: every sine is 0 and every cosine is 1, and they take turns: sin, "
-        "cos, sin, cos. Does your first position have the number 0, and do the two kinds "
+        "cos, sin, cos. For one: does your first position have the number 0, and do the two kinds "
         "alternate?",
         name="row 0",
         rtol=1e-4,
@@ -394,7 +397,8 @@ with check("the first pair of columns", points=0.25):
     assert_close(
         four_columns()[1, :2],
         np.array([math.sin(1.0), math.cos(1.0)]),
-        "The first pair of columns has the angle pos / 10000**0, which is the position itself.",
+        "Columns 0 and 1 are the first pair, sine and cosine of the angle pos / 10000**0, which is "
+        "the position itself: sin 1 and cos 1 at position 1.",
         name="row 1, columns 0 and 1",
         rtol=1e-4,
         atol=1e-6,
@@ -404,9 +408,9 @@ with check("the second pair of columns", points=0.5):
         four_columns()[1, 2:],
         np.array([math.sin(0.01), math.cos(0.01)]),
         "With d_model = 4 the second pair of columns (i = 1) has the exponent 2i/d_model = 2/4, "
-        "so its angle is pos / 100. An angle of pos / 10000 comes from an exponent that is "
-        "doubled, one of pos / 10 from an exponent that is halved, and two different angles in "
-        "one pair from an exponent that counts columns instead of pairs.",
+        "so its angle is pos / 100, in sine and cosine. An angle of pos / 10000 can come from an "
+        "exponent that is doubled, one of pos / 10 from an exponent that is halved, and two "
+        "different angles in one pair from an exponent that counts columns instead of pairs.",
         name="row 1, columns 2 and 3",
         rtol=1e-4,
         atol=1e-6,
@@ -415,7 +419,7 @@ with check("five columns: an odd d_model", points=0.25):
     assert_close(
         plain(sinusoidal_positional_encoding(2, 5))[0],
         np.array([0.0, 1.0, 0.0, 1.0, 0.0]),
-        "With d_model = 5 there are three sines and two cosines.",
+        "With d_model = 5 there are three sines and two cosines in turns: row 0 is 0, 1, 0, 1, 0.",
         name="row 0 of sinusoidal_positional_encoding(2, 5)",
         rtol=1e-4,
         atol=1e-6,
@@ -426,7 +430,8 @@ with check("five columns: the exponents", points=0.25):
     assert_close(
         plain(sinusoidal_positional_encoding(2, 5))[1],
         np.array(row),
-        "With d_model = 5 the exponents are 0, 2/5 and 4/5.",
+        "With d_model = 5 the exponents are 0, 2/5 and 4/5, each of a sine and a cosine, the last "
+        "of a sine alone.",
         name="row 1 of sinusoidal_positional_encoding(2, 5)",
         rtol=1e-4,
         atol=1e-6,
@@ -435,8 +440,9 @@ with check("position 3000, to 9 digits, in NumPy's float64", points=0.25):
     assert_close(
         sinusoidal_positional_encoding(3001, 6)[3000, 2:4],
         np.array([math.sin(3000 / 10000 ** (2 / 6)), math.cos(3000 / 10000 ** (2 / 6))]),
-        "Position 3000, in NumPy's float64. Where only the later digits differ, something is "
-        "computed in float32, or by torch, on the way; where all do, look at the exponents first.",
+        "Position 3000 should be right to 9 digits, in NumPy's float64. Where only the later "
+        "digits differ, for one: is something computed in float32 on the way? Where all do, look "
+        "at the exponents first.",
         name="row 3000, columns 2 and 3, of sinusoidal_positional_encoding(3001, 6)",
         rtol=1e-9,
         atol=1e-9,
@@ -468,7 +474,7 @@ with check("position 0, and the first pair", points=0.75):
     for d_model in (2, 6, 10, 64):
         seq_len = int(rng.integers(12, 40))
         encoding = plain(sinusoidal_positional_encoding(seq_len, d_model))
-        message = f"seq_len = {seq_len}, d_model = {d_model}: one row a position."
+        message = f"seq_len = {seq_len}, d_model = {d_model}: a row a position, d_model columns."
         assert_equal(np.shape(encoding), (seq_len, d_model), message, name="the shape")
         message = "Row 0 is position 0: sin 0 and cos 0 take turns."
         assert_close(encoding[0], np.tile([0.0, 1.0], d_model // 2), message, name="row 0", **near)
@@ -476,13 +482,16 @@ with check("position 0, and the first pair", points=0.75):
         first_pair = expected_encoding(seq_len, 2)
         assert_close(encoding[:, :2], first_pair, message, name="columns 0 and 1", **near)
     encoding = plain(sinusoidal_positional_encoding(1, 6))
-    message = "A text of one word has one row: position 0."
+    message = "A text of one word has one row, position 0: sin 0 and cos 0 take turns."
     assert_close(encoding, np.array([[0.0, 1.0, 0.0, 1.0, 0.0, 1.0]]), message, **near)
 with check("the numbers of each row, in any order", points=1):
     for d_model in (2, 6, 10, 64):
         seq_len = int(rng.integers(12, 40))
         encoding = plain(sinusoidal_positional_encoding(seq_len, d_model))
-        message = f"seq_len = {seq_len}, d_model = {d_model}: other numbers than in the formula."
+        message = (
+            f"seq_len = {seq_len}, d_model = {d_model}: each row should hold the numbers of the "
+            "formula, here in any order."
+        )
         assert_equal(np.shape(encoding), (seq_len, d_model), message, name="the shape")
         expected = np.sort(expected_encoding(seq_len, d_model), axis=1)
         assert_close(np.sort(encoding, axis=1), expected, message, name="each row, sorted", **near)
@@ -491,8 +500,8 @@ with check("all values", points=0.75):
         seq_len = int(rng.integers(12, 40))
         encoding = plain(sinusoidal_positional_encoding(seq_len, d_model))
         message = (
-            f"seq_len = {seq_len}, d_model = {d_model}: some values differ from the formula. Which "
-            "exponent does the pair of columns 2i, 2i+1 have?"
+            f"seq_len = {seq_len}, d_model = {d_model}: each value should be that of the formula, "
+            "in its row and column. For one: which exponent does the pair of columns 2i, 2i+1 have?"
         )
         assert_close(encoding, expected_encoding(seq_len, d_model), message, **near)
 checks_passed("sinusoidal_positional_encoding")
@@ -522,14 +531,19 @@ with check("odd: the columns", points=0.5):
         row = np.arange(d_model) % 2.0
         assert_close(encoding[0], row, message, name="row 0", **near)
         sines = np.sin(np.arange(seq_len))
+        message = f"d_model = {d_model}: column 0 holds the sine of the position itself."
         assert_close(encoding[:, 0], sines, message, name="column 0", **near)
         wanders = np.abs(encoding[:, -1] - row[-1]).max() > 0
-        assert_equal(bool(wanders), True, message, name="'the last column is no constant'")
+        message = f"d_model = {d_model} is odd: the last column is a sine that no cosine follows."
+        assert_equal(bool(wanders), True, message, name="'the last column is not 0 everywhere'")
 with check("odd: all values", points=0.5):
     for d_model in (1, 3, 5, 9):
         seq_len = int(rng.integers(10, 30))
         encoding = plain(sinusoidal_positional_encoding(seq_len, d_model))
-        message = f"d_model = {d_model} is odd: the exponents are still 2i / {d_model}."
+        message = (
+            f"d_model = {d_model} is odd: the exponents are still 2i / {d_model}, for the sine of "
+            "column 2i and the cosine of column 2i+1."
+        )
         assert_close(encoding, expected_encoding(seq_len, d_model), message, **near)
 checks_passed("sinusoidal_positional_encoding")
 ### END HIDDEN TESTS
@@ -541,21 +555,29 @@ checks_passed("sinusoidal_positional_encoding")
 # Position 2p has twice the angle of position p, whatever the frequency: sin 2a = 2 sin a cos a.
 middle = int(check_rng().integers(1500, 2500))
 encoding = sinusoidal_positional_encoding(2 * middle + 1, 8)
-message = (
-    f"Position {2 * middle}. Where only the later digits differ, something is computed in float32 on "
-    "the way; where all do, look at the exponents first."
+hint = (
+    "Where only the later digits differ, for one: is something computed in float32 on the way? "
+    "Where all do, look at the exponents first, and at where sines and cosines stand."
 )
-assert_equal(str(encoding.dtype), "float64", "The encoding should be float64.", name="the dtype")
+message = "The encoding should be a NumPy float64 array."
+assert_equal(str(encoding.dtype), "float64", message, name="the dtype")
 sines, cosines = encoding[:, 0::2], encoding[:, 1::2]
 single = bool((sines == sines.astype(np.float32)).all())
+message = f"The sines of {2 * middle + 1} positions should have more digits than float32 can hold."
 assert_equal(single, False, message, name="'the seven digits of float32, and no more'")
+message = f"Columns 2i and 2i+1 are sine and cosine of one angle: their squares add up to 1. {hint}"
 ones = np.ones((2 * middle + 1, 4))
 assert_close(sines**2 + cosines**2, ones, message, name="sin**2 + cos**2", precise=True)
 twice = 2 * sines[middle] * cosines[middle]
+message = f"Position {2 * middle} should have twice the angles of position {middle}. {hint}"
 assert_close(sines[2 * middle], twice, message, name="the sines of the last row", precise=True)
 # The same for two positions: sin(a + b) = sin a cos b + cos a sin b. Angles cut to float32 miss it.
 together = sines[middle] * cosines[703] + cosines[middle] * sines[703]
 nine = {"rtol": 1e-9, "atol": 1e-9, "precise": True}
+message = (
+    f"The angles of position {middle + 703} should be those of {middle} and of 703 together, to 9 "
+    f"digits. {hint}"
+)
 assert_close(sines[middle + 703], together, message, name="the sines of a later row", **nine)
 message = (
     f"Position {2 * middle - 1}: each pair of columns should have turned {2 * middle - 1} times as "
@@ -933,10 +955,19 @@ def shift_matrix(offset, d_model):
 
 
 # %% check="shift_matrix" points=2
+def matrix_of(offset, d_model):
+    """M, with the shape that is asked for."""
+    matrix, asked = shift_matrix(offset, d_model), (d_model, d_model)
+    message = f"shift_matrix({offset}, {d_model}): the matrix is (d_model, d_model), here {asked}."
+    assert_equal(tuple(np.shape(matrix)), asked, message, name="the shape")
+    return matrix
+
+
 with check("two columns", points=0.5):
     # d_model = 2: one pair of columns, (sin pos, cos pos).
     matrix = shift_matrix(3, 2)
-    assert_equal(np.shape(matrix), (2, 2), "The matrix is (d_model, d_model).", name="the shape")
+    message = "The matrix is a NumPy array (d_model, d_model), here (2, 2)."
+    assert_equal(np.shape(matrix), (2, 2), message, name="the shape")
     start, there = np.array([math.sin(2), math.cos(2)]), np.array([math.sin(5), math.cos(5)])
     assert_close(
         matrix @ start,
@@ -951,39 +982,42 @@ with check("four columns", points=0.5):
     at_2 = np.array([math.sin(2), math.cos(2), math.sin(0.02), math.cos(0.02)])
     at_7 = np.array([math.sin(7), math.cos(7), math.sin(0.07), math.cos(0.07)])
     assert_close(
-        shift_matrix(5, 4) @ at_2,
+        matrix_of(5, 4) @ at_2,
         at_7,
-        "With d_model = 4 and offset 5, position 2 should move to position 7. Does each pair of "
-        "columns have a turn of its own, and are sine and cosine of a pair neighbours?",
+        "With d_model = 4 and offset 5, position 2 should move to position 7. For one: does each "
+        "pair of columns have a turn of its own, and are sine and cosine of a pair neighbours?",
         name="shift_matrix(5, 4) @ PE[2]",
     )
 with check("there and back", points=0.5):
-    there = shift_matrix(5, 4) @ at_2
+    there = matrix_of(5, 4) @ at_2
     moved = bool(np.abs(there - at_2).max() > 0.1)
-    assert_equal(moved, True, "An offset of 5 moves every position.", name="'it moves'")
+    message = "An offset of 5 moves position 2 (some number of it by more than 0.1)."
+    assert_equal(moved, True, message, name="'it moves'")
     assert_close(
-        shift_matrix(-5, 4) @ there,
+        matrix_of(-5, 4) @ there,
         at_2,
-        "An offset of -5 should take back what an offset of 5 does.",
+        "An offset of -5 should take back what an offset of 5 does: position 2 comes out again.",
         name="shift_matrix(-5, 4) @ shift_matrix(5, 4) @ PE[2]",
     )
     assert_close(
-        shift_matrix(0, 4) @ at_2,
+        matrix_of(0, 4) @ at_2,
         at_2,
         "An offset of 0 moves nothing: the matrix is the identity.",
         name="shift_matrix(0, 4) @ PE[2]",
     )
 with check("far away, to 9 digits, in NumPy's float64", points=0.25):
-    matrix = shift_matrix(900, 2)
+    matrix = matrix_of(900, 2)
     assert_close(
         matrix @ np.array([math.sin(4000.0), math.cos(4000.0)]),
         np.array([math.sin(4900.0), math.cos(4900.0)]),
-        "Position 4000 should move to position 4900. If it nearly does: is float32 on the way?",
+        "Position 4000 should move to position 4900, to 9 digits. If it nearly does, for one: is "
+        "float32 on the way?",
         name="shift_matrix(900, 2) @ PE[4000]",
         rtol=1e-9,
         atol=1e-9,
     )
-    assert_equal(str(matrix.dtype), "float64", "M should be float64.", name="the dtype")
+    message = "M should be a NumPy float64 array."
+    assert_equal(str(matrix.dtype), "float64", message, name="the dtype")
 refused = "An odd d_model should be refused with a ValueError."
 with check("an odd d_model", points=0.25, side=True), assert_raises(ValueError, refused):
     shift_matrix(1, 5)
@@ -998,13 +1032,20 @@ def encoding_at(positions, d_model):
     return np.where(np.arange(d_model) % 2 == 0, np.sin(angles), np.cos(angles))
 
 
+def matrix_of(offset, d_model):
+    matrix, asked = shift_matrix(offset, d_model), (d_model, d_model)
+    message = f"shift_matrix({offset}, {d_model}): the matrix is (d_model, d_model), here {asked}."
+    assert_equal(tuple(np.shape(matrix)), asked, message, name="the shape")
+    return matrix
+
+
 rng = check_rng()
 positions = np.concatenate([np.arange(60), rng.integers(60, 5000, size=60)])
 
 
 def compare(d_model):
     for offset in (1, int(rng.integers(2, 40)), int(rng.integers(100, 900))):
-        matrix = shift_matrix(offset, d_model)
+        matrix = matrix_of(offset, d_model)
         message = (
             f"offset = {offset}, d_model = {d_model}: M @ PE[pos] should be PE[pos + offset] for "
             "every position, also for large ones and in every pair of columns."
@@ -1012,7 +1053,8 @@ def compare(d_model):
         moved = np.array([matrix @ row for row in encoding_at(positions, d_model)])
         expected = encoding_at(positions + offset, d_model)
         assert_close(moved, expected, message, name="M @ PE[pos]")
-        assert_equal(str(matrix.dtype), "float64", "M should be float64.", name="the dtype")
+        message = "M should be a NumPy float64 array."
+        assert_equal(str(matrix.dtype), "float64", message, name="the dtype")
 
 
 with check("one pair of columns", points=0.5):
@@ -1024,14 +1066,15 @@ with check("two shifts one after the other", points=0.75):
     for d_model in (2, 6, 10):
         one, other = (int(offset) for offset in rng.integers(3, 40, size=2))
         (start,) = encoding_at(np.array([7]), d_model)
-        there = shift_matrix(one, d_model) @ start
+        there = matrix_of(one, d_model) @ start
         moved = bool(np.abs(there - start).max() > 1e-3)
-        assert_equal(moved, True, "A shift moves something.", name="'something moves'")
+        message = f"A shift by {one} should move PE[7] (d_model = {d_model}) by more than 0.001."
+        assert_equal(moved, True, message, name="'something moves'")
         message = f"Shifts by {one} and by {other} together should be the shift by {one + other}."
         kept = "A shift turns each pair of columns, so the length of the vector stays as it was."
         assert_close(np.linalg.norm(there), np.linalg.norm(start), kept, name="|M @ x|")
-        together = np.asarray(shift_matrix(one + other, d_model) @ start)
-        assert_close(shift_matrix(other, d_model) @ there, together, message)
+        together = np.asarray(matrix_of(one + other, d_model) @ start)
+        assert_close(matrix_of(other, d_model) @ there, together, message)
 checks_passed("shift_matrix")
 ### END HIDDEN TESTS
 
@@ -1039,20 +1082,28 @@ checks_passed("shift_matrix")
 # %% check="shift_matrix_back" points=1.5
 # Hidden checks of shift_matrix: negative offsets, and none.
 ### BEGIN HIDDEN TESTS
+def matrix_of(offset, d_model):
+    matrix, asked = shift_matrix(offset, d_model), (d_model, d_model)
+    message = f"shift_matrix({offset}, {d_model}): the matrix is (d_model, d_model), here {asked}."
+    assert_equal(tuple(np.shape(matrix)), asked, message, name="the shape")
+    return matrix
+
+
 rng = check_rng()
 for d_model in (4, 6, 16):
     start = rng.normal(size=d_model)
     for offset in (1, int(rng.integers(2, 40)), int(rng.integers(100, 300))):
-        there = shift_matrix(offset, d_model) @ start
+        there = matrix_of(offset, d_model) @ start
         moved = bool(np.abs(there - start).max() > 1e-3)
-        assert_equal(moved, True, "A shift moves something.", name="'something moves'")
+        message = f"d_model = {d_model}: a shift by {offset} should move a vector, by over 0.001."
+        assert_equal(moved, True, message, name="'something moves'")
         message = (
             f"d_model = {d_model}: a shift by {offset} and then one by {-offset}, of any vector, "
             "should give that vector again."
         )
-        assert_close(shift_matrix(-offset, d_model) @ there, start, message, name="there and back")
+        assert_close(matrix_of(-offset, d_model) @ there, start, message, name="there and back")
     message = "An offset of 0 moves nothing: the matrix is the identity."
-    assert_close(shift_matrix(0, d_model) @ start, start, message, name="M @ x")
+    assert_close(matrix_of(0, d_model) @ start, start, message, name="M @ x")
 ### END HIDDEN TESTS
 
 
@@ -1268,8 +1319,8 @@ with check("X and the first position vectors are added", points=0.5):
     assert_close(
         torch.stack(calls_in_a_row(X)),
         torch.zeros(8, 5, 4),
-        "Nine calls in a row, with the same X and in training mode, should add the same vectors. Is "
-        "something drawn at random in forward?",
+        "Nine calls in a row, with the same X and in training mode, should add the same vectors. "
+        "For one: is something drawn at random in forward?",
         name="what later calls add beyond the first",
     )
     for shape in ((1, 5, 4), (2, 5, 4), (1, 4)):  # (..., n, d_model)
@@ -1278,14 +1329,15 @@ with check("X and the first position vectors are added", points=0.5):
             what_is_added(vectors, X),
             vectors[: shape[-2]].expand(shape),
             f"X has the shape {shape}: the output minus X should be the first {shape[-2]} of the "
-            "position vectors, the same for every text. Is anything scaled, dropped or "
+            "position vectors, the same for every text. For one: is anything scaled, dropped or "
             "normalised? Do the positions run along axis -2?",
             name="the output minus X",
         )
         assert_close(
             what_is_added(vectors, X, training=False),
             vectors[: shape[-2]].expand(shape),
-            "In evaluation mode the same should be added as in training mode.",
+            f"X has the shape {shape}: in evaluation mode the same should be added as in training "
+            "mode, the first position vectors.",
             name="the output minus X, in evaluation mode",
         )
 
@@ -1302,16 +1354,21 @@ def start_and_gradients(X):
 
 with check("random start values", points=0.25):
     starts, *_ = start_and_gradients(torch.ones(2, 5, 4))
-    assert_equal(len(starts), 2, "There should be one parameter.", name="parameters of two modules")
+    message = "There should be one parameter in each module."
+    assert_equal(len(starts), 2, message, name="parameters of two modules")
     many = torch.unique(starts[0]).numel() > 20 and bool(starts[0].isfinite().all())
     many = many and not bool((starts[0] == starts[1]).any())
-    message = "The start values should be random numbers, others in each module."
+    message = (
+        "The start values should be random numbers: finite, more than 20 different ones of 28, and "
+        "at each place another one in another module."
+    )
     assert_equal(many, True, message, name="'the start values differ'")
 with check("gradients", points=0.25):
     _, of_X, reached = start_and_gradients(torch.ones(2, 5, 4))
-    assert_close(of_X, torch.ones(2, 5, 4), "The gradient should pass to X unchanged.",
-                 name="the gradient of X")  # fmt: skip
-    assert_equal(reached, [True], "The position vectors should get a gradient.", name="which do")
+    message = "The gradient should pass to X unchanged: it is 1 for the sum of all outputs."
+    assert_close(of_X, torch.ones(2, 5, 4), message, name="the gradient of X")
+    message = "There should be one parameter, and it should get a gradient."
+    assert_equal(reached, [True], message, name="which parameters do")
 message = "Six positions with max_len = 5 should be a ValueError."
 with check("too many positions", points=0.25, side=True), assert_raises(ValueError, message):
     too_long(6, 5)
@@ -1340,8 +1397,8 @@ for shape in ((6, 4), (2, 6, 4), (7, 1, 4), (1, 9, 4), (3, 2, 6, 4), (2, 1, 3, 5
     X = torch.tensor(rng.normal(size=shape), dtype=torch.float32)
     expected = X + values.narrow(0, 0, shape[-2])
     message = (
-        f"X has the shape {shape}: position t of every text gets row t of the parameter. The "
-        "positions are axis -2, whatever stands in front."
+        f"X has the shape {shape}: the output is X plus row t of the parameter at position t of "
+        "every text. The positions are axis -2, whatever stands in front."
     )
     assert_close(output_with(values, X), expected, message, name="the output")
 ### END HIDDEN TESTS
@@ -1375,8 +1432,8 @@ assert_equal(
 assert_equal(
     bool((first[0] == second[0]).any()),
     False,
-    "Two modules share values at the start. Is a seed set inside, or are some of them no random "
-    "numbers?",
+    "No start value should be the same in two modules. For one: is a seed set inside, or are some "
+    "of them no random numbers?",
 )
 ### END HIDDEN TESTS
 
@@ -1396,7 +1453,8 @@ def gradients(max_len, X, upstream):
 rng = check_rng()
 X, upstream = torch.tensor(rng.normal(size=(2, 3, 5, 4)), dtype=torch.float32).repeat(2, 1, 1, 1, 1)
 of_vectors, of_X = gradients(8, X, upstream)
-assert_close(of_X, upstream, "The gradient should pass to X unchanged.", name="the gradient of X")
+message = "The gradient should pass to X unchanged: that of the output is that of X."
+assert_close(of_X, upstream, message, name="the gradient of X")
 expected = torch.cat([upstream.sum(dim=(0, 1)), torch.zeros(3, 4)])
 message = (
     "Each position vector should collect the gradients of its position from all texts, and the "
@@ -1440,7 +1498,10 @@ for dtype in (torch.float32, torch.float64):
     X = torch.tensor(rng.normal(size=(2, 6, 30)), dtype=dtype)
     training, evaluation, after = outputs(values, X)
     expected = X + values.narrow(0, 0, 6)
-    message = f"X is {dtype}: the output should be X + the position vectors, and nothing else. "
+    message = (
+        f"X is {dtype}: the output should be X + the position vectors, and nothing else, with all "
+        "digits of X's dtype. "
+    )
     name = "the output in training mode"
     assert_close(training, expected, message + "For one: is there dropout?", name=name)
     name = "the output in evaluation mode"
@@ -1475,7 +1536,7 @@ for max_len, shape in (
     with assert_raises(ValueError, message + "many, so this is a ValueError."):
         output_shape(max_len, shape)
 for max_len, shape in ((5, (5, 4)), (5, (9, 5, 4)), (1, (3, 1, 8)), (6, (7, 1, 6, 9))):
-    message = f"X has the shape {shape} and max_len is {max_len}: that fits."
+    message = f"X has the shape {shape} and max_len is {max_len}: that fits, and X keeps its shape."
     assert_equal(output_shape(max_len, shape), shape, message, name="the output's shape")
 ### END HIDDEN TESTS
 
@@ -2005,19 +2066,21 @@ with check("one text", points=1):
     assert_close(
         mended_positions(X[:1].clone()) - X[:1],
         waves_of(5, 6)[None],
-        "One text of five words: word t should get row t of the encoding. Which axis of X holds "
-        "the positions?",
+        "One text of five words, (1, 5, 6): word t should get row t of the encoding. For one: "
+        "which axis of X holds the positions?",
         name="what is added",
     )
 with check("the same words anywhere in a batch", points=0.5):
     text = X[:1, :1].repeat(1, 5, 1)  # five times the same word
     alone = mended_positions(text.clone())
     varied = bool((alone[0, 0] - alone[0, 1]).abs().max() > 0.1)
-    assert_equal(varied, True, "Different positions get different vectors.", name="'they differ'")
+    message = "The same word at positions 0 and 1 comes out differently, by more than 0.1."
+    assert_equal(varied, True, message, name="'they differ'")
     assert_close(
         mended_positions(text.repeat(3, 1, 1)),
         alone.repeat(3, 1, 1),
-        "Three times the same text should give three times the same result.",
+        "Three times the same text should give three times the same result. (Expected: what your "
+        "function gives for this text alone.)",
         name="the result",
     )
 with check("any number of leading axes", points=0.5):
@@ -2026,7 +2089,8 @@ with check("any number of leading axes", points=0.5):
         assert_close(
             mended_positions(text.clone()) - text,
             waves_of(5, 6).expand(shape),
-            f"X of shape {shape}: the positions are axis -2, whatever stands in front.",
+            f"X of shape {shape}: position t gets row t of the encoding. The positions are axis "
+            "-2, whatever stands in front.",
             name="what is added",
         )
 checks_passed("mended_positions")
@@ -2050,13 +2114,19 @@ rng = check_rng()
 for shape, max_len in (((4, 9, 8), 512), ((9, 4, 8), 9), ((7, 8), 7), ((1, 2, 6, 4), 6)):
     X = torch.tensor(rng.normal(size=shape)).float()
     expected = X + waves_of(*shape[-2:]).float()
-    message = f"X of shape {shape}, max_len = {max_len}: position t gets row t, in X's precision."
+    message = (
+        f"X of shape {shape}, float32, max_len = {max_len}: the result is X plus row t of the "
+        "encoding at position t. The positions are axis -2."
+    )
     found, after = result_and_input(X.clone(), max_len)
     assert_close(found, expected, message, name="the result")
     assert_equal(after, X, "X was changed by the call.", name="X")
 X = torch.tensor(rng.normal(size=(2, 5, 6)))
 found, _ = result_and_input(X.clone(), 512)
-message = "X in float64: what is added has float64's digits, also on the way."
+message = (
+    "X in float64, of shape (2, 5, 6): the result is X plus the encoding, to ten digits. For one: "
+    "is what is added float64, also on the way?"
+)
 assert_close(found, X + waves_of(5, 6), message, rtol=1e-10, atol=1e-12, precise=True)
 ### END HIDDEN TESTS
 

@@ -277,7 +277,7 @@ def normalise(gamma, beta, x, eps):
         for name, values in (("gamma", gamma), ("beta", beta)):
             if isinstance(getattr(layer, name, None), torch.Tensor):
                 getattr(layer, name).copy_(values)
-        return layer(x)
+        return layer(x.clone())
 
 
 kinds, parameters = start_values(4)
@@ -291,7 +291,7 @@ with check("gamma starts with ones, beta with zeros", points=0.5):
     assert_equal(
         {name: parameters.get(name) for name in ("gamma", "beta")},
         {"gamma": torch.ones(4), "beta": torch.zeros(4)},
-        "gamma and beta should have the shape (d_model,), ones and zeros at the start.",
+        "gamma and beta should have the shape (d_model,), ones and zeros at the start, in float32.",
         name="the parameters",
     )
     assert_equal(
@@ -315,27 +315,29 @@ with check("as torch's layer, with eps = 0.5", points=0.5):
     assert_close(
         normalise(gamma, beta, x, 0.5),
         F.layer_norm(x, (6,), gamma, beta, 0.5),
-        "Four texts of five words: your result differs from torch's. Mean and variance run over "
-        "the last axis; gamma multiplies and beta is added afterwards.",
+        "Four texts of five words, float32: the result should be that of torch's layer. Mean and "
+        "variance run over the last axis; gamma multiplies and beta is added afterwards.",
     )
 with check("the default of eps", points=0.25):
     small = torch.tensor(3e-3 * rng.normal(size=(5, 6)), dtype=torch.float32)
     given = normalise(gamma, beta, small, 1e-5)
     other = bool((given - normalise(gamma, beta, small, 0.1)).abs().max() > 1e-3)
-    assert_equal(other, True, "Another eps, another result, for features this small.")
+    message = "For features near 0.003, eps = 1e-5 and eps = 0.1 should give other results."
+    assert_equal(other, True, message, name="'they differ'")
     assert_close(
         normalise(gamma, beta, small, None),
         given,
-        "LayerNorm(6) without eps: it should be 1e-5. These features are so small that it counts.",
+        "LayerNorm(6) without eps should give what it gives with eps = 1e-5. (Expected: this, by "
+        "your own layer.) These features are so small that eps counts.",
     )
 with check("equal features", points=0.25):
     equal = torch.tensor(1000 + rng.integers(0, 16, size=(20, 1)) / 16).float().expand(20, 6)
     assert_close(
         normalise(gamma, beta, equal, 1e-3),
         beta.expand(20, 6),
-        "Twenty words, in each of them all six features are equal, near 1000: the result is beta. "
-        "NaN: is the variance below 0 by rounding? The mean of the squares and the square of the "
-        "mean are two large numbers here.",
+        "Twenty words, in each of them all six features are equal, near 1000: the result is beta, "
+        "with eps = 1e-3. If there is NaN, for one: is the variance below 0 by rounding? The mean "
+        "of the squares and the square of the mean are two large numbers here.",
         atol=0.05,
     )
 
@@ -358,7 +360,10 @@ with check("gradients, also for equal features", points=0.5):
     leaves = [one.clone().requires_grad_() for one in (x, torch.ones(6), torch.zeros(6))]
     (F.layer_norm(leaves[0], (6,), *leaves[1:]) * direction).sum().backward()
     of_x, of_parameters = gradients(x, direction)
-    message = "should get a gradient, a finite one, and nothing may be detached on the way."
+    message = (
+        "should get the gradient that it gets in torch's layer, a finite one, here where all "
+        "features of word 2 are equal. For one: is something detached?"
+    )
     for found, leaf, name in zip([*of_parameters, of_x], (*leaves[1:], leaves[0]),
                                  ("gamma", "beta", "x"), strict=True):  # fmt: skip
         assert_close(found, leaf.grad, f"{name} {message}", name=f"the gradient of {name}",
@@ -382,16 +387,18 @@ for shape in ((3, 5), (1, 7), (4, 1, 6), (2, 3, 5), (2, 4, 3, 6), (5, 1, 2, 3, 4
     gamma, beta = (torch.tensor(rng.normal(size=shape[-1])) for _ in range(2))
     x = torch.tensor(2 * rng.normal(size=shape) - 1)
     found, other = normalise(gamma, beta, x), normalise(gamma, beta, x.square() + x)
-    message = "As many numbers as in x, and other words give others."
+    message = f"x of shape {shape}: the result has the shape of x."
     assert_equal(list(np.shape(found)), list(shape), message, name="the shape")
+    message = f"x of shape {shape}: other words should give another result."
     assert_equal(bool((found - other).abs().max() > 1e-3), True, message)
-    assert_equal(bool((found - x).abs().max() > 1e-3), True, "The result is not x itself.")
+    message = f"x of shape {shape}: the result should not be x itself."
+    assert_equal(bool((found - x).abs().max() > 1e-3), True, message)
     alone = [normalise(gamma, beta, word[None])[0] for word in x.reshape(-1, shape[-1])]
     assert_close(
         found,
         torch.stack(alone).double().reshape(shape),
-        f"x of shape {shape} in float64. Each word is normalised as if it were alone, any number of "
-        "leading axes is allowed, and the precision of x is kept.",
+        f"x of shape {shape} in float64. Each word should come out as your layer gives it alone; "
+        "any number of leading axes is allowed.",
     )
 far = 3e7 + torch.tensor(rng.normal(size=(4, 6)))
 gamma, beta = (torch.tensor(rng.normal(size=6)) for _ in range(2))
@@ -424,17 +431,19 @@ with check("eps as it is given", points=1.5):
         assert_close(
             normalise(gamma, beta, noise, eps),
             F.layer_norm(noise, (6,), gamma, beta, eps),
-            f"With eps = {eps} the result differs. Is eps used, and added to the variance, inside "
-            "the root?",
+            f"With eps = {eps} the result should be that of torch's layer. For one: is eps used, "
+            "and added to the variance, inside the root?",
         )
 with check("the default of eps", points=0.5):
     given = normalise(gamma, beta, 3e-3 * noise, 1e-5)
     other = bool((given - normalise(gamma, beta, 3e-3 * noise, 0.1)).abs().max() > 1e-3)
-    assert_equal(other, True, "Another eps, another result, for inputs this small.")
+    message = "For inputs near 0.003, eps = 1e-5 and eps = 0.1 should give other results."
+    assert_equal(other, True, message)
     assert_close(
         normalise(gamma, beta, 3e-3 * noise, None),
         given,
-        "Without eps it should be 1e-5. The inputs of this check are so small that it counts.",
+        "Without eps the layer should give what it gives with eps = 1e-5. The inputs of this check "
+        "are so small that eps counts.",
     )
 checks_passed("LayerNorm")
 ### END HIDDEN TESTS
@@ -511,19 +520,24 @@ with check("x afterwards, nothing remembered, both modes", points=0.75):
     x_after, first, again, evaluated = three_calls(x.clone(), 5 * other + 2)
     assert_equal(x_after, x, "x is changed by the call.", name="x")
     expected = torch.stack([three_calls(text.clone(), text)[1] for text in x]).double()
-    assert_equal(expected.shape, x.shape, "As many numbers as in x.", name="the shape")
+    message = "Three texts, one at a time: each result has the shape of its text."
+    assert_equal(expected.shape, x.shape, message, name="the shape")
     message = "A new layer should normalise: not x, and not 0."
     nothing = [bool((expected - one).abs().max() < 1e-3) for one in (x, 0 * x)]
     assert_equal(nothing, [False, False], message)
-    assert_close(first, expected, "Three texts at once and each by itself give the same.")
-    assert_close(again, expected, "Another text came between: layer norm remembers nothing.")
-    assert_close(evaluated, expected, "In evaluation mode the result should be the same.")
+    message = "Three texts at once should give what a new layer gives for each by itself."
+    assert_close(first, expected, message)
+    message = "After a call with other texts the result should be the same as in a new layer."
+    assert_close(again, expected, message)
+    message = "In evaluation mode the result should be that of training mode."
+    assert_close(evaluated, expected, message)
 with check("precision", points=0.25, side=True):
     plain, far = (three_calls(one, other)[1] for one in (x.clone(), x + 100))
     assert_close(plain, plain.double(), "After `layer.double()` the result is float64.", precise=True)
     message = (
-        "100 was added to every feature: the result should stay as it is. In float32, also when only "
-        "on the way, a mean near 100 keeps seven digits: too few."
+        "100 was added to every feature, in float64: the result should stay as it is, to seven "
+        "digits. For one: is anything float32 on the way? A mean near 100 then keeps too few "
+        "digits."
     )
     assert_close(far, plain, message, precise=True)
 checks_passed("LayerNorm")
@@ -649,7 +663,7 @@ def forward(parameters, x, training=False):
         network = FeedForward(2, 3)
     with torch.no_grad():
         network.load_state_dict(parameters, strict=False)
-        return network.train(training)(x)
+        return network.train(training)(x.clone())
 
 
 shapes = {
@@ -684,16 +698,21 @@ with check("three words by hand", points=0.75):
 with check("any number of leading axes", points=0.25):
     by_word = torch.stack([forward(parameters, word[None])[0] for word in three])
     varied = [bool((by_word[0] - by_word[1]).abs().max() > 0.1), not torch.equal(by_word, three)]
-    assert_equal(varied, [True, True], "Other words, other results.", name="'the results differ'")
+    message = "The first two words should come out differently, and not all as they went in."
+    assert_equal(varied, [True, True], message, name="'they differ', 'they are others than x'")
     batch = torch.stack([three, three.flip(0)])[:, None]  # (2, 1, 3, 2)
     assert_close(
         forward(parameters, batch),
         torch.stack([by_word, by_word.flip(0)])[:, None],
-        "x of shape (2, 1, 3, 2): each word should come out as it does alone.",
+        "x of shape (2, 1, 3, 2): each word should come out as it does alone. (Expected: what your "
+        "network gives for each word alone.)",
     )
 with check("training mode as evaluation mode", points=0.25, side=True):
     many = three.repeat(20, 1)
-    message = "In training mode the result should be the same: there is no dropout."
+    message = (
+        "In training mode the result should be that of evaluation mode (Expected): there is no "
+        "dropout."
+    )
     assert_close(forward(parameters, many, True), forward(parameters, many), message)
 
 
@@ -711,10 +730,18 @@ def gradients(x, direction):
 
 with check("gradients", points=0.25):
     found = gradients(10 * three, torch.ones(3, 2))
-    message = "x and every parameter should get a gradient. For one: is something detached?"
+    message = (
+        "x and the four parameters of linear1 and linear2, and no others, should get a gradient. "
+        "For one: is something detached?"
+    )
     reached = {name: gradient is not None for name, gradient in found.items()}
     assert_equal(reached, dict.fromkeys(["x", *shapes], True), message, name="which get one")
-    assert_close(found["linear2.bias"], torch.full((2,), 3.0), message, name="that of linear2.bias")
+    message = (
+        "The bias of linear2 is the last thing that is added, to each word: for the sum of the "
+        "results of three words its gradient is 3."
+    )
+    name = "the gradient of linear2.bias"
+    assert_close(found["linear2.bias"], torch.full((2,), 3.0), message, name=name)
 checks_passed("FeedForward")
 
 
@@ -769,26 +796,35 @@ for shape, d_ff in cases:
 
 with check("each word by itself", points=1):
     for shape, d_ff, parameters, x, _, (_, evaluated, _) in cases_run:
-        message = f"x of shape {shape}, d_ff = {d_ff}: each word as if it were alone."
+        message = (
+            f"x of shape {shape}, d_ff = {d_ff}: the result has the shape of x, and each word "
+            "comes out as your network gives it alone."
+        )
         assert_equal(list(np.shape(evaluated)), list(shape), message, name="the shape")
         other = forward(parameters, x.square() + x, d_ff)[1]
-        assert_equal(bool((evaluated - other).abs().max() > 1e-3), True, "Other words, other results.")
-        assert_equal(bool((evaluated - x).abs().max() > 1e-3), True, "The result is not x itself.")
+        differ = f"x of shape {shape}, d_ff = {d_ff}: other words should give another result."
+        assert_equal(bool((evaluated - other).abs().max() > 1e-3), True, differ)
+        differ = f"x of shape {shape}, d_ff = {d_ff}: the result should not be x itself."
+        assert_equal(bool((evaluated - x).abs().max() > 1e-3), True, differ)
         alone = [forward(parameters, word[None], d_ff)[1][0] for word in x.reshape(-1, shape[-1])]
         assert_close(evaluated, torch.stack(alone).double().reshape(shape), message)
     _, d_ff, parameters, x, _, (_, evaluated, _) = cases_run[2]  # (2, 5, 4)
-    message = "Two texts of 320 words, 64 times the same five: each word as if it were alone."
+    message = "Two texts of 320 words, 64 times the same five: as in texts of these five words."
     long = forward(parameters, x.repeat(1, 64, 1), d_ff)[1]
     assert_close(long, evaluated.repeat(1, 64, 1), message)
-    message = "x of shape (2, 5, 4) that was transposed before: it lies in memory in another order."
+    message = (
+        "x of shape (2, 5, 4) whose numbers lie in memory in another order, as after a transpose: "
+        "the result should be the same."
+    )
     assert_close(in_other_order(parameters, x, d_ff), evaluated, message)
 with check("the values", points=0.5):
     for shape, d_ff, _, _, expected, (_, evaluated, _) in cases_run:
-        message = f"x of shape {shape}, d_ff = {d_ff}: linear1, ReLU, linear2, in x's precision."
+        message = f"x of shape {shape}, d_ff = {d_ff}: linear1, ReLU, linear2, to float64's digits."
         assert_close(evaluated, expected, message, precise=True)
 with check("training mode, and x afterwards", points=0.5, side=True):
     for _, _, _, x, _, (trained, evaluated, x_after) in cases_run:
-        assert_close(trained, evaluated, "In training mode the result should be the same: no dropout.")
+        message = "In training mode the result should be that of evaluation mode: no dropout."
+        assert_close(trained, evaluated, message)
         assert_equal(x_after, x, "x is changed by the call.", name="x")
 checks_passed("FeedForward")
 ### END HIDDEN TESTS
@@ -824,7 +860,10 @@ w1, b1, w2, b2 = (leaves[name] for name in sizes)
 (F.linear(F.linear(leaves["x"], w1, b1).clamp(min=0), w2, b2) * direction).sum().backward()
 found = gradients(parameters, x, direction)
 for name, leaf in leaves.items():
-    message = "Gradients should flow to x and to every parameter. For one: is something detached?"
+    message = (
+        f"The gradient of {name} should be the one that torch's linear layers and ReLU give. For "
+        "one: is something detached?"
+    )
     assert_close(found[name], leaf.grad, message, name=f"the gradient of {name}")
 ### END HIDDEN TESTS
 
@@ -973,7 +1012,7 @@ def forward(parameters, norm_first, x, mask, training=False):
         block = TransformerBlock(12, 3, 20, norm_first)
     with torch.no_grad():
         block.load_state_dict(parameters, strict=False)
-        return block.train(training)(x, mask)
+        return block.train(training)(x.clone(), None if mask is None else mask.clone())
 
 
 linear = {
@@ -1046,8 +1085,9 @@ def check_output(norm_first, kind):
     assert_close(
         found,
         expected,
-        f"{kind}: the output differs from torch's. Follow the two formulas above from left to "
-        "right: what goes into each part, what is added to what, and where do the norms stand?",
+        f"{kind}: the output should be that of torch's block. If your LayerNorm and FeedForward "
+        "are right, follow the two formulas above from left to right. For one: what goes into each "
+        "part, what is added to what, and where do the norms stand?",
         name="the output",
     )
 
@@ -1060,49 +1100,60 @@ with check("the weights of every head", points=0.5):
     assert_close(
         of_yours(False)[1],
         of_torchs_block(False)[1],
-        "Post-norm: the second result should be the weights of every head, (batch, num_heads, n, "
-        "n), as the attention gives them.",
+        "Post-norm: forward returns (output, weights), and the weights are those of every head, "
+        "(batch, num_heads, n, n), as the attention gives them for x.",
         name="the weights",
     )
 
 
-def changes(found, plain, what):
+def differ(found, plain, what):
     """Without this a block that ignores everything would pass what is compared with itself."""
     found, plain = (torch.as_tensor(one) for one in (found, plain))
     moved = found.shape == plain.shape and bool((found - plain).abs().max() > 1e-3)
-    assert_equal(moved, True, f"{what} should change the output.", name="'the output changes'")
+    assert_equal(moved, True, what, name="'the two differ'")
 
 
 with check("the mask reaches the attention", points=0.5):
     # With a triangle as mask, each word comes out as the last word of a text that ends there.
     for norm_first in (False, True):
         output, weights = of_yours(norm_first, mask[:1])
-        changes(output, of_yours(norm_first)[0], f"norm_first={norm_first}: a mask")
+        message = f"norm_first={norm_first}: a mask should change the output, and not its shape."
+        differ(output, of_yours(norm_first)[0], message)
         for length in (1, 2, 4):
             short = of_yours(norm_first, None, x[:, :length])[0]
             assert_close(
                 output[:, length - 1],
                 short[:, -1],
                 f"norm_first={norm_first}: a word that may not see the later ones should come out "
-                "as the last word of a text that ends with it. The attention needs the mask.",
+                "as the last word of a text that ends with it. (Expected: this, by your block.) "
+                "For one: does the attention get the mask?",
                 name=f"the output of word {length - 1}",
             )
         nothing = mask.clone()
         nothing[:, 2] = False
         output, weights = of_yours(norm_first, nothing)
-        message = "Word 2 may attend to nothing: its weights are 0, and nothing is NaN."
+        message = (
+            f"norm_first={norm_first}, word 2 may attend to nothing: its weights are 0 in every "
+            "head, and no number of the output is NaN or infinite."
+        )
         assert_equal(bool(torch.as_tensor(output).isfinite().all()), True, message)
         assert_equal(weights[:, :, 2], torch.zeros(2, 3, 5), message, name="the weights of word 2")
 with check("any number of leading axes", points=0.25):
     for norm_first in (False, True):
         alone = torch.stack([torch.as_tensor(of_yours(norm_first, None, one)[0]) for one in x])
         other = torch.stack([torch.as_tensor(of_yours(norm_first, None, -one)[0]) for one in x])
-        changes(alone, x, "The block")
-        changes(alone, other, "Another text")
-        message = "x of shape (2, 1, 5, 12): each text should come out as it does alone."
+        differ(alone, x, "Texts (5, 12): the output has the shape of x, and is another than x.")
+        differ(alone, other, "Texts (5, 12): -x should give another output than x.")
+        message = (
+            "x of shape (2, 1, 5, 12): each text should come out as it does alone. (Expected: "
+            "this, by your block.)"
+        )
         assert_close(of_yours(norm_first, None, x[:, None])[0], alone[:, None], message)
 with check("training mode as evaluation mode", points=0.25, side=True):
-    message = "In training mode the result should be the same: there is no dropout."
+    message = (
+        "In training mode the output should be that of evaluation mode (Expected): there is no "
+        "dropout."
+    )
     found = of_yours(False, training=True)[0]
     assert_close(found, of_yours(False)[0], message, name="the output")
 
@@ -1126,9 +1177,16 @@ def reached(norm_first, x):
 with check("gradients through both results", points=0.25):
     for norm_first in (False, True):
         of_x, names = reached(norm_first, x)
-        message = f"norm_first={norm_first}: gradients should flow back, through both results."
+        message = (
+            f"norm_first={norm_first}: a gradient, not 0, should flow back to x through the output "
+            "and through the weights. For one: is something detached?"
+        )
         flows = [isinstance(one, torch.Tensor) and bool(one.abs().max() > 0) for one in of_x]
         assert_equal(flows, [True, True], message, name="'x gets one, from output and weights'")
+        message = (
+            f"norm_first={norm_first}: all parameters of the four parts, and no others, should get "
+            "a gradient through output or weights."
+        )
         assert_equal(sorted(names), sorted(shapes), message, name="the parameters that get one")
 checks_passed("TransformerBlock")
 
@@ -1219,7 +1277,7 @@ def values(norm_first):
         output, weights = evaluated(parameters, sizes, norm_first, x)
         expected, expected_weights = torchs_values(parameters, sizes[1], norm_first, x)
         near = {"rtol": 1e-4, "atol": 1e-5}
-        message = f"{start}norm_first={norm_first}."
+        message = f"{start}output and weights should be torch's, norm_first={norm_first}."
         assert_close(output, expected, message, name="the output", **near)
         assert_close(weights, expected_weights, message, name="the weights", **near)
 
@@ -1232,26 +1290,33 @@ with check("each text as alone", points=0.25):
     for lead, sizes, x, parameters, message in cases:
         for norm_first in (False, True):
             output, _ = evaluated(parameters, sizes, norm_first, x)
-            assert_equal(list(output.shape), list(x.shape), message + "the shape of the output.")
+            shape = message + "the output has the shape of x."
+            assert_equal(list(output.shape), list(x.shape), shape)
             other, _ = evaluated(parameters, sizes, norm_first, x.square() - 1)
             moved = [bool((one - output).abs().max() > 1e-3) for one in (other, x)]
-            assert_equal(moved, [True, True], message + "other words, other results.")
+            differ = message + "other words give another output, and the output is not x."
+            assert_equal(moved, [True, True], differ)
             for one in np.ndindex(*lead):
                 alone, _ = evaluated(parameters, sizes, norm_first, x[one])
                 near = {"rtol": 1e-4, "atol": 1e-5}
-                assert_close(output[one], alone, message + "each text as alone.", **near)
+                same = message + "each text should come out as your block gives it alone."
+                assert_close(output[one], alone, same, **near)
 with check("post-norm is the default; training mode; precision", points=0.25, side=True):
     for _, sizes, x, parameters, message in cases:
         output, _ = evaluated(parameters, sizes, None, x)
         expected, _ = evaluated(parameters, sizes, False, x)
         near = {"rtol": 1e-4, "atol": 1e-5}
-        assert_close(output, expected, message + "post-norm is the default.", **near)
+        default = message + "without norm_first as with norm_first=False: post-norm is the default."
+        assert_close(output, expected, default, **near)
         trained, after = forward(parameters, sizes, False, x)
         for found, again in zip(trained, after, strict=True):
             assert_close(found, again, message + "in training mode as in evaluation mode.")
             assert_equal(str(found.dtype), "torch.float64", message + "float64 stays float64.")
         expected, _ = torchs_values(parameters, sizes[1], False, x)
-        digits = message + "float64, digit by digit. For one: is eps 1e-5, and nothing float32?"
+        digits = message + (
+            "the output should be torch's, in float64 digit by digit. For one: is eps 1e-5, and "
+            "nothing float32?"
+        )
         assert_close(trained[0], expected, digits, precise=True)
 checks_passed("TransformerBlock")
 ### END HIDDEN TESTS
@@ -1336,7 +1401,10 @@ def values(norm_first):
     for mask in (causal, per_head):
         output, weights = by_block(norm_first, x, mask)
         expected, expected_weights = torchs_masked(p, norm_first, x, mask)
-        message = f"A mask of shape {tuple(mask.shape)}, norm_first={norm_first}."
+        message = (
+            f"A mask of shape {tuple(mask.shape)}, norm_first={norm_first}: weights and output "
+            "should be torch's."
+        )
         assert_close(weights, expected_weights, message, name="the weights", **near)
         assert_close(output, expected, message, name="the output", **near)
 
@@ -1350,13 +1418,15 @@ def shapes(norm_first):
         full = full.expand(*text.shape[:-2], 3, n, n).clone()
         message = (
             f"x of shape {tuple(text.shape)}, a mask of shape {tuple(mask.shape)}, "
-            f"norm_first={norm_first}: as the same mask with all its axes. Pass the mask on to the "
-            "attention as it is."
+            f"norm_first={norm_first}: the output should be that of your block with the same mask "
+            f"written with all its axes, {tuple(full.shape)}. Pass the mask on to the attention as "
+            "it is."
         )
         output, expected = (by_block(norm_first, text, one)[0] for one in (mask, full))
         plain = by_block(norm_first, text, None)[0]
         moved = bool((expected - plain).abs().max() > 1e-3)
-        assert_equal(moved, True, message, name="'the mask changes the output'")
+        effect = f"A mask of shape {tuple(full.shape)} changes the output, norm_first={norm_first}."
+        assert_equal(moved, True, effect, name="'the mask changes the output'")
         assert_close(output, expected, message, name="the output", **near)
 
 
@@ -1366,14 +1436,17 @@ def nothing_to_see(norm_first):
     expected = by_block(norm_first, x, None)[0].clone()
     alone = by_block(norm_first, x, None, blind)[0]
     moved = bool((expected - alone).abs().max() > 1e-3)
-    assert_equal(moved, True, "The attention should have an effect.", name="'the output changes'")
+    message = "Without a mask: another W_o.weight, 0 everywhere, should change the output."
+    assert_equal(moved, True, message, name="'the output changes'")
     expected[1, 2] = alone[1, 2]
     mask = torch.ones(2, n, n, dtype=torch.bool)
     mask[1, 2] = False  # word 2 of the second text
     output, weights = by_block(norm_first, x, mask)
     message = (
-        "A word that may attend to nothing: its weights are 0, and the attention gives the "
-        "bias of W_o for it. The residual and the feed-forward go on as usual."
+        f"norm_first={norm_first}, word 2 of the second text may attend to nothing: its weights "
+        "are 0, those of every other word sum to 1, and the attention gives the bias of W_o for "
+        "it. The residual and the feed-forward go on as usual, and other words come out as without "
+        "a mask."
     )
     sums = torch.ones(2, 3, n, dtype=torch.float64)
     sums[1, :, 2] = 0.0
@@ -1395,7 +1468,8 @@ with check("nothing to attend to, pre-norm", points=0.25):
     nothing_to_see(norm_first=True)
 with check("mask by its name and by its place; both unchanged", points=0.5, side=True):
     by_name, by_place, x_after, mask_after = forward(p, False, x.clone(), per_head.clone())
-    assert_close(by_name[0], by_place[0], "mask=mask and the second argument are one thing.")
+    message = "The mask as mask=mask and as the second argument should give the same output."
+    assert_close(by_name[0], by_place[0], message)
     assert_equal(x_after, x, "x is changed by the call.", name="x")
     assert_equal(mask_after, per_head, "The mask is changed by the call.", name="the mask")
 checks_passed("TransformerBlock")
@@ -1490,7 +1564,8 @@ def as_it_changes(norm_first, mask, what):
     found = gradients(p, norm_first, x, mask, toward_output, toward_weights)
     slopes = quotients({"x": x, **p}, norm_first, mask, toward_output, toward_weights, directions)
     moves = bool(np.abs(slopes).max() > 1e-2)
-    assert_equal(moves, True, "The results depend on x.", name="'something changes'")
+    message = f"norm_first={norm_first}, {what}: the results should depend on x or on a parameter."
+    assert_equal(moves, True, message, name="'something changes'")
     along = [
         0.0 if found[name] is None else float((found[name] * direction).sum())
         for name, direction in directions.items()
@@ -1498,7 +1573,7 @@ def as_it_changes(norm_first, mask, what):
     assert_close(
         np.array(along),
         np.array(slopes),
-        f"norm_first={norm_first}, {what}: the gradients differ from how your own results change "
+        f"norm_first={norm_first}, {what}: the gradients should say how your own results change "
         "when x or a parameter moves a little. They should flow from output and weights to x and "
         "to every parameter, and be finite. For one: is something detached?",
         name="the gradients, along one direction each",
@@ -1519,7 +1594,10 @@ with check("as torch's", points=0.5):
         by_torch(leaves, norm_first, leaves["x"], nothing, toward_output, toward_weights)
         found = gradients(p, norm_first, x, nothing, toward_output, toward_weights)
         for name, leaf in leaves.items():
-            message = f"norm_first={norm_first}: the gradients of torch's functions are others."
+            message = (
+                f"norm_first={norm_first}, one word with nothing to see: the gradient of {name} "
+                "should be that of torch's functions."
+            )
             assert_close(found[name], leaf.grad, message, name=f"the gradient of {name}",
                          rtol=1e-6, atol=1e-8)  # fmt: skip
 checks_passed("TransformerBlock")
@@ -2503,30 +2581,37 @@ other = text.clone()
 other[-1] = torch.tensor(rng.normal(size=16))  # another last word
 with check("no word feels a later one", points=0.75):
     parameters, mask, (found, changed) = run_block(6, [text, other])
-    assert_equal(bool((found[-1] - changed[-1]).abs().max() > 1e-3), True, "The last word counts.")
-    assert_equal(bool((found[0] - found[1]).abs().max() > 1e-3), True, "Words differ.")
+    message = "Another last word should give another result for this word."
+    assert_equal(bool((found[-1] - changed[-1]).abs().max() > 1e-3), True, message)
+    message = "Words 0 and 1, which differ, should give different results."
+    assert_equal(bool((found[0] - found[1]).abs().max() > 1e-3), True, message)
     assert_close(
         changed[:-1],
         found[:-1],
-        "The last word was exchanged: the results of all words before it should stay as they are. "
-        "Over which axes does each norm take its mean?",
+        "The last word was exchanged: the results of all words before it should stay as they are "
+        "(Expected: with the old last word). For one: over which axes does each norm take its "
+        "mean, and what does the mask allow?",
         name="the results before the last word",
     )
 with check("the friend's mask", points=0.25):
     parameters, mask, (found,) = run_block(6, [0.05 * text])
     expected = torch.ones(6, 6, dtype=torch.bool).tril()
-    assert_equal(mask, expected, "The mask is causal_mask(n), as a torch tensor.", name="the mask")
+    message = "The mask, second of the pair, is causal_mask(n) as a torch tensor of bool."
+    assert_equal(mask, expected, message, name="the mask")
 with check("the friend's wide feed-forward", points=0.25, side=True):
     parameters, mask, (found,) = run_block(6, [0.05 * text])
-    width = list(parameters["feed_forward.linear1.weight"].shape)
-    assert_equal(width, [128, 16], "The feed-forward is 128 wide.", name="the shape of its linear1")
+    weight = parameters.get("feed_forward.linear1.weight")
+    width = None if weight is None else list(weight.shape)
+    message = "The block's part feed_forward is a FeedForward(16, 128): 128 wide."
+    assert_equal(width, [128, 16], message, name="the shape of feed_forward.linear1.weight")
 with check("the rest", points=0.75):
     parameters, mask, (found,) = run_block(6, [0.05 * text])
     assert_close(
         found,
         expected_result(parameters, 0.05 * text, 1e-5),
-        "Side by side, as the friend had it; norm1 is an ordinary layer norm over the 16 features "
-        "of a word; norm2 the same with an eps of 1e-3; mask as the friend had it.",
+        "A small text (features near 0.05): attention and feed-forward side by side, as the friend "
+        "had it; norm1 is an ordinary layer norm over the 16 features of a word; norm2 the same "
+        "with an eps of 1e-3; mask as the friend had it.",
         name="the result",
     )
 checks_passed("mended_block")
@@ -2549,8 +2634,10 @@ for n in (4, 9):
     text = torch.tensor(rng.normal(size=(n, 16)))
     message = f"n = {n}: a text that ends earlier should give the same results up to there."
     whole, *shorter = run_block(n, [text, *(text[:length] for length in range(1, n))])
-    assert_equal(bool((whole[1:] - whole[:1]).abs().max() > 1e-3), True, "Words differ.")
-    assert_equal(bool((whole - text).abs().max() > 1e-3), True, "The block does something.")
+    differ = f"n = {n}: the words of a text, which differ, should give different results."
+    assert_equal(bool((whole[1:] - whole[:1]).abs().max() > 1e-3), True, differ)
+    differ = f"n = {n}: the block should give another result than its input."
+    assert_equal(bool((whole - text).abs().max() > 1e-3), True, differ)
     for length, short in enumerate(shorter, start=1):
         assert_close(short, whole[:length], message, name=f"the results of {length} words")
 ### END HIDDEN TESTS

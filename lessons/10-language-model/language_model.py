@@ -187,17 +187,19 @@ with check("the table, by hand", points=1):
     assert_close(
         next_token_loss(p.log(), torch.tensor([0, 1, 2])),
         torch.tensor((1.3863 + 0.2231) / 2),
-        "The guesses for 1 and 2 were 0.25 and 0.80. Logits at position t are scored against token "
-        "t + 1, and a text of 3 tokens gives 2 predictions. The result is a torch scalar.",
+        "The guesses for the tokens 1 and 2 were 0.25 and 0.80. Logits at position t are scored "
+        "against token t + 1, and a text of 3 tokens gives 2 predictions. The result should be a "
+        "torch scalar, their mean in nats.",
         atol=1e-3,
     )
 logits = torch.tensor(rng.normal(size=(2, 5, 4))).float()
 tokens = torch.tensor([[0, 3, 1, 2, 2], [1, 0, 0, 2, 3]])
 with check("two texts", points=1):
     assert_close(
-        next_token_loss(logits, tokens),
+        next_token_loss(logits.clone(), tokens.clone()),
         F.cross_entropy(logits[:, :-1].reshape(8, 4), tokens[:, 1:].reshape(8)),
-        "Two texts of 5 tokens give 8 predictions; the loss is the mean over them.",
+        "Two texts of 5 tokens, no keep: they give 8 predictions, and the loss should be the mean "
+        "over them.",
     )
 with check("padding", points=0.5):
     keep = torch.tensor([[True] * 5, [True, True, False, False, False]])
@@ -205,20 +207,26 @@ with check("padding", points=0.5):
     padded[1, 3] = -100
     each = F.cross_entropy(logits[:, :-1].transpose(1, 2), tokens[:, 1:], reduction="none")
     assert_close(
-        next_token_loss(logits, padded, keep),
+        next_token_loss(logits.clone(), padded.clone(), keep.clone()),
         (each[0].sum() + each[1, 0]) / 5,
-        "The first text has 4 predictions, the second 1: its first token guesses its second. A "
-        "prediction counts when its target is kept, and the mean runs over the 5 that count.",
+        "keep keeps all of the first text and two tokens of the second. So the first has 4 "
+        "predictions, the second 1: its first token guesses its second. A prediction counts when "
+        "its target is kept, and the mean runs over the 5 that count.",
     )
-    two = next_token_loss(logits, padded, keep), next_token_loss(logits[:1], tokens[:1])
-    assert_equal(
-        bool(torch.equal(*map(torch.as_tensor, two))), False, "The second text counts as well."
+    two = (
+        next_token_loss(logits.clone(), padded.clone(), keep.clone()),
+        next_token_loss(logits[:1].clone(), tokens[:1].clone()),
     )
+    message = "With both texts the loss should not be that of the first alone."
+    same = bool(torch.equal(*map(torch.as_tensor, two)))
+    assert_equal(same, False, message, name="'the two losses are the same'")
 with check("nothing to count is a ValueError", points=0.5, side=True):
     with assert_raises(ValueError, "A text of one token holds no prediction: a ValueError."):
-        next_token_loss(logits[:, :1], tokens[:, :1])
-    with assert_raises(ValueError, "Only first tokens are kept: no target. A ValueError."):
-        next_token_loss(logits, tokens, torch.tensor([[True, False, False, False, False]] * 2))
+        next_token_loss(logits[:, :1].clone(), tokens[:, :1].clone())
+    message = "Two texts, of which keep keeps the first tokens only: no target. A ValueError."
+    with assert_raises(ValueError, message):
+        first_only = torch.tensor([[True, False, False, False, False]] * 2)
+        next_token_loss(logits.clone(), tokens.clone(), first_only)
 checks_passed("next_token_loss")
 
 
@@ -227,6 +235,17 @@ checks_passed("next_token_loss")
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 n, vocab = 7, 5
+
+
+def number(loss, message):
+    """A loss as a float."""
+    try:
+        return float(loss)
+    except (TypeError, ValueError, RuntimeError):
+        single = False
+    assert_equal(single, True, message, name="'the loss is a single number'")
+
+
 logits = torch.tensor(rng.normal(size=(4, n, vocab)))
 tokens = torch.tensor(rng.integers(0, vocab, size=(4, n)))
 with check("padding of any integers on the right, as each text alone", points=1):
@@ -234,17 +253,21 @@ with check("padding of any integers on the right, as each text alone", points=1)
     keep = torch.arange(n) < torch.tensor(lengths)[:, None]
     garbage = torch.tensor(rng.choice([-100, -1, 10**6], size=(4, n)))
     found = next_token_loss(logits, torch.where(keep, tokens, garbage), keep)
+    message = "The loss of one text, and of four with keep, should be a single number."
     alone = [
-        float(next_token_loss(one[:m], text[:m]))
+        number(next_token_loss(one[:m], text[:m]), message)
         for one, text, m in zip(logits, tokens, lengths, strict=True)
     ]
-    assert_equal(len({round(value, 6) for value in alone}), 4, "Other texts have other losses.")
+    several = len({round(value, 6) for value in alone})
+    different = "Four different texts, each alone: their losses should differ."
+    assert_equal(several, 4, different, name="the number of different losses")
     expected = sum(value * (m - 1) for value, m in zip(alone, lengths, strict=True)) / 13
     assert_close(
-        float(found),
+        number(found, message),
         expected,
-        "Four texts of 7, 2, 5 and 3 tokens, padded with any integers: the loss is the mean over "
-        "the 6 + 1 + 4 + 2 predictions, each text as if it stood alone.",
+        "Four texts of 7, 2, 5 and 3 tokens, padded on the right with any integers, and keep: the "
+        "loss should be the mean over the 6 + 1 + 4 + 2 predictions, each text as next_token_loss "
+        "gives it alone.",
     )
 with check("the target decides, not the input", points=1):
     keep = torch.tensor(rng.random((4, n)) < 0.6)
@@ -254,8 +277,9 @@ with check("the target decides, not the input", points=1):
     assert_close(
         next_token_loss(logits, tokens, keep),
         each[keep[:, 1:]].mean(),
-        "With gaps and with padding on the left: a prediction counts exactly when its target is "
-        "kept, whatever its input is.",
+        "Four texts of 7 tokens, and a keep with gaps and with padding on the left: a prediction "
+        "counts exactly when its target is kept, whatever its input is. The loss should be the "
+        "mean over those that count.",
     )
 checks_passed("next_token_loss")
 ### END HIDDEN TESTS
@@ -267,25 +291,38 @@ checks_passed("next_token_loss")
 rng = check_rng()
 
 
+def number(loss, message):
+    """A loss as a float."""
+    try:
+        return float(loss)
+    except (TypeError, ValueError, RuntimeError):
+        single = False
+    assert_equal(single, True, message, name="'the loss is a single number'")
+
+
 def compare(lead, lead_tokens):
     """The loss with these leading axes, and the mean of the losses of the texts alone."""
     logits = torch.tensor(rng.normal(size=(*lead, 4, 6)))
     tokens = torch.tensor(rng.integers(0, 6, size=(*lead_tokens, 4)))
     shape = torch.broadcast_shapes(lead, lead_tokens)
     texts = tokens.expand(*shape, 4).reshape(-1, 4)
+    shapes = f"logits of shape {tuple(logits.shape)}, tokens of shape {tuple(tokens.shape)}"
+    scalar = f"{shapes}, and each text alone: the loss should be a single number."
     alone = [
-        float(next_token_loss(one, text))
+        number(next_token_loss(one, text), scalar)
         for one, text in zip(logits.expand(*shape, 4, 6).reshape(-1, 4, 6), texts, strict=True)
     ]
-    message = (
-        f"logits of shape {tuple(logits.shape)}, tokens of shape {tuple(tokens.shape)}: any number "
-        "of leading axes, which broadcast, and the mean over all texts."
-    )
-    other = float(next_token_loss(logits, (tokens + 1) % 6))
-    assert_equal(abs(other - sum(alone) / len(alone)) > 1e-6, True, message, name="'other texts'")
+    other = number(next_token_loss(logits, (tokens + 1) % 6), scalar)
+    message = f"{shapes}: other tokens should give another loss."
+    differs = abs(other - sum(alone) / len(alone)) > 1e-6
+    assert_equal(differs, True, message, name="'the losses differ'")
     found = next_token_loss(logits, tokens)
-    assert_equal(tuple(np.shape(found)), (), message, name="the shape")
-    assert_close(float(found), sum(alone) / len(alone), message)
+    assert_equal(tuple(np.shape(found)), (), scalar, name="the shape")
+    message = (
+        f"{shapes}: any number of leading axes is allowed, and they broadcast. The loss should be "
+        "the mean of those that next_token_loss gives for each text alone."
+    )
+    assert_close(number(found, scalar), sum(alone) / len(alone), message)
 
 
 with check("any number of leading axes", points=1.5):
@@ -299,10 +336,11 @@ with check("leading axes that broadcast", points=0.5):
     keep = torch.tensor([False, True, False, True, True])
     expected = next_token_loss(logits, tokens, keep.repeat(3, 1))
     message = (
-        "Three texts and a keep of shape (5,) that serves all of them: the same as when it is "
-        "written out for each text."
+        "Three texts and a keep of shape (5,) that serves all of them: the loss should be the one "
+        "that you give when keep is written out for each text, and a single number."
     )
-    assert_close(float(next_token_loss(logits, tokens, keep)), float(expected), message)
+    found = number(next_token_loss(logits, tokens, keep), message)
+    assert_close(found, number(expected, message), message)
 checks_passed("next_token_loss")
 ### END HIDDEN TESTS
 
@@ -332,8 +370,9 @@ def compare(size):
     expected.backward()
     loss, gradient = loss_and_gradient(leaf.detach(), tokens, keep)
     message = (
-        f"Logits of size {size:g} in float64: loss and gradient should be finite and those of the "
-        "formula. For one: is there a softmax, and then a logarithm? Is something detached?"
+        f"Logits of size {size:g} in float64, three texts with a keep: loss and gradient should be "
+        "finite, those of torch's cross_entropy, to seven digits. For one: is there a softmax, and "
+        "then a logarithm? Is something detached, or computed in float32?"
     )
     near = {"rtol": 1e-7, "atol": 1e-10, "precise": True}
     assert_close(gradient, leaf.grad, message, name="the gradient", **near)
@@ -364,8 +403,10 @@ tokens = torch.tensor([[1, 2, -100, -100], [3, 4, 0, 1]])
 keep = tokens >= 0
 keep[1, 2] = False  # a token all the same
 after = arguments_after(logits.clone(), tokens.clone(), keep.clone())
-assert_equal(after, (logits, tokens, keep), "An argument was changed.", name="the arguments")
-with assert_raises(ValueError, "One token holds no prediction, also without leading axes."):
+message = "logits, tokens and keep should be as before after the call."
+assert_equal(after, (logits, tokens, keep), message, name="the arguments")
+message = "One token holds no prediction, also without leading axes: a ValueError."
+with assert_raises(ValueError, message):
     next_token_loss(logits[0, :1], tokens[1, :1])
 with assert_raises(ValueError, "keep is False everywhere: nothing to count, a ValueError."):
     next_token_loss(logits, tokens, keep & False)
@@ -480,7 +521,7 @@ def run(sizes, parameters, tokens):
     with torch.no_grad():
         next(model.position_embedding.parameters()).copy_(parameters["position"])
         model.load_state_dict(parameters, strict=False)
-        return model(tokens)
+        return model(tokens.clone())
 
 
 def draw_parameters(sizes, rng):
@@ -541,31 +582,36 @@ with check("the five parts", points=1):
         "output": "Linear",
     }
     found = {name: kinds.get(name) for name in expected}
-    assert_equal(found, expected, "The five parts, by name and kind.", name="the parts")
+    message = "The model should have the five parts as attributes, each of the card's kind."
+    assert_equal(found, expected, message, name="the parts")
     message = (
-        "GPT(7, 12, 3, 20, 2, 6): each block is an object of its own, the output has no bias and a "
-        "weight of its own, and there is nothing else to train."
+        "GPT(7, 12, 3, 20, 2, 6): each part should have the card's sizes, each of the two blocks "
+        "be an object of its own, the output have no bias and a weight of its own, and there "
+        "should be nothing else to train."
     )
     expected = {name: list(v.shape) for name, v in parameters.items() if name != "position"}
     assert_equal(shapes, expected, message, name="the shapes of the parameters")
-    assert_equal(positions, [[6, 12]], "max_len position vectors.", name="the position vectors")
+    message = "GPT(7, 12, 3, 20, 2, 6): position_embedding should hold max_len = 6 vectors of 12."
+    assert_equal(positions, [[6, 12]], message, name="the position vectors")
 with check("the first position", points=1):
     # It sees itself alone: no mask is needed to get it right.
     assert_close(
         run(sizes, parameters, tokens[:, :1]),
         by_torch(sizes, parameters, tokens[:, :1]),
-        "Texts of one token: token vector plus position vector, the blocks one after another, "
-        "final_norm, output. No softmax. Are the blocks pre-norm?",
+        "Two texts of one token: token vector plus position vector, the blocks one after another, "
+        "final_norm, output, and no softmax. The logits should be those of torch's own functions "
+        "with the same parameters. For one: are the blocks pre-norm?",
     )
 with check("all positions, causal", points=1.5):
     assert_close(
         run(sizes, parameters, tokens),
         by_torch(sizes, parameters, tokens),
-        "Texts of five tokens: each position may see itself and the ones before it, in every block.",
+        "Two texts of five tokens: each position may see itself and the ones before it, in every "
+        "block. The logits should be those of torch's own functions with the same parameters.",
     )
 with (
     check("longer than max_len", points=0.5, side=True),
-    assert_raises(ValueError, "7 tokens with max_len 6 are a ValueError."),
+    assert_raises(ValueError, "7 tokens with max_len 6 should be a ValueError."),
 ):
     run(sizes, parameters, torch.zeros(2, 7, dtype=torch.long))
 checks_passed("GPT")
@@ -594,14 +640,19 @@ cases = [
 ]
 for lead, n, sizes in cases:
     tokens = torch.tensor(rng.integers(0, sizes[0], size=(*lead, n)))
-    message = (
-        f"GPT{sizes} in float64, tokens of shape {tuple(tokens.shape)}: any number of leading axes, "
-        "each text as if it were alone."
-    )
+    given = f"GPT{sizes} in float64, tokens of shape {tuple(tokens.shape)}"
     (found, other), alone = run(sizes, 7, tokens, (tokens + 1) % sizes[0])
+    message = f"{given}: the logits should be a tensor of shape (..., n, vocab_size)."
+    assert_equal(isinstance(found, torch.Tensor), True, message, name="'they are a tensor'")
     assert_equal(tuple(found.shape), (*lead, n, sizes[0]), message, name="the shape")
-    assert_equal(bool((found - other).abs().max() > 1e-6), True, message, name="'tokens count'")
+    message = f"{given}: other tokens should give other logits."
+    differs = bool((found - other).abs().max() > 1e-6)
+    assert_equal(differs, True, message, name="'the logits differ'")
     one_by_one = torch.stack(alone).double().reshape(found.shape)
+    message = (
+        f"{given}: any number of leading axes is allowed, and the logits should be those that the "
+        "same model gives for each text alone, in float64. (A shorter text went through it before.)"
+    )
     assert_close(found, one_by_one, message, precise=True)
 ### END HIDDEN TESTS
 
@@ -632,8 +683,9 @@ for sizes, n in (((7, 12, 3, 20, 2, 6), 5), ((6, 8, 2, 10, 1, 9), 9)):
     assert_equal(
         changes(sizes, int(rng.integers(1000)), tokens),
         expected,
-        f"{sizes[4]} blocks, {n} tokens. Row: the token that is changed. Column: do the logits at "
-        "this position move? They should at this position and after it, and nowhere before.",
+        f"{sizes[4]} blocks, {n} tokens, after a shorter text. Row: the token that is changed. "
+        "Column: do the logits at this position move? They should at the changed position and "
+        "after it, and nowhere before.",
         name="what moves",
     )
 ### END HIDDEN TESTS
@@ -671,18 +723,25 @@ lost, after, logits, evaluated = without_gradient((7, 12, 3, 20, 2, 6), 3, token
 assert_equal(
     [name for name in lost if not name.endswith("W_k.bias")],
     [],
-    "Every parameter should get a gradient. (The keys' bias is exempt: softmax does not see it.)",
+    "Four texts of 6 tokens: every parameter should get a gradient that is not 0. (The keys' bias "
+    "is exempt: softmax does not see it.)",
     name="the parameters without one",
 )
-assert_equal(after, tokens, "The tokens were changed.", name="the tokens")
-assert_equal(list(np.shape(logits)), [4, 6, 7], "Logits (..., n, vocab_size).", name="the shape")
-assert_equal(bool((logits[0] - logits[0, 0]).abs().max() > 1e-6), True, "Positions differ.")
-assert_close(evaluated, logits, "In evaluation mode the logits should be the same.")
+message = "The tokens should be as before after the call."
+assert_equal(after, tokens, message, name="the tokens")
+message = "tokens of shape (4, 6), vocab_size 7: the logits should have shape (4, 6, 7)."
+assert_equal(list(np.shape(logits)), [4, 6, 7], message, name="the shape")
+message = "The positions of one text should not all have the same logits."
+differ = bool((logits[0] - logits[0, 0]).abs().max() > 1e-6)
+assert_equal(differ, True, message, name="'the positions differ'")
+message = "model.eval() should give the logits that the same model gave in training mode."
+assert_close(evaluated, logits, message)
 every = torch.stack([torch.arange(6), torch.arange(6).flip(0)])
 assert_equal(
     learning_tokens((7, 12, 3, 20, 2, 6), 3, every),
     torch.ones(6, dtype=torch.bool),
-    "Texts of the tokens 0 to 5: the vector of each of them in token_embedding gets a gradient.",
+    "Two texts of the tokens 0 to 5: the vector of each of these tokens in token_embedding should "
+    "get a gradient that is not 0, also that of token 0.",
     name="'this token has a gradient'",
 )
 ### END HIDDEN TESTS
@@ -1007,9 +1066,9 @@ with check("a step that needs no clipping", points=1):
     assert_close(
         one_step(parameters, tokens, None, 10 * norm)[1],
         plain,
-        "The gradient's norm is below max_norm: each parameter should move by minus rate times its "
-        "gradient. Is the loss that of the next token? Do zero_grad, backward and step come in this "
-        "order?",
+        "Gradient descent on three texts, and the gradient's norm is below max_norm: each "
+        "parameter should move by minus rate times its gradient. For one: is the loss that of the "
+        "next token? Do zero_grad, backward and step come in this order?",
         name="the parameters after the step",
         rtol=1e-4,
         atol=1e-5,
@@ -1017,17 +1076,21 @@ with check("a step that needs no clipping", points=1):
 with check("the loss before the step; one call; the mode", points=1):
     loss, after, facts = one_step(parameters, tokens, None, 10 * norm)
     assert_equal(
-        type(loss).__name__, "float", "Return a Python float, not a tensor.", name="the kind"
+        type(loss).__name__, "float", "The result should be a Python float.", name="the kind"
     )
-    assert_close(
-        loss, loss_before, "Return the loss BEFORE the step.", name="the loss", rtol=1e-4, atol=1e-5
+    message = (
+        "The result should be next_token_loss of the model's logits and the tokens, with the "
+        "parameters as they were BEFORE the step."
     )
+    assert_close(loss, loss_before, message, name="the loss", rtol=1e-4, atol=1e-5)
     moved = bool((after - start).abs().max() > 1e-6)
-    assert_equal(moved, True, "The parameters should move.", name="'they moved'")
+    message = "The parameters should move in a step."
+    assert_equal(moved, True, message, name="'they moved'")
     assert_equal(
         facts,
         {"calls": [[3, 6]], "train mode": False},
-        "Call the model once, on the whole text, and leave its mode (here: eval) as it is.",
+        "The model should be called once, on the whole text of shape (3, 6), and its mode (here: "
+        "eval) be left as it is.",
         name="the calls and the mode",
     )
 with check("clipping", points=1):
@@ -1035,24 +1098,26 @@ with check("clipping", points=1):
         assert_close(
             one_step(parameters, tokens, None, max_norm)[1],
             by_formula(parameters, tokens, max_norm)[1],
-            f"The total norm is {norm:.2f}, max_norm is {max_norm:.2f}: ALL gradients are scaled by "
-            "the same number, after backward and before the optimiser's step.",
+            f"Gradient descent; the total norm of the gradients is {norm:.2f}, max_norm is "
+            f"{max_norm:.2f}: ALL gradients should be scaled by the same number, after backward "
+            "and before the optimiser's step.",
             name="the parameters after the step",
             rtol=1e-4,
             atol=1e-5,
         )
 with check("old gradients", points=1):
     fresh = one_step(parameters, tokens, None, 0.5 * norm)[1]
-    message = "As many numbers as the model has."
+    message = "After the step the model should have as many numbers as before."
     assert_equal(list(np.shape(fresh)), list(start.shape), message, name="the shape")
     other = one_step(parameters, (tokens + 1) % 7, None, 0.5 * norm)[1]
     moved = bool((fresh - other).abs().max() > 1e-6)
-    assert_equal(moved, True, "Another text is another step.", name="'they differ'")
+    message = "Another text should give other parameters after the step."
+    assert_equal(moved, True, message, name="'they differ'")
     assert_close(
         one_step(parameters, tokens, old, 0.5 * norm)[1],
         fresh,
-        "Gradients lay on the parameters before the call, and your step is another one than "
-        "without them. torch adds new gradients to old ones.",
+        "Gradients lay on the parameters before the call: the step should be the one that yours is "
+        "without them. For one: torch adds new gradients to old ones.",
         name="the parameters after the step",
         rtol=1e-4,
         atol=1e-5,
@@ -1104,11 +1169,15 @@ for kind in ("momentum", "Adam", "two groups"):
         parameters = {name: torch.tensor(rng.normal(size=shape)) for name, shape in shapes.items()}
         texts = [torch.tensor(rng.integers(0, 7, size=(*lead, 5))) for _ in range(4)]
         message = (
-            f"Four steps ({kind}), tokens of shape {(*lead, 5)}. Is the norm that of all of the "
+            f"Four steps ({kind}), tokens of shape {(*lead, 5)}, max_norm 0.3: the losses, and the "
+            "parameters in the end, should be those of the formula. Is the norm that of all of the "
             "model's parameters, in whatever group of the optimiser? Is it the given optimiser that "
             "moves the parameters, once a call, and does nothing stay behind between the steps?"
         )
         losses, after = steps(parameters, kind, texts, 0.3)
+        attached = any(getattr(loss, "requires_grad", False) for loss in losses)
+        floats = "Each step should return a Python float."
+        assert_equal(attached, False, floats, name="'the losses require grad'")
         expected, expected_after = by_torch(parameters, kind, texts, 0.3)
         losses = np.array(losses, dtype=float)
         assert_close(losses, np.array(expected), message, name="the losses", rtol=1e-4, atol=1e-5)
@@ -1141,7 +1210,11 @@ parameters["3.weight"] *= 40  # a gradient far above 1
 tokens = torch.tensor(rng.integers(0, 7, size=(4, 6)))
 free = movement(parameters, tokens, 1e9)
 size = float(free.norm())
-assert_equal(size > 2, True, "Without a bound this step is long.", name="'it is long'")
+message = (
+    "Gradient descent with rate 1 and max_norm 1e9: the step should be the whole gradient, which "
+    "is longer than 2 here."
+)
+assert_equal(size > 2, True, message, name="'it is longer than 2'")
 for max_norm in (None, 0.4, 0.7 * size):
     found = movement(parameters, tokens, max_norm)
     bound = 1.0 if max_norm is None else max_norm
@@ -1149,8 +1222,8 @@ for max_norm in (None, 0.4, 0.7 * size):
     assert_close(
         found,
         free * bound / size,
-        f"max_norm is {said}: the step should be your own unclipped one, in the same direction, "
-        f"shortened to {bound:.2f} as a whole.",
+        f"max_norm is {said}, gradient descent with rate 1: the step should be the one that yours "
+        f"is with max_norm 1e9, in the same direction, with the length {bound:.2f} as a whole.",
         name="the movement",
         rtol=1e-4,
         atol=1e-5,
@@ -1189,11 +1262,13 @@ for mode in (True, False):
     assert_equal(
         found,
         {name: [True] * 3 if name == "the others moved" else True for name in found},
-        "A layer without requires_grad has no gradient (None): it is left alone, and the model's "
-        "mode too.",
-        name="what the step leaves",
+        "One layer has requires_grad False, so its gradient is None: it should stay as it is, the "
+        f"other parameters should move, the mode ({'train' if mode else 'eval'}) stay, and the "
+        "loss be a Python float.",
+        name="what holds after the step",
     )
-    assert_equal(after, tokens, "The tokens were changed.", name="the tokens")
+    message = "The tokens should be as before after the call."
+    assert_equal(after, tokens, message, name="the tokens")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1438,43 +1513,49 @@ def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
 # The table above, with the words in another order: blue, running, sleeping, tired, singing.
 logits = torch.tensor([1.0, 4.0, 8.0, 1.0, 2.0]).log()
 with check("temperature", points=1):
-    message = "Softmax of the logits divided by the temperature."
+    message = "The softmax of the logits divided by the temperature, for five tokens."
     for temperature, weights in ((1.0, [1, 4, 8, 1, 2]), (0.5, [1, 16, 64, 1, 4])):
         expected = torch.tensor(weights) / sum(weights)
-        found = sampling_distribution(logits, temperature)
+        found = sampling_distribution(logits.clone(), temperature)
         assert_close(found, expected, f"{message} Temperature {temperature}.")
-    message = "Temperature 0: all on the largest logit, the first of equals."
+    message = "Temperature 0, logits 0.5, 2, 2, 1: all on the largest logit, the first of equals."
     found = sampling_distribution(torch.tensor([0.5, 2.0, 2.0, 1.0]), 0)
     assert_close(found, torch.tensor([0.0, 1.0, 0.0, 0.0]), message)
 with check("top_k", points=1):
-    found = sampling_distribution(logits, top_k=2)
-    message = "The two largest stay, in their places, and sum to 1; the others are 0."
+    found = sampling_distribution(logits.clone(), top_k=2)
+    message = "top_k = 2: the two largest stay, in their places, and sum to 1; the others are 0."
     assert_close(found, torch.tensor([0, 4 / 12, 8 / 12, 0, 0]), message)
-    found = sampling_distribution(logits, top_k=4)
-    message = "Exactly four stay. Two tokens are equal: the one with the lower index stays."
+    found = sampling_distribution(logits.clone(), top_k=4)
+    message = (
+        "top_k = 4 of five tokens: exactly four stay, renormalised. Tokens 0 and 3 are equal: the "
+        "one with the lower index stays."
+    )
     assert_close(found, torch.tensor([1 / 15, 4 / 15, 8 / 15, 0, 2 / 15]), message)
-    message = "top_k above vocab keeps all."
-    assert_close(sampling_distribution(logits, top_k=9), torch.tensor([1.0, 4, 8, 1, 2]) / 16, message)
+    found = sampling_distribution(logits.clone(), top_k=9)
+    message = "top_k = 9 of five tokens: all stay, as with the softmax."
+    assert_close(found, torch.tensor([1.0, 4, 8, 1, 2]) / 16, message)
 with check("top_p", points=1):
-    found = sampling_distribution(logits, top_p=0.8)
-    message = "0.5 + 0.25 is below 0.8: the third token crosses it, and is in the set. Renormalise."
+    found = sampling_distribution(logits.clone(), top_p=0.8)
+    message = (
+        "top_p = 0.8: 0.5 + 0.25 is below it. The third most likely token crosses it, and is in "
+        "the set. What stays is renormalised."
+    )
     assert_close(found, torch.tensor([0, 4 / 14, 8 / 14, 0, 2 / 14]), message)
     found = sampling_distribution(torch.zeros(4), top_p=0.5)
-    message = "Four equal tokens, 0.5: two of them sum to AT LEAST 0.5; the lower indices."
+    message = "Four equal tokens, top_p = 0.5: two sum to AT LEAST 0.5, those of the lower indices."
     assert_close(found, torch.tensor([0.5, 0.5, 0, 0]), message)
 with check("one after the other", points=1):
     message = "top_k 2 leaves 0.667 and 0.333, renormalised. For top_p 0.6 the first is enough."
-    found = sampling_distribution(logits, top_k=2, top_p=0.6)
+    found = sampling_distribution(logits.clone(), top_k=2, top_p=0.6)
     assert_close(found, torch.tensor([0.0, 0, 1, 0, 0]), message)
     message = "Temperature 0.5 first: 0.744 for the first, so that top_p 0.7 keeps it alone."
-    found = sampling_distribution(logits, 0.5, top_p=0.7)
+    found = sampling_distribution(logits.clone(), 0.5, top_p=0.7)
     assert_close(found, torch.tensor([0.0, 0, 1, 0, 0]), message)
 with check("values out of range", points=0.5, side=True):
     for wrong in ({"temperature": -1.0}, {"top_k": 0}, {"top_p": 0.0}, {"top_p": 1.1}):
-        with assert_raises(ValueError, f"{wrong} should be a ValueError."):
-            sampling_distribution(logits, **wrong)
-        with assert_raises(ValueError, f"{wrong} should be a ValueError, also at temperature 0."):
-            sampling_distribution(logits, **({"temperature": 0} | wrong))
+        for knobs in (wrong, {"temperature": 0} | wrong):
+            with assert_raises(ValueError, f"{knobs} should be a ValueError."):
+                sampling_distribution(logits.clone(), **knobs)
 checks_passed("sampling_distribution")
 
 
@@ -1507,10 +1588,13 @@ def other_end(logits, message, **knobs):
 with check("top_k", points=1.5):
     for logits, full, ranks in cases:
         for top_k in sorted({1, 2, len(full) // 2 + 1, len(full), len(full) + 3}):
-            message = f"top_k = {top_k} of {len(full)}: exactly so many, of equals the lower index."
+            message = (
+                f"top_k = {top_k} of {len(full)} tokens: exactly {min(top_k, len(full))} stay, of "
+                "equal logits the lower index. They are renormalised, each in its place."
+            )
             found = sampling_distribution(logits, top_k=top_k)
             assert_close(found, keep_first(full, ranks, top_k), message)
-        other_end(logits, "top_k = 1 keeps the largest.", top_k=1)
+        other_end(logits, f"top_k = 1 of {len(full)} tokens: the largest stays.", top_k=1)
 with check("top_p", points=1.5):
     for logits, full, ranks in cases:
         sums = torch.cat([torch.zeros(1), full[ranks].cumsum(0)])
@@ -1518,13 +1602,15 @@ with check("top_p", points=1.5):
             top_p = float(sums[count - 1] + 0.6 * (sums[count] - sums[count - 1]))
             message = (
                 f"top_p = {top_p:.3f} of {len(full)} tokens: the smallest set of most likely "
-                f"tokens whose sum is at least that has {count}. Of equals the lower index first."
+                f"tokens whose sum is at least that has {count}, of equal logits the lower index "
+                "first. They are renormalised, each in its place."
             )
             found = sampling_distribution(logits, top_p=top_p)
             assert_close(found, keep_first(full, ranks, count), message)
-        message = "top_p = 1 keeps all."
+        message = f"top_p = 1 of {len(full)} tokens: all stay, as with the softmax."
         assert_close(sampling_distribution(logits, top_p=1.0), full, message)
-        other_end(logits, "A tiny top_p keeps the most likely token.", top_p=1e-6)
+        message = f"top_p = 1e-6 of {len(full)} tokens: the most likely token stays."
+        other_end(logits, message, top_p=1e-6)
 checks_passed("sampling_distribution")
 ### END HIDDEN TESTS
 
@@ -1553,11 +1639,17 @@ with check("temperature, then one of the two", points=0.5):
     for temperature in (0.3, 3.0):
         warm = torch.softmax(logits / temperature, -1)
         for top_p in (0.37, 0.71, 0.93):
-            message = f"Temperature {temperature}, then top_p = {top_p} of the new probabilities."
+            message = (
+                f"Six tokens, temperature {temperature}, then top_p = {top_p} of the new "
+                "probabilities; what stays is renormalised."
+            )
             found = sampling_distribution(logits, temperature, top_p=top_p)
             assert_close(found, smallest_set(warm, top_p), message)
         found = sampling_distribution(logits, temperature, top_k=3)
-        assert_close(found, first(3, warm), f"Temperature {temperature}, then top_k = 3.")
+        message = (
+            f"Six tokens, temperature {temperature}, then top_k = 3; what stays is renormalised."
+        )
+        assert_close(found, first(3, warm), message)
 with check("top_k, then top_p of what is left", points=1):
     full = torch.softmax(logits, -1)
     for top_k in (2, 3, 4):
@@ -1567,13 +1659,17 @@ with check("top_k, then top_p of what is left", points=1):
             # Of what is left, renormalised, count tokens are enough; of everything, they are not.
             least = max(float(full_sums[count - 1]), float(sums[count - 2]) if count > 1 else 0.0)
             top_p = (least + float(sums[count - 1])) / 2
-            message = f"top_k = {top_k}, renormalised, then top_p = {top_p:.3f}; renormalised."
+            message = (
+                f"Six tokens: top_k = {top_k}, renormalised, and then top_p = {top_p:.3f} of that, "
+                f"for which {count} are enough; renormalised."
+            )
             found = sampling_distribution(logits, top_k=top_k, top_p=top_p)
             assert_close(found, first(count, full), message)
 with check("temperature 0", points=0.5):
     for more in ({}, {"top_k": 3}, {"top_p": 0.9}, {"top_k": 2, "top_p": 0.1}):
         found = sampling_distribution(logits, temperature=0, **more)
-        assert_close(found, first(1, torch.softmax(logits, -1)), "Temperature 0: only the largest.")
+        message = f"Temperature 0 with {more or 'nothing else'}: all on the largest logit."
+        assert_close(found, first(1, torch.softmax(logits, -1)), message)
 checks_passed("sampling_distribution")
 ### END HIDDEN TESTS
 
@@ -1594,29 +1690,39 @@ full = torch.softmax(infinite, -1)
 largest = torch.zeros(7, dtype=torch.float64)
 largest[int(full.argmax())] = 1.0
 with check("-inf", points=0.5):
-    message = "A logit of -inf is a probability of 0; no NaN."
+    message = "Seven tokens, two with a logit of -inf: a probability of 0 there, and no NaN."
     for more in ({}, {"top_k": 6}, {"top_p": 0.999999}, {"top_k": 5, "top_p": 1.0}):
         found = sampling_distribution(infinite, **more)
-        assert_close(found, full, f"{message} {more}", atol=1e-5)
+        sentence = f"{message} With {more or 'no options'} it should be the softmax of all."
+        assert_close(found, full, sentence, atol=1e-5)
     for more in ({"temperature": 0}, {"top_k": 1}, {"top_p": 1e-3}):
         found = sampling_distribution(infinite, **more)
-        assert_close(found, largest, f"{message} {more}", precise=True)
+        sentence = f"{message} With {more} it should be 1 at the largest logit, in float64."
+        assert_close(found, largest, sentence, precise=True)
 with check("large logits; float32 stays float32", points=0.5):
     large = torch.tensor([9999.0, 1e4, -1e4, 9998.0])
     for temperature in (1.0, 2.5):
         expected = torch.softmax(large / temperature, -1)
         found = sampling_distribution(large, temperature)
-        message = f"Logits near 10,000, temperature {temperature}, float32."
+        message = (
+            f"Logits 9999, 10000, -10000, 9998 in float32, temperature {temperature}: it should be "
+            "the softmax, without NaN."
+        )
         assert_close(found, expected, message, atol=1e-4)
+        message = f"{message} Also with top_k = 3 and top_p = 0.9999."
         found = sampling_distribution(large, temperature, 3, 0.9999)
         assert_close(found, expected, message, atol=1e-3)
     sums = sampling_distribution(large, 2.5, 2).double().sum()
-    assert_close(float(sums), 1.0, "The probabilities sum to 1.", atol=1e-5)
+    message = "The same logits, temperature 2.5, top_k = 2: the probabilities should sum to 1."
+    assert_close(float(sums), 1.0, message, atol=1e-5)
 with check("the logits stay as they are; the errors", points=1, side=True):
     logits = torch.tensor(rng.normal(size=6))
     for options in ((0.5, 3, 0.8), (2.0, None, None), (0, None, None), (1.0, 2, None), (1.0, None, 0.5)):
         after = argument_after(logits.clone(), *options)
-        assert_equal(after, logits, f"{options}: the logits were changed.", name="the logits")
+        message = (
+            f"(temperature, top_k, top_p) = {options}: logits should be as before after the call."
+        )
+        assert_equal(after, logits, message, name="the logits")
     for name, values in {"temperature": (-0.1,), "top_k": (0, -2), "top_p": (0, -0.2, 1.001)}.items():
         for value in values:
             with assert_raises(ValueError, f"{name} = {value} should be a ValueError."):
@@ -2108,7 +2214,8 @@ def compare(broken, message):
     assert_equal(
         {name: plain(verdict) for name, verdict in verdicts_on(names).items()},
         {name: name not in broken for name in names},
-        f"{message} True means: the step is right, in whatever way it is written.",
+        f"{message} Two right steps are judged too: the verdict on a step that is right, in "
+        "whatever way it is written, should be True, and on a broken one False.",
         name="your verdicts",
     )
 
@@ -2121,7 +2228,7 @@ with check("the update", points=1):
 with check("the loss", points=1):
     compare(
         ["not_shifted", "loss_after"],
-        "What a right step returns is next_token_loss, before the update.",
+        "A right step trains with next_token_loss, and returns what that is before the update.",
     )
 with check("clipping", points=1):
     compare(
@@ -2132,14 +2239,14 @@ with check("clipping", points=1):
 with check("old gradients", points=1):
     compare(
         ["keeps_gradients"],
-        "What lies on .grad when a step is called should have no influence. On a new model nothing "
-        "lies there.",
+        "What lies on .grad when a step is called should have no influence on it. For one: does "
+        "something lie there when you call it? On a new model nothing does.",
     )
 with check("a Python bool", points=0.5, side=True):
     types = {name: type(one) for name, one in verdicts_on(["right_by_torch"]).items()}
     # NumPy's is named bool, too.
     kinds = {name: f"{one.__module__}.{one.__name__}" for name, one in types.items()}
-    message = "Return Python's own True or False, not a tensor or a NumPy bool."
+    message = "The verdict should be Python's own True or False, not a tensor or a NumPy bool."
     assert_equal(kinds, {"right_by_torch": "builtins.bool"}, message, name="the kind")
 checks_passed("judges_step")
 
@@ -2292,17 +2399,29 @@ def compare(kind, message):
         for one, verdicts_of_it in zip(both, judged, strict=True)
         for name, verdict in zip(kinds[one], verdicts_of_it, strict=True)
     }
+    message = (
+        f"{message} Three right steps, written in other ways, are judged too: the verdict on a "
+        "right step should be True, on a broken one False."
+    )
     assert_equal(len(found) > 5, True, message, name="'all were judged'")
     expected = {name: name.startswith("right") for name in found}
     assert_equal(found, expected, message, name="your verdicts")
 
 
 with check("no update", points=0.5):
-    compare("no update", "After a right step the parameters have moved.")
+    message = (
+        "Broken here: no optimiser's step; gradients forgotten before it; no backward; backward "
+        "after the step."
+    )
+    compare("no update", message)
 with check("frozen", points=1.5):
-    compare("frozen", "After a right step EVERY parameter has moved: the first, the last, any.")
+    message = (
+        "Broken here: one parameter does not move, of those with a large gradient: the first, the "
+        "last, the last but one, some other."
+    )
+    compare("frozen", message)
 with check("errors", points=1):
-    compare("errors", "A step that raises an error is broken: False.")
+    compare("errors", "Broken here: the step moves the parameters and then raises an error.")
 checks_passed("judges_step")
 ### END HIDDEN TESTS
 
@@ -2388,17 +2507,30 @@ def compare(kinds, message):
     names = ("right: torch", "right: formula", *kinds)
     found = {name: judged[name] for name in names}
     expected = {name: name.startswith("right") for name in names}
+    message = (
+        f"{message} Two right steps, by torch's clipping and by the formula, are judged too: the "
+        "verdict on a right step should be True, on a broken one False."
+    )
     assert_equal(found, expected, message, name="your verdicts")
 
 
 with check("missing, too early, too late", points=0.75):
-    message = "Gradients are clipped after backward and before the optimiser's step."
+    message = (
+        "Gradients should be clipped after backward and before the optimiser's step. Broken here: "
+        "no clipping, clipping before backward, clipping after the step."
+    )
     compare(("none", "after the step", "before backward"), message)
 with check("each parameter by itself", points=0.75):
-    message = "All gradients together have one norm; each by itself would change their direction."
+    message = (
+        "All gradients together have one norm. Broken here: each parameter's gradient is clipped "
+        "by itself, which changes the direction of the step."
+    )
     compare(("each", "each, by hand"), message)
 with check("small gradients scaled up", points=0.5):
-    message = "Clipping only shortens: a gradient whose norm is below max_norm stays as it is."
+    message = (
+        "Clipping only shortens: gradients whose norm is below max_norm should stay as they are. "
+        "Broken here: they are scaled up to max_norm."
+    )
     compare(("small gradients scaled up",), message)
 checks_passed("judges_step")
 ### END HIDDEN TESTS
@@ -2463,17 +2595,30 @@ def compare(kind, message):
     first, *others, last = map(plain, verdicts_on_losses(kind))
     found = {"right": first, "right, by gather": last}
     found |= dict(zip(broken[kind], others, strict=True))
+    message = (
+        f"{message} Two right steps are judged too: the verdict on a right step should be True, on "
+        "a broken one False."
+    )
     assert_equal(len(found) >= 3, True, message, name="'all were judged'")
     expected = {name: name.startswith("right") for name in found}
     assert_equal(found, expected, message, name="your verdicts")
 
 
 with check("targets", points=0.75):
-    compare("targets", "The logits at position t are scored against token t + 1.")
+    message = (
+        "The logits at position t should be scored against token t + 1. Broken here: against token "
+        "t; and the same with the right loss returned."
+    )
+    compare("targets", message)
 with check("moment", points=0.75):
-    compare("moment", "A right step returns the loss before the update.")
+    message = "A right step returns the loss before the update. Broken here: the one after it."
+    compare("moment", message)
 with check("old", points=1):
-    compare("old", "Gradients that lay on the parameters have no influence on a right step.")
+    message = (
+        "Gradients that lay on the parameters should have no influence on a step. Broken here: "
+        "they are kept, and the new ones added."
+    )
+    compare("old", message)
 checks_passed("judges_step")
 ### END HIDDEN TESTS
 
@@ -2507,9 +2652,13 @@ def strict_and_state():
 
 verdict, after, state = strict_and_state()
 verdict = [bool(one) if np.size(one) == 1 else one for one in verdict]
-message = "Give the step a torch module, a torch optimiser and a tensor of integers; twice True."
+message = (
+    "A right step that asks for a torch module, a torch optimiser and a torch tensor of integers, "
+    "judged twice: both verdicts should be True."
+)
 assert_equal(verdict, [True, True], message, name="your verdicts")
-assert_equal(after, state, "NumPy's global random state was changed.", name="NumPy's state")
+message = "NumPy's global random state should be as before after the call."
+assert_equal(after, state, message, name="NumPy's state")
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -264,30 +264,47 @@ def wordpiece(word, vocabulary):
 pieces = {"un", "unh", "happy", "##happi", "##ness", "##s", "cat", "##a", "sleep", "##ing", "##in"}
 pieces |= {"s", "##i", "##n", "##g", "[UNK]"}
 with check("a word that stands in the vocabulary", points=0.5):
-    assert_equal(wordpiece("cat", pieces), ["cat"], "A whole word of the vocabulary is one piece.")
+    message = "'cat' stands in the vocabulary as a whole: the list of one piece."
+    assert_equal(wordpiece("cat", pieces), ["cat"], message)
 with check("two and three pieces", points=1):
-    message = "The longest beginning first; then the longest beginning of the rest, with ## in front."
-    assert_equal(wordpiece("cats", pieces), ["cat", "##s"], message)
-    assert_equal(wordpiece("catness", pieces), ["cat", "##ness"], message)
-    assert_equal(wordpiece("unhappiness", pieces - {"unh"}), ["un", "##happi", "##ness"], message)
+    message = (
+        "the longest beginning first; then the longest beginning of the rest, with ## in front."
+    )
+    assert_equal(wordpiece("cats", pieces), ["cat", "##s"], f"'cats': {message}")
+    assert_equal(wordpiece("catness", pieces), ["cat", "##ness"], f"'catness': {message}")
+    found = wordpiece("unhappiness", pieces - {"unh"})
+    message = f"'unhappiness', where the vocabulary has 'un' and not 'unh': {message}"
+    assert_equal(found, ["un", "##happi", "##ness"], message)
 with check("the longest, at each place", points=1):
-    message = "'s', '##i', '##n' and '##g' are in the vocabulary too, but longer pieces fit."
-    assert_equal(wordpiece("sleeping", pieces), ["sleep", "##ing"], message)
-    assert_equal(wordpiece("sing", pieces), ["s", "##ing"], message)
+    message = (
+        "'##i', '##in', '##n' and '##g' are in the vocabulary too, but '##ing' is longer and fits."
+    )
+    assert_equal(wordpiece("sleeping", pieces), ["sleep", "##ing"], f"'sleeping': {message}")
+    assert_equal(wordpiece("sing", pieces), ["s", "##ing"], f"'sing': {message}")
 with check("no way back, and [UNK]", points=1):
     message = (
-        "'unhappiness' begins with 'unh', and no piece fits the rest 'appiness' but '##a', then "
-        "none. The greedy cut does not go back: the whole word is ['[UNK]']."
+        "'unhappiness' begins with 'unh'; of the rest 'appiness' '##a' fits, and then nothing. The "
+        "greedy cut does not go back: the result should be ['[UNK]']."
     )
     assert_equal(wordpiece("unhappiness", pieces), ["[UNK]"], message)
-    assert_equal(wordpiece("catx", pieces), ["[UNK]"], "Nothing fits 'x': the whole word is [UNK].")
-    assert_equal(wordpiece("catsxs", pieces), ["[UNK]"], "One wall, and the whole word is [UNK].")
+    message = "'catx': nothing fits 'x' behind 'cat', and the result should be ['[UNK]']."
+    assert_equal(wordpiece("catx", pieces), ["[UNK]"], message)
+    message = (
+        "'catsxs': nothing fits 'xs' behind 'cat' and '##s', and the result should be ['[UNK]']."
+    )
+    assert_equal(wordpiece("catsxs", pieces), ["[UNK]"], message)
 with check("## inside a word only", points=0.5):
-    message = "'ness' is in the vocabulary only as '##ness': no word can begin with it."
+    message = "'ness' is in the vocabulary only as '##ness': no word can begin with it. ['[UNK]']."
     assert_equal(wordpiece("ness", pieces), ["[UNK]"], message)
-    message = "'happy' is in the vocabulary only without ##: it is no inner piece."
+    message = (
+        "'unhappy' without 'unh': 'happy' is in the vocabulary only without ##, and is no inner "
+        "piece. ['[UNK]']."
+    )
     assert_equal(wordpiece("unhappy", pieces - {"unh"}), ["[UNK]"], message)
-    message = "'cat' is in the vocabulary only without ##: it is no inner piece, also behind itself."
+    message = (
+        "'catcat': 'cat' is in the vocabulary only without ##, and is no inner piece, also behind "
+        "itself. ['[UNK]']."
+    )
     assert_equal(wordpiece("catcat", pieces), ["[UNK]"], message)
 checks_passed("wordpiece")
 
@@ -318,7 +335,10 @@ with check("words that can be cut", points=1.5):
         vocabulary += letters + ["##" + letter for letter in letters]
         word = "".join(rng.choice(letters, size=rng.integers(1, 12)))
         given = (vocabulary, dict.fromkeys(vocabulary, 0), set(vocabulary))[trial % 3]
-        message = f"word {word!r}, vocabulary {sorted(set(vocabulary))}: greedy, longest first."
+        message = (
+            f"word {word!r}, vocabulary {sorted(set(vocabulary))}, a {type(given).__name__}: at "
+            "each place the longest piece that fits, with ## inside the word."
+        )
         assert_equal(wordpiece(word, given), expected_cut(word, vocabulary), message)
 with check("words with a wall", points=1.5):
     for _ in range(200):
@@ -328,7 +348,10 @@ with check("words with a wall", points=1.5):
         right = expected_cut(word, vocabulary)
         if (right == ["[UNK]"] and unknown < 30) or (right != ["[UNK]"] and cut < 10):
             unknown, cut = unknown + (right == ["[UNK]"]), cut + (right != ["[UNK]"])
-            message = f"word {word!r}, vocabulary {sorted(vocabulary)}: one wall makes it [UNK]."
+            message = (
+                f"word {word!r}, vocabulary {sorted(vocabulary)}: the greedy cut, and ['[UNK]'] "
+                "alone where it comes to a place at which no piece fits."
+            )
             assert_equal(wordpiece(word, vocabulary), right, message)
 checks_passed("wordpiece")
 ### END HIDDEN TESTS
@@ -351,14 +374,19 @@ with check("a long word", points=0.5):
     letters = "".join(rng.choice(list("xyz"), size=300))
     pieces = {"x", "y", "z", "##x", "##y", "##z"}
     expected = [letters[0], *("##" + letter for letter in letters[1:])]
-    assert_equal(wordpiece(letters, pieces), expected, "300 letters are no reason for [UNK].")
+    message = "A word of 300 letters, a vocabulary of single letters: 300 pieces, and no [UNK]."
+    assert_equal(wordpiece(letters, pieces), expected, message)
     pieces |= {letters}
-    assert_equal(wordpiece(letters, pieces), [letters], "The whole word is in the vocabulary.")
+    message = "A word of 300 letters that stands in the vocabulary as a whole: one piece."
+    assert_equal(wordpiece(letters, pieces), [letters], message)
 with check("nothing but `in`", points=0.5):
     pieces = ["cat", "##s", "##ness", "##n"]
-    message = "A vocabulary that answers only `piece in vocabulary`: no loop, no length, no index."
-    assert_equal(with_only_in("catness", pieces), ["cat", "##ness"], message)
-    assert_equal(with_only_in("cats", pieces), ["cat", "##s"], message)
+    message = (
+        "and a vocabulary that answers only `piece in vocabulary`: no loop, no length, no index."
+    )
+    found = with_only_in("catness", pieces)
+    assert_equal(found, ["cat", "##ness"], f"'catness', {message}")
+    assert_equal(with_only_in("cats", pieces), ["cat", "##s"], f"'cats', {message}")
 checks_passed("wordpiece")
 ### END HIDDEN TESTS
 
@@ -476,8 +504,9 @@ def result(ids, tables, gamma=None, beta=None):
     """embed's answer for three tables, gamma and beta."""
     gamma = torch.ones(4) if gamma is None else gamma
     beta = torch.zeros(4) if beta is None else beta
-    weights = dict(zip([*names, *gamma_and_beta], [*tables, gamma, beta], strict=True))
-    return embed(weights, ids)
+    tables = [table.clone() for table in (*tables, gamma, beta)]
+    weights = dict(zip([*names, *gamma_and_beta], tables, strict=True))
+    return embed(weights, ids.clone())
 
 
 rng = check_rng()
@@ -496,21 +525,24 @@ with check("words alone, by hand", points=1):
     assert_close(
         result(ids, [rows, *nothing[1:]]),
         by_hand[ids],
-        "All positions and token types are 0 here. Piece 1 has the vector 3 1 1 3: mean 2, variance 1, "
-        "so it becomes 1 -1 -1 1. Is the norm over the features of each token?",
+        "All positions and token types are 0 here. Piece 1 has the vector 3 1 1 3: mean 2, "
+        "variance 1, so it should become 1 -1 -1 1. For one: is the norm over the features of each "
+        "token?",
     )
 with check("with positions", points=1):
     assert_close(
         result(ids, [word, position, nothing[2]]),
         F.layer_norm(word[ids] + position[:3], (4,), eps=1e-12),
-        "Row 0 of the table of positions is added to the first token of each text, row 1 to the "
-        "second, before the norm. Which token it is plays no part.",
+        "All token types are 0 here. Row 0 of the table of positions should be added to the first "
+        "token of each text, row 1 to the second, before the norm. Which token it is plays no "
+        "part.",
     )
 with check("with token type 0", points=1):
     assert_close(
         result(ids, [word, nothing[1], kind]),
         F.layer_norm(word[ids] + kind[0], (4,), eps=1e-12),
-        "Row 0 of the token types is added to every token, before the norm.",
+        "All positions are 0 here. Row 0 of the token types should be added to every token, before "
+        "the norm.",
     )
 with check("with gamma and beta", points=1):
     gamma, beta = (torch.tensor(rng.normal(size=4)).float() for _ in range(2))
@@ -518,7 +550,8 @@ with check("with gamma and beta", points=1):
     assert_close(
         result(ids, [word, *nothing[1:]], gamma, beta),
         plain * gamma + beta,
-        "embeddings.LayerNorm.weight (gamma) multiplies after the norm, .bias (beta) is added.",
+        "All positions and token types are 0 here. embeddings.LayerNorm.weight (gamma) should "
+        "multiply after the norm, and embeddings.LayerNorm.bias (beta) be added then.",
     )
 checks_passed("embed")
 
@@ -537,11 +570,14 @@ with check("each text alone", points=2):
         weights = {f"embeddings.{n}": t for n, t in zip(names, tables, strict=True)}
         weights["pooler.dense.bias"] = torch.ones(5)
         ids = torch.tensor(rng.integers(8, size=shape))
-        message = f"ids of shape {shape}: the result should be (..., n, d_model), each text as alone."
+        message = f"ids of shape {shape}: the result should have the shape (..., n, d_model)."
         found = embed(weights, ids)
         assert_equal(list(np.shape(found)), [*shape, 5], message, name="the shape")
         other = embed(weights, (ids + 1) % 8)
-        assert_equal(bool((found - other).abs().max() > 1e-3), True, "Other pieces, other vectors.")
+        message = f"ids of shape {shape}: other pieces should give other vectors, without NaN."
+        differs = bool((found - other).abs().max() > 1e-3)
+        assert_equal(differs, True, message, name="'the vectors differ'")
+        message = f"ids of shape {shape}: each text should come out as embed gives it alone."
         alone = [embed(weights, text) for text in ids.reshape(-1, shape[-1])]
         assert_close(found, torch.stack(alone).reshape(*shape, 5), message)
 with check("float64, and the values", points=1):
@@ -549,7 +585,10 @@ with check("float64, and the values", points=1):
     ids = 1 + ids % 7  # what else piece 0 may be taken for is another check
     x = tables[0].double()[ids] + tables[1].double()[:9] + tables[2].double()[0]
     expected = F.layer_norm(x, (5,), tables[3].double(), tables[4].double(), 1e-12)
-    message = "With weights of float64 the result is float64, and so are the sum and the norm."
+    message = (
+        "ids of shape (9, 9), weights of float64: the result should be word plus position plus "
+        "token type 0, and then the norm, all of it computed in float64."
+    )
     assert_close(embed(weights, ids), expected, message, precise=True)
 checks_passed("embed")
 ### END HIDDEN TESTS
@@ -572,7 +611,8 @@ expected = centred / (variance + 1e-12).sqrt() * weights["embeddings.LayerNorm.w
 assert_close(
     embed(weights, torch.arange(1, 6)),
     expected + weights["embeddings.LayerNorm.bias"],
-    "Vectors of size 2e-6: the norm's eps is 1e-12, added to the variance, inside the root.",
+    "One text of five tokens, vectors of size 2e-6 in float64: the norm's eps should be 1e-12, "
+    "added to the biased variance, inside the root.",
 )
 ### END HIDDEN TESTS
 
@@ -595,8 +635,9 @@ weights |= {f"embeddings.LayerNorm.{n}": torch.tensor(rng.normal(size=6)) for n 
 ids = torch.tensor(rng.integers(8, size=(2, 9)))
 kept = {name: table.clone() for name, table in weights.items()}
 weights_after, ids_after = afterwards({n: t.clone() for n, t in weights.items()}, ids.clone())
-assert_equal(weights_after, kept, "embed changes weights.", name="weights")
-assert_equal(ids_after, ids, "embed changes ids.", name="ids")
+message = "weights, and the tensors in it, should be as before after the call."
+assert_equal(weights_after, kept, message, name="weights")
+assert_equal(ids_after, ids, "ids should be as before after the call.", name="ids")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -694,7 +735,7 @@ def load_block(block, weights, layer):
 @probe
 def parameters_after(weights, layer):
     block = TransformerBlock(12, 3, 20)
-    load_block(block, weights, layer)
+    load_block(block, {name: tensor.clone() for name, tensor in weights.items()}, layer)
     return {name: parameter.detach().clone() for name, parameter in block.named_parameters()}
 
 
@@ -715,7 +756,8 @@ def error_of(weights, layer):
 
 @probe
 def load_into_another(weights, layer):
-    load_block(TransformerBlock(12, 3, 20), weights, layer)
+    copies = {name: tensor.clone() for name, tensor in weights.items()}
+    load_block(TransformerBlock(12, 3, 20), copies, layer)
 
 
 shapes = {f"attention.self.{name}.weight": (12, 12) for name in ("query", "key", "value")}
@@ -747,17 +789,30 @@ def compare(published, yours, message):
 
 with check("queries, keys and values", points=1):
     for name in ("query", "key", "value"):
-        message = f"attention.self.{name} of layer 1 belongs into W_{name[0]}, as it is stored."
+        message = (
+            f"attention.self.{name}, weight and bias, of layer 1 (of 0, 1, 2) belongs into "
+            f"attention.W_{name[0]}, as it is stored."
+        )
         compare(f"attention.self.{name}", f"attention.W_{name[0]}", message)
 with check("what comes out of the attention", points=0.5):
-    message = "attention.output.dense of layer 1 belongs into W_o, as it is stored."
+    message = (
+        "attention.output.dense, weight and bias, of layer 1 (of 0, 1, 2) belongs into "
+        "attention.W_o, as it is stored."
+    )
     compare("attention.output.dense", "attention.W_o", message)
 with check("the feed-forward", points=1):
-    message = "intermediate.dense makes wide, output.dense makes narrow again."
+    message = (
+        "intermediate.dense of layer 1 (of 0, 1, 2) makes wide and belongs into linear1, "
+        "output.dense makes narrow again and belongs into linear2; each with weight and bias, as "
+        "it is stored."
+    )
     compare("intermediate.dense", "feed_forward.linear1", message)
     compare("output.dense", "feed_forward.linear2", message)
 with check("the norms", points=1):
-    message = "norm1 is the one after the attention. weight is gamma, bias is beta."
+    message = (
+        "norm1 is the one after the attention: attention.output.LayerNorm of layer 1 (of 0, 1, 2) "
+        "belongs into it, output.LayerNorm into norm2. weight is gamma, bias is beta."
+    )
     compare("attention.output.LayerNorm", "norm1", message)
     compare("output.LayerNorm", "norm2", message)
 with check("a name is missing", points=0.5, side=True):
@@ -768,7 +823,8 @@ with check("a name is missing", points=0.5, side=True):
         load_into_another(rest, 2)
     said, before, after = error_of(rest, 2)
     assert_equal(name in said[1], True, message, name="'the message says the name'")
-    assert_equal(after, before, "After the error the block should be as it was.", name="the block")
+    message = f"{name} is missing: after the error the whole block should be as it was."
+    assert_equal(after, before, message, name="the block")
 with check("a shape does not fit", points=1, side=True):
     name = "encoder.layer.1.output.dense.weight"
     misfit = weights | {name: torch.ones(12, 7)}
@@ -778,7 +834,8 @@ with check("a shape does not fit", points=1, side=True):
     said, before, after = error_of(misfit, 1)
     all_three = [part in said[1] for part in (name, "12, 7", "12, 20")]
     assert_equal(all_three, [True] * 3, message, name="'the message says the name, each shape'")
-    assert_equal(after, before, "After the error the block should be as it was.", name="the block")
+    message = f"{name} does not fit: after the error the whole block should be as it was."
+    assert_equal(after, before, message, name="the block")
 checks_passed("load_block")
 
 
@@ -849,10 +906,20 @@ def by_torch(layer, eps, gelu):
 def compare(layer, eps, gelu):
     """Output and weights, for one setting."""
     output, heads = by_torch(layer, 1e-5 if eps is None else eps, gelu)
-    message = f"Layer {layer} of twelve: the loaded block differs from torch's layer."
+    network = "the FeedForward of lesson 8"
+    if gelu:
+        network = "another feed_forward, with linear1, linear2, GELU and one parameter more"
+    message = (
+        f"Layer {layer} of twelve, numbered from 0, into a block with {network}, and norms with "
+        f"eps {1e-5 if eps is None else eps}:"
+    )
     found, maps = run_loaded(weights, layer, x, eps, gelu)
-    assert_close(maps, heads, message, name="the weights")
-    assert_close(found, output, message, name="the output")
+    sentence = (
+        f"{message} its attention weights should be those of torch's layer with the same tensors."
+    )
+    assert_close(maps, heads, sentence, name="the weights")
+    sentence = f"{message} its output should be that of torch's layer with the same tensors."
+    assert_close(found, output, sentence, name="the output")
 
 
 with check("layers 0, 1, 10 and 11", points=2):
@@ -913,11 +980,15 @@ same, into_double, into_single = ("float32", False), ("float32", True), ("float6
 with check("precision", points=0.5):
     for which, kind in ((into_double, torch.float64), (into_single, torch.float32)):
         values = run(which)[1]
-        message = f"Weights of {which[0]}: the block's parameters should stay {kind}, and get the values."
+        message = (
+            f"Weights of {which[0]}, a block of {str(kind)[6:]}: its parameters should stay "
+            f"{kind}, and get the values that a block of float32 gets from weights of float32."
+        )
         for name in ("attention.W_k.bias", "feed_forward.linear1.weight", "norm2.gamma"):
             assert_equal(str(values[name].dtype), str(kind), message, name=f"{name}.dtype")
             spread = float(values[name].max() - values[name].min())
-            assert_equal(spread > 0.1, True, message, name="'the numbers differ'")
+            constant = f"Weights of {which[0]}: {name} should have the numbers of the weights."
+            assert_equal(spread > 0.1, True, constant, name="'the numbers differ'")
             assert_equal(values[name], run(same)[1][name].to(kind), message, name=name)
 with check("training goes on", points=0.5, side=True):
     message = "After loading, all 16 parameters should still be trainable, and get a gradient."
@@ -928,12 +999,18 @@ with check("training goes on", points=0.5, side=True):
 with check("no shared memory", points=0.5, side=True):
     for which in (same, ("float64", True)):
         _, _, _, kept, moved, _ = run(which)
-        message = "Adding 1 to the block's parameters also changes weights: they share memory. Copy."
+        message = (
+            f"Weights and a block of {which[0]}: adding 1 to the block's parameters after loading "
+            "should leave weights as they are. For one: are the numbers copied, or is memory "
+            "shared?"
+        )
         assert_equal(moved, kept, message, name="weights")
 with check("weights unchanged, nothing returned", points=0.5, side=True):
     nothing, _, _, kept, _, _ = run(same)
-    assert_equal(kept, single, "load_block changes weights.", name="weights")
-    assert_equal(nothing, True, "Change the block in place and return nothing.")
+    message = "weights, and the tensors in it, should be as before after the call."
+    assert_equal(kept, single, message, name="weights")
+    message = "load_block should change the block in place and return nothing (None)."
+    assert_equal(nothing, True, message, name="'it returns None'")
 checks_passed("load_block")
 ### END HIDDEN TESTS
 
@@ -996,9 +1073,10 @@ with check("shapes that do not fit", points=0.5):
         says = [full in said[1], written(wrong) in rest, written(shape) in rest]
         assert_equal(says, [True] * 3, message, name="'the message says the name, each shape'")
 with check("nothing copied", points=1):
-    for (full, *_), (said, before, after) in [*((k, v) for k, v in misfits.items()),
+    for (full, *shapes_of_it), (said, before, after) in [*((k, v) for k, v in misfits.items()),
                                               *(((k,), v) for k, v in missing.items())]:  # fmt: skip
-        message = f"{full} is missing or does not fit: an error, and the block is as it was."
+        wrong = f"has shape {shapes_of_it[0]}" if shapes_of_it else "is missing"
+        message = f"{full} {wrong}: an error, after which the whole block should be as it was."
         assert_equal(said[0] in ("KeyError", "ValueError"), True, message, name="'an error'")
         assert_equal(after, before, message, name="the block")
 checks_passed("load_block")
@@ -1191,14 +1269,16 @@ with check("by hand: all tokens kept", points=1):
     assert_close(
         sentence_embedding(hidden, torch.tensor([T, T, T])),
         torch.tensor([0.6, 0.8]),
-        "The mean of the three tokens is 3 4. Its length is 5, so the result is 0.6 0.8.",
+        "One text: the mean of the three tokens is 3 4. Its length is 5, so the result should be "
+        "0.6 0.8.",
     )
 with check("by hand: one token is not kept", points=1):
     hidden = torch.tensor([[[5.0, 2], [7, -1], [100, 9], [0, 4]]])
     assert_close(
         sentence_embedding(hidden, torch.tensor([[T, T, N, N]])),
         torch.tensor([[12, 1]]) / 145**0.5,
-        "Only the first two tokens are kept: their mean is 6 0.5. The other two have no influence.",
+        "Only the first two tokens are kept: their mean is 6 0.5, which divided by its length is "
+        "the result. The other two tokens should have no influence.",
     )
 rng = check_rng()
 hidden = torch.tensor(rng.normal(size=(3, 5, 4))).float()
@@ -1206,17 +1286,23 @@ keep = torch.tensor([[T, T, T, T, T], [N, T, T, N, T], [T, N, N, N, N]])
 with check("a batch", points=1):
     means = torch.stack([one[row].mean(0) for one, row in zip(hidden, keep, strict=True)])
     assert_close(
-        sentence_embedding(hidden, keep),
+        sentence_embedding(hidden.clone(), keep.clone()),
         means / means.square().sum(-1, keepdim=True).sqrt(),
-        "Three texts with 5, 3 and 1 kept tokens: mean and length are those of each text.",
+        "Three texts with 5, 3 and 1 kept tokens: each should have the mean of its own kept "
+        "tokens, divided by that mean's own length.",
     )
 with check("nothing kept", points=1):
     keep = torch.tensor([[T, T, T, N, N], [N, N, N, N, N], [T, T, N, N, N]])
-    found = sentence_embedding(hidden, keep)
-    assert_equal(list(np.shape(found)), [3, 4], "Three texts, four features.", name="the shape")
+    found = sentence_embedding(hidden.clone(), keep.clone())
+    message = "Three texts of five tokens, four features: the result should have the shape (3, 4)."
+    assert_equal(list(np.shape(found)), [3, 4], message, name="the shape")
     seen = bool(found[0].abs().max() > 0.1)
-    assert_equal(seen, True, "The first text has kept tokens: its vector is not 0.")
-    message = "The second text has no kept token: zeros. NaN comes from 0 divided by 0."
+    message = "The first text has kept tokens: its vector should have length 1, not be 0 or NaN."
+    assert_equal(seen, True, message, name="'it has a number above 0.1'")
+    message = (
+        "The second text of three has no kept token: its vector should be zeros. For one: 0 "
+        "divided by 0 is NaN."
+    )
     assert_close(found[1], torch.zeros(4), message)
 checks_passed("sentence_embedding")
 
@@ -1232,10 +1318,16 @@ with check("each text alone", points=1.5):
         keep = torch.tensor(rng.random(shape[:-1]) < 0.6)
         keep[..., 0] = True
         found = sentence_embedding(hidden, keep)
-        message = f"hidden of shape {shape}: the result is (..., d_model), each text as if alone."
+        message = f"hidden of shape {shape}: the result should have the shape (..., d_model)."
         assert_equal(list(np.shape(found)), [*shape[:-2], shape[-1]], message, name="the shape")
         other = sentence_embedding(hidden.square() + hidden, keep)
-        assert_equal(bool((found - other).abs().max() > 1e-3), True, "Other words, other vectors.")
+        message = f"hidden of shape {shape}: another hidden should give other vectors, without NaN."
+        differs = bool((found - other).abs().max() > 1e-3)
+        assert_equal(differs, True, message, name="'the vectors differ'")
+        message = (
+            f"hidden of shape {shape}, keep of shape {shape[:-1]}: each text should have the "
+            "vector that sentence_embedding gives for it alone."
+        )
         n, d = shape[-2:]
         alone = [
             sentence_embedding(one, row)
@@ -1247,13 +1339,20 @@ with check("tokens that are not kept", points=1.5):
     keep = torch.arange(7) < torch.tensor([1, 2, 3, 4, 5, 6])[:, None]
     found = sentence_embedding(hidden, keep)
     moved = hidden.masked_fill(~keep[..., None], 1e8)
-    message = "At tokens that are not kept stands 1e8, and the result changes."
+    message = (
+        "Six texts: the result should be the same where 1e8 stands at the tokens that are not kept."
+    )
     assert_close(sentence_embedding(moved, keep), found, message)
     for length, one, vector in zip(range(1, 7), hidden, found, strict=True):
         cut = sentence_embedding(one[:length], torch.ones(length, dtype=torch.bool))
-        message = "A text that is filled up has the vector of the same text without the filling."
+        message = (
+            f"A text of {length} tokens that is filled up to 7 should have the vector that "
+            "sentence_embedding gives for it alone, without the filling."
+        )
         assert_close(vector, cut, message)
-        assert_equal(bool(cut.abs().max() > 0.1), True, "The vector of a text is not 0.")
+        message = f"A text of {length} tokens, all kept: its vector should not be 0."
+        seen = bool(cut.abs().max() > 0.1)
+        assert_equal(seen, True, message, name="'it has a number above 0.1'")
 checks_passed("sentence_embedding")
 ### END HIDDEN TESTS
 
@@ -1268,16 +1367,26 @@ with check("unit length", points=1):
         keep = torch.tensor(rng.random((4, 6)) < 0.5)
         keep[:, 2] = True
         found = sentence_embedding(hidden, keep)
-        message = f"hidden with numbers of size {size}: the result should have length 1."
+        message = (
+            f"Four texts, hidden with numbers of size {size}, some tokens kept: each vector of the "
+            "result should have length 1."
+        )
+        assert_equal(isinstance(found, torch.Tensor), True, message, name="'it is a tensor'")
         assert_close(found.square().sum(-1).sqrt(), torch.ones(4), message, name="the length")
 with check("nothing kept", points=1):
     for shape in ((4, 5), (2, 4, 5), (2, 3, 4, 6)):
         hidden = torch.tensor(rng.normal(size=shape)).float()
         keep = torch.ones(shape[:-1], dtype=torch.bool)
         some = sentence_embedding(hidden, keep)
-        assert_equal(bool(some.abs().max() > 0.1), True, "With all tokens kept it is not 0.")
+        message = f"hidden of shape {shape}, all tokens kept: the result should not be 0 or NaN."
+        assert_equal(isinstance(some, torch.Tensor), True, message, name="'it is a tensor'")
+        seen = bool(some.abs().max() > 0.1)
+        assert_equal(seen, True, message, name="'it has a number above 0.1'")
         found = sentence_embedding(hidden, ~keep)
-        message = f"hidden of shape {shape}, nothing kept: zeros, (..., d_model)."
+        message = (
+            f"hidden of shape {shape}, nothing kept: the result should be zeros of the shape (..., "
+            "d_model), without NaN."
+        )
         assert_close(found, torch.zeros(*shape[:-2], shape[-1]), message)
 checks_passed("sentence_embedding")
 ### END HIDDEN TESTS
@@ -1296,12 +1405,17 @@ rng = check_rng()
 hidden, keep = torch.tensor(rng.normal(size=(3, 4, 5))), torch.tensor(rng.random((3, 4)) < 0.6)
 keep[:, 1] = True
 found, hidden_after, keep_after = afterwards(hidden.clone(), keep.clone())
-assert_equal(hidden_after, hidden, "hidden is changed by the call.", name="hidden")
-assert_equal(keep_after, keep, "keep is changed by the call.", name="keep")
+message = "hidden should be as before after the call."
+assert_equal(hidden_after, hidden, message, name="hidden")
+message = "keep should be as before after the call."
+assert_equal(keep_after, keep, message, name="keep")
 same = sentence_embedding(hidden.float(), keep)
-message = "hidden is float64: so is the result."
+message = "hidden is float64: so should the result be."
 assert_equal(str(getattr(found, "dtype", None)), "torch.float64", message, name="the dtype")
-assert_close(found.float(), same, "In float64 and in float32 the same vectors.", atol=1e-5)
+message = (
+    "hidden in float64 and the same in float32: the vectors should be the same, up to rounding."
+)
+assert_close(found.float(), same, message, atol=1e-5)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1619,31 +1733,36 @@ by_hand = torch.tensor([[[0.5, 0.25, 0.25], [0.125, 0.75, 0.125], [0.0, 0.5, 0.5
                         [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.75, 0.0, 0.25]]])  # fmt: skip
 with check("by hand: one column, all queries", points=1):
     assert_close(
-        attention_share(by_hand, torch.tensor([T, N, N])),
+        attention_share(by_hand.clone(), torch.tensor([T, N, N])),
         torch.tensor([0.625 / 3, 0.75]),
-        "Head 0 gives column 0 the weights .5, .125 and 0: their mean is .208. Columns are keys: "
-        "the last axis.",
+        "Two heads, three queries, column 0 marked: head 0 gives it the weights .5, .125 and 0, "
+        "and their mean is .208. Columns are keys: the last axis.",
     )
 with check("by hand: two columns", points=0.5):
     assert_close(
-        attention_share(by_hand, torch.tensor([T, N, T])),
+        attention_share(by_hand.clone(), torch.tensor([T, N, T])),
         torch.tensor([0.5, 2.5 / 3]),
-        "Head 0 gives columns 0 and 2 together .75, .25 and .5: the mean is .5. A sum over the "
-        "columns, then a mean over the queries.",
+        "Two heads, three queries: head 0 gives columns 0 and 2 together .75, .25 and .5, and the "
+        "mean is .5. A sum over the columns, then a mean over the queries.",
     )
 with check("by hand: two queries", points=1):
     assert_close(
-        attention_share(by_hand, torch.tensor([T, N, N]), torch.tensor([T, N, T])),
+        attention_share(by_hand.clone(), torch.tensor([T, N, N]), torch.tensor([T, N, T])),
         torch.tensor([0.25, 0.875]),
-        "Only queries 0 and 2 count: head 0 gives .5 and 0 to column 0, the mean is .25.",
+        "keep keeps queries 0 and 2, column 0 is marked: head 0 gives it .5 and 0, and the mean of "
+        "the two is .25.",
     )
 rng = check_rng()
 weights = torch.softmax(torch.tensor(rng.normal(size=(2, 3, 5, 5))), -1).float()
 columns = torch.tensor([[T, N, N, T, N], [N, T, N, N, N]])
 per_query = torch.stack([weights[0][..., [0, 3]].sum(-1), weights[1][..., 1]])  # (batch, heads, n)
 with check("two texts, with other columns", points=0.5):
-    message = "Each text has columns of its own. The mean is over all ten queries."
-    assert_close(attention_share(weights, columns), per_query.mean((0, 2)), message)
+    message = (
+        "Two texts, three heads, no keep: each text has columns of its own. The mean, for each "
+        "head, is over all ten queries."
+    )
+    found = attention_share(weights.clone(), columns.clone())
+    assert_close(found, per_query.mean((0, 2)), message)
 with check("two texts of other lengths", points=1):
     keep = torch.tensor([[T, T, T, T, T], [N, N, T, T, N]])  # its column, 1, is no kept query
     expected = (per_query[0].sum(-1) + per_query[1][:, 2:4].sum(-1)) / 7
@@ -1651,7 +1770,8 @@ with check("two texts of other lengths", points=1):
         "The first text has 5 kept queries, the second 2: the mean is over all seven. Columns count "
         "also where keep is False."
     )
-    assert_close(attention_share(weights, columns, keep), expected, message)
+    found = attention_share(weights.clone(), columns.clone(), keep.clone())
+    assert_close(found, expected, message)
 checks_passed("attention_share")
 
 
@@ -1685,30 +1805,46 @@ with check("all queries: as each text alone", points=1):
     for weights, columns, _ in cases:
         heads, n = weights.shape[-3:-1]
         found = attention_share(weights, columns)
-        message = f"weights of shape {tuple(weights.shape)}, without keep: one number a head."
+        given = f"weights of shape {tuple(weights.shape)}, no keep"
+        message = f"{given}: the result should be one number a head."
         assert_equal(list(np.shape(found)), [heads], message, name="the shape")
         other = attention_share(weights.square(), columns)
-        assert_equal(bool((found - other).abs().max() > 1e-4), True, "Other weights, other shares.")
+        message = f"{given}: other weights should give other shares, without NaN."
+        differs = bool((found - other).abs().max() > 1e-4)
+        assert_equal(differs, True, message, name="'the shares differ'")
         pairs = zip(weights.reshape(-1, heads, n, n), columns.reshape(-1, n), strict=True)
         alone = torch.stack([attention_share(one, marked) for one, marked in pairs])
-        message = "All texts have equally many queries: the share is the mean of the texts' shares."
+        message = (
+            f"{given}: all texts have equally many queries, so the share should be the mean of "
+            "those that attention_share gives for each text alone."
+        )
         assert_close(found, alone.mean(0), message)
 with check("some queries: as each text alone", points=1):
     for weights, columns, keep in cases:
         heads, n = weights.shape[-3:-1]
         found = attention_share(weights, columns, keep)
-        message = f"weights of shape {tuple(weights.shape)}, with keep: one number a head."
+        given = f"weights of shape {tuple(weights.shape)}, with keep"
+        message = f"{given}: the result should be one number a head."
         assert_equal(list(np.shape(found)), [heads], message, name="the shape")
         other = attention_share(weights.square(), columns, keep)
-        assert_equal(bool((found - other).abs().max() > 1e-4), True, "Other weights, other shares.")
+        message = f"{given}: other weights should give other shares, without NaN."
+        differs = bool((found - other).abs().max() > 1e-4)
+        assert_equal(differs, True, message, name="'the shares differ'")
         flat = weights.reshape(-1, heads, n, n), columns.reshape(-1, n), keep.reshape(-1, n)
         alone = torch.stack([attention_share(*one) for one in zip(*flat, strict=True)])
         counts = flat[2].sum(-1, keepdim=True)
-        message = "A text counts as often as it has kept queries: not each text once."
+        message = (
+            f"{given}: the share should be the mean of those that attention_share gives for each "
+            "text alone, where a text counts as often as it has kept queries."
+        )
         assert_close(found, (alone * counts).sum(0) / counts.sum(), message)
 with check("the values", points=1):
     for weights, columns, keep in cases:
-        message = f"weights of shape {tuple(weights.shape)}, with keep: queries only, all texts."
+        message = (
+            f"weights of shape {tuple(weights.shape)}, with keep: for each head the sum over the "
+            "marked columns, and the mean of that over the kept queries of all texts. keep says "
+            "nothing about the columns."
+        )
         assert_close(attention_share(weights, columns, keep), one_by_one(weights, columns, keep), message)
 checks_passed("attention_share")
 ### END HIDDEN TESTS
@@ -1723,8 +1859,9 @@ weights[1, :, 2] = 0.0  # a query that may attend to nothing: it counts, with 0
 weights[0, :, 1] *= 0.5  # one whose other half goes to what was cut off
 every = torch.ones(3, 4, dtype=torch.bool)
 message = (
-    "All columns: 10 queries give 1, one that may attend to nothing gives 0, one whose row sums to "
-    "0.5 gives 0.5. All of them count; no row is divided by its sum."
+    "Three texts of four tokens, all columns marked, no keep: 10 queries give 1, one that may "
+    "attend to nothing gives 0, one whose row sums to 0.5 gives 0.5. All of them count; no row is "
+    "divided by its sum."
 )
 assert_close(attention_share(weights, every), torch.full((2,), 10.5 / 12), message)
 columns = torch.tensor(rng.random((3, 4)) < 0.5)
@@ -1732,7 +1869,8 @@ columns[2, 1] = True
 one = torch.zeros(3, 4, dtype=torch.bool)
 one[2, 3] = True
 expected = weights[2, :, 3, columns[2]].sum(-1)
-assert_close(attention_share(weights, columns, one), expected, "One query of one text is kept.")
+message = "One query, of the last of three texts, is kept: the share should be that of this query."
+assert_close(attention_share(weights, columns, one), expected, message)
 ### END HIDDEN TESTS
 
 
@@ -1751,11 +1889,14 @@ columns, keep = (torch.tensor(rng.random((2, 4)) < 0.5) for _ in range(2))
 columns[0, 0] = keep[0, 0] = True
 found, *after = afterwards(weights.clone(), columns.clone(), keep.clone())
 for name, one, other in zip(("weights", "columns", "keep"), after, (weights, columns, keep), strict=True):
-    assert_equal(one, other, f"{name} is changed by the call.", name=name)
-message = "weights are float64: so is the result."
+    assert_equal(one, other, f"{name} should be as before after the call.", name=name)
+message = "weights are float64: so should the result be."
 assert_equal(str(getattr(found, "dtype", None)), "torch.float64", message, name="the dtype")
 same = attention_share(weights.float(), columns, keep)
-assert_close(found.float(), same, "In float64 and in float32 the same.", atol=1e-5)
+message = (
+    "weights in float64 and the same in float32: the shares should be the same, up to rounding."
+)
+assert_close(found.float(), same, message, atol=1e-5)
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -194,7 +194,20 @@ def design_induction(vocab_size, max_len):
 def predictions(weights, tokens, vocab_size, max_len):
     """The word with the single largest logit at each place; -1 where there is no single one."""
     kind = type(weights).__name__
-    assert_equal(kind, "dict", "A dictionary with six matrices in it, by name.", name="the kind of the result")
+    message = "The result is a dictionary with six matrices in it, by name."
+    assert_equal(kind, "dict", message, name="the kind of the result")
+    d_stream = 3 * vocab_size + max_len
+    names = [f"W_{kind}{layer}" for kind in "qkv" for layer in (1, 2)]
+    message = (
+        f"A vocabulary of {vocab_size}, {max_len} places: W_q1, W_k1, W_v1, W_q2, W_k2 and W_v2 "
+        f"are torch tensors of shape ({d_stream}, {d_stream})."
+    )
+    tensors = {name: isinstance(weights.get(name), torch.Tensor) for name in names}
+    tensors = {f"{name} is a torch tensor": is_one for name, is_one in tensors.items()}
+    assert_equal(tensors, dict.fromkeys(tensors, True), message)
+    shapes = [list(weights[name].shape) for name in names]
+    wanted = [[d_stream, d_stream]] * 6
+    assert_equal(shapes, wanted, message, name="the shapes of W_q1, W_q2, W_k1, W_k2, W_v1, W_v2")
     words = F.one_hot(tokens, vocab_size)
     places = F.one_hot(torch.arange(tokens.shape[-1]), max_len).expand(*words.shape[:-1], max_len)
     x = torch.cat([words, places, 0 * words, 0 * words], dim=-1).double()
@@ -213,8 +226,13 @@ names = ["W_k1", "W_k2", "W_q1", "W_q2", "W_v1", "W_v2"]
 rng = check_rng()
 with check("six matrices", points=0.5, side=True):
     weights = design_induction(5, 12)
-    message = "Six torch tensors by name, each (d_stream, d_stream): 3 * 5 + 12 = 27."
-    assert_equal(sorted(weights), names, message, name="the names")
+    message = "A dictionary of six torch tensors, each (d_stream, d_stream): 3 * 5 + 12 = 27."
+    assert_equal(type(weights).__name__, "dict", message, name="the kind of the result")
+    assert_equal(sorted(map(str, weights)), names, message, name="the names")
+    tensors = {
+        f"{name} is a torch tensor": isinstance(weights[name], torch.Tensor) for name in names
+    }
+    assert_equal(tensors, dict.fromkeys(tensors, True), message)
     assert_equal([weights[name].shape for name in names], sizes, message, name="the shapes")
     nonzero = {f"{name} holds more than zeros": bool(weights[name].any()) for name in names}
     assert_equal(nonzero, dict.fromkeys(nonzero, True), "No matrix is all zeros.")
@@ -225,8 +243,9 @@ with check("the second round", points=2):
     assert_equal(
         found[6:],
         torch.tensor([2, 3, 4, 0]),
-        "Text 0 1 2 3 4, twice. After the second 1, 2, 3 and 4 come 2, 3, 4 and 0. If you predict the "
-        "word itself: where does layer 2 look? If -1: no logit is the single largest.",
+        "Text 0 1 2 3 4, twice. After the second 1, 2, 3 and 4 come 2, 3, 4 and 0. A -1 means "
+        "that no logit is larger than all others by more than 1e-6 (a tie, or NaN). For one: "
+        "where does layer 2 look?",
         name="the predictions at places 6 to 9",
     )
 with check("the first word of the text", points=1):
@@ -235,9 +254,9 @@ with check("the first word of the text", points=1):
     assert_equal(
         predictions(weights, tokens, 7, 12)[:, 4],
         torch.tensor([5, 0]),
-        "Texts 3 5 1 6 3 5 1 and 2 0 4 1 2 0 4. At place 4 the first word comes back, and then 5 and 0 "
-        "follow. -1 is a tie. Nobody stands before place 0: what does layer 1 fetch there, and what does "
-        "layer 2 make of it?",
+        "Texts 3 5 1 6 3 5 1 and 2 0 4 1 2 0 4. At place 4 the first word comes back, and then 5 "
+        "and 0 follow. -1 is a tie, or NaN. For one: nobody stands before place 0; what does "
+        "layer 1 fetch there, and what does layer 2 make of it?",
         name="the predictions at place 4",
     )
 with check("a third round", points=0.5):
@@ -246,7 +265,8 @@ with check("a third round", points=0.5):
     assert_equal(
         predictions(weights, tokens, 7, 12)[9:],
         torch.tensor([1, 6, 3]),
-        "Text 3 5 1 6, three times. Two earlier copies say the same.",
+        "Text 3 5 1 6, three times. In the third round 1, 6 and 3 follow the words 5, 1 and 6. "
+        "For one: what if both earlier copies get weight? -1 is a tie, or NaN.",
         name="the predictions at places 9 to 11",
     )
 with check("a long text", points=1):
@@ -256,8 +276,9 @@ with check("a long text", points=1):
     assert_equal(
         found[29:],
         torch.cat([piece[2:], piece[:1]]),
-        "28 different words, twice. The softmax spreads over up to 56 places. For one: are your scores "
-        "large enough?",
+        "28 different words of 30, twice. From the second word of the second round on, the word "
+        "is predicted that followed the first time. The softmax spreads over up to 56 places. For "
+        "one: are your scores large enough?",
         name="the predictions at places 29 to 55",
     )
 checks_passed("design_induction")
@@ -267,6 +288,16 @@ checks_passed("design_induction")
 # Hidden checks of design_induction: many pieces, lengths and vocabularies, from the second word on.
 ### BEGIN HIDDEN TESTS
 def predictions(weights, tokens, vocab_size, max_len):
+    d_stream = 3 * vocab_size + max_len
+    message = (
+        "The result is a dictionary of six torch tensors, W_q1, W_k1, W_v1, W_q2, W_k2, W_v2, "
+        f"each (d_stream, d_stream): vocab_size = {vocab_size}, max_len = {max_len}, d_stream = "
+        f"{d_stream}."
+    )
+    assert_equal(type(weights).__name__, "dict", message, name="the kind of the result")
+    given = [weights.get(f"W_{kind}{layer}") for kind in "qkv" for layer in (1, 2)]
+    shapes = [list(one.shape) if isinstance(one, torch.Tensor) else [] for one in given]
+    assert_equal(shapes, [[d_stream, d_stream]] * 6, message, name="the shapes")
     words = F.one_hot(tokens, vocab_size)
     places = F.one_hot(torch.arange(tokens.shape[-1]), max_len).expand(*words.shape[:-1], max_len)
     x = torch.cat([words, places, 0 * words, 0 * words], dim=-1).double()
@@ -287,7 +318,11 @@ with check("the second round, short texts", points=1):
         for period in periods:
             pieces = torch.tensor(np.stack([rng.permutation(vocab_size)[:period] for _ in range(3)]))
             texts = pieces[:, torch.arange(2 * period) % period]
-            message = f"{period} words of {vocab_size}, twice: what followed the first time?"
+            message = (
+                f"{period} words of {vocab_size}, twice, max_len = {max_len}: from the second "
+                "word of the second round on, the single largest logit is that of the word that "
+                "followed the first time."
+            )
             found = predictions(weights, texts, vocab_size, max_len)[:, period + 1 :]
             assert_equal(found, torch.roll(pieces, -1, -1)[:, 1:], message, name="the predictions")
 with check("long texts, up to max_len", points=1):
@@ -296,7 +331,11 @@ with check("long texts, up to max_len", points=1):
         for period in (vocab_size - 5, vocab_size):
             piece = torch.tensor(rng.permutation(vocab_size)[:period])
             text = piece[torch.arange(max_len) % period]
-            message = f"{period} words of {vocab_size}, again and again, {max_len} places."
+            message = (
+                f"{period} words of {vocab_size}, again and again, max_len = {max_len}, all "
+                "places in use: after the first round, and the first word's return, the largest "
+                "logit is that of the word that follows. For one: are the scores large enough?"
+            )
             found = predictions(weights, text, vocab_size, max_len)[period + 1 :]
             expected = piece[torch.arange(period + 2, max_len + 1) % period]
             assert_equal(found, expected, message, name="the predictions")
@@ -308,7 +347,11 @@ with check("many rounds", points=1):
             text = piece[torch.arange(max_len) % period]
             places = torch.arange(max_len)
             seen = (places > period) & (places % period > 0) if period > 1 else places > 1
-            message = f"{period} words of {vocab_size}, again and again: also in late rounds."
+            message = (
+                f"{period} words of {vocab_size}, again and again, max_len = {max_len}: in every "
+                "later round, also in late ones, the largest logit is that of the word that "
+                "follows."
+            )
             found = predictions(weights, text, vocab_size, max_len)[seen]
             assert_equal(found, piece[(places[seen] + 1) % period], message, name="the predictions")
 checks_passed("design_induction")
@@ -319,6 +362,16 @@ checks_passed("design_induction")
 # Hidden checks of design_induction: the first word of the text, when it comes back.
 ### BEGIN HIDDEN TESTS
 def predictions(weights, tokens, vocab_size, max_len):
+    d_stream = 3 * vocab_size + max_len
+    message = (
+        "The result is a dictionary of six torch tensors, W_q1, W_k1, W_v1, W_q2, W_k2, W_v2, "
+        f"each (d_stream, d_stream): vocab_size = {vocab_size}, max_len = {max_len}, d_stream = "
+        f"{d_stream}."
+    )
+    assert_equal(type(weights).__name__, "dict", message, name="the kind of the result")
+    given = [weights.get(f"W_{kind}{layer}") for kind in "qkv" for layer in (1, 2)]
+    shapes = [list(one.shape) if isinstance(one, torch.Tensor) else [] for one in given]
+    assert_equal(shapes, [[d_stream, d_stream]] * 6, message, name="the shapes")
     words = F.one_hot(tokens, vocab_size)
     places = F.one_hot(torch.arange(tokens.shape[-1]), max_len).expand(*words.shape[:-1], max_len)
     x = torch.cat([words, places, 0 * words, 0 * words], dim=-1).double()
@@ -339,9 +392,10 @@ for vocab_size, max_len, periods in ((6, 15, (2, 3, 5, 6)), (9, 28, (4, 7, 9))):
         pieces = torch.tensor(np.stack([rng.permutation(vocab_size)[:period] for _ in range(4)]))
         texts = pieces[:, torch.arange(2 * period + 1) % period]
         message = (
-            f"{period} words of {vocab_size}, twice and one more: the first word of the text comes back "
-            "at the end of round one and of round two. For one: does place 0 pretend that its own word "
-            "stood before it?"
+            f"{period} words of {vocab_size}, twice and one more: the first word of the text "
+            f"comes back at places {period} and {2 * period}, and the word of place 1 should be "
+            "predicted there, by a single largest logit. For one: does place 0 pretend that its "
+            "own word stood before it?"
         )
         found = predictions(weights, texts, vocab_size, max_len)[:, [period, 2 * period]]
         assert_equal(found, pieces[:, [1, 1]], message, name="the predictions")
@@ -528,35 +582,56 @@ by_hand = np.array(
         [0.05, 0.22, 0.6, 0.08, 0.05],
     ]
 )
+
+
+def one_score(score):
+    """The score of a single map as a float."""
+    numbers = 0 if score is None else np.asarray(score).size
+    message = "The map of one head, (n, n), has one score: a single number."
+    assert_equal(numbers, 1, message, name="how many numbers come back")
+    return float(score)
+
+
 with check("by hand, period 3", points=1):
     assert_close(
-        induction_score(by_hand, 3),
+        induction_score(by_hand.copy(), 3),
         0.475,
         "Period 3, five places: place 3 looks back at place 1 (weight 0.35), place 4 at place 2 (0.6). "
         "Their mean is 0.475. Place 2 does not count: t >= period.",
     )
 with check("by hand, other periods", points=0.75):
-    found = np.array([float(induction_score(by_hand, period)) for period in (1, 2, 4)])
-    message = "Period 1: each place at itself, from place 1 on. Period 2: one back. Period 4: 4 to 1."
+    found = np.array([one_score(induction_score(by_hand.copy(), period)) for period in (1, 2, 4)])
+    message = (
+        "The same map with periods 1, 2 and 4, in this order. Period 1: each place at itself, "
+        "from place 1 on. Period 2: one back, from place 2 on. Period 4: place 4 at place 1. Each "
+        "score is a mean."
+    )
     assert_close(found, np.array([1.45 / 4, (0.5 + 0.15 + 0.08) / 3, 0.22]), message)
 rng = check_rng()
 maps = rng.dirichlet(np.ones(6), size=(2, 3, 6))
 with check("leading axes", points=0.5):
-    alone = np.array([[float(induction_score(one, 4)) for one in text] for text in maps])
-    assert_equal(bool(np.ptp(alone) > 1e-3), True, "Other maps have other scores.")
-    message = "Two texts, three heads: one number for each map, (2, 3), as for each map alone."
-    assert_close(induction_score(maps, 4), alone, message)
+    alone = np.array([[one_score(induction_score(one.copy(), 4)) for one in text] for text in maps])
+    message = "Six random maps, period 4, one at a time: their scores are numbers that differ."
+    assert_equal(bool(np.ptp(alone) > 1e-3), True, message, name="'the scores differ'")
+    message = (
+        "Two texts, three heads, period 4: one number for each map, (2, 3), as your function "
+        "gives it for each map alone."
+    )
+    assert_close(induction_score(maps.copy(), 4), alone, message)
 with check("torch", points=0.5):
-    one = induction_score(maps, 2)
-    message = "As many scores as maps."
-    assert_equal(np.shape(one), (2, 3), message, name="the shape")
-    assert_equal(bool(np.ptp(np.asarray(one)) > 1e-3), True, "Other maps have other scores.")
-    message = "A torch tensor gives a torch tensor, with the same numbers."
-    assert_close(induction_score(torch.tensor(maps), 2), torch.tensor(one), message)
+    one = induction_score(maps.copy(), 2)
+    message = "Two texts, three heads, in NumPy: one score for each map, (2, 3)."
+    assert_equal(tuple(np.shape(one)), (2, 3), message, name="the shape")
+    message = "Six random maps, period 2, all at once: their scores are numbers that differ."
+    assert_equal(bool(np.ptp(np.asarray(one)) > 1e-3), True, message, name="'the scores differ'")
+    message = (
+        "A torch tensor gives a torch tensor, with the numbers that your function gives for NumPy."
+    )
+    assert_close(induction_score(torch.tensor(maps), 2), torch.tensor(np.asarray(one)), message)
 with check("periods that do not fit", points=0.25, side=True):
     for period in (0, 5, 7, -2):
-        with assert_raises(ValueError, f"Five places, period {period}: a ValueError."):
-            induction_score(by_hand, period)
+        with assert_raises(ValueError, f"Five places, period {period}: a ValueError is asked for."):
+            induction_score(by_hand.copy(), period)
 checks_passed("induction_score")
 
 
@@ -572,21 +647,40 @@ with check("each map by itself", points=1):
     for maps in cases:
         n, lead = maps.shape[-1], maps.shape[:-2]
         for period in {1, 2, n - 2, n - 1} & set(range(1, n)):
-            message = f"maps of shape {maps.shape}, period {period}."
+            where = f"maps of shape {maps.shape}, period {period}"
             alone = np.empty(lead)
             for place in np.ndindex(*lead):
-                alone[place] = float(induction_score(maps[place], period))
-            assert_equal(bool(np.all(alone > 0)), True, "A score of positive weights is positive.")
+                score = induction_score(maps[place], period)
+                message = (
+                    f"One map of shape ({n}, {n}), period {period}: its score is a single number."
+                )
+                numbers = 0 if score is None else np.asarray(score).size
+                assert_equal(numbers, 1, message, name="how many numbers come back")
+                alone[place] = float(score)
+            message = f"One of the {where}, by itself: the score of positive weights is positive."
+            assert_equal(bool(np.all(alone > 0)), True, message)
             doubled = float(induction_score(2 * maps[(0,) * len(lead)], period))
-            assert_close(doubled, 2 * float(alone[(0,) * len(lead)]), "Twice the weights: twice.")
+            message = f"One of the {where}, by itself: twice the weights have twice the score."
+            assert_close(doubled, 2 * float(alone[(0,) * len(lead)]), message)
+            message = (
+                f"A torch tensor, {where}: a torch tensor comes back, one score for each map, as "
+                "your function gives it for that map alone in NumPy."
+            )
             assert_close(induction_score(torch.tensor(maps), period), torch.tensor(alone), message)
             if lead:
+                message = (
+                    f"A NumPy array, {where}: one score for each map, as your function gives it "
+                    "for that map alone."
+                )
                 assert_close(induction_score(maps, period), alone, message)
 with check("every period", points=1):
     maps = rng.dirichlet(np.ones(7), size=(3, 7))
     for period in range(1, 7):
         picked = [maps[:, t, t - period + 1] for t in range(period, 7)]
-        message = f"Seven places, period {period}: from t to t - {period - 1}, for t = {period} to 6."
+        message = (
+            f"Three maps of seven places, period {period}: the mean of the weights from t to t - "
+            f"{period - 1}, for t = {period} to 6. Place t looks at t - period + 1."
+        )
         assert_close(induction_score(maps, period), np.mean(picked, axis=0), message)
 checks_passed("induction_score")
 ### END HIDDEN TESTS
@@ -607,13 +701,22 @@ for given in (maps, torch.tensor(maps)):
     copied = given.copy() if isinstance(given, np.ndarray) else given.clone()
     score, after = score_and_argument(copied, 3)
     assert_equal(after, given, "weights were changed by the call.", name="weights")
-    more, _ = score_and_argument(copied + 1e-9, 3)
-    message = "Float64 should stay float64, also on the way: a weight larger by 1e-9 shows."
+    message = "The scores of all maps come in one NumPy array or torch tensor, as weights does."
+    several = type(score).__name__ in ("list", "tuple", "NoneType")
+    assert_equal(several, False, message, name="'a list, a tuple or None came back'")
+    more, _ = score_and_argument(given + 1e-9, 3)
+    message = (
+        "All weights larger by 1e-9, in float64: the mean, and so each score, is larger by 1e-9, "
+        "in float64 too. For one: is something rounded to float32 on the way?"
+    )
     rise = (more - score) * 1e9
     assert_close(rise, 0.0 * rise + 1.0, message, rtol=1e-3, precise=True)
 for kind in (np.ones, torch.ones):
     for n, period in ((4, 4), (4, 0), (6, -1), (3, 9), (1, 1)):
-        with assert_raises(ValueError, f"{n} places, period {period}: a ValueError ({kind.__module__})."):
+        with assert_raises(
+            ValueError,
+            f"{n} places, period {period}, {kind.__module__}: a ValueError is asked for.",
+        ):
             induction_score(kind((2, n, n)), period)
 ### END HIDDEN TESTS
 
@@ -874,27 +977,33 @@ hand = {"gamma": torch.tensor([3.0, 6.0]), "beta": torch.tensor([1.0, 2.0]), "ep
 weight = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
 with check("by hand: the parts", points=1.5):
     found = attributed(parts, **hand, weight=weight, bias=None)
-    message = "Three parts and the rest: (4, 3)."
+    message = (
+        "Three parts of two features, a vocabulary of three: (num_parts + 1, vocab) is (4, 3)."
+    )
     assert_equal(list(np.shape(found)), [4, 3], message, name="the shape")
     assert_close(
         found[:3],
         torch.tensor([[1.0, -2.0, -1.0], [2.0, -4.0, -2.0], [-1.0, 2.0, 1.0]]),
-        "The stream 5 1 has mean 3 and variance 4; with eps = 5 the divisor is 3. Part 3 1, without its "
-        "own mean, is 1 -1; times gamma 3 6, divided by 3: 1 -2. W gives 1, -2 and their sum.",
+        "The first three rows. The stream 5 1 has mean 3 and variance 4; with eps = 5 the divisor "
+        "is 3. Part 3 1, without its own mean, is 1 -1; times gamma 3 6, divided by 3: 1 -2. W "
+        "gives 1, -2 and their sum.",
         name="the rows of the parts",
     )
 with check("by hand: what belongs to no part", points=1):
     bias = torch.tensor([10.0, 20.0, 30.0])
     found = attributed(parts, **hand, weight=weight, bias=bias)
+    assert_equal(
+        found is None, False, "The rows are returned: (num_parts + 1, vocab).", name="'None'"
+    )
     assert_close(
         found[-1],
         torch.tensor([11.0, 22.0, 33.0]),
-        "beta 1 2 goes through W and gives 1, 2, 3; the output's bias 10, 20, 30 comes on top. Neither "
-        "belongs to a part.",
+        "The last row holds what belongs to no part: beta 1 2 goes through W and gives 1, 2, 3; "
+        "the output's bias 10, 20, 30 comes on top.",
         name="the last row",
     )
     found = attributed(parts, **hand, weight=weight, bias=None)
-    message = "nn.Linear(..., bias=False) has no bias: the last row is W times beta."
+    message = "An output without a bias, nn.Linear(..., bias=False): the last row is W times beta."
     assert_close(found[-1], torch.tensor([1.0, 2.0, 3.0]), message, name="the last row")
 rng = check_rng()
 gamma, beta, bias = (torch.tensor(rng.normal(size=k)) for k in (6, 6, 7))
@@ -902,15 +1011,30 @@ weight, parts = (torch.tensor(rng.normal(size=s)) for s in ((7, 6), (4, 2, 3, 6)
 with check("the rows sum to the logits", points=1):
     found = attributed(parts, gamma, beta, 0.5, weight, bias)
     stream = F.layer_norm(parts.sum(0), (6,), gamma, beta, 0.5)
-    message = "The five rows should sum to output(norm(parts.sum(0)))."
-    assert_equal(list(np.shape(found)), [5, 2, 3, 7], "(num_parts + 1, ..., vocab)", name="the shape")
+    message = "parts (4, 2, 3, 6), a vocabulary of 7: (num_parts + 1, ..., vocab) is (5, 2, 3, 7)."
+    assert_equal(list(np.shape(found)), [5, 2, 3, 7], message, name="the shape")
+    message = "All rows stand in one torch tensor."
+    assert_equal(type(found).__name__, "Tensor", message, name="the kind of the result")
+    message = (
+        "parts (4, 2, 3, 6), eps = 0.5: the five rows should sum to output(norm(parts.sum(0)))."
+    )
     assert_close(found.sum(0), F.linear(stream, weight, bias), message, name="their sum")
 with check("the same rest at every position", points=0.5):
     found = attributed(parts, gamma, beta, 0.5, weight, bias)
-    message = "The last row depends on no part: the same at each position of each text."
+    message = (
+        "parts (4, 2, 3, 6), a vocabulary of 7: each row is (..., vocab), (2, 3, 7), in one "
+        "tensor."
+    )
+    assert_equal(type(found).__name__, "Tensor", message, name="the kind of the result")
+    assert_equal(list(found.shape)[1:], [2, 3, 7], message, name="the shape of each row")
+    message = (
+        "The last row depends on no part: at each position of each text it is what it is, in your "
+        "result, at the first position of the first text."
+    )
     assert_close(found[-1], found[-1, :1, :1].expand(2, 3, 7).clone(), message, name="the last row")
     varied = found[:4].std(dim=0)
-    assert_equal(bool(varied.min() > 1e-6), True, "Other parts add other numbers.", name="'differ'")
+    message = "Four random parts: for each word, at each position, they add numbers that differ."
+    assert_equal(bool(varied.min() > 1e-6), True, message, name="'differ'")
 checks_passed("logit_attribution")
 
 
@@ -942,15 +1066,24 @@ for lead in ((), (4,), (1, 3), (2, 3, 4)):
     for num_parts in (1, 3, 6):
         parts = torch.tensor(rng.normal(size=(num_parts, *lead, 6)))
         found = attributed(parts, gamma, beta, 0.1, weight, bias)
-        message = f"parts of shape {tuple(parts.shape)}: (num_parts + 1, ..., vocab)."
-        assert_equal(list(np.shape(found)), [num_parts + 1, *lead, 5], message, name="the shape")
-        message = f"parts of shape {tuple(parts.shape)}: each position comes out as if it were alone."
+        message = (
+            f"parts of shape {tuple(parts.shape)}, a vocabulary of 5: one torch tensor (num_parts "
+            "+ 1, ..., vocab)."
+        )
+        shape = list(getattr(found, "shape", ()))
+        assert_equal(shape, [num_parts + 1, *lead, 5], message, name="the shape")
+        assert_equal(type(found).__name__, "Tensor", message, name="the kind of the result")
+        message = (
+            f"parts of shape {tuple(parts.shape)}, float64: each position comes out as in your "
+            "own result for that position alone."
+        )
         alone = torch.empty(num_parts + 1, *lead, 5, dtype=torch.float64)
         for place in np.ndindex(*lead):
             where = (slice(None), *place)
             alone[where] = attributed(parts[where].clone(), gamma, beta, 0.1, weight, bias)
         assert_close(found, alone, message)
-        assert_equal(bool(alone[0].std() > 1e-3), True, "The logits differ.", name="'differ'")
+        message = "A random part adds numbers that differ."
+        assert_equal(bool(alone[0].std() > 1e-3), True, message, name="'differ'")
 ### END HIDDEN TESTS
 
 
@@ -983,20 +1116,34 @@ with check("eps as it is given", points=1):
         parts = torch.tensor(size * rng.normal(size=(3, 4, 6)))
         found = attributed(parts, gamma, beta, eps, weight, None)
         stream = F.layer_norm(parts.sum(0), (6,), gamma, beta, eps)
-        message = f"eps = {eps}, a stream of size {size}: the rows should sum to the logits."
-        assert_equal(list(np.shape(found)), [4, 4, 5], message, name="the shape")
+        message = "parts (3, 4, 6), a vocabulary of 5: one torch tensor (4, 4, 5)."
+        assert_equal(list(getattr(found, "shape", ())), [4, 4, 5], message, name="the shape")
+        assert_equal(type(found).__name__, "Tensor", message, name="the kind of the result")
+        message = (
+            f"norm.eps = {eps}, parts with numbers of size {size}, no bias: the rows should sum to "
+            "output(norm(parts.sum(0)))."
+        )
         assert_close(found.sum(0), F.linear(stream, weight), message, name="their sum")
 with check("each part by its own numbers", points=1):
     parts = torch.tensor(rng.normal(size=(4, 3, 6)) + 5)
     found = attributed(parts, gamma, beta, 0.1, weight, bias)
     divisor = torch.sqrt(parts.sum(0).var(-1, correction=0, keepdim=True) + 0.1)
     normed = (parts - parts.mean(-1, keepdim=True)) / divisor * gamma
-    message = "A part adds W (gamma * (part - its mean) / the divisor of the whole stream)."
-    assert_equal(list(np.shape(found)), [5, 3, 5], message, name="the shape")
+    message = "parts (4, 3, 6), a vocabulary of 5: one torch tensor (5, 3, 5)."
+    assert_equal(list(getattr(found, "shape", ())), [5, 3, 5], message, name="the shape")
+    assert_equal(type(found).__name__, "Tensor", message, name="the kind of the result")
+    message = (
+        "Four parts with means near 5, eps = 0.1: a part adds W (gamma * (part - its mean) / the "
+        "divisor of the whole stream)."
+    )
     assert_close(found[:4], normed @ weight.T, message, name="the rows of the parts")
     exact = (parts * 1024).round() / 1024  # so that a large number can be added without rounding
     near = attributed(exact, gamma, beta, 0.1, weight, bias)
-    message = "A stream near 30,000,000: its mean goes before the squares are taken, and nothing changes."
+    message = (
+        "7,500,000 added to every number of the four parts, in float64: means go, so every row "
+        "should be what it was in your own result before. For one: are squares taken before the "
+        "mean is gone?"
+    )
     far = attributed(exact + 7_500_000.0, gamma, beta, 0.1, weight, bias)
     assert_close(far, near, message, name="the rows")
 checks_passed("logit_attribution")
@@ -1019,7 +1166,8 @@ def attributed(parts, gamma, beta, weight, bias):
 
     output = nn.Linear(6, 5)
     output.weight, output.bias = nn.Parameter(weight), nn.Parameter(bias)
-    return logit_attribution(parts, Norm(), output).detach(), parts
+    found = logit_attribution(parts, Norm(), output)
+    return found.detach() if isinstance(found, torch.Tensor) else found, parts
 
 
 rng = check_rng()
@@ -1027,8 +1175,16 @@ gamma, beta, bias = (torch.tensor(rng.normal(size=k)) for k in (6, 6, 5))
 weight, parts = (torch.tensor(rng.normal(size=s)) for s in ((5, 6), (3, 4, 6)))
 found, after = attributed(parts.clone(), gamma, beta, weight, bias)
 assert_equal(after, parts, "parts were changed by the call.", name="parts")
-message = "Float64 should stay float64, also on the way."
+message = "The result is one torch tensor."
+assert_equal(type(found).__name__, "Tensor", message, name="the kind of the result")
+message = (
+    "The same three parts in another order, float64: each part adds what it added before, in your "
+    "own result, to ten digits. For one: is something rounded to float32 on the way?"
+)
 order = [2, 0, 1]
+assert_equal(
+    len(found) >= 3, True, "Three parts: a row for each, along the first axis.", name="'rows'"
+)
 moved, _ = attributed(parts[order].clone(), gamma, beta, weight, bias)
 precise = {"rtol": 1e-10, "atol": 1e-12, "precise": True}
 assert_close(moved[:3], found[:3].double()[order], message, **precise)
@@ -1196,14 +1352,18 @@ own = outputs[:, 1]
 kept = [0, 2, 3]
 with check("zero", points=0.5):
     found = ablate_head(outputs.clone(), 1, "zero")
-    message = "Head 1 says zeros, and the other three what they said."
+    message = "Three texts, four heads: head 1 says zeros, and the other three what they said."
     assert_close(found, torch.stack([outputs[:, 0], 0 * own, *outputs[:, 2:].unbind(1)], 1), message)
     found = ablate_head(outputs.clone(), 3, "zero")
-    message = "Of four heads the last one, 3, says zeros; there are three texts."
+    message = (
+        "Of four heads the last one, 3, says zeros, and the others what they said; three texts."
+    )
     assert_close(found, torch.cat([outputs[:, :3], 0 * outputs[:, 3:]], 1), message)
 with check("mean", points=0.75):
     found = ablate_head(outputs.clone(), 1, "mean")
-    assert_equal(tuple(np.shape(found)), (3, 4, 5, 2), "The shape stays.", name="the shape")
+    message = "The result is one torch tensor with the shape of outputs, (3, 4, 5, 2)."
+    assert_equal(tuple(np.shape(found)), (3, 4, 5, 2), message, name="the shape")
+    assert_equal(type(found).__name__, "Tensor", message, name="the kind of the result")
     assert_close(
         found[:, 1],
         own.reshape(15, 2).mean(0).expand(3, 5, 2).clone(),
@@ -1212,7 +1372,9 @@ with check("mean", points=0.75):
     )
 with check("resample", points=0.75):
     found = ablate_head(outputs.clone(), 1, "resample")
-    assert_equal(tuple(np.shape(found)), (3, 4, 5, 2), "The shape stays.", name="the shape")
+    message = "The result is one torch tensor with the shape of outputs, (3, 4, 5, 2)."
+    assert_equal(tuple(np.shape(found)), (3, 4, 5, 2), message, name="the shape")
+    assert_equal(type(found).__name__, "Tensor", message, name="the kind of the result")
     message = "Text 0 gets what head 1 says of text 1, text 1 that of text 2, text 2 that of text 0."
     assert_close(found[:, 1], own[[1, 2, 0]], message, name="head 1")
     many = torch.tensor(rng.normal(size=(9, 4, 5, 2)))
@@ -1221,9 +1383,14 @@ with check("resample", points=0.75):
 with check("the other heads", points=0.5):
     for how in ("mean", "resample"):
         found = ablate_head(outputs.clone(), 1, how)
-        message = f"{how}: heads 0, 2 and 3 stay as they are, in their texts."
+        message = f"{how}: the result is one torch tensor of the shape of outputs."
+        assert_equal(type(found).__name__, "Tensor", message, name="the kind of the result")
+        message = f"{how}, head 1: what heads 0, 2 and 3 say stays as it is, in each text."
         assert_close(found[:, kept], outputs[:, kept], message, name="heads 0, 2, 3")
-        assert_equal(bool((found[:, 1] - own).abs().max() > 1e-3), True, "Head 1 is replaced.")
+        message = f"{how}: head 1 says other numbers than before."
+        assert_equal(
+            bool((found[:, 1] - own).abs().max() > 1e-3), True, message, name="'it is replaced'"
+        )
 
 
 @probe
@@ -1234,11 +1401,13 @@ def argument_after(outputs, how):
 
 with check("a new tensor", points=0.25, side=True):
     for how in ("zero", "mean", "resample"):
-        message = f"{how}: outputs itself was changed by the call. Return a new tensor."
+        message = f"{how}: outputs itself was changed by the call. A new tensor is asked for."
         assert_equal(argument_after(outputs.clone(), how), outputs, message, name="outputs")
 with check("no such head, no such way", points=0.25, side=True):
     for head, how in ((4, "zero"), (-1, "mean"), (1, "median")):
-        with assert_raises(ValueError, f"Four heads, head {head}, {how!r}: a ValueError."):
+        with assert_raises(
+            ValueError, f"Four heads, head {head}, {how!r}: a ValueError is asked for."
+        ):
             ablate_head(outputs.clone(), head, how)
 checks_passed("ablate_head")
 
@@ -1256,7 +1425,15 @@ with check("zero and resample", points=1):
                 other = 0 * own if how == "zero" else torch.cat([own[1:], own[:1]])
                 expected = outputs.unbind(1)
                 expected = torch.stack([*expected[:head], other, *expected[head + 1 :]], 1)
-                message = f"outputs of shape {shape}, head {head}, {how}."
+                says = (
+                    "zeros"
+                    if how == "zero"
+                    else "what it says for the next text (the last: the first's)"
+                )
+                message = (
+                    f"outputs of shape {shape}, head {head}, {how}: that head says {says}, in "
+                    "each text, and every other head what it said."
+                )
                 assert_close(ablate_head(outputs.clone(), head, how), expected, message)
 with check("mean", points=1):
     for shape in ((2, 3, 4, 5), (1, 2, 3, 4), (5, 1, 2, 3), (4, 4, 4, 4)):
@@ -1265,7 +1442,10 @@ with check("mean", points=1):
             other = outputs[:, head].flatten(0, 1).mean(0).expand(shape[0], *shape[2:])
             expected = outputs.unbind(1)
             expected = torch.stack([*expected[:head], other, *expected[head + 1 :]], 1)
-            message = f"outputs of shape {shape}, head {head}: the mean over batch and positions."
+            message = (
+                f"outputs of shape {shape}, head {head}, mean: that head says one vector "
+                "everywhere, its mean over batch and positions, and every other head what it said."
+            )
             assert_close(ablate_head(outputs.clone(), head, "mean"), expected, message)
 checks_passed("ablate_head")
 ### END HIDDEN TESTS
@@ -1285,10 +1465,17 @@ outputs = torch.tensor(rng.normal(size=(3, 2, 4, 5)))
 for how in ("zero", "mean", "resample"):
     found, after = result_and_argument(outputs.clone(), 0, how)
     assert_equal(after, outputs, f"{how}: outputs was changed by the call.", name="outputs")
-    message = f"{how}: float64 stays float64, and head 1 stays as it is, to the last digit."
+    message = f"{how}: the result is one torch tensor of the shape of outputs."
+    assert_equal(type(found).__name__, "Tensor", message, name="the kind of the result")
+    message = (
+        f"{how}, head 0 of two, float64: head 1 is in the result what it was, in float64, to the "
+        "last digit."
+    )
     assert_equal(found[:, 1], outputs[:, 1], message, name="head 1")
 for head, how in ((2, "zero"), (-1, "zero"), (-2, "mean"), (7, "resample"), (0, "Zero"), (0, "max"), (1, "")):
-    with assert_raises(ValueError, f"Two heads, head {head}, how {how!r}: a ValueError."):
+    with assert_raises(
+        ValueError, f"Two heads, head {head}, how {how!r}: a ValueError is asked for."
+    ):
         ablate_head(outputs.clone(), head, how)
 ### END HIDDEN TESTS
 
@@ -1365,7 +1552,10 @@ with check("the best head", points=0.75):
         scores = rng.permutation(shape[0] * shape[1]).reshape(shape) / 10
         found, _ = drawn(scores, seed, 1)
         layer, head = np.argwhere(scores == scores.max())[0].tolist()
-        message = f"scores {scores.tolist()}: the largest stands in layer {layer}, head {head}."
+        message = (
+            f"scores {scores.tolist()}: the largest stands in layer {layer}, head {head}. The "
+            "first of the two results is that pair, a tuple of two Python integers."
+        )
         assert_equal(found[0], (layer, head), message, name="the best head")
 scores = rng.permutation(6).reshape(2, 3) / 10
 with check("the control is another head, and any other", points=1):
@@ -1374,15 +1564,29 @@ with check("the control is another head, and any other", points=1):
         f"scores {scores.tolist()}, 200 draws: the control should be each of the five heads that are not "
         "the best one, and never the best one."
     )
-    assert_equal(len(set(bests)), 1, "The best head is always the same.", name="so many best heads")
+    kinds = sorted(
+        {type(one).__name__ for one in (*bests, *controls)} & {"list", "ndarray", "Tensor"}
+    )
+    pairs = "Each head is a tuple (layer, head) of Python integers, no list and no array."
+    assert_equal(kinds, [], pairs, name="other kinds of heads")
+    always = (
+        "The first result is the best head: with the same scores the same one at each of 200 "
+        "draws."
+    )
+    assert_equal(len(set(bests)), 1, always, name="so many best heads")
     assert_equal(len(set(controls) - set(bests)), 5, message, name="so many other heads")
     assert_equal(bests[0] in controls, False, message, name="the best one was drawn")
 with check("heads of the table", points=0.25):
     heads = [(layer, head) for layer in range(2) for head in range(3)]
     message = f"scores {scores.tolist()}: two layers of three heads, so (0, 0) to (1, 2)."
-    others = set(drawn(scores, seed, 200)[1])
+    others = drawn(scores, seed, 200)[1]
+    kinds = sorted({type(one).__name__ for one in others} & {"list", "ndarray", "Tensor"})
+    pairs = "Each control is a tuple (layer, head) of Python integers, no list and no array."
+    assert_equal(kinds, [], pairs, name="other kinds of heads")
+    others = set(others)
     assert_equal(sorted(others - set(heads)), [], message, name="no such head")
-    assert_equal(len(others) > 1, True, "The control is drawn at random.", name="several controls")
+    message = "The control is drawn at random: not the same one at each of 200 draws."
+    assert_equal(len(others) > 1, True, message, name="several controls")
 checks_passed("mended_control")
 
 
@@ -1400,7 +1604,13 @@ seed = int(rng.integers(2**31))
 for shape in ((2, 3), (3, 2), (1, 4)):
     scores = rng.permutation(shape[0] * shape[1]).reshape(shape) / 10
     controls = drawn(scores, seed, 1200)
-    message = f"scores {scores.tolist()}, 1200 draws, the best one left out."
+    kinds = sorted({type(one).__name__ for one in controls} & {"list", "ndarray", "Tensor"})
+    message = "Each control is a tuple (layer, head) of Python integers, no list and no array."
+    assert_equal(kinds, [], message, name="other kinds of heads")
+    message = (
+        f"scores {scores.tolist()}, 1200 draws: the control should be each of the "
+        f"{scores.size - 1} heads that are not the best one, and no other."
+    )
     counts = {}
     for control in controls:
         counts[control] = counts.get(control, 0) + 1
@@ -1408,8 +1618,12 @@ for shape in ((2, 3), (3, 2), (1, 4)):
     assert_equal(len(counts), others, message, name="so many heads were drawn")
     fair = 1200 / others
     even = all(0.7 * fair < count < 1.35 * fair for count in counts.values())
-    assert_equal(even, True, f"{message} Each should come about {fair:.0f} times: {counts}.")
-    assert_equal(drawn(scores, seed, 50), controls[:50], "The same generator, the same draws.")
+    assert_equal(even, True, f"{message} Each should come about {fair:.0f} times. Drawn: {counts}.")
+    message = (
+        "All randomness comes from rng: a new generator with the same seed should give the same "
+        "50 controls as in your own draws before."
+    )
+    assert_equal(drawn(scores, seed, 50), controls[:50], message, name="the controls")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1686,31 +1900,58 @@ plain = by_formula(numbers, tokens, "nothing", None, 0)
 new, logits = (torch.tensor(rng.normal(size=(3, 5, width))) for width in (6, 4))
 with check("a module that returns a tensor", points=1.5):
     for position in (0, 2, 4):
-        found, _, _ = patched(numbers, tokens, "embed", new, position)
+        expected = by_formula(numbers, tokens, "embed", new, position)
+        found, _, _ = patched(numbers, tokens, "embed", new.clone(), position)
         message = (
-            f"The embedding's output is replaced at position {position} (axis -2) of each text; later "
-            "places see the new one."
+            f"The embedding's output is replaced at position {position} (axis -2) of each of "
+            "three texts, by that row of replacement; later places see the new one, and nothing "
+            "else is another."
         )
-        assert_close(found, by_formula(numbers, tokens, "embed", new, position), message)
+        assert_close(found, expected, message)
 with check("a module that returns a tuple", points=1):
     for position in (1, 4):
-        found, _, _ = patched(numbers, tokens, "mix", new, position)
-        message = f"mix returns a tuple: its first entry is replaced at position {position}, the rest stays."
-        assert_close(found, by_formula(numbers, tokens, "mix", new, position), message)
+        expected = by_formula(numbers, tokens, "mix", new, position)
+        found, _, _ = patched(numbers, tokens, "mix", new.clone(), position)
+        message = (
+            f"mix returns a tuple of two: its first entry is replaced at position {position}, the "
+            "rest stays."
+        )
+        assert_close(found, expected, message)
 with check("the other positions", points=0.75):
     found, _, _ = patched(numbers, tokens, "read", logits, 3)
     others = [0, 1, 2, 4]
-    message = "The last module is replaced at position 3: the other positions keep their logits."
+    message = "tokens (3, 5), four words: what model(tokens) returns has shape (3, 5, 4)."
     assert_equal(tuple(np.shape(found)), (3, 5, 4), message, name="the shape")
+    assert_equal(type(found).__name__, "Tensor", message, name="the kind of the result")
+    message = (
+        "The last module's output is replaced at position 3: the other positions have the logits "
+        "of the model without a patch."
+    )
     assert_close(found[:, others], plain[:, others], message, name="positions 0, 1, 2, 4")
-    assert_equal(bool((found[:, 3] - plain[:, 3]).abs().max() > 1e-3), True, "Position 3 changes.")
+    message = (
+        "The last module's output is replaced at position 3: the logits there are other numbers."
+    )
+    changes = bool((found[:, 3] - plain[:, 3]).abs().max() > 1e-3)
+    assert_equal(changes, True, message, name="'they change'")
 with check("nothing is left behind", points=0.75, side=True):
     for name in ("embed", "mix"):
-        found, after, hooks = patched(numbers, tokens, name, new, 2)
-        message = "Position 2 should change."
+        found, after, hooks = patched(numbers, tokens, name, new.clone(), 2)
+        message = "What model(tokens) returns is returned: here one torch tensor."
+        assert_equal(type(found).__name__, "Tensor", message, name="the kind of the result")
+        message = (
+            f"The output of {name} is replaced at position 2: the logits there should be other "
+            "numbers."
+        )
         assert_equal(bool((found - plain)[:, 2].abs().max() > 1e-3), True, message, name="'changes'")
-        assert_close(after, plain, "Afterwards the model computes what it computed before.")
-        assert_equal(hooks, 0, "No hook is left on any module.", name="hooks left")
+        assert_close(
+            after, plain, f"{name} was patched. Afterwards model(tokens) gives what it gave before."
+        )
+        assert_equal(
+            hooks,
+            0,
+            f"{name} was patched. Afterwards no hook is left on any module.",
+            name="hooks left",
+        )
 checks_passed("patched_logits")
 
 
@@ -1769,9 +2010,15 @@ for lead in ((), (3,), (2, 3), (1, 1)):
     new = torch.tensor(rng.normal(size=(*lead, 5, 6)))
     for name in ("embed", "mix", "block"):
         for position in (0, 3, 4):
-            found = patched(numbers, tokens, name, new, position)
-            message = f"tokens of shape {tuple(tokens.shape)}, module {name}, position {position}."
-            assert_close(found, by_formula(numbers, tokens, name, new, position), message)
+            expected = by_formula(numbers, tokens, name, new, position)
+            found = patched(numbers, tokens, name, new.clone(), position)
+            returns = "a tuple of three, the last one None" if name == "mix" else "a tensor"
+            message = (
+                f"tokens of shape {tuple(tokens.shape)}; the module {name} returns {returns}. The "
+                f"logits should be those with its output replaced at position {position} (axis "
+                "-2) and nowhere else."
+            )
+            assert_close(found, expected, message)
 ### END HIDDEN TESTS
 
 
@@ -1806,8 +2053,9 @@ for position in (1, 4):
     assert_close(
         patched(numbers, tokens, new, position),
         3 * x - torch.tanh(point.cumsum(-2) @ numbers["A"]),
-        "The module returns its own input, and the model uses that input elsewhere too. Only the "
-        "module's result should be another one: write into a copy.",
+        "The module returns its own input, and the model uses that input elsewhere too. Position "
+        f"{position}: only the module's result should be another one. For one: is it a copy that "
+        "is written into?",
     )
 ### END HIDDEN TESTS
 
@@ -1856,10 +2104,14 @@ tokens = torch.tensor(rng.integers(0, 9, size=(3, 5)))
 new = torch.tensor(rng.normal(size=(3, 5, 6)))
 for fails in (False, True):
     raised, before, after, logits, used = left_behind(E, A, tokens, new.clone(), fails)
-    message = "An error of the model should come through."
+    message = (
+        "An error that the model raises comes through, and there is none where it raises none."
+    )
     assert_equal(raised, fails, message, name="an error came")
-    where = "the model raised an error in between: " if fails else ""
-    assert_close(logits, E[tokens] @ A, f"{where}Afterwards the model computes what it did before.")
+    where = "The model raised an error in between. " if fails else ""
+    assert_close(
+        logits, E[tokens] @ A, f"{where}Afterwards model(tokens) gives what it gave before."
+    )
     message = f"{where}Every module has the hooks that it had, also those of others."
     assert_equal(after[0], before[0], message, name="hooks of each module")
     message = f"{where}Every module has the attributes that it had: none is lost, none is left behind."

@@ -161,7 +161,10 @@ def allowed(n, window):
     message = f"The mask of a text of {n} words has one row for each query and one column for each key."
     assert_equal(np.shape(mask), (n, n), message, name="the shape of the mask")
     found = mask == 1
-    message = "Some pairs of query and key are allowed, and some are not. True means 'may attend'."
+    message = (
+        f"{n} words, window = {window}: some pairs of query and key are allowed (True), and some "
+        "are not. True means 'may attend'."
+    )
     assert_equal(bool(found.any() and not found.all()), True, message, name="'some are, some are not'")
     return found
 
@@ -176,7 +179,10 @@ with check("each word sees itself", points=0.25):
     message = "A word should see itself: query and key are the same position."
     assert_equal(np.diag(allowed(5, 3)), np.array([True] * 5), message, name="the diagonal")
 with check("no word sees a later one", points=0.5):
-    message = "A word sees a later one. Is each row a query (not each column)? Is the window causal?"
+    message = (
+        "No word sees a later one: right of the diagonal nothing is True. Row = query, column = "
+        "key, True = may attend. For one: is each row a query, not each column?"
+    )
     found = np.triu(allowed(5, 3), 1)
     assert_equal(found, np.zeros((5, 5), dtype=bool), message, name="what is allowed right of the diagonal")
 with check("nothing before the window is seen", points=0.75):
@@ -187,12 +193,17 @@ with check("nothing before the window is seen", points=0.75):
     found = np.tril(allowed(5, 3)) & ~inside
     assert_equal(found, np.zeros((5, 5), dtype=bool), message, name="what is allowed before the window")
 with check("everything in the window is seen", points=0.5):
-    message = "A word does not see its whole window: itself and the two words before it, where there are."
+    message = (
+        "Each word sees its whole window: itself and the two words before it, where there are."
+    )
     assert_equal(allowed(5, 3) & inside, inside, message, name="what is allowed in the window")
 with check("a window as long as the text, or longer", points=0.25):
     for window in (5, 9):
         found = allowed(5, window)
-        message = f"Five words, window = {window}: nothing of the past is hidden, only the future."
+        message = (
+            f"Five words, window = {window}: the mask hides the whole future, and nothing of the "
+            "past."
+        )
         assert_equal(found, causal_mask(5), message, name="the mask")
 
 
@@ -209,11 +220,18 @@ def after_writing(n, window):
 
 with check("a new array each call", points=0.25, side=True):
     allowed(5, 3)
-    message = "Somebody wrote False everywhere into one mask, and the next one changed with it."
+    is_array = isinstance(sliding_window_mask(5, 3), np.ndarray)
+    assert_equal(is_array, True, "The mask is a NumPy array.", name="'a NumPy array'")
+    message = (
+        "False was written everywhere into one mask. The next call should give what your function "
+        "gives without that. For one: is it a new array?"
+    )
     assert_equal(after_writing(5, 3), sliding_window_mask(5, 3), message, name="the next mask")
 with check("a window of 0", points=0.25, side=True):
     for window in (0, -1):
-        with assert_raises(ValueError, f"window = {window}: this should be a ValueError."):
+        with assert_raises(
+            ValueError, f"Five words, window = {window}: this should be a ValueError."
+        ):
             sliding_window_mask(5, window)
 checks_passed("sliding_window_mask")
 
@@ -230,7 +248,10 @@ rng = check_rng()
 with check("a window of 1, and one as long as the text", points=1):
     for n, window in ((4, 1), (1, 1), (1, 7), (6, 6), (7, 100)):
         found = np.asarray(sliding_window_mask(n, window))
-        message = f"n = {n}, window = {window}: one row a query, one column a key."
+        message = (
+            f"n = {n}, window = {window}: (n, n), one row a query, one column a key. A query sees "
+            f"up to {window} positions, as far as there are; its own is the last of them."
+        )
         assert_equal(np.shape(found), (n, n), message, name="the shape")
         assert_equal(found == 1, by_torch(n, window), message, name="the mask")
 with check("windows shorter than the text", points=1.5):
@@ -238,14 +259,21 @@ with check("windows shorter than the text", points=1.5):
         n = int(rng.integers(6, 20)) if case < 6 else 300
         window = int(rng.integers(2, n - 2)) if case < 6 else 5
         found = np.asarray(sliding_window_mask(n, window))
-        message = f"n = {n}, window = {window}: position t sees the {window} positions that end at t."
+        message = (
+            f"n = {n}, window = {window}: (n, n), one row a query, one column a key. Position t "
+            f"sees the {window} positions that end at t, as far as there are."
+        )
         assert_equal(np.shape(found), (n, n), message, name="the shape")
         assert_equal(found == 1, by_torch(n, window), message, name="the mask")
 with check("the dtype", points=0.5):
     mask = sliding_window_mask(9, 4)
     found = np.asarray(mask)
-    assert_equal(mask, found == 1, "The mask should be a NumPy array of bool.", name="the mask")
-    assert_equal(bool(found.any() and not found.all()), True, "A mask hides something.")
+    assert_equal(
+        mask, found == 1, "n = 9, window = 4: the mask is a NumPy array of bool.", name="the mask"
+    )
+    message = "n = 9, window = 4: some pairs are allowed (True), and some are not."
+    some = bool(found.any() and not found.all())
+    assert_equal(some, True, message, name="'some are, some are not'")
 checks_passed("sliding_window_mask")
 ### END HIDDEN TESTS
 
@@ -257,14 +285,22 @@ checks_passed("sliding_window_mask")
 @probe
 def addresses(n, window):
     first, second = sliding_window_mask(n, window), sliding_window_mask(n, window)
+    if not isinstance(first, np.ndarray) or not isinstance(second, np.ndarray):
+        return None
     return [mask.__array_interface__["data"][0] for mask in (first, second)]
 
 
 for n, window in ((1, 0), (6, -3), (4, 0)):
     with assert_raises(ValueError, f"n = {n}, window = {window}: this should be a ValueError."):
         sliding_window_mask(n, window)
-first, second = addresses(6, 3)
-message = "Two calls give the same memory. Somebody who changes one mask would change all of them."
+found = addresses(6, 3)
+assert_equal(
+    found is None, False, "The mask is a NumPy array, at each call.", name="'another kind'"
+)
+first, second = found
+message = (
+    "Two calls should give two arrays, each with memory of its own: somebody may write into one."
+)
 assert_equal(first == second, False, message, name="'two masks share their memory'")
 ### END HIDDEN TESTS
 
@@ -326,6 +362,9 @@ def receptive_field(num_layers, window):
 def positions(num_layers, window):
     """What is returned, as an int where it is a whole number of any kind."""
     found = receptive_field(num_layers, window)
+    kind = type(found).__name__
+    message = f"num_layers = {num_layers}, window = {window}: the result is one number."
+    assert_equal(kind in ("NoneType", "list", "tuple"), False, message, name=f"'{kind}, no number'")
     return int(found) if found == int(found) else found
 
 
@@ -335,7 +374,10 @@ with check("one layer: the window itself", points=0.5):
         assert_equal(positions(1, window), window, message, name="positions")
 with check("the table above", points=0.5):
     for num_layers, expected in ((2, 5), (3, 7)):
-        message = f"{num_layers} layers, window 3: see the table above the exercise."
+        message = (
+            f"{num_layers} layers, window 3: {expected} positions, as in the table above the "
+            "exercise."
+        )
         assert_equal(positions(num_layers, 3), expected, message, name="positions")
 with check("one layer more", points=0.75):
     for window, expected in ((3, 2), (4, 3), (6, 5)):
@@ -353,6 +395,9 @@ checks_passed("receptive_field")
 ### BEGIN HIDDEN TESTS
 def positions(num_layers, window):
     found = receptive_field(num_layers, window)
+    kind = type(found).__name__
+    message = f"num_layers = {num_layers}, window = {window}: the result is one number."
+    assert_equal(kind in ("NoneType", "list", "tuple"), False, message, name=f"'{kind}, no number'")
     return int(found) if found == int(found) else found
 
 
@@ -367,22 +412,31 @@ rng = check_rng()
 with check("several layers, several windows", points=0.5):
     for _ in range(6):
         num_layers, window = int(rng.integers(2, 7)), int(rng.integers(2, 9))
-        message = f"num_layers = {num_layers}, window = {window}."
+        message = (
+            f"num_layers = {num_layers}, window = {window}: how many positions can the last one "
+            "depend on, itself included, when the masks are followed layer by layer?"
+        )
         found = positions(num_layers, window)
         assert_equal(found, by_masks(num_layers, window), message, name="positions")
 with check("one layer more, one position more", points=0.75):
     for _ in range(4):
         num_layers, window = int(rng.integers(2, 30)), int(rng.integers(4, 40))
         more = positions(num_layers + 1, window) - positions(num_layers, window)
-        message = f"One layer more than {num_layers}, window {window}."
+        message = f"One layer more than {num_layers}, window {window}: window - 1 positions more."
         assert_equal(more, window - 1, message, name="positions that one layer adds")
         more = positions(num_layers, window + 1) - positions(num_layers, window)
-        message = f"{num_layers} layers, a window of one more than {window}."
+        message = (
+            f"{num_layers} layers, a window of one more than {window}: one position more for each "
+            "layer."
+        )
         assert_equal(more, num_layers, message, name="positions that a wider window adds")
 with check("a window of 1, and large numbers", points=0.5):
     large = ((96, window, 96 * (window - 1) + 1) for window in (131072, 10**14 + 1, 10**18 + 4))
     for num_layers, window, expected in ((5, 1, 1), (1, 1, 1), (32, 2, 33), *large):
-        message = f"num_layers = {num_layers}, window = {window}. A window of 1 is the word itself."
+        message = (
+            f"num_layers = {num_layers}, window = {window}: the exact whole number, however "
+            "large. A layer with a window of 1 shows each word itself alone."
+        )
         assert_equal(positions(num_layers, window), expected, message, name="positions")
 with check("a Python int", points=0.25, side=True):
     kind = type(receptive_field(96, 131072)).__name__
@@ -755,8 +809,9 @@ with check("no n x n scores", points=0.5, side=True):
     Q, K, V = (torch.tensor(rng.normal(size=s)).float() for s in ((n, 2), (n, 2), (n, 1)))
     most = most_numbers(Q, K, V)
     message = (
-        f"512 words, d_k = 2, d_v = 1: at one time {most:,} numbers are held besides the inputs. All scores "
-        "would be 262,144. Take the query out of the sums, as in the formula for S and z."
+        f"512 words, d_k = 2, d_v = 1: at one time about {most:,} numbers are held besides the "
+        "inputs. Fewer than 65,536 are asked for; all scores would be 262,144. For one: is the "
+        "query taken out of the sums, as in the formula for S and z?"
     )
     assert_equal(most < n * n / 4, True, message, name="fewer than n x n numbers")
 checks_passed("linear_attention")
@@ -774,7 +829,7 @@ def by_formula(Q, K, V):
 rng = check_rng()
 with check("the first word", points=0.5):
     Q, K, V = (torch.tensor(rng.normal(size=s)) for s in ((1, 3), (1, 3), (1, 5)))
-    message = "A text of one word: its output is its value."
+    message = "A text of one word, d_k = 3, d_v = 5: its output is its value, (1, 5)."
     assert_close(linear_attention(Q, K, V), V, message)
 with check("several sizes", points=1.5):
     for n, d_k, d_v in ((5, 3, 2), (6, 1, 4), (9, 2, 7), (30, 5, 3), (300, 2, 3)):
@@ -816,12 +871,22 @@ for lead_q, lead_k, lead_v in (
     V = torch.tensor(rng.normal(size=(*lead_v, 5, 3)))
     lead = torch.broadcast_shapes(lead_q, lead_k, lead_v)
     found = linear_attention(Q, K, V)
-    message = f"Leading axes {lead_q} of Q, {lead_k} of K and {lead_v} of V."
-    assert_equal(list(np.shape(found)), [*lead, 5, 3], message, name="the shape")
+    axes = f"Leading axes {lead_q} of Q, {lead_k} of K and {lead_v} of V"
+    message = (
+        f"{axes}, five words, d_v = 3: one tensor of shape {(*lead, 5, 3)}. Leading axes "
+        "broadcast."
+    )
+    assert_equal(list(getattr(found, "shape", ())), [*lead, 5, 3], message, name="the shape")
+    assert_equal(type(found).__name__, "Tensor", message, name="the kind of the result")
     texts = [x.expand(*lead, *x.shape[-2:]).reshape(-1, *x.shape[-2:]) for x in (Q, K, V)]
     alone = [linear_attention(q, k, v) for q, k, v in zip(*texts, strict=True)]
     expected = torch.stack(alone).double().reshape(*lead, 5, 3)
-    assert_equal(bool(expected.std() > 1e-3), True, "The output is no constant.")
+    message = "Random texts, each alone: the outputs are numbers that differ."
+    assert_equal(bool(expected.std() > 1e-3), True, message, name="'they differ'")
+    message = (
+        f"{axes}: each text comes out as in your own result for that text alone. Leading axes "
+        "broadcast."
+    )
     assert_close(found, expected, message)
 ### END HIDDEN TESTS
 
@@ -858,8 +923,9 @@ for n, d_k, d_v in ((1024, 2, 1), (1024, 1, 3)):
     Q, K, V = (torch.tensor(rng.normal(size=s)).float() for s in ((n, d_k), (n, d_k), (n, d_v)))
     most = most_numbers(Q, K, V)
     message = (
-        f"{n} words, d_k = {d_k}, d_v = {d_v}: at one time {most:,} numbers are held besides the inputs. All "
-        f"scores would be {n * n:,}; a state for each word is {n * d_k * d_v:,}."
+        f"{n} words, d_k = {d_k}, d_v = {d_v}: at one time about {most:,} numbers are held "
+        f"besides the inputs. Fewer than {n * n // 8:,} are asked for. All scores would be "
+        f"{n * n:,}; a state for each word is {n * d_k * d_v:,}."
     )
     assert_equal(most < n * n / 8, True, message, name="fewer than n x n numbers")
 ### END HIDDEN TESTS
@@ -887,9 +953,12 @@ for number, (name, gradient) in enumerate(zip("QKV", gradients, strict=True)):
     near = [[x + step * way if i == number else x for i, x in enumerate(given)] for step in (1e-5, -1e-5)]
     ends = [value_and_gradients(one, direction)[0] for one in near]
     slope = (ends[0] - ends[1]) / 2e-5
-    assert_equal(abs(slope) > 1e-6, True, f"The result depends on {name}.")
+    assert_equal(abs(slope) > 1e-6, True, f"Another {name} gives another result, in numbers.")
     along = 0.0 if gradient is None else (gradient * way).sum().item()
-    message = f"The gradient of {name} does not fit how the result changes. For one: is something detached?"
+    message = (
+        f"float64: the gradient of {name} should say how your own result changes when {name} "
+        "changes by 1e-5. For one: is something detached, or rounded to float32?"
+    )
     assert_close(along, slope, message, name=f"the slope along {name}", rtol=1e-4, atol=1e-7)
 ### END HIDDEN TESTS
 
@@ -907,11 +976,11 @@ def arguments_after(Q, K, V):
 rng = check_rng()
 given = [torch.tensor(rng.normal(size=s)) for s in ((2, 5, 4), (2, 5, 4), (2, 5, 3))]
 for name, now, before in zip("QKV", arguments_after(*(x.clone() for x in given)), given, strict=True):
-    assert_equal(now, before, f"{name} is changed by the call.", name=name)
+    assert_equal(now, before, f"{name} was changed by the call.", name=name)
 for dtype in (torch.float32, torch.float64):
     found = linear_attention(*(x.to(dtype) for x in given))
-    message = f"The inputs are {str(dtype)[6:]}, and so is the output."
-    assert_equal(str(found.dtype), str(dtype), message, name="the dtype")
+    message = f"Inputs of {str(dtype)[6:]}: the output should be {str(dtype)[6:]} too."
+    assert_equal(str(getattr(found, "dtype", None)), str(dtype), message, name="the dtype")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -992,11 +1061,14 @@ def stepped_in_turn(one, other):
 
 with check("the first word", points=0.5):
     found = stepped(torch.zeros(1, 1), torch.tensor([[1.0]]), torch.tensor([[6.0]]))
-    message = "After one word the output is its value: a word sees itself."
+    message = "After one word, with the value 6, the output is its value: a word sees itself."
     assert_close(found, torch.tensor([[6.0]]), message, name="the output")
 with check("three words, by hand", points=1):
     found = stepped(torch.zeros(3, 1), torch.tensor([[0.0], [1], [2]]), torch.tensor([[6.0], [3], [2]]))
-    message = "The table of exercise 3: 6, 4, 3. For one: is everything so far in the state, and this word too?"
+    message = (
+        "The table of exercise 3, one step for each word: 6, 4, 3. For one: is everything so far "
+        "in the state, and this word too, above and below the fraction line?"
+    )
     assert_close(found, torch.tensor([[6.0], [4], [3]]), message, name="the outputs")
 with check("two texts, two features, by hand", points=1):
     Q = torch.tensor([[[0.0, 0], [2, 0]], [[1, 0], [0, 0]]])
@@ -1013,10 +1085,15 @@ rng = check_rng()
 given = [torch.tensor(rng.normal(size=s)).float() for s in ((2, 7, 4), (2, 7, 4), (2, 7, 3))]
 with check("two states in turn", points=0.5):
     other = [x.flip(-2) + 0.5 for x in given]
-    for found, text in zip(stepped_in_turn(given, other), (given, other), strict=True):
-        expected = torch.as_tensor(stepped(*text))
-        assert_equal(bool(expected.std() > 1e-3), True, "The outputs are no constant.")
-        message = "Two states that are used in turn: each knows only its own words."
+    copies = [[x.clone() for x in text] for text in (given, other)]
+    for found, text in zip(stepped_in_turn(*copies), (given, other), strict=True):
+        expected = torch.as_tensor(stepped(*(x.clone() for x in text)))
+        message = "A random text, with a state of its own: the outputs are numbers that differ."
+        assert_equal(bool(expected.std() > 1e-3), True, message, name="'they differ'")
+        message = (
+            "Two states that are used in turn: each gives what your own state gives for its words "
+            "alone, and knows nothing of the other's."
+        )
         assert_close(found, expected, message, name="the outputs")
 checks_passed("LinearAttentionState")
 
@@ -1042,13 +1119,19 @@ rng = check_rng()
 with check("several sizes", points=2):
     for n, d_k, d_v in ((5, 3, 2), (6, 1, 4), (9, 2, 7), (40, 5, 3)):
         given = [torch.tensor(rng.normal(size=s)) for s in ((n, d_k), (n, d_k), (n, d_v))]
-        message = f"n = {n}, d_k = {d_k}, d_v = {d_v}, in float64."
+        message = (
+            f"n = {n}, d_k = {d_k}, d_v = {d_v}, in float64: each step's output is that of the "
+            "formula of exercise 3, with the sums over all words so far, this one included."
+        )
         assert_close(stepped(*given), by_formula(*given), message, precise=True)
 with check("entries from -10 to 10", points=1):
     Q, K = (torch.tensor(rng.uniform(-10, 10, size=(6, 3))) for _ in range(2))
     Q[2], K[:3] = -9.0 - Q[2].abs() / 10, -8.0 - K[:3].abs() / 5
     V = torch.tensor(rng.normal(size=(6, 4)))
-    message = "Entries of q and k from -10 to 10, float64: nothing is added to the divisor."
+    message = (
+        "Entries of q and k from -10 to 10, float64: the divisor is small in some rows, and is "
+        "still the sum of the products, with nothing added to it."
+    )
     assert_close(stepped(Q, K, V), by_formula(Q, K, V), message, rtol=1e-6, atol=1e-9)
 checks_passed("LinearAttentionState")
 ### END HIDDEN TESTS
@@ -1075,12 +1158,23 @@ def compare(lead_q, lead_k, lead_v):
     V = torch.tensor(rng.normal(size=(*lead_v, 5, 3)))
     lead = torch.broadcast_shapes(lead_q, lead_k, lead_v)
     found = stepped(Q, K, V)
-    message = f"Leading axes {lead_q} of q, {lead_k} of k and {lead_v} of v."
-    assert_equal(list(np.shape(found)), [*lead, 5, 3], message, name="the shape")
+    axes = f"Leading axes {lead_q} of q, {lead_k} of k and {lead_v} of v"
+    message = (
+        f"{axes}, d_v = 3, five steps: each step's output has shape {(*lead, 3)}. Leading axes "
+        "broadcast."
+    )
+    assert_equal(
+        list(np.shape(found)), [*lead, 5, 3], message, name="the shape of the five outputs"
+    )
     texts = [x.expand(*lead, *x.shape[-2:]).reshape(-1, *x.shape[-2:]) for x in (Q, K, V)]
     alone = [stepped(q, k, v) for q, k, v in zip(*texts, strict=True)]
     expected = torch.stack(alone).double().reshape(*lead, 5, 3)
-    assert_equal(bool(expected.std() > 1e-3), True, "The outputs are no constant.")
+    message = "Random texts, each with a state of its own: the outputs are numbers that differ."
+    assert_equal(bool(expected.std() > 1e-3), True, message, name="'they differ'")
+    message = (
+        f"{axes}: each text comes out as in your own result for that text alone. Leading axes "
+        "broadcast."
+    )
     assert_close(found, expected, message)
 
 
@@ -1130,10 +1224,11 @@ def size_of(Q, K, V):
 rng = check_rng()
 sizes = size_of(*(torch.tensor(rng.normal(size=s)) for s in ((60, 3), (60, 3), (60, 2))))
 message = (
-    f"After one step the state holds {sizes[0] if len(sizes) else 0} numbers, after 60 steps "
-    f"{sizes[-1] if len(sizes) else 0}. A state of fixed size keeps sums, not words."
+    f"After one step the state holds {sizes[0] if len(sizes) else 0} numbers, and within 60 steps "
+    f"up to {max(sizes, default=0)}. It should not become larger than after one. For one: sums "
+    "have a fixed size, all words so far have not."
 )
-assert_equal(len(sizes), 60, "Sixty steps.", name="steps")
+assert_equal(len(sizes), 60, "Sixty steps are taken.", name="steps")
 assert_equal(max(sizes) <= sizes[0], True, message, name="no larger after 60 steps")
 ### END HIDDEN TESTS
 
@@ -1162,9 +1257,13 @@ for number, (name, gradient) in enumerate(zip("qkv", gradients, strict=True)):
     near = [[x + step * way if i == number else x for i, x in enumerate(given)] for step in (1e-5, -1e-5)]
     ends = [value_and_gradients(one, direction)[0] for one in near]
     slope = (ends[0] - ends[1]) / 2e-5
-    assert_equal(abs(slope) > 1e-6, True, f"The result depends on {name}.")
+    assert_equal(abs(slope) > 1e-6, True, f"Another {name} gives other outputs, in numbers.")
     along = 0.0 if gradient is None else (gradient * way).sum().item()
-    message = f"The gradient of {name} does not fit how the outputs change. For one: is the state detached?"
+    message = (
+        f"Five steps, float64: the gradient of {name} should say how your own outputs change when "
+        f"{name} changes by 1e-5, at every step. For one: is the state detached, or something "
+        "rounded to float32?"
+    )
     assert_close(along, slope, message, name=f"the slope along {name}", rtol=1e-4, atol=1e-7)
 ### END HIDDEN TESTS
 
@@ -1189,9 +1288,9 @@ for dtype in (torch.float32, torch.float64):
     before = [x.to(dtype) for x in given]
     *after, outputs, copies = afterwards(*(x.clone() for x in before))
     for name, now, then in zip("qkv", after, before, strict=True):
-        assert_equal(now, then, f"{name} is changed by a step.", name=name)
-    assert_equal(outputs, copies, "An output is changed by a later step.", name="the outputs")
-    message = f"The arguments are {str(dtype)[6:]}, and so is the output."
+        assert_equal(now, then, f"{name} was changed by a step.", name=name)
+    assert_equal(outputs, copies, "An output was changed by a later step.", name="the outputs")
+    message = f"Arguments of {str(dtype)[6:]}: the outputs should be {str(dtype)[6:]} too."
     assert_equal(str(outputs.dtype), str(dtype), message, name="the dtype")
 ### END HIDDEN TESTS
 
@@ -1342,19 +1441,29 @@ with check("the first key", points=0.5):
     message = (
         "The key (3, 4) stands first, and its length is 5: (0.6, 0.8). What stands behind it is not known yet."
     )
-    assert_close(mended_keys(keys)[:1], torch.tensor([[0.6, 0.8]]), message, name="the first key")
+    assert_close(
+        mended_keys(keys.clone())[:1], torch.tensor([[0.6, 0.8]]), message, name="the first key"
+    )
 with check("all keys, by hand", points=1):
     expected = torch.tensor([[0.6, 0.8], [0, 0.4], [0.6, 0.8], [0, 0.5]])
-    message = "The table above: the keys are divided by 5, 5, 10 and 10."
-    assert_close(mended_keys(keys), expected, message, name="the keys")
+    message = "The table above, four keys: they are divided by 5, 5, 10 and 10."
+    assert_close(mended_keys(keys.clone()), expected, message, name="the keys")
 with check("two texts", points=0.5):
     both = torch.stack([keys, keys.flip(0)])
     expected = torch.tensor([[0.0, 1], [0.6, 0.8], [0, 0.2], [0.3, 0.4]])
-    message = "The second text is the table read from below: its keys are divided by 5, 10, 10 and 10."
-    found = mended_keys(both)
+    message = (
+        "Two texts. The second is the table read from below: its keys are divided by 5, 10, 10 "
+        "and 10."
+    )
+    found = mended_keys(both.clone())
+    texts = 0 if found is None else len(found)
+    assert_equal(texts, 2, "Two texts of four keys: (2, 4, 2).", name="how many texts come back")
     assert_close(found[1], expected, message, name="the keys of the second text")
     expected = torch.tensor([[0.6, 0.8], [0, 0.4], [0.6, 0.8], [0, 0.5]])
-    message = "The first text is the table, and its second key is divided by 5: each text has its own longest key."
+    message = (
+        "Two texts. The first is the table: its keys are divided by 5, 5, 10 and 10. Each text "
+        "has its own longest key."
+    )
     assert_close(found[0], expected, message, name="the keys of the first text")
 checks_passed("mended_keys")
 
@@ -1383,12 +1492,21 @@ with check("leading axes, each text by itself", points=0.5):
     for lead in ((3,), (2, 4), (1, 5)):
         K = torch.tensor(rng.normal(size=(*lead, 7, 3)))
         found = mended_keys(K)
-        assert_equal(list(np.shape(found)), [*lead, 7, 3], f"Leading axes {lead}.", name="the shape")
+        message = (
+            f"Leading axes {lead}, seven keys of three features: one tensor of the shape of K."
+        )
+        assert_equal(list(getattr(found, "shape", ())), [*lead, 7, 3], message, name="the shape")
+        assert_equal(type(found).__name__, "Tensor", message, name="the kind of the result")
         alone = [mended_keys(text) for text in K.reshape(-1, 7, 3)]
         expected = torch.stack(alone).double().reshape(*lead, 7, 3)
-        assert_equal(bool(expected.std() > 1e-3), True, "The keys are no constant.")
-        assert_equal(bool((expected - K).abs().max() > 1e-3), True, "The keys are made smaller.")
-        assert_close(found, expected, f"Leading axes {lead}: against each text alone.", name="the keys")
+        message = "Random keys: those of the result are numbers that differ."
+        assert_equal(bool(expected.std() > 1e-3), True, message, name="'they differ'")
+        message = "Random keys: those of the result are others than those of K."
+        assert_equal(bool((expected - K).abs().max() > 1e-3), True, message, name="'others'")
+        message = (
+            f"Leading axes {lead}: each text comes out as in your own result for that text alone."
+        )
+        assert_close(found, expected, message, name="the keys")
 checks_passed("mended_keys")
 ### END HIDDEN TESTS
 
@@ -1404,10 +1522,10 @@ def result_and_argument(K):
 
 K = torch.tensor(check_rng().normal(size=(2, 5, 3)))
 for dtype in (torch.float32, torch.float64):
-    found, after = result_and_argument(K.to(dtype))
-    assert_equal(after, K.to(dtype), "K is changed by the call.", name="K")
-    message = f"K is {str(dtype)[6:]}, and so is the result."
-    assert_equal(str(found.dtype), str(dtype), message, name="the dtype")
+    found, after = result_and_argument(K.to(dtype, copy=True))
+    assert_equal(after, K.to(dtype), "K was changed by the call.", name="K")
+    message = f"A K of {str(dtype)[6:]}: the result should be {str(dtype)[6:]} too."
+    assert_equal(str(getattr(found, "dtype", None)), str(dtype), message, name="the dtype")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1529,18 +1647,24 @@ def as_tensor(rows):
 
 
 with check("into an empty memory", points=0.5):
-    message = "An empty memory, k = (1, 0), v = (3, 1): the first column becomes v."
+    message = (
+        "An empty memory, k = (1, 0), v = (3, 1), beta = 1: the first column becomes v, the "
+        "second stays 0."
+    )
     found = step([[0, 0], [0, 0]], [1, 0], [3, 1])
     assert_close(found, as_tensor([[3, 0], [1, 0]]), message, name="S")
 with check("the same key again: overwritten", points=0.75):
     message = (
-        "The memory says (3, 1) of the key (1, 0); now (5, 5) is written. The error is (2, 4), and "
-        "afterwards the memory says (5, 5), not (8, 6)."
+        "The memory says (3, 1) of the key (1, 0); now (5, 5) is written, beta = 1. The error is "
+        "(2, 4), and afterwards the memory says (5, 5), not (8, 6)."
     )
     found = step([[3, 0], [1, 0]], [1, 0], [5, 5])
     assert_close(found, as_tensor([[5, 0], [5, 0]]), message, name="S")
 with check("a key that is not at a right angle", points=0.5):
-    message = "The third line of the table: the error is (-2, -1), and it goes into both columns."
+    message = (
+        "The third line of the table, k = (0.6, 0.8): the error is (-2, -1), and 0.6 of it goes "
+        "into the first column, 0.8 of it into the second."
+    )
     found = step([[5, 0], [5, 0]], [0.6, 0.8], [1, 2])
     assert_close(found, as_tensor([[3.8, -1.6], [4.4, -0.8]]), message, name="S")
 with check("half of the error", points=0.5):
@@ -1551,9 +1675,20 @@ rng = check_rng()
 with check("reading afterwards gives v", points=0.5):
     S, k, v = (torch.tensor(rng.normal(size=s)) for s in ((2, 3, 4), (2, 4), (2, 3)))
     k = F.normalize(k, dim=-1)
-    after = torch.as_tensor(delta_rule_step(S.clone(), k.clone(), v.clone(), 1.0))
-    message = "Two memories of 3 x 4, keys of length 1, beta = 1: the new memory times k is v."
-    assert_equal(list(after.shape), [2, 3, 4], "S keeps its shape (..., d_v, d_k).", name="the shape")
+    after = delta_rule_step(S.clone(), k.clone(), v.clone(), 1.0)
+    kind = type(after).__name__
+    message = "The new memory alone is returned, a torch tensor."
+    assert_equal(kind in ("tuple", "NoneType"), False, message, name=f"'{kind}, no tensor'")
+    after = torch.as_tensor(after)
+    message = (
+        "Two memories of 3 x 4, keys of length 1, beta = 1: each new memory times its k is its v."
+    )
+    assert_equal(
+        list(after.shape),
+        [2, 3, 4],
+        "S keeps its shape (..., d_v, d_k), (2, 3, 4).",
+        name="the shape",
+    )
     for memory, key, value in zip(after, k, v):
         assert_close(memory.to(key) @ key, value, message, name="what is read")
 with check("a new tensor", points=0.25, side=True):
@@ -1563,7 +1698,7 @@ with check("a new tensor", points=0.25, side=True):
         delta_rule_step(S, k, v, 1.0)
         return S
 
-    message = "The memory that was given is changed. A new tensor is returned."
+    message = "The memory that was given was changed by the call. A new tensor is asked for."
     assert_equal(memory_afterwards(S.clone(), k, v), S, message, name="the old memory")
 checks_passed("delta_rule_step")
 
@@ -1583,25 +1718,48 @@ with check("keys of length 1", points=1):
     for d_v, d_k in sizes:
         S, k, v = (torch.tensor(rng.normal(size=s)) for s in ((d_v, d_k), d_k, d_v))
         k, beta = k / k.norm(), float(rng.uniform(0.2, 0.9))
-        message = f"d_v = {d_v}, d_k = {d_k}, a key of length 1, beta = {beta:.2f}."
-        assert_close(delta_rule_step(S, k, v, beta), by_formula(S, k, v, beta), message, precise=True)
+        message = (
+            f"d_v = {d_v}, d_k = {d_k}, a key of length 1, beta = {beta:.2f}, float64: the result "
+            "should be S + beta * (v - S k) k^T, with all its digits."
+        )
+        expected = by_formula(S, k, v, beta)
+        assert_close(delta_rule_step(S, k, v, beta), expected, message, precise=True)
 with check("keys of any length", points=1):
     for d_v, d_k in sizes:
         S, k, v = (torch.tensor(rng.normal(size=s)) for s in ((d_v, d_k), d_k, d_v))
         beta, k = float(rng.uniform(0.2, 1.0)), 0.3 * k
-        message = f"d_v = {d_v}, d_k = {d_k}: the key's length is not 1. It is used as it is."
-        assert_close(delta_rule_step(S, k, v, beta), by_formula(S, k, v, beta), message)
-    message = f"d_v = {d_v}, d_k = {d_k}, beta = 1.5: any number is used as it is."
-    assert_close(delta_rule_step(S, k, v, 1.5), by_formula(S, k, v, 1.5), message)
+        message = (
+            f"d_v = {d_v}, d_k = {d_k}, a key whose length is not 1, beta = {beta:.2f}: S + beta "
+            "* (v - S k) k^T, with k as it is."
+        )
+        expected = by_formula(S, k, v, beta)
+        assert_close(delta_rule_step(S.clone(), k, v, beta), expected, message)
+    message = (
+        f"d_v = {d_v}, d_k = {d_k}, beta = 1.5: S + beta * (v - S k) k^T, with any number as it is."
+    )
+    expected = by_formula(S, k, v, 1.5)
+    assert_close(delta_rule_step(S, k, v, 1.5), expected, message)
 with check("many steps, one after the other", points=1):
     S = expected = torch.tensor(rng.normal(size=(3, 4)))
     for number in range(20):
         k, v = (torch.tensor(rng.normal(size=d)) for d in (4, 3))
         k = k / k.norm()
         beta = 1.0 if number % 2 else 0.3
-        S, expected = delta_rule_step(S, k, v, beta), by_formula(expected, k, v, beta)
+        expected = by_formula(expected, k, v, beta)
+        S = delta_rule_step(S, k, v, beta)
+        message = (
+            f"Twenty steps, S (3, 4): step {number} returns the new memory alone, a torch tensor "
+            "(3, 4)."
+        )
+        kind = type(S).__name__
+        assert_equal(kind in ("tuple", "NoneType"), False, message, name=f"'{kind}, no tensor'")
         S = torch.as_tensor(S)
-    assert_close(S, expected, "Twenty steps, each on the memory that the one before gave.")
+        assert_equal(list(S.shape), [3, 4], message, name="the shape")
+    message = (
+        "Twenty steps by the formula, each on the memory that the one before gave, beta 0.3 and 1 "
+        "in turn, keys of length 1."
+    )
+    assert_close(S, expected, message)
 checks_passed("delta_rule_step")
 ### END HIDDEN TESTS
 
@@ -1623,8 +1781,12 @@ for lead_s, lead_k, lead_v in (
     v = torch.tensor(rng.normal(size=(*lead_v, 3)))
     lead = torch.broadcast_shapes(lead_s, lead_k, lead_v)
     found = delta_rule_step(S, k, v, 0.7)
-    message = f"Leading axes {lead_s} of S, {lead_k} of k and {lead_v} of v."
-    assert_equal(list(np.shape(found)), [*lead, 3, 4], message, name="the shape")
+    axes = f"Leading axes {lead_s} of S, {lead_k} of k and {lead_v} of v"
+    message = (
+        f"{axes}, d_v = 3, d_k = 4: one tensor of shape {(*lead, 3, 4)}. Leading axes broadcast."
+    )
+    assert_equal(list(getattr(found, "shape", ())), [*lead, 3, 4], message, name="the shape")
+    assert_equal(type(found).__name__, "Tensor", message, name="the kind of the result")
     ones = (
         S.expand(*lead, 3, 4).reshape(-1, 3, 4),
         k.expand(*lead, 4).reshape(-1, 4),
@@ -1632,8 +1794,14 @@ for lead_s, lead_k, lead_v in (
     )
     alone = [delta_rule_step(*one, 0.7) for one in zip(*ones, strict=True)]
     expected = torch.stack(alone).double().reshape(*lead, 3, 4)
-    assert_equal(bool(expected.std() > 1e-3), True, "The memory is no constant.")
-    assert_equal(bool((expected - S).abs().max() > 1e-3), True, "Something is written.")
+    message = "Random memories: those of the result hold numbers that differ."
+    assert_equal(bool(expected.std() > 1e-3), True, message, name="'they differ'")
+    message = "Random memories, beta = 0.7: the result is another one than S."
+    assert_equal(bool((expected - S).abs().max() > 1e-3), True, message, name="'another one'")
+    message = (
+        f"{axes}: each memory comes out as in your own result for it alone. Leading axes "
+        "broadcast."
+    )
     assert_close(found, expected, message)
 ### END HIDDEN TESTS
 
@@ -1657,15 +1825,19 @@ rng = check_rng()
 given = [torch.tensor(rng.normal(size=s)) for s in ((3, 4), (2, 4), (2, 3))]
 direction = torch.tensor(rng.normal(size=(3, 4)))
 _, gradients, written = value_and_gradients(given, direction)
-assert_equal(bool((written - given[0]).abs().max() > 1e-3), True, "Something is written.")
+message = "Two steps, beta = 0.8 and 0.6: the memory afterwards is another one than S."
+assert_equal(bool((written - given[0]).abs().max() > 1e-3), True, message, name="'another one'")
 for number, (name, gradient) in enumerate(zip("Skv", gradients, strict=True)):
     way = torch.tensor(rng.normal(size=tuple(given[number].shape)))
     near = [[x + step * way if i == number else x for i, x in enumerate(given)] for step in (1e-5, -1e-5)]
     ends = [value_and_gradients(one, direction)[0] for one in near]
     slope = (ends[0] - ends[1]) / 2e-5
-    assert_equal(abs(slope) > 1e-6, True, f"The result depends on {name}.")
+    assert_equal(abs(slope) > 1e-6, True, f"Another {name} gives another result, in numbers.")
     along = 0.0 if gradient is None else (gradient * way).sum().item()
-    message = f"The gradient of {name} does not fit how the result changes. For one: is something detached?"
+    message = (
+        f"float64: the gradient of {name} should say how your own result changes when {name} "
+        "changes by 1e-5. For one: is something detached, or rounded to float32?"
+    )
     assert_close(along, slope, message, name=f"the slope along {name}", rtol=1e-4, atol=1e-7)
 ### END HIDDEN TESTS
 
@@ -1689,10 +1861,13 @@ for dtype in (torch.float32, torch.float64):
         before = [x.to(dtype) for x in given]
         *after, new, shared = afterwards(*(x.clone() for x in before), beta)
         for name, now, then in zip("Skv", after, before, strict=True):
-            assert_equal(now, then, f"{name} is changed by the call, beta = {beta}.", name=name)
-        message = f"The result shares its memory with S, beta = {beta}. It is a new tensor."
+            assert_equal(now, then, f"{name} was changed by the call, beta = {beta}.", name=name)
+        message = f"beta = {beta}: the result is a new tensor, which shares no memory with S."
         assert_equal(shared, False, message, name="'the memory is shared'")
-        message = f"The arguments are {str(dtype)[6:]}, and so is the result."
+        message = (
+            f"Arguments of {str(dtype)[6:]}, beta = {beta}: the result should be {str(dtype)[6:]} "
+            "too."
+        )
         assert_equal(str(new.dtype), str(dtype), message, name="the dtype")
 ### END HIDDEN TESTS
 

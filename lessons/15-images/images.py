@@ -152,34 +152,54 @@ def patches(images, size):
 hexadecimal = np.arange(16).reshape(4, 4)
 with check("four by four, by hand", points=1.5):
     assert_equal(
-        np.asarray(patches(hexadecimal, 2)) + 0.0,
+        np.asarray(patches(hexadecimal.copy(), 2)) + 0.0,
         np.array([[0.0, 1, 4, 5], [2, 3, 6, 7], [8, 9, 12, 13], [10, 11, 14, 15]]),
-        "The table above. The four pixels of a patch do not lie side by side in memory: cut into "
-        "rows and columns of patches first, then bring the pixels of each patch together.",
+        "The table above: four patches of four pixels, (4, 4), row by row, outside and inside. "
+        "The four pixels of a patch do not lie side by side in memory. For one: are they brought "
+        "together before the last reshape?",
         name="the patches",
     )
 rng = check_rng()
 wide = rng.integers(0, 100, size=(4, 6))
 with check("a picture that is wider than high", points=1):
     expected = [wide[r : r + 2, c : c + 2].flatten() for r in (0, 2) for c in (0, 2, 4)]
-    message = "4 by 6 pixels in patches of size 2: six patches, row by row, of four pixels each."
+    message = (
+        "4 by 6 pixels, whole numbers, a torch tensor; patches of size 2: six patches, row by "
+        "row, of four pixels each, (6, 4), of the same kind and dtype."
+    )
     assert_equal(patches(torch.tensor(wide), 2), torch.tensor(np.array(expected)), message,
                  name="the patches")  # fmt: skip
 with check("leading axes", points=0.75):
     images = torch.tensor(rng.normal(size=(2, 3, 6, 12)))
-    message = "Pictures of shape (2, 3, 6, 12), size 3: each as if it were alone, (2, 3, 8, 9)."
-    found = patches(images, 3)
-    alone = torch.stack([torch.stack([patches(one, 3) for one in some]) for some in images])
+    message = (
+        "Pictures of shape (2, 3, 6, 12), size 3: (2, 3, 8, 9), and each picture comes out as in "
+        "your own result for that picture alone."
+    )
+    found = patches(images.clone(), 3)
     assert_equal(list(np.shape(found)), [2, 3, 8, 9], message, name="the shape")
+    kind = "Pictures in a torch tensor give their patches in one torch tensor."
+    assert_equal(type(found).__name__, "Tensor", kind, name="the kind of the result")
+    alone = torch.stack([torch.stack([patches(one.clone(), 3) for one in some]) for some in images])
     assert_equal(found, alone, message, name="the patches")
+    message = (
+        "Pictures of shape (2, 3, 6, 12): the first patch begins with the top row's first three "
+        "pixels, in float64 as they are."
+    )
     assert_equal(found[0, 0, 0, :3], images[0, 0, 0, :3], message, name="the first three pixels")
 with check("the type of the numbers", points=0.25, side=True):
-    message = "Whole numbers of 8 bits stay what they are."
-    assert_equal(patches(wide.astype(np.uint8), 2).dtype, np.dtype(np.uint8), message, name="dtype")
+    message = "A NumPy picture of uint8, whole numbers of 8 bits: its patches are uint8 too."
+    found = patches(wide.astype(np.uint8), 2)
+    assert_equal(getattr(found, "dtype", None), np.dtype(np.uint8), message, name="dtype")
 with check("no whole number of patches", points=0.5, side=True):
-    message = "4 by 6 pixels do not give whole patches of size 3, nor of size 4."
+    message = (
+        "4 by 6 pixels, a torch tensor, size 3: the height gives no whole patches, so a "
+        "ValueError."
+    )
     with assert_raises(ValueError, message):
         patches(torch.tensor(wide), 3)
+    message = (
+        "4 by 6 pixels, a torch tensor, size 4: the width gives no whole patches, so a ValueError."
+    )
     with assert_raises(ValueError, message):
         patches(torch.tensor(wide), 4)
 checks_passed("patches")
@@ -199,19 +219,29 @@ def by_torch(images, size):
 with check("square pictures", points=1):
     for side, size in ((8, 2), (12, 3), (8, 4)):
         images = torch.tensor(rng.normal(size=(3, side, side)))
-        message = f"{side} by {side} pixels, size {size}: row by row, outside and inside."
+        message = (
+            f"Three torch pictures of {side} by {side} pixels, size {size}: the patches of each "
+            "row by row, and the pixels of each patch row by row, compared with torch's unfold."
+        )
         assert_close(patches(images, size), by_torch(images, size), message)
 with check("other pictures", points=1):
     for height, width, size in ((4, 10, 2), (9, 3, 3), (15, 10, 5)):
         images = torch.tensor(rng.normal(size=(2, height, width)))
-        message = f"{height} by {width} pixels, size {size}: row by row, outside and inside."
+        message = (
+            f"Two torch pictures {height} pixels high and {width} wide, size {size}: the patches "
+            "of each row by row, and the pixels of each patch row by row, compared with torch's "
+            "unfold."
+        )
         assert_close(patches(images, size), by_torch(images, size), message)
 with check("patches of one pixel, and one patch", points=1):
     image = rng.normal(size=(3, 5))
-    message = "Size 1: each pixel is a patch. 3 by 5 pixels, size 1."
+    message = (
+        "A NumPy picture of 3 by 5 pixels, float64, size 1: each pixel is a patch, (15, 1), row "
+        "by row."
+    )
     assert_equal(patches(image, 1), image.reshape(15, 1), message, name="the patches")
     image = rng.normal(size=(4, 4))
-    message = "4 by 4 pixels, size 4: one patch."
+    message = "A NumPy picture of 4 by 4 pixels, float64, size 4: one patch, (1, 16), row by row."
     assert_equal(patches(image, 4), image.reshape(1, 16), message, name="the patches")
 checks_passed("patches")
 ### END HIDDEN TESTS
@@ -240,9 +270,22 @@ with check("leading axes", points=0.75):
     for lead in ((1,), (3,), (2, 1, 3)):
         images = rng.normal(size=(*lead, 4, 6))
         found = patches(images, 2)
-        message = f"Pictures of shape {images.shape}: each as if it were alone."
+        message = (
+            f"NumPy pictures of shape {images.shape}, random: the patches hold numbers that "
+            "differ."
+        )
         alone = [patches(one, 2) for one in images.reshape(-1, 4, 6)]
-        assert_equal(bool(np.std(found) > 0.1), True, message, name="'the pixels differ'")
+        assert_equal(
+            bool(np.std(np.asarray(found, dtype=float)) > 0.1),
+            True,
+            message,
+            name="'the pixels differ'",
+        )
+        message = (
+            f"NumPy pictures of shape {images.shape}, size 2: {(*lead, 6, 4)}, and each picture "
+            "comes out as in your own result for that picture alone."
+        )
+        assert_equal(tuple(np.shape(found)), (*lead, 6, 4), message, name="the shape")
         assert_equal(found, np.stack(alone).reshape(*lead, 6, 4), message, name="the patches")
 with check("kinds of numbers", points=0.75):
     plain = rng.integers(0, 2, size=(4, 6))
@@ -250,13 +293,25 @@ with check("kinds of numbers", points=0.75):
     for name in ("bool", "int64", "float16", "float64"):
         image = plain.astype(name)
         found = patches(image, 2)
-        assert_equal(found.dtype, image.dtype, f"NumPy, {name}. {message}", name="dtype")
-        assert_equal(found.shape, (6, 4), message, name="the shape")
-        assert_equal(np.sort(found, axis=None), np.sort(image, axis=None), message, name="the numbers")
+        dtype = getattr(found, "dtype", None)
+        assert_equal(dtype, image.dtype, f"NumPy, {name}. {message}", name="dtype")
+        held = f"NumPy, {name}, 4 by 6 pixels, size 2: six patches of four pixels, (6, 4)."
+        assert_equal(found.shape, (6, 4), held, name="the shape")
+        held = (
+            f"NumPy, {name}, 4 by 6 pixels, size 2: the patches hold the picture's numbers, each "
+            "pixel once."
+        )
+        assert_equal(
+            np.sort(found, axis=None), np.sort(image, axis=None), held, name="the sorted numbers"
+        )
         found = patches(torch.tensor(image), 2)
         expected = str(torch.tensor(image).dtype)
-        assert_equal(str(found.dtype), expected, f"torch, {name}. {message}", name="dtype")
-    message = "The mirror image, image[:, ::-1] in NumPy: the patches should be those of its copy."
+        dtype = str(getattr(found, "dtype", None))
+        assert_equal(dtype, expected, f"torch, {name}. {message}", name="dtype")
+    message = (
+        "The mirror image, image[:, ::-1] in NumPy, size 2: its patches should be those that your "
+        "function gives for a copy of it."
+    )
     expected = patches(plain[:, ::-1].copy(), 2)
     assert_equal(mirrored(plain), expected, message, name="the patches")
 with check("gradients", points=0.5):
@@ -264,7 +319,10 @@ with check("gradients", points=0.5):
     direction = torch.tensor(rng.normal(size=(3, 6, 4)))
     leaf = images.clone().requires_grad_()
     (F.unfold(leaf[:, None], 2, stride=2).mT * direction).sum().backward()
-    message = "Each pixel should get the gradient of its place in the patches. For one: is it torch throughout?"
+    message = (
+        "Three torch pictures of 4 by 6 pixels, size 2: each pixel should get the gradient of its "
+        "place in the patches, compared with torch's unfold. For one: is it torch throughout?"
+    )
     assert_close(gradient_of(images, direction), leaf.grad, message, name="the gradient")
 checks_passed("patches")
 ### END HIDDEN TESTS
@@ -283,12 +341,17 @@ def images_afterwards(images):
 rng = check_rng()
 for shape, size in (((5, 4), 2), ((4, 5), 2), ((2, 6, 8), 4), ((3, 2, 8, 6), 4), ((2, 2), 4)):
     images = rng.normal(size=shape)
-    message = f"Pictures of shape {shape} do not give whole patches of size {size}."
     for kind in (np.array, torch.tensor):
+        library = "NumPy" if kind is np.array else "torch"
+        message = (
+            f"{library}: shape {shape} gives no whole patches of size {size}, so a ValueError."
+        )
         with assert_raises(ValueError, message):
             patches(kind(images), size)
 images = rng.normal(size=(3, 4, 6))
-assert_equal(images_afterwards(images.copy()), images, "patches changes images.", name="images")
+assert_equal(
+    images_afterwards(images.copy()), images, "images was changed by the call.", name="images"
+)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -537,30 +600,43 @@ with check("the six parts", points=1):
         "output": "Linear",
     }
     found = {name: kinds.get(name) for name in expected}
-    assert_equal(found, expected, "The six parts, by name and kind.", name="the parts")
+    assert_equal(
+        found,
+        expected,
+        "The model has these six parts, each of this name and kind.",
+        name="the parts",
+    )
     message = (
-        "VisionTransformer(6, 2, 12, 3, 20, 2, 7): each block is an object of its own, and there is "
-        "nothing else to train."
+        "VisionTransformer(6, 2, 12, 3, 20, 2, 7): besides the class token and the positions it "
+        "has these parameters, of these shapes, and no others. For one: is each block an object "
+        "of its own?"
     )
     expected = {n: list(v.shape) for n, v in parameters.items() if n not in ("position", "class")}
     assert_equal(shapes, expected, message, name="the shapes of the parameters")
-    message = "Nine patches and the class token: ten position vectors."
+    message = (
+        "Nine patches and the class token: ten position vectors of 12 features, in one table, "
+        "(10, 12)."
+    )
     assert_equal(positions, [[10, 12]], message, name="the position vectors")
-    assert_equal(token, 12, "The class token has d_model numbers.", name="its size")
+    assert_equal(
+        token, 12, "The class token is a parameter of d_model numbers, 12.", name="its size"
+    )
 with check("read from the class token, at position 0", points=1):
     quiet = draw_parameters(sizes, rng, quiet=True)
     assert_close(
         run(sizes, quiet, images),
         by_torch(sizes, quiet, images),
-        "Here the blocks add nothing, so the logits come from the class token plus position 0, "
-        "through final_norm and output. Which row do you read? Which position has the class token?",
+        "Four pictures, and blocks that add nothing: the logits, (4, 7), come from the class "
+        "token plus position 0, through final_norm and output alone, without softmax. For one: "
+        "which row is read, and which position has the class token?",
     )
 with check("the whole model", points=2):
     assert_close(
         run(sizes, parameters, images),
         by_torch(sizes, parameters, images),
-        "Patches, projection, class token in front, positions, every block in turn (pre-norm, no "
-        "mask), row 0, final_norm, output.",
+        "Four pictures: the logits, (4, 7), are those of the same computation with torch's "
+        "functions: patches, projection, class token in front, positions, every block in turn "
+        "(pre-norm, no mask), row 0, final_norm, output, no softmax.",
     )
 checks_passed("VisionTransformer")
 
@@ -589,12 +665,20 @@ cases = [
 for lead, sizes in cases:
     images = torch.tensor(rng.normal(size=(*lead, sizes[0], sizes[0])))
     message = (
-        f"VisionTransformer{sizes} in float64, pictures of shape {tuple(images.shape)}: any number "
-        "of leading axes, each picture as if it were in a batch of one."
+        f"VisionTransformer{sizes} in float64, pictures of shape {tuple(images.shape)}: the "
+        f"logits have shape {(*lead, sizes[-1])}, for any number of leading axes."
     )
     found, alone = run(sizes, 7, images)
-    assert_equal(tuple(found.shape), (*lead, sizes[-1]), message, name="the shape")
+    assert_equal(tuple(getattr(found, "shape", ())), (*lead, sizes[-1]), message, name="the shape")
+    message = (
+        f"VisionTransformer{sizes} in float64, random pictures: the logits are numbers that "
+        "differ."
+    )
     assert_equal(bool(found.std() > 1e-6), True, message, name="'the logits differ'")
+    message = (
+        f"VisionTransformer{sizes} in float64, pictures of shape {tuple(images.shape)}: each "
+        "picture's logits are those that your model gives for it in a batch of one, in float64."
+    )
     one_by_one = torch.cat(alone).double().reshape(found.shape)
     assert_close(found, one_by_one, message, precise=True)
 ### END HIDDEN TESTS
@@ -625,9 +709,14 @@ with check("every patch counts", points=1):
         other[r : r + 2, c : c + 2] = torch.tensor(rng.normal(size=(2, 2)))
         others.append(other)
     shape, moved = moved_by(sizes, int(rng.integers(1000)), image, others)
-    assert_equal(shape, [4], "A row of logits for each picture.", name="the shape of its logits")
+    assert_equal(
+        shape,
+        [4],
+        "A batch of one picture: one row of four logits.",
+        name="the shape of its logits",
+    )
     found = [change > 1e-9 for change in moved]
-    message = "Nine patches. One is changed: do the logits move? They should, for each."
+    message = "Nine patches. Where any one of them is changed, the logits should move."
     assert_equal(found, [True] * 9, message, name="what moves the logits")
 with check("where it stands counts", points=1):
     others = []
@@ -637,9 +726,17 @@ with check("where it stands counts", points=1):
         other[s : s + 2, d : d + 2] = image[r : r + 2, c : c + 2]
         others.append(other)
     shape, moved = moved_by(sizes, int(rng.integers(1000)), image, others)
-    assert_equal(shape, [4], "A row of logits for each picture.", name="the shape of its logits")
+    assert_equal(
+        shape,
+        [4],
+        "A batch of one picture: one row of four logits.",
+        name="the shape of its logits",
+    )
     found = [change > 1e-9 for change in moved]
-    message = "Two patches change places: do the logits move? With positions they should."
+    message = (
+        "Two of nine patches change places: the logits should move, for each of nine such pairs. "
+        "For one: are the positions added before the blocks?"
+    )
     assert_equal(found, [True] * 9, message, name="what moves the logits")
 checks_passed("VisionTransformer")
 ### END HIDDEN TESTS
@@ -666,16 +763,32 @@ def without_gradient(sizes, seed, images):
 rng = check_rng()
 images = torch.tensor(rng.normal(size=(5, 6, 6))).float()
 lost, after, logits, evaluated = without_gradient((6, 2, 12, 3, 20, 2, 7), 3, images.clone())
-assert_equal(list(np.shape(logits)), [5, 7], "Logits (..., num_classes).", name="the shape")
-assert_equal(bool((logits[0] - logits[1]).abs().max() > 1e-6), True, "Pictures differ.")
+assert_equal(
+    list(np.shape(logits)),
+    [5, 7],
+    "Five pictures, seven classes: logits (..., num_classes), (5, 7).",
+    name="the shape",
+)
+assert_equal(
+    bool((logits[0] - logits[1]).abs().max() > 1e-6),
+    True,
+    "Two random pictures have different logits.",
+)
 assert_equal(
     [name for name in lost if not name.endswith("W_k.bias")],
     [],
-    "Every parameter should get a gradient. (The keys' bias is exempt: softmax does not see it.)",
+    "After backward every parameter, the class token too, should have a gradient that is not all "
+    "zeros. (The keys' bias is exempt: softmax does not see it.)",
     name="the parameters without one",
 )
-assert_equal(after, images, "The pictures were changed.", name="the pictures")
-assert_close(evaluated, logits, "In evaluation mode the logits should be the same.")
+assert_equal(
+    after, images, "The pictures were changed by a call of the model.", name="the pictures"
+)
+assert_close(
+    evaluated,
+    logits,
+    "After model.eval() the logits should be those that the same model gave in training mode.",
+)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -927,13 +1040,14 @@ one_head = np.array([[[0.5, 0.5], [0.0, 1.0]]])  # (num_heads, n, n)
 other = np.array([[[1.0, 0.0], [1.0, 0.0]]])
 with check("one layer, by hand", points=1):
     assert_close(
-        attention_rollout([one_head]),
+        attention_rollout([one_head.copy()]),
         np.array([[0.75, 0.25], [0.0, 1.0]]),
-        "The map plus the identity is [[1.5, 0.5], [0, 2]]; each row divided by its sum.",
+        "One layer, one head: the map plus the identity is [[1.5, 0.5], [0, 2]]; each row divided "
+        "by its sum.",
     )
 with check("two layers, by hand", points=1):
     assert_close(
-        attention_rollout([one_head, other]),
+        attention_rollout([one_head.copy(), other.copy()]),
         np.array([[0.75, 0.25], [0.375, 0.625]]),
         "Layer 1 is [[0.75, 0.25], [0, 1]], layer 2 is [[1, 0], [0.5, 0.5]]. Output 1 takes half of "
         "what layer 1 has at position 0, and half of what it has at position 1: the later layer "
@@ -944,7 +1058,8 @@ with check("several heads", points=0.75):
     few = rng.random(size=(3, 4, 4))  # (num_heads, n, n)
     few /= few.sum(-1, keepdims=True)
     message = "Three heads, one layer: the mean over the heads, plus the identity, divided by 2."
-    assert_close(attention_rollout([few]), (sum(few) / 3 + np.eye(4)) / 2, message)
+    expected = (sum(few) / 3 + np.eye(4)) / 2
+    assert_close(attention_rollout([few.copy()]), expected, message)
 with check("a batch of torch maps, three layers", points=1.25):
     maps = [torch.softmax(torch.tensor(rng.normal(size=(2, 3, 5, 5))), -1) for _ in range(3)]
     first, second, third = ((one.mean(1) + torch.eye(5)) / 2 for one in maps)
@@ -976,24 +1091,44 @@ def expected_rollout(maps):
 with check("layers and heads", points=1):
     for layers, heads, n in ((1, 1, 3), (2, 4, 5), (5, 2, 4)):
         maps = [rng.dirichlet(np.ones(n), size=(heads, n)) for _ in range(layers)]
-        message = f"{layers} layers, {heads} heads, {n} positions."
-        assert_close(attention_rollout(maps), expected_rollout(maps), message)
+        message = (
+            f"{layers} layers, {heads} heads, {n} positions: in each layer the mean over the "
+            "heads, plus the identity, each row divided by its sum; row i of the product says "
+            "where output i comes from."
+        )
+        assert_close(
+            attention_rollout([one.copy() for one in maps]), expected_rollout(maps), message
+        )
 with check("leading axes", points=1):
     for lead in ((1,), (2, 3)):
         maps = [rng.dirichlet(np.ones(4), size=(*lead, 2, 4)) for _ in range(3)]
-        message = f"Maps of shape {maps[0].shape}: each text as if it were alone."
-        found = attention_rollout(maps)
+        message = (
+            f"Three layers of maps of shape {maps[0].shape}: the result has shape {(*lead, 4, 4)}."
+        )
+        found = attention_rollout([one.copy() for one in maps])
         alone = [attention_rollout(list(some)) for some in
                  zip(*(one.reshape(-1, 2, 4, 4) for one in maps), strict=True)]  # fmt: skip
-        assert_equal(np.shape(found), (*lead, 4, 4), message, name="the shape")
+        assert_equal(tuple(np.shape(found)), (*lead, 4, 4), message, name="the shape")
+        message = (
+            f"Three layers of random maps of shape {maps[0].shape}: the shares are numbers that "
+            "differ."
+        )
         assert_equal(bool(np.ptp(found) > 0.05), True, message, name="'the shares differ'")
+        message = (
+            f"Three layers of maps of shape {maps[0].shape}: each text comes out as in your own "
+            "result for that text alone."
+        )
         assert_close(found, np.stack(alone).reshape(*lead, 4, 4), message)
 with check("rows that do not sum to 1", points=1):
     maps = [rng.dirichlet(np.ones(4), size=(2, 4)) for _ in range(2)]
     maps[0][:, 1] = 0.0  # query 1 may see nothing: only its residual connection is left
     maps[1] *= 3.0
-    message = "After the mean over the heads and the identity, divide each row by its own sum, whatever it is."
-    assert_close(attention_rollout(maps), expected_rollout(maps), message)
+    message = (
+        "Two layers: in the first one row of zeros, in the second rows that sum to 3. After the "
+        "mean over the heads and the identity each row is divided by its own sum, whatever that "
+        "is."
+    )
+    assert_close(attention_rollout([one.copy() for one in maps]), expected_rollout(maps), message)
 checks_passed("attention_rollout")
 ### END HIDDEN TESTS
 
@@ -1009,33 +1144,64 @@ def maps_afterwards(maps):
 
 rng = check_rng()
 maps = [rng.dirichlet(np.ones(5), size=(2, 3, 5)) for _ in range(2)]
-plain = attention_rollout(maps)
+plain = attention_rollout([one.copy() for one in maps])
 with check("NumPy and torch", points=0.5):
-    assert_equal(bool(np.ptp(plain) > 0.05), True, "No constant.", name="'the shares differ'")
-    message = "The same maps as torch tensors should give the same, as a torch tensor."
+    message = "Random NumPy maps: the shares are numbers that differ."
+    assert_equal(
+        bool(np.ptp(np.asarray(plain, dtype=float)) > 0.05),
+        True,
+        message,
+        name="'the shares differ'",
+    )
+    message = (
+        "The same float64 maps as torch tensors should give the numbers that your function gives "
+        "for NumPy, as a torch tensor of float64."
+    )
     found = attention_rollout([torch.tensor(one) for one in maps])
     assert_close(found, torch.tensor(np.asarray(plain)), message, precise=True)
 with check("float32 stays float32", points=0.25):
-    assert_equal(bool(np.ptp(plain) > 0.05), True, "No constant.", name="'the shares differ'")
+    message = "Random NumPy maps: the shares are numbers that differ."
+    assert_equal(
+        bool(np.ptp(np.asarray(plain, dtype=float)) > 0.05),
+        True,
+        message,
+        name="'the shares differ'",
+    )
     single = attention_rollout([torch.tensor(one).float() for one in maps])
-    message = "torch maps of float32 give a float32 result."
+    message = (
+        "torch maps of float32 give a float32 tensor, with the numbers of your float64 result."
+    )
     assert_close(single, torch.tensor(np.asarray(plain)).float(), message)
     assert_equal(str(single.dtype), "torch.float32", message, name="dtype")
     single = attention_rollout([one.astype(np.float32) for one in maps])
-    message = "NumPy maps of float32 give a float32 result."
+    message = "NumPy maps of float32 give a float32 array, with the numbers of your float64 result."
     assert_close(single, np.asarray(plain).astype(np.float32), message)
     assert_equal(str(single.dtype), "float32", message, name="dtype")
 with check("whole numbers", points=0.75):
     whole = [np.eye(4, dtype=int)[rng.permutation(4)][None] for _ in range(2)]
-    message = "Maps of whole numbers are valid, and give the same as with floating numbers."
+    message = "NumPy maps of zeros and ones, as floats: the shares are numbers that differ."
     floating = attention_rollout([one.astype(float) for one in whole])
-    assert_equal(bool(np.ptp(floating) > 0.05), True, message, name="'the shares differ'")
+    assert_equal(
+        bool(np.ptp(np.asarray(floating, dtype=float)) > 0.05),
+        True,
+        message,
+        name="'the shares differ'",
+    )
+    message = (
+        "NumPy maps of whole numbers are valid, and give what your function gives for the same "
+        "numbers as floats."
+    )
     assert_close(attention_rollout(whole), floating, message)
 with check("nothing is changed", points=0.5, side=True):
     after = maps_afterwards([one.copy() for one in maps])
-    assert_equal(len(after), 2, "The list of maps was changed.", name="its length")
+    assert_equal(
+        len(after),
+        2,
+        "The list of maps was changed by the call: there were two.",
+        name="its length",
+    )
     for before, now in zip(maps, after, strict=True):
-        assert_equal(now, before, "The maps were changed.", name="a map")
+        assert_equal(now, before, "A map was changed by the call.", name="a map")
 checks_passed("attention_rollout")
 ### END HIDDEN TESTS
 

@@ -146,7 +146,8 @@ class KerasAttention(keras.layers.Layer):
 # %% check="KerasAttention" points=5
 @probe
 def attend(query, key, value, mask=None):
-    return KerasAttention()(query, key, value, mask)
+    mask = None if mask is None else mask.clone()
+    return KerasAttention()(query.clone(), key.clone(), value.clone(), mask)
 
 
 def by_torch(query, key, value, mask=None):
@@ -161,42 +162,59 @@ both = attend(Q, K, V)
 assert_equal(
     len(both) if isinstance(both, (tuple, list)) else int(both is not None),
     2,
-    "Return two things: the output and the weights.",
+    "Two things come back: the output and the weights.",
     name="the number of results",
 )
 output, weights = both
 expected, expected_weights = by_torch(Q, K, V)
 with check("the weights", points=1):
     message = (
-        "The weights differ from torch's. Scores are divided by the square root of d_k, then a softmax "
-        "over the keys, the last axis. For one: are the weights the second result?"
+        "The second result is compared with torch's weights, (2, 3, 5): scores divided by the "
+        "square root of d_k, then a softmax over the keys, the last axis. For one: do output and "
+        "weights stand in this order?"
     )
     assert_close(weights, expected_weights, message, rtol=1e-5, atol=1e-6, name="weights")
 with check("the output", points=1.25):
-    message = "The output is made of the values, weighted by the weights."
+    message = (
+        "Five keys, a layer of float32: the last axis of the weights is 5, and their dtype is "
+        "float32."
+    )
+    seen = [
+        list(np.shape(weights))[-1:],
+        str(getattr(weights, "dtype", None)).removeprefix("torch."),
+    ]
+    assert_equal(seen, [[5], "float32"], message, name="the weights' last axis and dtype")
+    message = (
+        "The first result, (2, 3, 6), is your own weights, the second result, times the values."
+    )
     assert_close(output, torch.as_tensor(weights) @ V, message, rtol=1e-5, atol=1e-6, name="output")
-    assert_equal(bool((output[0] - output[1]).abs().max() > 1e-3), True, "Two texts, two outputs.")
+    message = "Two different texts have different outputs."
+    assert_equal(bool((output[0] - output[1]).abs().max() > 1e-3), True, message)
 T, N = True, False
 mask = torch.tensor([[T, T, N, T, N], [N, N, N, N, N], [T, T, T, T, T]])
 with check("a mask", points=1):
     output, weights = attend(Q, K, V, mask)
     alone = [attend(Q[:, i : i + 1], K[:, mask[i]], V[:, mask[i]]) for i in (0, 2)]
     message = (
-        "Where the mask is False the weights are 0, and the output is as if these keys were not there. True "
-        "means: may attend. For one: does the mask act before the softmax?"
+        "Where the mask is False the weights are 0, and the output is the one that your own layer "
+        "gives without these keys. True means: may attend. For one: does the mask act before the "
+        "softmax?"
     )
     shown = torch.stack([torch.as_tensor(output)[:, i] for i in (0, 2)], dim=1)
     assert_close(shown, torch.cat([one[0] for one in alone], dim=1), message, rtol=1e-5, atol=1e-6,
                  name="output of queries 0, 2")  # fmt: skip
     hidden = (weights * ~mask)[:, [0, 2]].abs().max()
     assert_equal(bool(hidden == 0), True, message, name="'hidden keys have weight 0'")
-    assert_equal(bool(shown.std() > 1e-3), True, "The output is no constant.")
+    assert_equal(
+        bool(shown.std() > 1e-3), True, "A mask, random texts: the outputs are numbers that differ."
+    )
 with check("a query that may attend to nothing", points=0.75):
     message = "Query 1 may attend to nothing: its weights and its output are 0, never NaN."
     output, weights = attend(Q, K, V, mask)
     assert_close(weights[:, 1], torch.zeros(2, 5), message, name="the weights of query 1")
     assert_close(output[:, 1], torch.zeros(2, 6), message, name="the output of query 1")
-    assert_equal(bool((weights[:, [0, 2]].sum(-1) > 0.5).all()), True, "The other queries have weights.")
+    message = "Queries 0 and 2 may attend to some keys: their weights sum to 1, and none is NaN."
+    assert_equal(bool((weights[:, [0, 2]].sum(-1) > 0.5).all()), True, message)
 
 
 @probe
@@ -215,12 +233,15 @@ with check("gradients", points=0.75):
     leaves = [x.clone().requires_grad_() for x in doubles]
     expected = by_torch(*leaves, mask)
     ((expected[0] * A).sum() + (expected[1] * B).sum()).backward()
-    message = "differs from that of torch's function. For one: is something detached, or NaN on the way?"
+    message = (
+        "should be that of torch's function: float64, a mask that hides all keys of query 1. For "
+        "one: is something detached, or NaN on the way?"
+    )
     for name, one, leaf in list(zip("QKV", gradients(*doubles, mask, A, B), leaves, strict=True))[::-1]:
         assert_close(one, leaf.grad, f"The gradient of {name} {message}", name=f"the gradient of {name}")
 with check("the layer's dtype", points=0.25, side=True):
     output, weights = attend(*doubles)
-    message = "The layer's dtype is float32 here, so its results have it."
+    message = "Inputs of float64, a layer of float32: its results have the layer's dtype."
     assert_equal(str(output.dtype), "torch.float32", message, name="the output's dtype")
     assert_equal(str(weights.dtype), "torch.float32", message, name="the weights' dtype")
 checks_passed("KerasAttention")
@@ -240,7 +261,7 @@ def each_alone(texts, lead):
     for place in np.ndindex(*lead):
         one = attend(*(x.expand(*lead, *x.shape[-2:])[place][None] for x in texts))
         output[place], weights[place] = one[0][0], one[1][0]
-    message = "Other texts have other outputs."
+    message = "Random texts, each alone: different texts have different outputs."
     assert_equal(bool((output[0] - output[-1]).abs().max() > 1e-3), True, message)
     return output, weights
 
@@ -252,7 +273,10 @@ with check("leading axes", points=1):
         texts = [torch.tensor(rng.normal(size=(*a, *b))) for a, b in zip(leads, sizes, strict=True)]
         lead = torch.broadcast_shapes(*leads)
         expected, expected_weights = each_alone(texts, lead)
-        message = f"Leading axes {leads} of query, key and value: each text by itself, and they broadcast."
+        message = (
+            f"Leading axes {leads} of query, key and value, which broadcast: each text comes out "
+            "as in your own results for that text alone."
+        )
         output, weights = attend(*texts)
         assert_close(output, expected, message, name="output")
         weights = torch.as_tensor(weights).expand(expected_weights.shape)
@@ -262,7 +286,10 @@ with check("masks that broadcast", points=1):
     for shape in ((5,), (4, 5), (4, 1), (2, 1, 1, 5), (3, 4, 5), (2, 1, 4, 5)):
         mask = torch.tensor(rng.random(shape) < 0.6)
         mask.view(-1)[0] = False
-        message = f"A mask of shape {shape} for weights of shape (2, 3, 4, 5): it broadcasts."
+        message = (
+            f"A mask of shape {shape}, broadcast to weights of shape (2, 3, 4, 5), float64: "
+            "weights and output are those of torch's function; a query without keys has zeros."
+        )
         whole = mask.expand(2, 3, 4, 5)
         eye = torch.eye(5).double().expand(2, 3, 5, 5)
         output, weights = attend(Q, K, V, mask)
@@ -311,8 +338,16 @@ with check("weights and output 0", points=0.75):
     for name, mask in (("row", row), ("text", text)):
         output, weights, _ = found[name]
         nothing = ~mask.expand(2, 4, 5).any(-1)
-        message = "What may attend to nothing has weights 0 and output 0, and everything else has weights."
+        hides = "all keys of query 2" if name == "row" else "all keys of the second text"
+        message = (
+            f"A mask that hides {hides}: the other queries have weights that sum to 1, none of "
+            "them NaN."
+        )
         assert_equal(bool((weights.sum(-1)[~nothing] > 0.5).all()), True, message)
+        message = (
+            f"A mask that hides {hides}: a query that may attend to nothing has weights 0 and "
+            "output 0."
+        )
         count = int(nothing.sum())
         assert_close(weights[nothing], torch.zeros(count, 5).double(), message, name="weights")
         assert_close(output[nothing], torch.zeros(count, 7).double(), message, name="output")
@@ -323,7 +358,11 @@ with check("finite gradients", points=0.75):
         joined = torch.cat([leaves[2], eye], dim=-1)  # torch's function then gives its weights, too
         both = F.scaled_dot_product_attention(leaves[0], leaves[1], joined, attn_mask=mask)
         (both * torch.cat([A, B], dim=-1)).sum().backward()
-        message = "With a query that may attend to nothing gradients stay finite, and 0 for that query."
+        hides = "all keys of query 2" if name == "row" else "all keys of the second text"
+        message = (
+            f"A mask that hides {hides}: the gradients are those of torch's function, finite, and "
+            "0 for what may attend to nothing. For one: is there NaN on the way?"
+        )
         for letter, one, leaf in zip("QKV", found[name][2], leaves, strict=True):
             assert_close(one, leaf.grad, message, name=f"the gradient of {letter}")
 checks_passed("KerasAttention")
@@ -346,10 +385,11 @@ with check("float64", points=0.5):
     order = [3, 0, 4, 2, 1]
     output, weights = attend("float64", Q, K, V, mask)
     again, moved = attend("float64", Q, K[:, order], V[:, order], mask[..., order])
-    assert_equal(bool((output[0] - output[1]).abs().max() > 1e-3), True, "Two texts, two outputs.")
+    message = "A layer of float64: two different texts have different outputs."
+    assert_equal(bool((output[0] - output[1]).abs().max() > 1e-3), True, message)
     message = (
-        "A layer with dtype float64 computes in float64: the same keys in another order give the same "
-        "output. For one: is something cast to float32?"
+        "A layer of float64: the same keys, values and mask in another order give your own output "
+        "and weights again, in float64, to ten digits. For one: is something cast to float32?"
     )
     precise = {"rtol": 1e-10, "atol": 1e-13, "precise": True}
     assert_close(again, torch.as_tensor(output).double(), message, name="output", **precise)
@@ -359,18 +399,31 @@ with check("float64", points=0.5):
     scale = float((ratios * products).sum() / products.square().sum())
     # Another scale altogether is told elsewhere: here only the digits count.
     meant = 3**-0.5 if abs(scale - 3**-0.5) < 1e-4 else scale
-    message = "A layer with dtype float64 divides the scores by a root of d_k of float64, too."
+    message = (
+        "A layer of float64, no mask: by your weights, the scores are divided by a root of d_k "
+        "with all digits of float64. For one: is the root, or a score, rounded to float32?"
+    )
     assert_close(scale, meant, message, name="the factor of the scores", **precise)
 with check("whole numbers", points=0.25):
     whole = [rng.integers(-2, 3, size=(2, *size)) for size in ((4, 3), (5, 3), (5, 7))]
     floats = attend("float32", *(x.astype(np.float32) for x in whole), mask)
-    assert_equal(bool((floats[0][0] - floats[0][1]).abs().max() > 1e-3), True, "Two texts, two outputs.")
-    message = "NumPy arrays of whole numbers give what the same numbers give as floats."
+    assert_equal(
+        bool((floats[0][0] - floats[0][1]).abs().max() > 1e-3),
+        True,
+        "Two different texts have different outputs.",
+    )
+    message = (
+        "NumPy arrays of whole numbers, a layer of float32: they should give your own results for "
+        "the same numbers as floats."
+    )
     for name, one, other in zip(("output", "weights"), attend("float32", *whole, mask), floats, strict=True):
         assert_close(one, other, message, rtol=1e-5, atol=1e-6, name=name)
     for place, what in enumerate(("query", "key", "value")):
         mixed = [x if i == place else x.astype(np.float32) for i, x in enumerate(whole)]
-        message = f"Whole numbers in {what} alone: the same as where all three are floats."
+        message = (
+            f"Whole numbers in {what} alone, a layer of float32: they should give your own results "
+            "for the same numbers, all three as floats."
+        )
         output, weights = attend("float32", *mixed, mask)
         for name, one, other in (("output", output, floats[0]), ("weights", weights, floats[1])):
             assert_close(one, other, message, rtol=1e-5, atol=1e-6, name=name)
@@ -396,8 +449,12 @@ given = [torch.tensor(rng.normal(size=(2, *size))).float() for size in ((4, 3), 
 given.append(torch.tensor(rng.random((4, 5)) < 0.5))
 *after, first, second = called_twice(*(x.clone() for x in given))
 for name, now, before in zip(("query", "key", "value", "mask"), after, given, strict=True):
-    assert_equal(now, before, f"{name} was changed by the call.", name=name)
-assert_close(second, first, "A second call with the same inputs gives another output.", name="output")
+    assert_equal(now, before, f"{name} was changed by a call.", name=name)
+message = (
+    "One layer, a random mask: called again with the same inputs, after a call without a mask, it "
+    "gives its first output again, in numbers, not NaN."
+)
+assert_close(second, first, message, name="output")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -598,30 +655,46 @@ with torch.no_grad():
 close = {"rtol": 1e-5, "atol": 1e-5}
 with check("the weights of the heads", points=1.5):
     message = (
-        "The weights of the heads differ. W_q.weight is (out, in), kernel is (in, head, feature), and the features of "
-        "a head stand side by side. Queries and keys have biases, too."
+        "With a mask, Keras's layer should give the heads' weights of lesson 5's. W_q.weight is "
+        "(out, in), kernel is (in, head, feature), and the features of a head stand side by side. "
+        "Queries and keys have biases, too."
     )
     assert_close(weights, expected_weights, message, name="weights", **close)
 with check("the output", points=2):
-    message = "The output differs. If the weights agree: value_dense and output_dense, kernels and biases."
-    assert_close(output, expected, message, name="output with a mask", **close)
+    message = (
+        "Keras's layer should give the output of lesson 5's, {}. Where the heads' weights agree, "
+        "it lies at value_dense and output_dense, kernels and biases."
+    )
+    assert_close(
+        output, expected, message.format("with a mask"), name="output with a mask", **close
+    )
+    message = message.format("without a mask")
     assert_close(before, unmasked, message, name="output without a mask", **close)
 with check("no memory is shared", points=0.5):
-    message = "Zeros in attention, afterwards, also change the Keras layer: they share memory."
+    message = (
+        "attention's parameters are set to zero afterwards: the Keras layer should give its own "
+        "output as before. For one: do the two share memory?"
+    )
     assert_close(later, before, message, name="the output")
-    assert_equal(bool(torch.as_tensor(before).std() > 1e-3), True, "The output is no constant.")
+    assert_equal(
+        bool(torch.as_tensor(before).std() > 1e-3),
+        True,
+        "Random texts: the outputs are numbers that differ.",
+    )
     numbers = ours.W_q.weight.detach().flatten().sort()[0]
     message = "The kernel of query_dense should hold the numbers of W_q.weight, in whatever order."
     assert_close(copied[0], numbers, message, name="the sorted numbers", **close)
 with check("every number, in whatever order", points=0.25):
     places = [f"{part}_dense.{kind}" for part in ("query", "key", "value", "output") for kind in ("kernel", "bias")]
-    assert_equal(len(copied), 8, "Four kernels and four biases.", name="how many arrays")
+    assert_equal(
+        len(copied), 8, "Keras's layer holds four kernels and four biases.", name="how many arrays"
+    )
     for place, found, (name, parameter) in zip(places, copied, ours.named_parameters(), strict=True):
         numbers = parameter.detach().flatten().sort()[0]
         message = f"{place} should hold the numbers of {name}."
         assert_close(found, numbers, message, name="its sorted numbers", **close)
 with check("attention stays as it is", points=0.25, side=True):
-    assert_equal(after, state, "attention was changed. Its weights are read, not written.")
+    assert_equal(after, state, "attention was changed. Its weights are to be read alone.")
 
 
 @probe
@@ -647,9 +720,15 @@ with check("sizes that differ", points=0.5, side=True):
         ({"num_heads": 3, "key_dim": 4}, (8, 8, 8)),
     ):
         found = refused(state, 12, 3, settings, widths)
-        message = f"MultiHeadAttention(12, 3) does not fit into a layer of {settings}, built for {widths[0]}."
+        message = (
+            f"MultiHeadAttention(12, 3) does not fit into a layer of {settings}, built for width "
+            f"{widths[0]}."
+        )
         assert_equal(found is not None, True, f"{message} This should be a ValueError.", name="'refused'")
-        message = f"{message} After the ValueError something has been copied: look at all sizes first."
+        message = (
+            f"{message} After the ValueError the Keras layer should hold what it held before. For "
+            "one: are all sizes looked at first?"
+        )
         assert_equal(found[1], found[0], message, name="the Keras layer's weights")
 checks_passed("load_keras_weights")
 
@@ -685,11 +764,17 @@ for d_model, num_heads in ((12, 1), (12, 12), (8, 2), (15, 5)):
 close = {"rtol": 1e-5, "atol": 1e-5}
 with check("the weights of the heads", points=1.5):
     for d_model, num_heads, (_, weights), (_, expected) in found:
-        message = f"d_model = {d_model}, {num_heads} heads: the weights of the heads differ."
+        message = (
+            f"d_model = {d_model}, num_heads = {num_heads}, a Keras layer that is loaded twice: "
+            "it should give the heads' weights of the second of lesson 5's layers."
+        )
         assert_close(weights, expected, message, name="weights", **close)
 with check("the output", points=1.5):
     for d_model, num_heads, (output, _), (expected, _) in found:
-        message = f"d_model = {d_model}, {num_heads} heads: both layers should give the same output."
+        message = (
+            f"d_model = {d_model}, num_heads = {num_heads}, a Keras layer that is loaded twice: "
+            "it should give the output of the second of lesson 5's layers."
+        )
         assert_close(output, expected, message, name="output", **close)
 checks_passed("load_keras_weights")
 ### END HIDDEN TESTS
@@ -727,16 +812,37 @@ query, direction = (torch.tensor(rng.normal(size=(2, 4, 12))).float() for _ in r
 (ours(query)[0] * direction).sum().backward()
 nothing, slopes, learns, no_gradient, kept = afterwards(state, 12, 3, query, direction)
 with check("gradients of the Keras layer", points=1):
-    assert_equal(len(slopes), 8, "Each of the eight variables of the Keras layer has a gradient.")
-    message = "After loading, the Keras layer's variables get the gradients that attention's would get."
+    message = (
+        "After loading and backward, each of the eight variables of the Keras layer has a "
+        "gradient."
+    )
+    assert_equal(len(slopes), 8, message, name="how many have one")
+    message = (
+        "After loading, the Keras layer's variables get the gradients that attention's would get, "
+        "in whatever order."
+    )
     wanted = torch.cat([parameter.grad.flatten() for parameter in ours.parameters()]).sort()[0]
     slopes = torch.cat([one.flatten() for one in slopes]).sort()[0]
     assert_close(slopes, wanted, message, name="all gradients, sorted", rtol=1e-4, atol=1e-4)
 with check("attention is left alone", points=0.5, side=True):
-    assert_equal(kept, state, "Afterwards, with ones in the Keras layer, attention is not as it was.")
-    assert_equal(learns, [True] * 8, "attention's parameters should stay trainable.")
-    assert_equal(no_gradient, [True] * 8, "A gradient of the Keras layer went on into attention.")
-    assert_equal(nothing, True, "Change keras_attention in place and return nothing.")
+    assert_equal(
+        kept,
+        state,
+        "After loading, and with ones written into the Keras layer, attention should hold what it "
+        "held before.",
+    )
+    assert_equal(
+        learns, [True] * 8, "After loading, attention's eight parameters still require gradients."
+    )
+    assert_equal(
+        no_gradient,
+        [True] * 8,
+        "After backward through the Keras layer, attention's eight parameters should have no "
+        "gradients.",
+    )
+    assert_equal(
+        nothing, True, "keras_attention is changed in place, and nothing (None) is returned."
+    )
 checks_passed("load_keras_weights")
 ### END HIDDEN TESTS
 
@@ -770,9 +876,19 @@ for d_model, num_heads, settings, widths in (
     (4, 1, {"num_heads": 2, "key_dim": 2}, (4, 4, 4)),
 ):
     found = refused(d_model, num_heads, settings, widths)
-    message = f"MultiHeadAttention({d_model}, {num_heads}) and {settings}, built for widths {widths}."
-    assert_equal(found is not None, True, f"{message} This should be a ValueError.", name="'refused'")
-    assert_equal(found[1], found[0], f"{message} Something has been copied.", name="the Keras layer's weights")
+    message = (
+        f"MultiHeadAttention({d_model}, {num_heads}) and a Keras layer of {settings}, built for "
+        f"{widths}."
+    )
+    assert_equal(
+        found is not None, True, f"{message} They do not fit: a ValueError.", name="'refused'"
+    )
+    assert_equal(
+        found[1],
+        found[0],
+        f"{message} After the ValueError it should hold what it held before.",
+        name="the Keras layer's weights",
+    )
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -18,12 +18,14 @@ class Setting:
         answers: what is known of the short answers; None: what lies beside the notebook.
         advice: whether a failed check looks for the mistake; the grader does that itself.
         hasty: whether the first failed check ends its cell.
+        drawn: whether inputs were drawn since the grader's turn began.
     """
 
     seed: int = 2017
     answers: dict[str, Any] | None = None
     advice: bool = True
     hasty: bool = False
+    drawn: bool = False
 
 
 #: Of this process.
@@ -39,7 +41,7 @@ def as_grader(seed: int, answers: str) -> Iterator[None]:
         answers: what is known of the short answers, as JSON.
     """
     before = replace(now)
-    now.seed, now.answers, now.advice = seed, json.loads(answers), False
+    now.seed, now.answers, now.advice, now.drawn = seed, json.loads(answers), False, False
     try:
         yield
     finally:

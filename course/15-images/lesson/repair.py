@@ -67,6 +67,7 @@ def nearest_repair(
     passes: Callable[[ast.Module], bool],
     seconds: float,
     *,
+    elsewhere: int | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> str:
     """Where one small change of an answer makes every check pass, in a sentence; or "".
@@ -80,6 +81,7 @@ def nearest_repair(
         source: of the answer.
         passes: whether the checks pass with an answer like this.
         seconds: that it may take.
+        elsewhere: changes that are tried in other lines once one was found; None: all there are.
         clock: of these.
     """
     if len(source) > MOST_CHARACTERS or _TOUCHES.search(source):
@@ -89,22 +91,23 @@ def nearest_repair(
     except (SyntaxError, ValueError):
         return ""
     end = clock() + seconds
-    used = _arguments_used(tree)
+    arguments = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     exchanges = _two_lines_exchanged(tree)  # the second search goes on where the first one stopped
 
     tried = 0
 
     def repairs(groups: Groups, elsewhere_than: int = 0) -> Iterator[tuple[int, str]]:
         nonlocal tried
-        for line, kind, changed in itertools.chain(exchanges, _candidates(tree, groups)):
+        for line, kind, taken, changed in itertools.chain(exchanges, _candidates(tree, groups)):
             if line == elsewhere_than:
                 continue
-            if clock() > end:
+            if clock() > end or (elsewhere_than and tried == elsewhere):
                 return
             tried += 1
             with changed:
                 # An answer that does not look at an argument any more passes by chance, if at all.
-                mends = _arguments_used(tree) >= used and passes(tree)
+                lost = arguments & taken
+                mends = (not lost or lost <= _names_read(tree)) and passes(tree)
             if mends:
                 yield line, kind
 
@@ -124,16 +127,15 @@ def nearest_repair(
     )
 
 
-def _arguments_used(tree: ast.Module) -> set[str]:
-    arguments = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+def _names_read(tree: ast.AST) -> set[str]:
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
-    return arguments & {name.id for name in names if isinstance(name.ctx, ast.Load)}
+    return {name.id for name in names if isinstance(name.ctx, ast.Load)}
 
 
 def _candidates(
     tree: ast.Module, groups: Groups
-) -> Iterator[tuple[int, str, contextlib.AbstractContextManager[None]]]:
-    """Line, kind and change of every small repair, the likelier kinds first."""
+) -> Iterator[tuple[int, str, set[str], contextlib.AbstractContextManager[None]]]:
+    """Line, kind, names that are read there no more, and change of every small repair."""
     names = names_in(tree)
     places = [
         (parent, field, index, node)
@@ -152,12 +154,13 @@ def _candidates(
             for operator in operators:
                 for kind, instead in operator(node, parent, names):
                     line = getattr(node, "lineno", getattr(parent, "lineno", 1))
-                    yield line, kind, _changed(parent, field, index, node, instead)
+                    change = _changed(parent, field, index, node, instead)
+                    yield line, kind, _names_read(node), change
 
 
 def _two_lines_exchanged(
     tree: ast.Module,
-) -> Iterator[tuple[int, str, contextlib.AbstractContextManager[None]]]:
+) -> Iterator[tuple[int, str, set[str], contextlib.AbstractContextManager[None]]]:
     """As :func:`_candidates`: a step and the next one in the other order."""
     steps = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)
     for node in ast.walk(tree):
@@ -166,7 +169,7 @@ def _two_lines_exchanged(
                 continue
             for place, (step, following) in enumerate(itertools.pairwise(block)):
                 if isinstance(step, steps) and isinstance(following, steps):
-                    yield step.lineno, TWO_LINES, _exchanged(block, place)
+                    yield step.lineno, TWO_LINES, set(), _exchanged(block, place)
 
 
 @contextlib.contextmanager
