@@ -29,17 +29,16 @@ def wrong() -> str:
 
 
 @pytest.fixture
-def observed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    names: list[str] = []
+def all_observed(monkeypatch: pytest.MonkeyPatch) -> list[TestCell]:
+    tests: list[TestCell] = []
     observe = Tester.observe
 
     def noted(self: Tester, test: TestCell, box: Box, seed: int) -> tuple[Evidence, ...] | None:
-        if test.exercise == EXERCISE:
-            names.append(test.grade_id)
+        tests.append(test)
         return observe(self, test, box, seed)
 
     monkeypatch.setattr(Tester, "observe", noted)
-    return names
+    return tests
 
 
 def failing(verdict: Result) -> dict[str, str]:
@@ -51,17 +50,21 @@ def failing(verdict: Result) -> dict[str, str]:
     }
 
 
+def of_the_exercise(tests: list[TestCell]) -> list[str]:
+    return [test.grade_id for test in tests if test.exercise == EXERCISE]
+
+
 def test_the_visible_test_settles_it_where_the_others_fail_alike(
-    bundle: Bundle, wrong: str, observed: list[str]
+    bundle: Bundle, wrong: str, all_observed: list[TestCell]
 ) -> None:
     found = failing(graded(bundle, notebook_with(bundle, {EXERCISE: wrong})))
     assert len(found) > 1
     assert set(found.values()) == {"temperature_after_the_softmax"}
-    assert observed == [f"test_{EXERCISE}"]
+    assert of_the_exercise(all_observed) == [f"test_{EXERCISE}"]
 
 
 def test_where_another_test_fails_than_with_the_mistake_all_that_fail_are_looked_at(
-    bundle: Bundle, wrong: str, observed: list[str]
+    bundle: Bundle, wrong: str, all_observed: list[TestCell]
 ) -> None:
     refuses = wrong.replace(
         "    weights =", '    if keys.dtype.kind == "i":\n        keys[0] / []\n    weights ='
@@ -69,10 +72,23 @@ def test_where_another_test_fails_than_with_the_mistake_all_that_fail_are_looked
     assert refuses != wrong
     found = failing(graded(bundle, notebook_with(bundle, {EXERCISE: refuses})))
     assert f"test_{EXERCISE}_kinds" in found
-    assert set(observed) == set(found)
+    assert set(of_the_exercise(all_observed)) == set(found)
     assert found[f"test_{EXERCISE}_kinds"] != "temperature_after_the_softmax"
 
 
-def test_what_passed_is_not_run_again(bundle: Bundle, observed: list[str]) -> None:
+def test_what_passed_is_not_run_again(bundle: Bundle, all_observed: list[TestCell]) -> None:
     graded(bundle, notebook_with(bundle))
-    assert observed == []
+    assert all_observed == []
+
+
+def test_a_test_whose_inputs_are_always_the_same_is_not_run_again(
+    bundles: dict[str, Bundle], all_observed: list[TestCell]
+) -> None:
+    """Only what draws its inputs can see something else on those of another seed."""
+    lesson = COURSE.lesson("03")
+    bundle = bundles[lesson.folder]
+    wrong = {one.exercise: one.source for one in misconceptions(lesson)}
+    verdict = graded(bundle, notebook_with(bundle, wrong))
+    drawn = {test.grade_id: "check_rng" in test.source for test in bundle.tests}
+    assert all_observed and all(drawn[test.grade_id] for test in all_observed)
+    assert [one for one in verdict.tests if one.diagnosis and not drawn[one.grade_id]]

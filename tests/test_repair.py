@@ -123,6 +123,38 @@ def test_a_line_is_named_where_enough_was_tried_elsewhere(a_look: float, said: b
     assert ("Look at line 5" in found) == said
 
 
+@pytest.mark.parametrize("elsewhere", [0, 7, 40])
+def test_so_many_changes_are_tried_elsewhere_and_no_more(elsewhere: int) -> None:
+    wrong = "def f(x):\n    y = x * 3 - 1\n    z = (y + 2) * 5 - y / 7\n    return z.mean(axis=1)\n"
+    right = wrong.replace("axis=1", "axis=-1")
+    tried: list[bool] = []
+
+    def passes(tree: ast.Module) -> bool:
+        tried.append(ast.unparse(tree).strip() == right.strip())
+        return tried[-1]
+
+    said = nearest_repair(wrong, passes, 20, elsewhere=elsewhere, clock=lambda: 0.0)
+    assert "Look at line 4" in said
+    afterwards = len(tried) - 1 - tried.index(True)
+    assert elsewhere - 3 <= afterwards <= elsewhere  # one that drops an argument is not even tried
+
+
+def test_what_kind_of_thing_is_asked_for_is_left_as_it_is() -> None:
+    wrong = (
+        "def f(x):\n    kind = np.result_type(x, np.float32)\n"
+        "    if not np.issubdtype(kind, np.floating):\n        kind = np.float64\n"
+        "    return x.astype(kind)\n"
+    )
+    seen: list[str] = []
+
+    def passes(tree: ast.Module) -> bool:
+        seen.append(ast.unparse(tree))
+        return False
+
+    nearest_repair(wrong, passes, 20)
+    assert seen and all("np.issubdtype(kind, np.floating)" in text for text in seen)
+
+
 def test_a_change_that_only_covers_the_mistake_up_is_not_named() -> None:
     """The length is kept from below by 1: a longer vector hides it, and line 2 is right."""
     wrong = (

@@ -55,6 +55,16 @@ def inside(box: Box, body: str) -> Any:
     return reply.error.types[0] if reply.error else reply.value
 
 
+def test_code_that_is_only_tried_runs_beside_the_notebook_and_without_its_shell(box: Box) -> None:
+    box.run("def f():\n    return 1", SECONDS)
+    assert box.call("f", (), {}, SECONDS).value == 1
+    assert box.run_plainly("def f():\n    return 2\nprint('two')", SECONDS).output == "two\n"
+    assert box.call("f", (), {}, SECONDS).value == 2
+    for source, kind in (("1 / 0", "ZeroDivisionError"), ("%time 1", "SyntaxError")):
+        error = box.run_plainly(source, SECONDS).error
+        assert error is not None and error.types[0] == kind
+
+
 def test_a_box_sees_the_interpreter_and_its_own_files_and_nothing_else(box: Box) -> None:
     assert inside(box, "return open('beside.txt').read()") == "hello"
     here = Path(__file__).resolve()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -55,6 +56,23 @@ def test_a_large_difference_is_told_with_numbers_and_nothing_left_out() -> None:
     assert "..." not in text
     assert "Yours [2, 3:11]:" in text and "Expected [2, 3:11]:" in text
     assert "yours [2, 3:11]" in box and "expected [2, 3:11]" in box
+
+
+@pytest.mark.parametrize("gap", [1e-3, 1e-5, 1e-8, 1e-12])
+@pytest.mark.parametrize("size", [0.3, 700.0, 2e6, 3e-5])
+def test_a_difference_is_seen_however_small_it_is(gap: float, size: float) -> None:
+    want = size * np.array([1.0, 1.2, 1.4])
+    got = want * np.array([1.0, 1.0 + gap, 1.0])
+    with pytest.raises(CheckFailed) as failed:
+        assert_close(got, want, "Each digit.", rtol=gap / 100, atol=0.0)
+    yours, expected = re.findall(r"(?:Yours|Expected):\n(.*)", str(failed.value))
+    assert yours != expected
+    numbers = re.findall(r"at \[1\]: (\S+), expected (\S+)\.", str(failed.value))
+    assert numbers and numbers[0][0] != numbers[0][1]
+    box = failed.value.html()
+    assert box.count("≠") == 1
+    cells = re.findall(r"<td[^>]*>([^<]+)<", box)
+    assert len(cells) == 6 and cells[0] == cells[3] and cells[1] != cells[4]
 
 
 @pytest.mark.parametrize(
