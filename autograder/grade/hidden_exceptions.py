@@ -16,7 +16,7 @@ from autograder.lesson.exceptions import meaning
 #: Lengths of axes are small; a larger number is no length that a test uses.
 MOST_LENGTH = 64
 #: Numbers in one text.
-MOST_NUMBERS = 10
+MOST_NUMBERS = 12
 #: Characters of a line of the student's.
 MOST_LINE = 160
 
@@ -31,8 +31,9 @@ _BACKWARD = (
 )
 _OPERATOR = r"(?:\+|-|\*|/|//|@|%|\*\*|&|\||\+=|-=|\*=|/=|@=|&=|<|>|<=|>=)"
 
-#: With N where a number stands, S a shape, L a list of lengths, D what torch calls a dtype, OP an
-#: operator, BACKWARD a step of the backward pass, TENSOR its class, and ID a name.
+#: With N where a number stands, S a shape, R one with new axes, L a list of lengths, D what torch
+#: calls a dtype, OP an operator, BACKWARD a step of the backward pass, TENSOR its class, and ID a
+#: name.
 _FORMS = [
     "matmul: Input operand N has a mismatch in its core dimension N, with gufunc signature "
     "(n?,k),(k,m?)->(n?,m?) (size N is different from N)",
@@ -65,6 +66,15 @@ _FORMS = [
     "seen size N",
     "einsum(): the number of subscripts in the equation (N) does not match the number of "
     "dimensions (N) for operand N and no ellipsis was given",
+    "einsum(): more operands were provided than specified in the equation",
+    "einsum(): fewer operands were provided than specified in the equation",
+    "operand has more dimensions than subscripts given in einstein sum, but no '...' ellipsis "
+    "provided to broadcast the extra dimensions.",
+    "einstein sum subscripts string contains too many subscripts for operand N",
+    "more operands provided to einstein sum function than specified in the subscripts string",
+    "fewer operands provided to einstein sum function than specified in the subscripts string",
+    "operands could not be broadcast together with remapped shapes [original->remapped]: R->R "
+    "R->R ",
     "Index tensor must have the same number of dimensions as input tensor",
     "cannot reshape array of size N into shape S",
     "all the input array dimensions except for the concatenation axis must match exactly, but "
@@ -170,6 +180,7 @@ _KINDS = frozenset(
 _SIGNS = {
     "N": _NUMBER,
     "S": _SHAPE,
+    "R": r"\((?:\d{1,4}|newaxis)(?:,(?:\d{1,4}|newaxis))*,?\)",
     "L": _LENGTHS,
     "D": _KIND,
     "OP": _OPERATOR,
