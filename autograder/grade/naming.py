@@ -153,12 +153,16 @@ def _repaired(
     if seconds <= 0 or exercise.startswith("answer_"):
         return ""
 
+    tried: set[str] = set()
+
     def passes(tree: ast.Module) -> bool:
+        changed = ast.unparse(tree)
         box = notebook.box
-        if box is None:  # an earlier change ended it: no more of them
+        if box is None or changed in tried:  # an earlier change ended it: no more of them
             return False
+        tried.add(changed)
         try:
-            if box.run_plainly(ast.unparse(tree), SECONDS_OF_A_REPAIR).error is not None:
+            if box.run_plainly(changed, SECONDS_OF_A_REPAIR).error is not None:
                 return False
         except BoxFailure:
             notebook.lost()

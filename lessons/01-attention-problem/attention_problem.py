@@ -300,6 +300,14 @@ assert_close(
     "Whole numbers in X, W_x and W_h have to give the states that the same numbers in float64 "
     "give, as floating numbers.",
 )
+X, W_x = np.array([[1, 0], [0, -2], [1, 1]]), np.array([[1, -1, 0], [0, 1, 1]])
+W_h, h0 = rng.normal(size=(3, 3)) * 0.5, rng.normal(size=3)
+assert_close(
+    rnn_hidden_states(X, W_x, W_h, h0),
+    np.asarray(rnn_hidden_states(X + 0.0, W_x + 0.0, W_h, h0)),
+    "Whole numbers in X and W_x, others in W_h and h0: the states have to be those of float64 "
+    "everywhere, with nothing cut to whole numbers on the way.",
+)
 ### END HIDDEN TESTS
 
 # %% check="rnn_hidden_states_precision" points=0.25
@@ -670,7 +678,8 @@ with check("one number per word", points=0.75):
         np.array([0.22886771, 0.39775350, 0.80256293]),
         "Three words that are not zero, one number each, with W_x = 0.9 and W_h = 0.7: the slope "
         "of tanh at a state h is 1 - h**2, and it counts once for each state on the way, the state "
-        "of the word included.",
+        "of the word included. Five digits are compared. For one: is a slope that formula, or a "
+        "difference over a small step, which is only nearly right?",
         atol=1e-7,
     )
 
@@ -686,7 +695,8 @@ with check("matrices and words that are not zero", points=0.75):
         "Four words of three numbers, a state of three, no word zero: the influence is the norm of "
         "the product J_t. For one: does each matrix stand as it does "
         "there (transposed, the later link on the left), and each D_s at its own place (a diagonal "
-        "matrix on the right scales columns, on the left rows)?",
+        "matrix on the right scales columns, on the left rows)? Numbers that are nearly right come "
+        "of a slope that is only nearly right.",
         atol=1e-7,
     )
 
@@ -730,7 +740,7 @@ with check("the last position", points=0.75):
         position_influence(X[:1], W_x, W_h),
         jacobian.square().sum(dim=(0, 2)).sqrt().numpy(),
         "A sentence of one word has one influence, in an array of shape (1,), and it is that of a "
-        "last position: one tanh and W_x.",
+        "last position: one tanh and W_x, to five digits.",
     )
 with check("the position before it", points=0.75):
     message = (
@@ -744,8 +754,8 @@ with check("every position", points=1):
         expected,
         "Six words of three numbers, a state of four: the influence is the norm of the Jacobians "
         "that torch.autograd finds. For one: in which order is the product taken (the later link "
-        "on the left), which state does each slope belong to, and do all entries of the matrix "
-        "enter the norm?",
+        "on the left), which state does each slope belong to, do all entries of the matrix "
+        "enter the norm, and is a slope exact or a difference over a small step?",
     )
     assert_close(
         position_influence(np.zeros((30, 1)), np.array([[3.0]]), np.array([[0.5]])),
@@ -754,6 +764,12 @@ with check("every position", points=1):
         "step back halves it. At the first it is 3 / 2**29: small, and not 0.",
         rtol=1e-4,
         atol=1e-15,
+    )
+    assert_close(
+        position_influence(np.zeros((6, 1)), np.array([[1.0]]), np.array([[2.0]])),
+        2.0 ** np.arange(5.0, -1.0, -1.0),
+        "6 words of zero, W_x = 1 and W_h = 2: the influence is 1 at the last word, and each step "
+        "back doubles it, up to 32 at the first. It grows as the matrices say, with no bound.",
     )
 checks_passed("position_influence")
 ### END HIDDEN TESTS
@@ -1123,6 +1139,20 @@ assert_close(
     "When values have as many features as positions, a batch of two has to give the averages of "
     "its rows one by one. Positions are axis -2 of the values.",
 )
+for batch_weights, batch_values, n in [((2, 1, 3), (4, 1), 4), ((3,), (), 1), ((3, 1), (2,), 1)]:
+    weights = rng.uniform(0.1, 1.0, size=(*batch_weights, n))
+    values = rng.normal(size=(*batch_values, n, 2))
+    shape = np.broadcast_shapes(batch_weights, batch_values)
+    many_weights = np.broadcast_to(weights, (*shape, n))
+    many_values = np.broadcast_to(values, (*shape, n, 2))
+    places = np.ndindex(*shape)
+    alone = [weighted_average(many_weights[place], many_values[place]) for place in places]
+    assert_close(
+        weighted_average(weights, values),
+        np.array([np.asarray(one) for one in alone]).reshape(*shape, 2),
+        f"weights of shape {weights.shape} and values of shape {values.shape} give averages of shape "
+        f"{(*shape, 2)}, each as your function gives it for its row of weights and its values alone.",
+    )
 ### END HIDDEN TESTS
 
 # %% check="weighted_average_scale" points=2
@@ -1230,12 +1260,23 @@ with assert_raises(ValueError, "A row of nothing but negative weights is a Value
     weighted_average(-weights[0], values[0])
 with assert_raises(ValueError, "A negative weight in a row with a positive sum is a ValueError."):
     weighted_average(negative, values)
+small = np.array([1.0, 2.0, -1e-9, 1.0])
+for factor in (1.0, 1e-12):
+    message = "Weights 1, 2, -1e-9 and 1, and these times 1e-12: the negative one is a ValueError."
+    with assert_raises(ValueError, message):
+        weighted_average(factor * small, values[0])
+message = "Weights (2, 1, 4), of which one is negative: a ValueError, with any number of axes."
+with assert_raises(ValueError, message):
+    weighted_average(negative[:, None], values)
 with assert_raises(ValueError, "A negative whole number among the weights is a ValueError."):
     weighted_average(np.array([2, -1, 1, 1]), values[0])
 zero_row = weights.copy()
 zero_row[1] = 0.0
 with assert_raises(ValueError, "One row of the batch is all zero: a ValueError."):
     weighted_average(zero_row, values)
+message = "Weights (2, 1, 4), of which one row is all zero: a ValueError, with any number of axes."
+with assert_raises(ValueError, message):
+    weighted_average(zero_row[:, None], values)
 with assert_raises(ValueError, "A single row that is all zero is a ValueError."):
     weighted_average(np.zeros(4), values[0])
 with assert_raises(ValueError, "Whole numbers that are all zero are a ValueError."):
@@ -1948,9 +1989,47 @@ for lengths in ((1,), (3, 1, 1, 6), (2, 2, 2, 2, 2)):
         expected = np.stack([network(torch.tensor(X))[1][0].numpy() for X in sentences])
     message = (
         f"Sentences of {lengths} words: each is read by itself, from the zero state. What else stands "
-        "in the list does not change its last state."
+        "in the list does not change its last state, and sentences of one length have states of "
+        "their own."
     )
     assert_close(mended_last_states(sentences, W_x, W_h), expected, message)
+
+
+@probe
+def states_and_sentences(sentences, W_x, W_h):
+    return mended_last_states(sentences, W_x, W_h), sentences
+
+
+X = rng.normal(size=(3, 2))
+other_first, other_last = X.copy(), X.copy()
+other_first[0], other_last[-1] = rng.normal(size=2), rng.normal(size=2)
+zero_last = np.concatenate([X, np.zeros((1, 2))])
+whole = np.array([[1, -1], [0, 2]])
+told = {
+    "one begins, one ends otherwise than the first": [X, other_first, other_last],
+    "the second is the first with a word of zeros behind it, a word as any other": [X, zero_last],
+    "whole numbers in the first, others in the second": [whole, X],
+    "float32 in the first, float64 in the second": [whole.astype(np.float32), X],
+}
+for d_h in (3, 1):
+    W_x, W_h = rng.normal(size=(2, d_h)) * 0.5, rng.normal(size=(d_h, d_h)) * 0.5
+    network = nn.RNN(2, d_h, bias=False, dtype=torch.float64)
+    weights = {"weight_ih_l0": torch.tensor(W_x.T), "weight_hh_l0": torch.tensor(W_h.T)}
+    network.load_state_dict(weights)
+    for what, sentences in told.items():
+        with torch.no_grad():
+            states = [network(torch.tensor(one + 0.0).double())[1][0].numpy() for one in sentences]
+        found, after = states_and_sentences([one.copy() for one in sentences], W_x, W_h)
+        message = (
+            f"{len(sentences)} sentences ({what}), states of {d_h}: an array "
+            f"{(len(sentences), d_h)} in float64, row i the last state of sentence i read alone."
+        )
+        assert_close(found, np.stack(states), message, precise=True)
+        message = "The list of sentences is another one after the call: how many it holds."
+        assert_equal(len(after), len(sentences), message)
+        message = "A sentence holds other words after the call."
+        for now, before in zip(after, sentences, strict=True):
+            assert_equal(now, before, message)
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -312,6 +312,18 @@ for (query_batch, keys_batch), message in messages.items():
     assert_equal(bool(differ), True, "Queries times -2 have other scores, and none is NaN.")
     alone = f"{message} Each row has to be as your function gives it for its query and keys alone."
     assert_close(similarity_scores(query, keys), expected, alone)
+query, keys = rng.normal(size=(2, 1, 3, d)), rng.normal(size=(4, 1, n, d))
+query[1] = 0.0
+places = np.ndindex(2, 4, 3)
+alone = [similarity_scores(query[i, 0, k], keys[j, 0]) for i, j, k in places]
+message = (
+    "Three batch axes, and some queries all 0: (2, 1, 3, d) and (4, 1, n, d) give (2, 4, 3, n), each "
+    "row as your function gives it for its query and keys alone."
+)
+expected = np.array([np.asarray(one) for one in alone]).reshape(2, 4, 3, n)
+assert_close(similarity_scores(query, keys), expected, message)
+message = "Queries that are all 0: (3, d) and (n, d) give scores (3, n), all of them 0."
+assert_close(similarity_scores(query[1, 0], keys[0, 0]), np.zeros((3, n)), message)
 ### END HIDDEN TESTS
 
 # %% check="similarity_scores_kinds" points=0.5
@@ -615,9 +627,15 @@ message = (
     "that they had before."
 )
 assert_close(softmax(x), expected, message)
+message = (
+    "Two rows, of which the first is all -inf: it gives zeros, and the second has the weights that it "
+    "had before, with all their digits."
+)
+assert_close(softmax(x[1, 1:]), expected[1, 1:], message)
 
 nothing = np.full(3, -np.inf)
-assert_close(softmax(nothing), np.zeros(3), "One row alone that is all -inf gives zeros.")
+said = "One row alone that is all -inf: floating zeros, in an array of its shape."
+assert_close(softmax(nothing), np.zeros(3), said)
 message = "An array (4, 2) that is all -inf, with axis=0: zeros in the shape of the array."
 assert_close(softmax(np.full((4, 2), -np.inf), axis=0), np.zeros((4, 2)), message)
 below = np.array([[-np.inf, -np.inf, -np.inf], [2.0, -np.inf, 1.0]])
@@ -718,6 +736,10 @@ x[0, 1] = -np.inf
 x[2] = -np.inf
 _, after = weights_and_input(x.copy())
 message = "softmax changes an input that holds -inf. For one: are they replaced in place?"
+assert_equal(after, x, message)
+x = x.astype(np.float32)
+_, after = weights_and_input(x.copy())
+message = "softmax changes an input in float32. For one: asarray and astype(copy=False) may not copy."
 assert_equal(after, x, message)
 ### END HIDDEN TESTS
 
@@ -1061,7 +1083,7 @@ expected = torch.softmax(scores, -1).numpy()
 _, weights = soft_lookup(query, keys, values)
 message = "Without a temperature it is 1: the weights are the softmax of the plain dot products."
 assert_close(weights, expected, message, name="the weights")
-for scale in (1e-9, 1e-3, 1e3):
+for scale in (1e-9, 1e-3, 1e3, 1e9):
     _, weights = soft_lookup(scale * query, keys, values, temperature=scale)
     message = (
         f"A query times {scale:g} at the temperature {scale:g} has the weights of the query itself "
@@ -1143,6 +1165,10 @@ query, keys, values = rng.normal(size=5), rng.normal(size=(4, 5)), rng.normal(si
 for temperature in (0, 0.0, -1, -0.5, -1e-9):
     with assert_raises(ValueError, f"temperature={temperature} is a ValueError."):
         soft_lookup(query, keys, values, temperature=temperature)
+for temperature in (0, -0.5):
+    message = f"Queries (2, 1, 5), keys (3, 4, 5), temperature={temperature}: a ValueError, too."
+    with assert_raises(ValueError, message):
+        soft_lookup(np.stack([query, -query])[:, None], np.stack([keys] * 3), values, temperature)
 for temperature in (1e-9, 1, 1e9):
     value, weights = soft_lookup(query, keys, values, temperature=temperature)
     message = f"temperature={temperature} is allowed: one query's weights over four keys sum to 1."
@@ -1172,6 +1198,28 @@ for one in soft_lookup(*(rng.normal(size=shape) for shape in ((3, 5), (4, 5), (4
     message = "float64 arrays: in one of your results no number has more digits than float32 holds."
     single = bool((np.asarray(one) == np.asarray(one, dtype=np.float32)).all())
     assert_equal(single, False, message, name="'7 digits'")
+whole = [query, keys, values]
+for kinds in (
+    "int64 float64 float64",
+    "float64 int64 int64",
+    "float32 float64 float32",
+    "float64 float32 float32",
+    "float32 float32 float64",
+):
+    given = [
+        (x if kind == "int64" else x + 0.25).astype(kind)  # float32 holds these as they are
+        for x, kind in zip(whole, kinds.split(), strict=True)
+    ]
+    floating = soft_lookup(*(x.astype(float) for x in given), 2.0)
+    value, weights = soft_lookup(*given, 2.0)
+    message = (
+        f"query, keys, values of {kinds}: the answer and the weights are those of the same numbers in "
+        "float64: floating, and as precise as the widest of what they are made from."
+    )
+    rough = {"rtol": 1e-3, "atol": 1e-4} if kinds == "float32 float32 float64" else {}
+    expected, expected_weights = (np.asarray(one, dtype=float) for one in floating)
+    assert_close(value, expected, message, precise=True, name="the answer", **rough)
+    assert_close(weights, expected_weights, message, precise=not rough, name="the weights", **rough)
 ### END HIDDEN TESTS
 
 
@@ -1850,22 +1898,62 @@ checks_passed("mended_look_up")
 # Hidden checks of mended_look_up: sizes that all differ.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
-for batch, n_q, n, d, d_v in ((2, 3, 4, 5, 6), (5, 2, 3, 4, 1), (1, 4, 2, 3, 5), (3, 1, 1, 2, 2)):
+cases = ((2, 3, 4, 5, 6), (5, 2, 3, 4, 1), (1, 4, 2, 3, 5), (3, 1, 1, 2, 2))
+for (batch, n_q, n, d, d_v), T in zip(cases, (2.0, 2.5, 0.4, 1.0), strict=True):
     queries, keys = rng.normal(size=(batch, n_q, d)), rng.normal(size=(batch, n, d))
     values = rng.normal(size=(batch, n, d_v))
     tensors = [torch.tensor(array) for array in (queries, keys, values)]
-    expected = F.scaled_dot_product_attention(*tensors, scale=0.5).numpy()
-    answers, weights = mended_look_up(queries, keys, values, 2.0)
-    shapes = f"queries {queries.shape}, keys {keys.shape}, values {values.shape}, temperature 2"
+    expected = F.scaled_dot_product_attention(*tensors, scale=1 / T).numpy()
+    answers, weights = mended_look_up(queries, keys, values, T)
+    shapes = f"queries {queries.shape}, keys {keys.shape}, values {values.shape}, temperature {T}"
     message = (
         f"{shapes}: the weights have shape {(batch, n_q, n)}, a weight for each query and key."
     )
     assert_equal(np.shape(weights), (batch, n_q, n), message, name="the shape of the weights")
     message = (
         f"{shapes}: each query should get the answer that torch gives it: keys and values of its "
-        "own sentence, scores divided by 2."
+        f"own sentence, scores divided by {T}."
     )
     assert_close(answers, expected, message, name="the answers")
+    one_hot = torch.eye(n).double().expand(batch, n, n)  # with these values torch returns weights
+    by_torch = F.scaled_dot_product_attention(*tensors[:2], one_hot, scale=1 / T).numpy()
+    message = f"{shapes}: the weights that come back are those of torch, from scores divided by {T}."
+    assert_close(weights, by_torch, message, name="the weights")
+
+
+@probe
+def results_and_inputs(queries, keys, values, temperature):
+    return mended_look_up(queries, keys, values, temperature), (queries, keys, values)
+
+
+given = queries, keys, values
+_, after = results_and_inputs(*(x.copy() for x in given), 2.0)
+for name, before, now in zip(("queries", "keys", "values"), given, after, strict=True):
+    assert_equal(now, before, f"mended_look_up changes its {name} in place.", name=name)
+whole = [rng.integers(-1, 2, size=shape) for shape in ((2, 3, 5), (2, 4, 5), (2, 4, 3))]
+whole[0][:, 0, :2], whole[1][:, 0, :2] = 1, 1
+for kinds in (
+    "int64 int64 int64",
+    "int64 float64 float64",
+    "float64 int64 int64",
+    "float32 float64 float64",
+    "float64 float32 float32",
+    "float32 float32 float64",
+):
+    given = [
+        (x if kind == "int64" else x + 0.25).astype(kind)  # float32 holds these as they are
+        for x, kind in zip(whole, kinds.split(), strict=True)
+    ]
+    answers, weights = mended_look_up(*(x.astype(np.float64) for x in given), 3.0)
+    expected = np.asarray(answers, dtype=float), np.asarray(weights, dtype=float)
+    answers, weights = mended_look_up(*given, 3.0)
+    message = (
+        f"queries, keys, values of {kinds}: the answers and the weights are those of the same numbers "
+        "in float64: floating, and as precise as the widest of what they are made from."
+    )
+    exact = {} if kinds != "float32 float32 float64" else {"rtol": 1e-3, "atol": 1e-4}
+    assert_close(answers, expected[0], message, precise=True, name="the answers", **exact)
+    assert_close(weights, expected[1], message, precise=not exact, name="the weights", **exact)
 ### END HIDDEN TESTS
 
 # %% [markdown]

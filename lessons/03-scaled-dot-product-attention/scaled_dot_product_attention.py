@@ -902,8 +902,8 @@ with check("all queries as torch", points=1):
     for mask in masks:
         output, weights = scaled_dot_product_attention(Q, K, V, mask)
         message = (
-            f"A mask of shape {mask.shape} that leaves some queries nothing: 0 for these, and torch's "
-            "results for the others, in arrays of the usual shapes."
+            f"A mask of shape {mask.shape} that leaves some queries, or all of them, nothing: 0 for "
+            "these, and torch's results for any others, in arrays of the usual shapes."
         )
         assert_close(weights, by_torch(Q, K, np.eye(5), mask), message, name="weights")
         assert_close(output, by_torch(Q, K, V, mask), message, name="output")
@@ -1227,10 +1227,10 @@ checks_passed("padding_mask")
 ### SIDE CONDITION: counts once another check of padding_mask passes.
 ### BEGIN HIDDEN TESTS
 for wrong in ([-1, 2], [2, -1, 3], [4, 1, 2], [1, 2, 4], [3, 40, 3], [-3]):
-    message = f"lengths = {wrong} with n_k = 3 holds a length outside 0 to n_k: a ValueError."
-    with assert_raises(ValueError, message):
+    said = "with n_k = 3 holds a length outside 0 to n_k: a ValueError"
+    with assert_raises(ValueError, f"The list lengths = {wrong} {said}."):
         padding_mask(wrong, 3)
-    with assert_raises(ValueError, message):
+    with assert_raises(ValueError, f"The array lengths = np.array({wrong}) {said}, as the list is."):
         padding_mask(np.array(wrong), 3)
 ### END HIDDEN TESTS
 
@@ -2041,9 +2041,10 @@ for batch, n in ((6, 6), (2, 5), (1, 3), (5, 2)):
     message = (
         f"{batch} texts of {n} places, words and padding in any order: each word attends to the "
         "words of its own text, as torch's function gives it for these words alone. Rows of "
-        "padding are 0, and so is a text without words: no NaN."
+        "padding are 0, and so is a text without words: no NaN. The texts are float64, and so is the "
+        "result, with all its digits."
     )
-    assert_close(mended_encode(texts, words), expected, message)
+    assert_close(mended_encode(texts, words), expected, message, precise=True)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -2197,14 +2198,16 @@ cases = []
 for n, d, k, steps, lr, old in ((9, 3, 2, 1, 0.1, False), (7, 2, 4, 6, 0.3, True), (12, 5, 1, 25, 0.05, True)):
     given = [torch.tensor(rng.normal(size=size)) for size in ((n, d), (n, k), (d, k), (k,))]
     cases.append((given, steps, lr, old))
+steep = [100.0 * torch.tensor(rng.normal(size=size)) for size in ((8, 3), (8, 2), (3, 2), (2,))]
+cases.append((steep, 4, 1e-5, False))  # gradients in the tens of thousands
 with check("where it ends", points=1):
     for given, steps, lr, old in cases:
         W, b, _ = fitted(*given, steps, lr, old)
         W_right, b_right, _ = by_hand(*given, steps, lr)
         message = (
             f"A linear model, W {tuple(W_right.shape)} and b, lr = {lr}, steps: {steps}. Each step "
-            "takes lr times their gradients from both, at the same point; what lay in .grad has no "
-            "part."
+            "takes lr times their gradients from both, as large as they are, at the same point; what "
+            "lay in .grad has no part."
         )
         assert_close(W, W_right, message, name="W")
         assert_close(b, b_right, message, name="b")

@@ -323,7 +323,8 @@ def mixes_rows(layer, d_model):
         others = x.clone()
         others[1:] = torch.randn(3, 7, d_model)
         first = layer(others)[0][0]
-    differences = [backwards - output, turned - output, first - output[0]]
+        last = layer(x[3:])[0][0]
+    differences = [backwards - output, turned - output, first - output[0], last - output[3]]
     return any(bool(one.abs().max() > 1e-4) for one in differences)
 
 

@@ -2120,6 +2120,27 @@ with exercise("mixes_rows"):
         "A layer that mixes its output after right weights, as the colleague's does, comes through "
         "your test. It does where weights are compared, for one: compare outputs.",
     )
+    wrong(
+        "mixes_first_text_only",
+        {"by_texts = (alone - output)": "by_texts = (alone - output)[0]"},
+        "A layer in which each text gets something from the texts before it in the batch comes "
+        "through your test. It does where only the first text is looked at, for one.",
+        seen="answers written blind",
+    )
+    wrong(
+        "mixes_tolerance_too_small",
+        {"> 1e-4": "> 4e-6"},
+        "A right layer whose outputs differ by less than 0.00001, by rounding, seems broken to you. "
+        "The difference that you allow has to lie between rounding and mixing.",
+        seen="read in a review of the checks",
+    )
+    wrong(
+        "mixes_tolerance_too_large",
+        {"> 1e-4": "> 2e-2"},
+        "A layer that adds a small number to each position, another one at each, comes through your "
+        "test. More than a thousandth is no rounding.",
+        seen="read in a review of the checks",
+    )
 
 choice(
     "answer_again_order",

@@ -301,11 +301,11 @@ checks_passed("split_heads")
 
 
 # %% check="split_heads_batches" points=1
-# Hidden checks of split_heads: no, one, two and three leading axes, both kinds.
+# Hidden checks of split_heads: from none to four leading axes, both kinds.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 cases = []
-for lead in ((), (7,), (1,), (2, 3), (2, 1, 3)):
+for lead in ((), (7,), (1,), (2, 3), (2, 1, 3), (1, 2, 1, 3)):
     for num_heads in (2, 3, 4):
         x = rng.normal(size=(*lead, 5, 12))
         cases.append((lead, num_heads, x))
@@ -548,11 +548,11 @@ checks_passed("combine_heads")
 
 
 # %% check="combine_heads_batches" points=1
-# Hidden checks of combine_heads: no, one, two and three leading axes, both kinds.
+# Hidden checks of combine_heads: from none to four leading axes, both kinds.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 cases = []
-for lead in ((), (7,), (1,), (2, 3), (2, 1, 3)):
+for lead in ((), (7,), (1,), (2, 3), (2, 1, 3), (1, 2, 1, 3)):
     for num_heads in (2, 3, 4):
         cases.append((lead, num_heads, rng.normal(size=(*lead, num_heads, 5, 6))))
 
@@ -1121,7 +1121,10 @@ for lead_q, lead_k, lead_v, num_heads in cases:
     key = torch.tensor(rng.normal(size=(*lead_k, 5, 12)))
     value = torch.tensor(rng.normal(size=(*lead_v, 5, 12)))
     drawn.append((lead_q, num_heads, parts, (query, key, value)))
-said = "any number of leading axes is allowed."
+for n_q, n_k in ((1, 5), (4, 1), (1, 1)):  # one query, one key, and both
+    query, key, value = (torch.tensor(rng.normal(size=(2, n, 12))) for n in (n_q, n_k, n_k))
+    drawn.append(((2,), 3, parts, (query, key, value)))
+said = "any number of leading axes, of queries and of keys is allowed, also one."
 given_alone = "Each text should come out as your layer gives it alone."
 with check("each text by itself", points=0.75):
     for lead, num_heads, parts, texts in drawn:
@@ -1133,19 +1136,21 @@ with check("each text by itself", points=0.75):
         found = [one[0].flatten() for one in alone.values()]
         assert_equal(bool(torch.cat(found).std() > 1e-3), True, message)
         message = (
-            f"Leading axes {lead} of query, key and value, {num_heads} heads: {said} {given_alone}"
+            f"query of shape {tuple(texts[0].shape)}, key and value of shape "
+            f"{tuple(texts[1].shape)}, {num_heads} heads: {said} {given_alone}"
         )
         for place, (one, its_weights) in alone.items():
             assert_close(weights[place], its_weights, message, name="weights")
             assert_close(output[place], one, message, name="output")
-        assert_equal(tuple(output.shape), (*lead, 4, 12), message, name="the shape of the output")
+        shape = tuple(texts[0].shape)
+        assert_equal(tuple(output.shape), shape, message, name="the shape of the output")
 with check("as torch", points=0.75):
     for lead, num_heads, parts, texts in drawn:
         output, weights = attend(seed, parts, num_heads, *texts)
         expected, expected_weights = by_torch(parts, num_heads, *texts)
         message = (
-            f"Leading axes {lead} of query, key and value, {num_heads} heads: {said} The results "
-            "should be torch's."
+            f"query of shape {tuple(texts[0].shape)}, key and value of shape "
+            f"{tuple(texts[1].shape)}, {num_heads} heads: {said} The results should be torch's."
         )
         assert_close(weights, expected_weights, message, name="weights")
         assert_close(output, expected, message, name="output")
@@ -1493,7 +1498,8 @@ for which, given, out, wei in cases:
 
 
 # %% check="MultiHeadAttention_inputs" points=0.5
-# Hidden checks of MultiHeadAttention: arguments unchanged, the same result twice, float64 precise.
+# Hidden checks of MultiHeadAttention: arguments unchanged, the same result twice and after other
+# calls, in both modes and in any order in memory, float64 precise.
 ### SIDE CONDITION: counts once another check of MultiHeadAttention passes.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -1511,6 +1517,22 @@ def attend_twice(seed, parts, query, key, value, mask):
         second = layer(query, key, value, mask)
         again = layer(query, key, value)
     return first, second, (query, key, value, mask), (unmasked[0], again[0])
+
+
+@probe
+def in_turn(seed, parts, calls, how):
+    """What one layer gives for several calls, one after the other."""
+    torch.manual_seed(seed)
+    layer = MultiHeadAttention(12, 3).double().train(how != "in evaluation mode")
+    with torch.no_grad():
+        for name, (weight, bias) in parts.items():
+            getattr(layer, name).weight.copy_(weight)
+            if getattr(layer, name).bias is not None:  # "four parts" asks for it
+                getattr(layer, name).bias.copy_(bias)
+        if how == "in another order in memory":
+            calls = [[x.mT.contiguous().mT for x in call] for call in calls]
+        torch.manual_seed(seed)
+        return [layer(*call) for call in calls]
 
 
 rng = check_rng()
@@ -1547,6 +1569,20 @@ moved, *_ = attend_twice(seed, parts, query, key[:, order], value[:, order], mas
 precise = {"rtol": 1e-10, "atol": 1e-12, "precise": True}
 assert_close(moved[0], first[0].double(), message, name="output", **precise)
 assert_close(moved[1], first[1].double()[..., order], message, name="weights", **precise)
+longer = [torch.tensor(rng.normal(size=(3, n, 12))) for n in (2, 7, 7)]
+calls = [given, [*given[:3], ~given[3]], [*longer, torch.tensor(rng.random((2, 7)) < 0.6)]]
+alone = [in_turn(seed, parts, [[x.clone() for x in call]], "in training mode")[0] for call in calls]
+for how in ("in training mode", "in evaluation mode", "in another order in memory"):
+    found = in_turn(seed, parts, [[x.clone() for x in call] for call in calls], how)
+    for call, one, other in zip(calls, found, alone, strict=True):
+        message = (
+            "Three calls of one layer, the second with another mask, the third with other lengths "
+            f"({how}; here query {tuple(call[0].shape)}, key {tuple(call[1].shape)}): each should "
+            "give what a new layer with the same parameters gives, in training mode and with "
+            "numbers in the usual order in memory."
+        )
+        for place, name in ((1, "weights"), (0, "output")):
+            assert_close(one[place], other[place], message, name=name)
 ### END HIDDEN TESTS
 
 
@@ -2541,6 +2577,8 @@ checks_passed("mixes_rows")
 @probe
 def verdict_on(number, d_model, num_heads, seed):
     W_q, W_k, W_v = torch.randn(3, d_model, d_model, generator=torch.Generator().manual_seed(seed))
+    if number == 15:  # as the weights of an nn.Linear
+        W_q, W_k, W_v = (W.requires_grad_() for W in (W_q, W_k, W_v))
 
     def layer(x):
         batch, n, _ = x.shape
@@ -2564,8 +2602,19 @@ def verdict_on(number, d_model, num_heads, seed):
             return torch.cat(result.unbind(-3), -1).swapaxes(0, 1), weights
         if number == 6:
             result = result + 0.1 * V.mean(dim=0)[None]
+        if number == 9:
+            result = result + 0.1 * (V.cumsum(dim=0) - V)
+        if number == 10:
+            result = result + 0.1 * (V.sum(dim=0) - V.cumsum(dim=0))
+        if number == 11:  # rounding, not more
+            result = result + 8e-6 * (torch.arange(n)[:, None] % 2)
+        if number == 12:
+            result = result + 2e-3 * torch.arange(n)[:, None]
         if number == 7:
             result = result + 0.1 * V.roll(1, dims=-2)
+        if number in (13, 14):
+            special = torch.arange(n) == (0 if number == 13 else n - 1)
+            result = result * (1 + special / 2)[:, None]
         if number == 2:
             return result.reshape(batch, n, d_model), weights
         joined = torch.cat(result.unbind(-3), -1)
@@ -2584,6 +2633,13 @@ numbers = {
     "a little of all texts": 6,
     "the word before, the last word before the first": 7,
     "far words count less, on either side": 8,
+    "each text gets a little of the texts before it in the batch": 9,
+    "each text gets a little of the texts behind it in the batch": 10,
+    "right, with rounding near 1e-5": 11,
+    "0.002 times the number of the position is added": 12,
+    "the first position is treated otherwise": 13,
+    "the last position is treated otherwise": 14,
+    "right, with trainable matrices": 15,
 }
 
 
@@ -2592,8 +2648,9 @@ def judged(kind, *sizes_and_seed):
 
 
 seeds = iter(check_rng().integers(2**31, size=40).tolist())
+rounding_seed = int(check_rng().integers(2**31))
 with check("broken in the order", points=1):
-    for kind in [name for name, number in numbers.items() if number in (1, 2, 5, 7, 8)]:
+    for kind in [name for name, number in numbers.items() if number in (1, 2, 5, 7, 8, 12, 13, 14)]:
         for d_model, num_heads in ((12, 3), (8, 4)):
             message = (
                 f"{num_heads} heads, {kind}: this layer mixes rows, and the Python bool True is "
@@ -2606,8 +2663,18 @@ with check("broken in the order", points=1):
     )
     for d_model, num_heads in ((12, 3), (12, 1), (8, 4), (6, 2)):
         assert_equal(judged("right", d_model, num_heads, next(seeds)), False, message)
+    message = (
+        "A right layer of three heads whose output is rounded, so that it differs by up to 1e-5: "
+        "this is no mixing, and the Python bool False is asked for."
+    )
+    assert_equal(judged("right, with rounding near 1e-5", 12, 3, rounding_seed), False, message)
+    message = (
+        "A right layer of three heads whose matrices can be trained, as those of an nn.Module, so "
+        "that its output requires a gradient: no mixing, the Python bool False is asked for."
+    )
+    assert_equal(judged("right, with trainable matrices", 12, 3, rounding_seed), False, message)
 with check("broken between texts", points=1):
-    for kind in ("words attend across texts", "a little of all texts"):
+    for kind in [name for name, number in numbers.items() if number in (4, 6, 9, 10)]:
         for d_model, num_heads in ((12, 3), (8, 4)):
             message = (
                 f"{num_heads} heads, {kind}: a word's output depends on other texts, and the "
@@ -2988,6 +3055,7 @@ def afterwards(numbers, means, fails_at):
         for name, value in layer.named_parameters():
             value.copy_(numbers[name])
     before, calls = dict(layer.named_parameters()), []
+    means = None if means is None else means.clone()
 
     def measure():
         calls.append(None)
@@ -3003,7 +3071,9 @@ def afterwards(numbers, means, fails_at):
     after = dict(layer.named_parameters())
     same = {name: after.get(name) is value for name, value in before.items()}
     trainable = {name: value.requires_grad and value.is_leaf for name, value in after.items()}
-    return {name: value.detach() for name, value in after.items()}, same, trainable, raised
+    with torch.no_grad():
+        says = layer.W_o(torch.ones(2, 6, dtype=torch.float64)), layer.training, means
+    return {name: value.detach() for name, value in after.items()}, same, trainable, raised, says
 
 
 rng = check_rng()
@@ -3013,7 +3083,7 @@ for one in "qkvo":
     numbers[f"W_{one}.bias"] = torch.tensor(rng.normal(size=6))
 for means in (None, torch.tensor(rng.normal(size=6))):
     for fails_at in (None, 1, 3):
-        after, same, trainable, raised = afterwards(numbers, means, fails_at)
+        after, same, trainable, raised, says = afterwards(numbers, means, fails_at)
         message = (
             "After the call the layer has its old numbers, in its old parameters, which can be "
             f"trained{'' if fails_at is None else ', also when measure raises an error'}."
@@ -3021,6 +3091,16 @@ for means in (None, torch.tensor(rng.normal(size=6))):
         assert_equal(after, numbers, message, name="the layer's parameters")
         assert_equal(same, dict.fromkeys(numbers, True), message, name="'the same parameters'")
         assert_equal(trainable, dict.fromkeys(numbers, True), message, name="'can be trained'")
+        output, mode, means_after = says
+        kept = (
+            "After the call the layer works as before"
+            f"{'' if fails_at is None else ', also when measure raises an error'}: "
+        )
+        expected = numbers["W_o.weight"].sum(dim=1) + numbers["W_o.bias"]
+        message = kept + "W_o gives the output that its weight and bias make. For one: is a hook left?"
+        assert_close(output, expected.expand(2, 6), message, name="the output of W_o")
+        assert_equal(mode, True, kept + "it is in training mode, as it was.", name="layer.training")
+        assert_equal(means_after, means, "`means` was changed by the call.", name="means")
         wanted = "nothing" if fails_at is None else "KeyError"
         message = (
             "No error is raised where measure raises none."

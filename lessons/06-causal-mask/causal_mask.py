@@ -303,10 +303,10 @@ with check("other lengths: the dtype", points=0.25):
     message = "For 7 words some pairs of query and key are allowed, and some are not."
     assert_equal(bool(found.any() and not found.all()), True, message)
 with check("other lengths: the pairs", points=1.25):
-    for n in (1, 2, int(check_rng().integers(5, 20)), 65, 300):
+    for n in (1, 2, int(check_rng().integers(5, 20)), 65, 300, 1030):
         expected = torch.ones(n, n).tril().bool().numpy()
         mask = causal_mask(n)
-        message = f"n = {n}: a NumPy array with one row and one column a word."
+        message = f"n = {n}: a NumPy array (n, n), one row and one column a word, here {(n, n)}."
         assert_equal(np.shape(mask), (n, n), message, name="the shape")
         assert_equal(
             np.asarray(mask) == 1,
@@ -629,6 +629,17 @@ with check("two masks", points=0.75):
     masks = [np.zeros((4, 5), dtype=bool), *masks_of([(4, 5)], rng)]
     expected = all_of(masks)
     assert_close(combine_masks(*masks), expected, message, name="the combined mask")
+    masks = [np.zeros((4, 5), dtype=bool), *masks_of([(3, 1, 5)], rng)]
+    for given in (masks, masks[::-1]):
+        message = (
+            f"Masks of the shapes {[mask.shape for mask in given]}, the one of (4, 5) False "
+            "everywhere: the result is False everywhere, of the broadcast shape (3, 4, 5)."
+        )
+        found = combine_masks(*[mask.copy() for mask in given])
+        assert_close(found, np.zeros((3, 4, 5), dtype=bool), message, name="the combined mask")
+        found = combine_masks(*[torch.tensor(mask) for mask in given])
+        nothing = torch.zeros(3, 4, 5, dtype=torch.bool)
+        assert_equal(found, nothing, f"The same in torch. {message}", name="the combined mask")
 with check("three masks and more", points=0.75):
     for shapes in more:
         masks = masks_of(shapes, rng)
@@ -666,6 +677,17 @@ with check("torch as NumPy", points=0.5):
         )
         found = combine_masks(*[torch.tensor(mask) for mask in masks])
         assert_equal(found, torch.tensor(by_numpy), message, name="the combined mask")
+    masks = masks_of([(4, 5), (3, 1, 5), (5,), (4, 5), (4, 1), (1, 1, 5), (4, 5), (4, 5)], rng)
+    masks.append(np.ones((2, 1, 1, 1), dtype=bool))
+    for last in (masks[-2], masks[-1]):
+        last[..., -1:, :1] = False  # each of the last two hides something too
+    by_numpy = np.asarray(combine_masks(*[mask.copy() for mask in masks]))
+    given = ", ".join(str(mask.shape) for mask in masks)
+    message = f"Nine masks of the shapes {given}: a key is allowed only where all nine say True."
+    assert_equal(by_numpy, all_of(masks), message, name="the combined mask")
+    found = combine_masks(*[torch.tensor(mask) for mask in masks])
+    message = f"Torch tensors. {message}"
+    assert_equal(found, torch.tensor(all_of(masks)), message, name="the combined mask")
 checks_passed("combine_masks")
 ### END HIDDEN TESTS
 
@@ -715,6 +737,11 @@ with check("None alone, and a mask that hides everything", points=0.5):
     assert_equal(combine_masks(some, ~some | some), some, hides_nothing)
     assert_equal(combine_masks(~nothing, None, ~some | some), ~nothing, allowed)
     assert_equal(combine_masks(torch.tensor(~nothing)), torch.tensor(~nothing), allowed)
+    one_axis = np.ones(3, dtype=bool)
+    assert_equal(combine_masks(None, one_axis), one_axis, allowed)
+    tensors = torch.tensor(some[0]), torch.tensor(~nothing)
+    hides = "A tensor (3,), and one (2, 3) that is True everywhere: the first, with the shape (2, 3)."
+    assert_equal(combine_masks(*tensors), torch.tensor(some).expand(2, 3), hides)
     assert_equal(combine_masks(nothing), nothing, message)
     assert_equal(combine_masks(None, torch.tensor(nothing)), torch.tensor(nothing), message)
     one = np.array([[False]])
@@ -1179,6 +1206,12 @@ def said(verdicts):
     return bool(verdicts) if isinstance(verdicts, (np.bool_, torch.Tensor)) else verdicts
 
 
+def others(found, expected):
+    """Says which verdicts are not those that are asked for, three at most."""
+    wrong = [one for one in expected if not isinstance(found, dict) or found.get(one) != expected[one]]
+    return f" Among those judged otherwise: {'; '.join(wrong[:3])}." if wrong else ""
+
+
 seed = int(check_rng().integers(2**31))
 expected = {
     "causal": False,
@@ -1196,11 +1229,12 @@ expected = {
     "mask for one head of two": True,
 }
 for n, d_model in ((5, 8), (9, 6)):
+    found = said(verdicts(n, d_model, seed))
     assert_equal(
-        said(verdicts(n, d_model, seed)),
+        found,
         expected,
         f"Attention layers, n = {n}: those whose name begins with 'causal' do not leak, the others "
-        "do.",
+        f"do.{others(found, expected)}",
         name="your verdicts",
     )
 ### END HIDDEN TESTS
@@ -1250,6 +1284,12 @@ def said(verdicts):
     return bool(verdicts) if isinstance(verdicts, (np.bool_, torch.Tensor)) else verdicts
 
 
+def others(found, expected):
+    """Says which verdicts are not those that are asked for, three at most."""
+    wrong = [one for one in expected if not isinstance(found, dict) or found.get(one) != expected[one]]
+    return f" Among those judged otherwise: {'; '.join(wrong[:3])}." if wrong else ""
+
+
 seed = int(check_rng().integers(2**31))
 expected = {
     "layer norm over the features": False,
@@ -1265,13 +1305,14 @@ expected = {
     "a product with the next position": True,
 }
 for n, d_model in ((6, 9), (8, 7)):
+    found = said(verdicts(n, d_model, seed))
     assert_equal(
-        said(verdicts(n, d_model, seed)),
+        found,
         expected,
         f"Layers with a norm, a mean, a difference or a product (n = {n}): 'layer norm over the "
         "features' and 'layer norm, then the mean so far' do not leak, the nine others do. For "
         "one: does your change survive whatever the layer does to a position by itself, and is no "
-        "part of it cancelled?",
+        f"part of it cancelled?{others(found, expected)}",
         name="your verdicts",
     )
 ### END HIDDEN TESTS
@@ -1307,15 +1348,24 @@ def said(verdicts):
     return bool(verdicts) if isinstance(verdicts, (np.bool_, torch.Tensor)) else verdicts
 
 
+def others(found, expected):
+    """Says which verdicts are not those that are asked for, three at most."""
+    wrong = [one for one in expected if not isinstance(found, dict) or found.get(one) != expected[one]]
+    return f" Among those judged otherwise: {'; '.join(wrong[:3])}." if wrong else ""
+
+
 seed = int(check_rng().integers(2**31))
-for n, d_model, part in ((5, 4, (0, 4)), (4, 10, (0, 5)), (4, 10, (5, 10))):
+parts = [(5, 4, (0, 4)), (4, 10, (0, 5)), (4, 10, (5, 10)), (3, 6, (0, 1)), (3, 6, (5, 6))]
+for n, d_model, part in parts:
+    found = said(verdicts(n, d_model, seed, part))
+    expected = {f"{i} sees {j}": j > i for i in range(n) for j in range(n)}
     assert_equal(
-        said(verdicts(n, d_model, seed, part)),
-        {f"{i} sees {j}": j > i for i in range(n) for j in range(n)},
+        found,
+        expected,
         f"In each of these layers one position reads one other (its features {part[0]} to "
         f"{part[1] - 1}), and all others read themselves; n = {n}. It leaks where the position "
         "that is read is the later one, and only there. For one: is every later position changed, "
-        "in all its features, and every earlier output compared?",
+        f"in all its features, and every earlier output compared?{others(found, expected)}",
         name="your verdicts",
     )
 ### END HIDDEN TESTS
@@ -1353,19 +1403,28 @@ def said(verdicts):
     return bool(verdicts) if isinstance(verdicts, (np.bool_, torch.Tensor)) else verdicts
 
 
+def others(found, expected):
+    """Says which verdicts are not those that are asked for, three at most."""
+    wrong = [one for one in expected if not isinstance(found, dict) or found.get(one) != expected[one]]
+    return f" Among those judged otherwise: {'; '.join(wrong[:3])}." if wrong else ""
+
+
 seed = int(check_rng().integers(2**31))
 for n, d_model in ((4, 40), (7, 60)):
+    found = said(verdicts(n, d_model, seed))
+    expected = {
+        "a leak of a few 1e-4": True,
+        "a leak of a few 1e-3": True,
+        "a leak of a few 1e-4 beside 1000": True,
+        "rounding noise of 1e-15": False,
+        "noise below 1e-10": False,
+    }
     assert_equal(
-        said(verdicts(n, d_model, seed)),
-        {
-            "a leak of a few 1e-4": True,
-            "a leak of a few 1e-3": True,
-            "a leak of a few 1e-4 beside 1000": True,
-            "rounding noise of 1e-15": False,
-            "noise below 1e-10": False,
-        },
+        found,
+        expected,
         f"Small leaks (True) and noise below 1e-10 (False), n = {n}, d_model = {d_model}. For one: "
-        "is your tolerance large next to rounding and small next to a leak?",
+        "is your tolerance large next to rounding and small next to a leak?"
+        f"{others(found, expected)}",
         name="your verdicts",
     )
 ### END HIDDEN TESTS
@@ -2226,8 +2285,16 @@ for batch, length in ((1, 2), (5, 2), (3, 12), (12, 3)):
     inputs, targets = mended_tasks(texts.clone())
     message = f"texts of shape {tuple(texts.shape)}: the inputs are all characters but the last."
     assert_equal(inputs, texts.narrow(1, 0, length - 1), message, name="the inputs")
-    message = f"texts of shape {tuple(texts.shape)}: each target is the next character."
+    message = (
+        f"texts of shape {tuple(texts.shape)}, in which characters repeat: each target is the "
+        "character at the next position, wherever else its input stands in the text."
+    )
     assert_equal(targets, texts.narrow(1, 1, length - 1), message, name="the targets")
+texts = torch.tensor(rng.integers(0, 4, size=(2, 6)), dtype=torch.int32)
+inputs, targets = mended_tasks(texts.clone())
+message = "texts in int32: inputs and targets are characters of the text, as they are, in int32."
+assert_equal(inputs, texts.narrow(1, 0, 5), message, name="the inputs")
+assert_equal(targets, texts.narrow(1, 1, 5), message, name="the targets")
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -468,6 +468,21 @@ with exercise("combine_masks"):
         seen="answers written blind",
     )
 
+    wrong(
+        "combine_stops_where_nothing_is_left",
+        {
+            "combined = mask if combined is None else combined & mask":
+            """
+                combined = mask if combined is None else combined & mask
+                if not combined.any():
+                    break
+            """,
+        },
+        "Behind a mask that is False everywhere the axes of the later masks have no effect on your "
+        "result. They allow nothing more, but the result has the shape to which all masks broadcast.",
+        seen="answers written blind",
+    )
+
 
 with exercise("leaks_future"):
     wrong(

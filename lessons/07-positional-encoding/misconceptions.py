@@ -980,6 +980,17 @@ with exercise("LearnedPositionalEmbedding", base=SHORT_LEARNED_POSITIONAL_EMBEDD
         seen="answers written blind",
     )
 
+    wrong(
+        "learned_detached_in_evaluation",
+        {
+            "return X + self.p[: X.shape[-2]]":
+                "return X + (self.p if self.training else self.p.detach())[: X.shape[-2]]",
+        },
+        "In evaluation mode no gradient reaches the position vectors. The two modes agree: a frozen "
+        "vector is asked for in neither of them.",
+        seen="answers written blind",
+    )
+
 
 choice(
     "answer_order",
@@ -1146,6 +1157,17 @@ with exercise("mended_positions"):
         "mend_in_place",
         {"return X + table[: X.shape[-2]]": "return X.add_(table[: X.shape[-2]])"},
         "You write into X. Whoever called the function needs it as it was: return a new tensor.",
+    )
+
+    wrong(
+        "mend_always_512_rows",
+        {
+            "(max_len, X.shape[-1])": "(512, X.shape[-1])",
+            "table[: X.shape[-2]]": "table[: X.shape[-2]].expand_as(X)",
+        },
+        "With a max_len of 600, a text of 530 words finds no row for its last words. How long a "
+        "text may be is for `max_len` to say: 512 is its default only.",
+        seen="answers written blind",
     )
 
 

@@ -482,6 +482,8 @@ with check("position 0, and the first pair", points=0.75):
         first_pair = expected_encoding(seq_len, 2)
         assert_close(encoding[:, :2], first_pair, message, name="columns 0 and 1", **near)
     encoding = plain(sinusoidal_positional_encoding(1, 6))
+    message = "A text of one word, d_model = 6: an encoding of two axes, its shape is (1, 6)."
+    assert_equal(np.shape(encoding), (1, 6), message, name="the shape")
     message = "A text of one word has one row, position 0: sin 0 and cos 0 take turns."
     assert_close(encoding, np.array([[0.0, 1.0, 0.0, 1.0, 0.0, 1.0]]), message, **near)
 with check("the numbers of each row, in any order", points=1):
@@ -504,6 +506,16 @@ with check("all values", points=0.75):
             "in its row and column. For one: which exponent does the pair of columns 2i, 2i+1 have?"
         )
         assert_close(encoding, expected_encoding(seq_len, d_model), message, **near)
+    for seq_len, d_model in ((7, 600), (5300, 4)):
+        encoding = plain(sinusoidal_positional_encoding(seq_len, d_model))
+        message = (
+            f"seq_len = {seq_len}, d_model = {d_model}: a row for each position, a column for each "
+            "dimension, however many they are. Compared is the last row."
+        )
+        assert_equal(np.shape(encoding), (seq_len, d_model), message, name="the shape")
+        angles = [(seq_len - 1) / 10000.0 ** (2 * i / d_model) for i in range(d_model // 2)]
+        last = np.array([f(angle) for angle in angles for f in (math.sin, math.cos)])
+        assert_close(encoding[-1], last, message, name="the last row", **near)
 checks_passed("sinusoidal_positional_encoding")
 ### END HIDDEN TESTS
 
@@ -526,8 +538,12 @@ with check("odd: the columns", points=0.5):
     for d_model in (1, 3, 5, 9):
         seq_len = int(rng.integers(10, 30))
         encoding = plain(sinusoidal_positional_encoding(seq_len, d_model))
-        message = f"d_model = {d_model} is odd: one sine column more than cosine columns."
+        message = (
+            f"d_model = {d_model} is odd: the encoding of {seq_len} positions has two axes and the "
+            f"shape {(seq_len, d_model)}."
+        )
         assert_equal(np.shape(encoding), (seq_len, d_model), message, name="the shape")
+        message = f"d_model = {d_model} is odd: one sine column more than cosine columns."
         row = np.arange(d_model) % 2.0
         assert_close(encoding[0], row, message, name="row 0", **near)
         sines = np.sin(np.arange(seq_len))
@@ -1062,6 +1078,20 @@ with check("one pair of columns", points=0.5):
 with check("more pairs", points=0.75):
     for d_model in (6, 10, 32):
         compare(d_model)
+    for offset in (4321, -3900, 0):
+        matrix = matrix_of(offset, 6)
+        message = f"shift_matrix({offset}, 6): M should be a NumPy float64 array."
+        assert_equal(str(np.asarray(matrix).dtype), "float64", message, name="the dtype")
+        places = np.linspace(max(0, -offset), 5000 - max(0, offset), 40).astype(int)
+        moved = np.array([matrix @ row for row in encoding_at(places, 6)])
+        message = (
+            f"offset = {offset}, d_model = 6: M @ PE[pos] should be PE[pos + offset], to 9 digits, "
+            f"for positions from {places[0]} to {places[-1]}. Where only the later digits differ, "
+            "for one: is float32 on the way?"
+        )
+        nine = {"rtol": 1e-9, "atol": 1e-9, "precise": True}
+        expected = encoding_at(places + offset, 6)
+        assert_close(moved, expected, message, name="M @ PE[pos]", **nine)
 with check("two shifts one after the other", points=0.75):
     for d_model in (2, 6, 10):
         one, other = (int(offset) for offset in rng.integers(3, 40, size=2))
@@ -1442,17 +1472,19 @@ assert_equal(
 # Hidden checks of LearnedPositionalEmbedding: what learns, and how much.
 ### BEGIN HIDDEN TESTS
 @probe
-def gradients(max_len, X, upstream):
+def gradients(max_len, X, upstream, training):
     torch.manual_seed(0)
-    layer = LearnedPositionalEmbedding(max_len, X.shape[-1])
+    layer = LearnedPositionalEmbedding(max_len, X.shape[-1]).train(training)
     X = X.clone().requires_grad_()
-    (layer(X) * upstream).sum().backward()
+    output = layer(X)
+    if output.requires_grad:
+        (output * upstream).sum().backward()
     return [p.grad if p.grad is None else p.grad.to_dense() for p in layer.parameters()], X.grad
 
 
 rng = check_rng()
 X, upstream = torch.tensor(rng.normal(size=(2, 3, 5, 4)), dtype=torch.float32).repeat(2, 1, 1, 1, 1)
-of_vectors, of_X = gradients(8, X, upstream)
+of_vectors, of_X = gradients(8, X, upstream, True)
 message = "The gradient should pass to X unchanged: that of the output is that of X."
 assert_close(of_X, upstream, message, name="the gradient of X")
 expected = torch.cat([upstream.sum(dim=(0, 1)), torch.zeros(3, 4)])
@@ -1462,6 +1494,11 @@ message = (
 )
 assert_equal(len(of_vectors), 1, "There should be one parameter.", name="the number of parameters")
 assert_close(of_vectors[0], expected, message, name="the gradient of the parameter")
+of_vectors, of_X = gradients(8, X, upstream, False)
+message = "In evaluation mode gradients should reach X and the parameter as in training mode."
+assert_close(of_X, upstream, message, name="the gradient of X, in evaluation mode")
+name = "the gradient of the parameter, in evaluation mode"
+assert_close(of_vectors[0], expected, message, name=name)
 ### END HIDDEN TESTS
 
 
@@ -1478,6 +1515,17 @@ def outputs(values, X):
             parameter.copy_(values)
         given = X.clone()
         return layer(given), layer.eval()(X.clone()), given
+
+
+@probe
+def one_after_the_other(values, texts, training):
+    """What one layer gives for texts of several lengths; each in another order in memory, too."""
+    torch.manual_seed(0)
+    layer = LearnedPositionalEmbedding(*values.shape).train(training)
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.copy_(values)
+        return [layer(one) for X in texts for one in (X.clone(), X.mT.contiguous().mT)]
 
 
 @probe
@@ -1512,6 +1560,18 @@ message = (
     "should be X + the vectors that the parameter holds then."
 )
 assert_close(after_a_change(values, X), expected, message, name="the output after the change")
+texts = [torch.tensor(rng.normal(size=shape)) for shape in ((2, 4, 30), (7, 30), (3, 1, 2, 30))]
+for training in (True, False):
+    found = one_after_the_other(values, texts, training)
+    for number, output in enumerate(found):
+        X = texts[number // 2]
+        message = (
+            f"Several calls of one layer, {'training' if training else 'evaluation'} mode, here "
+            f"with X of shape {tuple(X.shape)}, "
+            f"{'in another order in memory' if number % 2 else 'as it is'}: the output should be X "
+            f"+ the first {X.shape[-2]} position vectors, whatever was given before."
+        )
+        assert_close(output, X + values.narrow(0, 0, X.shape[-2]), message, name="the output")
 ### END HIDDEN TESTS
 
 
@@ -1520,8 +1580,9 @@ assert_close(after_a_change(values, X), expected, message, name="the output afte
 ### SIDE CONDITION: counts once another check of LearnedPositionalEmbedding passes.
 ### BEGIN HIDDEN TESTS
 @probe
-def output_shape(max_len, shape):
-    return tuple(LearnedPositionalEmbedding(max_len, shape[-1])(torch.zeros(shape)).shape)
+def output_shape(max_len, shape, training=True):
+    layer = LearnedPositionalEmbedding(max_len, shape[-1]).train(training)
+    return tuple(layer(torch.zeros(shape)).shape)
 
 
 extra = int(check_rng().integers(2, 30))
@@ -1535,6 +1596,8 @@ for max_len, shape in (
     message = f"X has the shape {shape} and max_len is {max_len}: {shape[-2]} positions are too "
     with assert_raises(ValueError, message + "many, so this is a ValueError."):
         output_shape(max_len, shape)
+    with assert_raises(ValueError, message + "many: a ValueError in evaluation mode, too."):
+        output_shape(max_len, shape, False)
 for max_len, shape in ((5, (5, 4)), (5, (9, 5, 4)), (1, (3, 1, 8)), (6, (7, 1, 6, 9))):
     message = f"X has the shape {shape} and max_len is {max_len}: that fits, and X keeps its shape."
     assert_equal(output_shape(max_len, shape), shape, message, name="the output's shape")
@@ -2110,8 +2173,15 @@ def result_and_input(X, max_len):
     return mended_positions(X, max_len), X
 
 
+@probe
+def of_turned_around(X):
+    return mended_positions(X.mT.contiguous().mT)
+
+
 rng = check_rng()
-for shape, max_len in (((4, 9, 8), 512), ((9, 4, 8), 9), ((7, 8), 7), ((1, 2, 6, 4), 6)):
+cases = ((4, 9, 8), 512), ((9, 4, 8), 9), ((7, 8), 7), ((1, 2, 6, 4), 6), ((2, 530, 4), 600)
+cases += ((1, 1, 5), 512), ((2, 1, 3, 1, 5), 512)
+for shape, max_len in cases:
     X = torch.tensor(rng.normal(size=shape)).float()
     expected = X + waves_of(*shape[-2:]).float()
     message = (
@@ -2128,6 +2198,8 @@ message = (
     "is what is added float64, also on the way?"
 )
 assert_close(found, X + waves_of(5, 6), message, rtol=1e-10, atol=1e-12, precise=True)
+message = "X of shape (2, 5, 6) whose numbers lie in memory in another order: the same result."
+assert_close(of_turned_around(X.clone()), X + waves_of(5, 6), message)
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -1698,6 +1698,14 @@ with exercise("mended_block"):
         "The two norms are exchanged: the larger eps belongs to the one before the feed-forward.",
     )
 
+    wrong(
+        "mend_norm1_learns_nothing",
+        {"LayerNorm(16)\n": "nn.LayerNorm(16, elementwise_affine=False)\n"},
+        "Your norm1 has no scale and shift of 16 numbers each to learn. The friend's norm had a "
+        "learned scale and shift, and they were no bug: only what they were taken over was.",
+        seen="answers written blind",
+    )
+
 
 choice(
     "answer_recall_positions",

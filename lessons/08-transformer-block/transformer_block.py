@@ -382,6 +382,15 @@ def normalise(gamma, beta, x):
         return layer(x)
 
 
+@probe
+def one_after_the_other(gamma, beta, texts):
+    """What one layer gives for texts of several shapes, whose numbers lie in another order."""
+    layer = LayerNorm(gamma.shape[0]).double()
+    with torch.no_grad():
+        layer.load_state_dict({"gamma": gamma, "beta": beta}, strict=False)
+        return [layer(x.mT.contiguous().mT) for x in texts]
+
+
 rng = check_rng()
 for shape in ((3, 5), (1, 7), (4, 1, 6), (2, 3, 5), (2, 4, 3, 6), (5, 1, 2, 3, 4), (6, 6, 6)):
     gamma, beta = (torch.tensor(rng.normal(size=shape[-1])) for _ in range(2))
@@ -409,6 +418,20 @@ message = (
 )
 expected = F.layer_norm(far - 3e7, (6,), gamma, beta, 1e-5)
 assert_close(normalise(gamma, beta, far), expected, message, rtol=1e-4, atol=1e-4)
+texts = [torch.tensor(rng.normal(size=shape)) for shape in ((2, 4, 6), (3, 6), (2, 1, 5, 6))]
+for x, found in zip(texts, one_after_the_other(gamma, beta, texts), strict=True):
+    message = (
+        f"Several calls of one layer, here with x of shape {tuple(x.shape)}, whose numbers lie in "
+        "memory in another order, as after a transpose: the result should be that of a new layer "
+        "with the same gamma and beta, for x in the usual order."
+    )
+    assert_close(found, normalise(gamma, beta, x), message)
+one = torch.tensor(rng.normal(size=(2, 3, 1)))
+message = (
+    "x of shape (2, 3, 1): one feature is its own mean, so that the result is beta, in the shape "
+    "of x."
+)
+assert_close(normalise(gamma[:1], beta[:1], one), beta[:1].expand(2, 3, 1), message)
 ### END HIDDEN TESTS
 
 
@@ -416,11 +439,11 @@ assert_close(normalise(gamma, beta, far), expected, message, rtol=1e-4, atol=1e-
 # Hidden checks of LayerNorm: what eps is, and where it stands.
 ### BEGIN HIDDEN TESTS
 @probe
-def normalise(gamma, beta, x, eps):
+def normalise(gamma, beta, x, eps, training=True):
     layer = (LayerNorm(x.shape[-1]) if eps is None else LayerNorm(x.shape[-1], eps=eps)).double()
     with torch.no_grad():
         layer.load_state_dict({"gamma": gamma, "beta": beta}, strict=False)
-        return layer(x)
+        return layer.train(training)(x)
 
 
 rng = check_rng()
@@ -434,6 +457,11 @@ with check("eps as it is given", points=1.5):
             f"With eps = {eps} the result should be that of torch's layer. For one: is eps used, "
             "and added to the variance, inside the root?",
         )
+    assert_close(
+        normalise(gamma, beta, noise, 0.5, False),
+        F.layer_norm(noise, (6,), gamma, beta, 0.5),
+        "With eps = 0.5 the result should be that of torch's layer in evaluation mode, too.",
+    )
 with check("the default of eps", points=0.5):
     given = normalise(gamma, beta, 3e-3 * noise, 1e-5)
     other = bool((given - normalise(gamma, beta, 3e-3 * noise, 0.1)).abs().max() > 1e-3)
@@ -453,8 +481,8 @@ checks_passed("LayerNorm")
 # Hidden checks of LayerNorm: gradients to x, gamma and beta, also for a word of equal features.
 ### BEGIN HIDDEN TESTS
 @probe
-def result_and_gradients(gamma, beta, x, direction):
-    layer = LayerNorm(x.shape[-1], 1e-5).double()
+def result_and_gradients(gamma, beta, x, direction, training):
+    layer = LayerNorm(x.shape[-1], 1e-5).double().train(training)
     layer.load_state_dict({"gamma": gamma, "beta": beta}, strict=False)
     x = x.clone().requires_grad_()
     y = layer(x)
@@ -472,13 +500,13 @@ constant[1, 2] = 3.0  # a word whose features are all equal: variance 0
 names = ("the result", "the gradient of x", "the gradient of gamma", "the gradient of beta")
 
 
-def compare(given, what, places):
+def compare(given, what, places, training=True):
     leaves = [one.clone().requires_grad_() for one in (given, gamma, beta)]
     y = F.layer_norm(leaves[0], (6,), *leaves[1:], 1e-5)
     (y * direction).sum().backward()
     expected = (y.detach(), *(leaf.grad for leaf in leaves))
-    found = result_and_gradients(gamma, beta, given, direction)
-    message = (
+    found = result_and_gradients(gamma, beta, given, direction, training)
+    message = ("" if training else "In evaluation mode. ") + (
         f"The inputs hold {what}. The result and all gradients should be those of torch's layer: "
         "finite, and with nothing detached or treated as a constant."
     )
@@ -492,6 +520,7 @@ with check("ordinary words: the gradient of beta", points=0.5):
     compare(x, "ordinary words", (3,))
 with check("ordinary words", points=0.5):
     compare(x, "ordinary words", (0, 1, 2))
+    compare(x, "ordinary words", (0, 1, 2, 3), training=False)
 with check("a word of equal features: the gradient of beta", points=0.5):
     compare(constant, "a word whose features are all equal", (3,))
 with check("a word of equal features", points=0.5):
@@ -769,7 +798,8 @@ def in_other_order(parameters, x, d_ff):
         network.load_state_dict(parameters, strict=False)
         x = x.mT.contiguous().mT
         network(x)
-        return network.eval()(x)
+        network.eval()(x[0, :2])
+        return network(x)
 
 
 rng = check_rng()
@@ -834,9 +864,9 @@ checks_passed("FeedForward")
 # Hidden checks of FeedForward: gradients to x and to all four parameters.
 ### BEGIN HIDDEN TESTS
 @probe
-def gradients(parameters, x, direction):
+def gradients(parameters, x, direction, training):
     torch.manual_seed(0)
-    network = FeedForward(4, 6).double()
+    network = FeedForward(4, 6).double().train(training)
     network.load_state_dict(parameters, strict=False)
     x = x.clone().requires_grad_()
     y = network(x)
@@ -858,13 +888,14 @@ x, direction = (torch.tensor(rng.normal(size=(2, 5, 4))) for _ in range(2))
 leaves = {name: one.clone().requires_grad_() for name, one in [("x", x), *parameters.items()]}
 w1, b1, w2, b2 = (leaves[name] for name in sizes)
 (F.linear(F.linear(leaves["x"], w1, b1).clamp(min=0), w2, b2) * direction).sum().backward()
-found = gradients(parameters, x, direction)
-for name, leaf in leaves.items():
-    message = (
-        f"The gradient of {name} should be the one that torch's linear layers and ReLU give. For "
-        "one: is something detached?"
-    )
-    assert_close(found[name], leaf.grad, message, name=f"the gradient of {name}")
+for training in (True, False):
+    found = gradients(parameters, x, direction, training)
+    for name, leaf in leaves.items():
+        message = (
+            f"The gradient of {name}{'' if training else ', in evaluation mode,'} should be the "
+            "one that torch's linear layers and ReLU give. For one: is something detached?"
+        )
+        assert_close(found[name], leaf.grad, message, name=f"the gradient of {name}")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1259,6 +1290,7 @@ for lead, n, sizes in (
     ((2, 3), 4, (12, 4, 30)),
     ((2, 1, 3), 2, (4, 2, 5)),
     ((3,), 3, (6, 2, 9)),
+    ((2,), 1, (6, 3, 8)),
 ):
     x = torch.tensor(rng.normal(size=(*lead, n, sizes[0])))
     parameters = parameters_for(rng, sizes[0], sizes[2])
@@ -1277,8 +1309,12 @@ def values(norm_first):
         output, weights = evaluated(parameters, sizes, norm_first, x)
         expected, expected_weights = torchs_values(parameters, sizes[1], norm_first, x)
         near = {"rtol": 1e-4, "atol": 1e-5}
-        message = f"{start}output and weights should be torch's, norm_first={norm_first}."
+        message = f"{start}norm_first={norm_first}: the output should be torch's."
         assert_close(output, expected, message, name="the output", **near)
+        message = (
+            f"{start}norm_first={norm_first}: the output is torch's, and the weights should be too: "
+            "those with which the attention made this output."
+        )
         assert_close(weights, expected_weights, message, name="the weights", **near)
 
 
@@ -1308,6 +1344,9 @@ with check("post-norm is the default; training mode; precision", points=0.25, si
         near = {"rtol": 1e-4, "atol": 1e-5}
         default = message + "without norm_first as with norm_first=False: post-norm is the default."
         assert_close(output, expected, default, **near)
+        for found, again in zip(*forward(parameters, sizes, True, x), strict=True):
+            modes = message + "norm_first=True: in training mode as in evaluation mode."
+            assert_close(found, again, modes)
         trained, after = forward(parameters, sizes, False, x)
         for found, again in zip(trained, after, strict=True):
             assert_close(found, again, message + "in training mode as in evaluation mode.")
@@ -1332,6 +1371,18 @@ def forward(parameters, norm_first, x, mask):
     with torch.no_grad():
         block.load_state_dict(parameters, strict=False)
         return block(x, mask=mask), block(x, mask), x, mask
+
+
+@probe
+def in_turn(parameters, norm_first, x, masks, how):
+    """What one block gives with one mask after the other."""
+    torch.manual_seed(0)
+    block = TransformerBlock(12, 3, 7, norm_first).double().train(how == "in training mode")
+    with torch.no_grad():
+        block.load_state_dict(parameters, strict=False)
+        if how == "in another order in memory":
+            x = x.mT.contiguous().mT
+        return [block(x, mask) for mask in masks]
 
 
 def torchs_masked(p, norm_first, x, mask):
@@ -1401,11 +1452,13 @@ def values(norm_first):
     for mask in (causal, per_head):
         output, weights = by_block(norm_first, x, mask)
         expected, expected_weights = torchs_masked(p, norm_first, x, mask)
-        message = (
-            f"A mask of shape {tuple(mask.shape)}, norm_first={norm_first}: weights and output "
-            "should be torch's."
+        start = f"A mask of shape {tuple(mask.shape)}, norm_first={norm_first}: the "
+        message = start + (
+            "weights should be torch's, those with which the attention makes the output. For one: "
+            "what does the attention get, x or a norm of it?"
         )
         assert_close(weights, expected_weights, message, name="the weights", **near)
+        message = start + "output should be torch's."
         assert_close(output, expected, message, name="the output", **near)
 
 
@@ -1472,6 +1525,20 @@ with check("mask by its name and by its place; both unchanged", points=0.5, side
     assert_close(by_name[0], by_place[0], message)
     assert_equal(x_after, x, "x is changed by the call.", name="x")
     assert_equal(mask_after, per_head, "The mask is changed by the call.", name="the mask")
+    masks = causal, per_head, None
+    for norm_first in (False, True):
+        alone = [in_turn(p, norm_first, x, [mask], "in evaluation mode")[0] for mask in masks]
+        for how in ("in evaluation mode", "in training mode", "in another order in memory"):
+            found = in_turn(p, norm_first, x, masks, how)
+            for mask, one, other in zip(masks, found, alone, strict=True):
+                given = "no mask" if mask is None else f"a mask of shape {tuple(mask.shape)}"
+                message = (
+                    f"norm_first={norm_first}, three calls of one block with other masks ({how}; "
+                    f"here {given}): each should give what a new block with the same parameters "
+                    "gives in evaluation mode, with x in the usual order in memory."
+                )
+                assert_close(one[0], other[0], message, name="the output")
+                assert_close(one[1], other[1], message, name="the weights")
 checks_passed("TransformerBlock")
 ### END HIDDEN TESTS
 
@@ -2558,6 +2625,11 @@ def run_block(n, texts):
     return parameters, mask, results
 
 
+@probe
+def classes_of_block(n):
+    return [one.__name__ for one in type(mended_block(n)[0]).__mro__]
+
+
 def expected_result(parameters, X, eps1):
     """The same, from lesson 5's attention and torch's functions; mask and norms as they should be."""
     attention = MultiHeadAttention(16, 2).double()
@@ -2614,11 +2686,20 @@ with check("the rest", points=0.75):
         "with an eps of 1e-3; mask as the friend had it.",
         name="the result",
     )
+    message = "The block, first of the pair, is a SideBySide, as the friend's is."
+    assert_equal("SideBySide" in classes_of_block(6), True, message, name="'it is a SideBySide'")
+    for part in ("norm1", "norm2"):
+        of_part = [list(one.shape) for name, one in parameters.items() if name.startswith(part)]
+        message = (
+            f"{part} is an ordinary layer norm over the 16 features of a word, with two parameters "
+            "of 16 numbers, a scale and a shift, as the friend's norm had a scale and a shift."
+        )
+        assert_equal(of_part, [[16], [16]], message, name=f"the shapes of {part}'s parameters")
 checks_passed("mended_block")
 
 
 # %% check="mended_block_lengths" points=1
-# Hidden checks of mended_block: shorter texts, every position, other lengths.
+# Hidden checks of mended_block: shorter texts, every position, other lengths, the mask of each.
 ### BEGIN HIDDEN TESTS
 @probe
 def run_block(n, texts):
@@ -2629,6 +2710,15 @@ def run_block(n, texts):
         return [block(X, mask[: len(X), : len(X)])[0] for X in texts]
 
 
+@probe
+def mask_of(n):
+    return mended_block(n)[1]
+
+
+for n in (1, 4, 9):
+    message = f"n = {n}: the mask is causal_mask({n}) as a torch tensor of bool."
+    triangle = torch.ones(n, n, dtype=torch.bool).tril()
+    assert_equal(mask_of(n), triangle, message, name="the mask")
 rng = check_rng()
 for n in (4, 9):
     text = torch.tensor(rng.normal(size=(n, 16)))

@@ -853,8 +853,8 @@ with check("a mask of each shape, as the same mask in full", points=1.5):
                 sentence = f"{message} With and without each mask, the output should differ."
                 assert_equal(changes, True, sentence, name="'the mask changes the output'")
         message = (
-            f"{message} The output should be what your block gives for the same masks in full, of "
-            "shape (..., heads, n, m)."
+            f"{message} The same masks in full, with every leading axis and a map for each head, "
+            "should give the same output: one of your block's two outputs is compared with the other."
         )
         assert_close(found[0], expected[0], message, name="output")
 checks_passed("DecoderBlock")
@@ -1944,11 +1944,14 @@ checks_passed("mended_batch")
 
 
 # %% check="mended_batch_orders" points=1
-# Hidden checks of mended_batch: many orders of lengths, also equal ones, and one sentence.
+# Hidden checks of mended_batch: many orders of lengths, one sentence, texts that are lists of words.
 ### BEGIN HIDDEN TESTS
 @probe
-def translated(sentences):
-    found = mended_batch(lambda batch: ["+".join(words) for words in batch], sentences)
+def translated(sentences, kind):
+    def run(batch):
+        return [list(words[::-1]) if kind == "lists" else "+".join(words) for words in batch]
+
+    found = mended_batch(run, sentences)
     return list(found) if isinstance(found, (list, tuple)) else found
 
 
@@ -1963,7 +1966,10 @@ for count in (1, 2, 3, 7, 20):
         f"Sentences of {[len(words) for words in sentences]} words: text i of the result should "
         "belong to sentence i."
     )
-    assert_equal(translated(sentences), expected, message, name="the texts")
+    assert_equal(translated(sentences, "strings"), expected, message, name="the texts")
+    message += " Here each text is a list of words, as in translate_batch, and as run gives it."
+    expected = [words[::-1] for words in sentences]
+    assert_equal(translated(sentences, "lists"), expected, message, name="the texts")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -2937,6 +2943,13 @@ def by_hand(gather, fetch, tell, read, source, reads, lengths, hidden, where):
 rng = check_rng()
 
 
+READ = {
+    "decoder": "No target position may read the hidden one, and the encoder works as always.",
+    "encoder": "No other source position may read the hidden one; it still reads itself and the "
+    "others, and the decoder may read every real word.",
+}
+
+
 def shares_are_right(where, place):
     """Three models, each with texts of many lengths."""
     for batch, m, n, vocab in ((60, 5, 3, 4), (80, 7, 4, 5), (50, 4, 1, 3)):
@@ -2957,8 +2970,9 @@ def shares_are_right(where, place):
             share_of(gather, fetch, tell, read, *given),
             right.double().mean().item(),
             f"{batch} texts of 2 to {m} words, with padding, {n} target tokens read, one position "
-            f"of each text hidden {place}. Asked is the share of the texts that say the right "
-            "token at the last position. Which positions may still read which?",
+            f"of each text hidden {place}. {READ[where]} There are {vocab} words, so one often stands "
+            "twice in a text: hidden is one position, its word at another position is not. Asked "
+            "is the share of the texts that say the right token at the last position.",
             name="the share",
         )
 

@@ -1559,6 +1559,19 @@ with exercise("mended_batch"):
         "get the same text.",
     )
 
+    wrong(
+        "mend_texts_in_an_array",
+        """
+            order = np.argsort([len(words) for words in sentences], kind="stable")
+            texts = run([sentences[i] for i in order])
+            return np.array(texts)[np.argsort(order)].tolist()
+        """,
+        "Your code does not give back texts that are lists of words, of several lengths, as "
+        "translate_batch makes them: an array, for one, has no room for them. Hand on each text as "
+        "run gave it.",
+        seen="answers written blind",
+    )
+
 
 with exercise("still_right"):
     wrong(

@@ -281,6 +281,17 @@ with check("the target decides, not the input", points=1):
         "counts exactly when its target is kept, whatever its input is. The loss should be the "
         "mean over those that count.",
     )
+    for place in (1, 4, n - 1):
+        only = torch.arange(n) == place
+        message = (
+            f"One text of 7 tokens, of which keep keeps token {place} alone: it is the target of one "
+            "prediction, which counts. The loss should be that prediction's, and no error be raised."
+        )
+        try:
+            found = next_token_loss(logits[2], tokens[2], only)
+        except ValueError:
+            found = "a ValueError"
+        assert_close(found, each[2, place - 1], message)
 checks_passed("next_token_loss")
 ### END HIDDEN TESTS
 
@@ -628,7 +639,11 @@ def run(sizes, seed, tokens, other):
         model(tokens[..., :1])  # a shorter text first: nothing of it stays
         both = [model(tokens), model(other)]
         texts = tokens.reshape(-1, tokens.shape[-1])
-        return both, [model(text) for text in texts]
+        alone = [model(text) for text in texts]
+        try:  # a shorter text after a longer one
+            return both, alone, model(tokens[..., : (tokens.shape[-1] + 1) // 2])
+        except Exception as error:
+            return both, alone, type(error).__name__
 
 
 rng = check_rng()
@@ -641,7 +656,7 @@ cases = [
 for lead, n, sizes in cases:
     tokens = torch.tensor(rng.integers(0, sizes[0], size=(*lead, n)))
     given = f"GPT{sizes} in float64, tokens of shape {tuple(tokens.shape)}"
-    (found, other), alone = run(sizes, 7, tokens, (tokens + 1) % sizes[0])
+    (found, other), alone, shorter = run(sizes, 7, tokens, (tokens + 1) % sizes[0])
     message = f"{given}: the logits should be a tensor of shape (..., n, vocab_size)."
     assert_equal(isinstance(found, torch.Tensor), True, message, name="'they are a tensor'")
     assert_equal(tuple(found.shape), (*lead, n, sizes[0]), message, name="the shape")
@@ -654,6 +669,13 @@ for lead, n, sizes in cases:
         "same model gives for each text alone, in float64. (A shorter text went through it before.)"
     )
     assert_close(found, one_by_one, message, precise=True)
+    half = (n + 1) // 2
+    message = (
+        f"{given}. Then the same model gets the first {half} tokens alone, a text that is shorter "
+        "than the one before: the logits should be those that it gave at these positions. Every "
+        "length up to max_len is allowed, in any order of calls."
+    )
+    assert_close(shorter, found[..., :half, :], message, name="the logits of the shorter text")
 ### END HIDDEN TESTS
 
 
@@ -1170,9 +1192,9 @@ for kind in ("momentum", "Adam", "two groups"):
         texts = [torch.tensor(rng.integers(0, 7, size=(*lead, 5))) for _ in range(4)]
         message = (
             f"Four steps ({kind}), tokens of shape {(*lead, 5)}, max_norm 0.3: the losses, and the "
-            "parameters in the end, should be those of the formula. Is the norm that of all of the "
-            "model's parameters, in whatever group of the optimiser? Is it the given optimiser that "
-            "moves the parameters, once a call, and does nothing stay behind between the steps?"
+            "parameters in the end, should be those of the formula. All of the model's parameters "
+            "have one norm together, in whatever group of the optimiser they are; the given "
+            "optimiser moves them, once a call; no gradient of an earlier step counts."
         )
         losses, after = steps(parameters, kind, texts, 0.3)
         attached = any(getattr(loss, "requires_grad", False) for loss in losses)
@@ -1697,7 +1719,12 @@ with check("-inf", points=0.5):
         assert_close(found, full, sentence, atol=1e-5)
     for more in ({"temperature": 0}, {"top_k": 1}, {"top_p": 1e-3}):
         found = sampling_distribution(infinite, **more)
-        sentence = f"{message} With {more} it should be 1 at the largest logit, in float64."
+        sentence = f"{message} With {more} it should be 1 at the largest logit, and 0 at all others."
+        assert_close(found, largest, sentence)
+        sentence = (
+            f"Seven logits in float64, with {more}: the result should be a float64 tensor, as the "
+            "logits are. 1 and 0 are in the right places; this asks for the precision."
+        )
         assert_close(found, largest, sentence, precise=True)
 with check("large logits; float32 stays float32", points=0.5):
     large = torch.tensor([9999.0, 1e4, -1e4, 9998.0])
@@ -2365,9 +2392,20 @@ def verdicts(seed, which):
             raises(ValueError("shapes")),
             raises(RuntimeError("in place")),
             raises(ZeroDivisionError()),
+            raises(TypeError("a name")),
+            raises(AssertionError()),
+            raises(LookupError("no row")),
         ],
     ]
-    return [[judges_step(step) for step in numbered[number]] for number in which]
+    def verdict(step):
+        try:
+            return judges_step(step)
+        except NotImplementedError:
+            raise
+        except Exception as error:
+            return f"no verdict, but {type(error).__name__}"
+
+    return [[verdict(step) for step in numbered[number]] for number in which]
 
 
 #: Which are right is known here and not beside the student's code, which could look at its caller.
@@ -2380,7 +2418,14 @@ kinds = {
     ),
     "right": ("zeros", "autograd", "groups"),
     "frozen": ("the first", "the last", "the last but one", "some other"),
-    "errors": ("ValueError", "RuntimeError", "ZeroDivisionError"),
+    "errors": (
+        "ValueError",
+        "RuntimeError",
+        "ZeroDivisionError",
+        "TypeError",
+        "AssertionError",
+        "LookupError",
+    ),
 }
 seed = int(check_rng().integers(2**31))
 
@@ -2421,7 +2466,12 @@ with check("frozen", points=1.5):
     )
     compare("frozen", message)
 with check("errors", points=1):
-    compare("errors", "Broken here: the step moves the parameters and then raises an error.")
+    message = (
+        "Broken here: the step moves the parameters and then raises an error, of six kinds, one of "
+        "them LookupError. A step that raises an error of whatever kind is broken: judges_step "
+        "should return False, and raise nothing itself."
+    )
+    compare("errors", message)
 checks_passed("judges_step")
 ### END HIDDEN TESTS
 

@@ -280,6 +280,14 @@ with exercise("next_token_loss", base=SHORT_LOSS):
         seen="answers written blind",
     )
 
+    wrong(
+        "loss_two_kept_tokens",
+        {"not counted.any()": "keep.sum() < 2 or not counted.any()"},
+        "A text of which keep keeps one token alone gets no loss from you, as where two kept tokens "
+        "are asked for. Unless it is the first, that token is a target, and its prediction counts.",
+        seen="answers written blind",
+    )
+
 
 SHORT_GPT = """
 class GPT(nn.Module):
@@ -538,6 +546,20 @@ with exercise("GPT", base=SHORT_GPT):
         "No gradient reaches the vector of token 0, as where it is a padding token, so it does not "
         "learn. Here token 0 is a token as any other.",
         seen="padding_idx of nn.Embedding",
+    )
+
+    wrong(
+        "gpt_mask_of_the_longest_text",
+        {
+            "mask = torch.from_numpy(causal_mask(n))": """
+            if not hasattr(self, "kept") or len(self.kept) < n:
+                self.kept = torch.from_numpy(causal_mask(n))
+            mask = self.kept
+            """,
+        },
+        "A text that is shorter than one before it does not get through your model, as with a mask "
+        "that was kept from the longer one. Every text needs a mask of its own length.",
+        seen="answers written blind",
     )
 
 

@@ -236,8 +236,8 @@ for shape in ((5,), (3, 5), (1, 7), (4, 1, 6), (2, 3, 5), (2, 4, 3, 6), (5, 1, 2
     assert_close(
         found,
         torch.stack(words).double().reshape(shape),
-        f"x of shape {shape} in float64. Each word should come out as the layer gives it alone: "
-        "any number of leading axes is allowed, and the precision of x is kept.",
+        f"x of shape {shape} in float64, and each of its words alone, as x of shape (1, {shape[-1]}):"
+        " both should give the same, in float64. Any number of leading axes is allowed.",
     )
 ### END HIDDEN TESTS
 
@@ -616,8 +616,8 @@ z = leaves[0] @ leaves[1].T
 found = gradients(parameters, x, direction)
 for name, one, leaf in zip(("x", *parameters), found, leaves, strict=True):
     message = (
-        f"float64. The gradient of {name} should be that of down(silu(gate(x)) * up(x)). If the "
-        "values are right: is something detached?"
+        f"float64. The gradient of {name} should be that of down(silu(gate(x)) * up(x)). Where the "
+        "values are others, the gradients are too. Where they are right: is something detached?"
     )
     assert_close(one, leaf.grad, message, name=f"the gradient of {name}")
 ### END HIDDEN TESTS
@@ -1629,6 +1629,7 @@ A, B = (torch.tensor(rng.normal(size=shape)) for shape in ((2, 4, 12), (2, 4, 4,
 empty = torch.tensor(rng.random((2, 1, 4, 5)) < 0.6)
 empty[..., 2] = True
 empty[0, :, 1] = empty[1, :, 2] = False
+empty = empty.repeat(1, 4, 1, 1)  # the same for each of the four heads
 
 
 def value_and_gradients(given, mask, out, wei):
@@ -2461,7 +2462,8 @@ with check("blocks that fill the keys", points=0.5):
         found = blockwise_attention(Q.clone(), K.clone(), V.clone(), block_size)
         message = (
             f"Four queries, ten keys of six features, block_size = {block_size}: the output should "
-            "be that of lesson 3. For one: are the scores divided by the square root of 6?"
+            "be that of lesson 3, with scores that are divided by the square root of 6. For one: "
+            "has each query a largest score, a sum and collected values of its own?"
         )
         assert_close(found, expected, message, name="the output")
 with check("blocks that do not", points=0.25):

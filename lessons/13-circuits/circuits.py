@@ -386,7 +386,11 @@ def predictions(weights, tokens, vocab_size, max_len):
 
 
 rng = check_rng()
-for vocab_size, max_len, periods in ((6, 15, (2, 3, 5, 6)), (9, 28, (4, 7, 9))):
+for vocab_size, max_len, periods in (
+    (6, 15, (2, 3, 5, 6)),
+    (9, 28, (4, 7, 9)),
+    (70, 150, (2, 60, 70)),
+):
     weights = design_induction(vocab_size, max_len)
     for period in periods:
         pieces = torch.tensor(np.stack([rng.permutation(vocab_size)[:period] for _ in range(4)]))
@@ -638,6 +642,12 @@ checks_passed("induction_score")
 # %% check="induction_score_sizes" points=2
 # Hidden checks of induction_score: every period, any number of leading axes, both kinds.
 ### BEGIN HIDDEN TESTS
+@probe
+def score_of_a_view(weights, period):
+    """The same maps, whose numbers do not lie one after the other in memory."""
+    return induction_score(weights.mT.contiguous().mT, period)
+
+
 rng = check_rng()
 cases = []
 for lead in ((), (4,), (2, 1), (2, 3, 4)):
@@ -667,6 +677,12 @@ with check("each map by itself", points=1):
                 "your function gives it for that map alone in NumPy."
             )
             assert_close(induction_score(torch.tensor(maps), period), torch.tensor(alone), message)
+            message = (
+                f"A torch tensor that is a transposed view, {where}: the same scores as for the "
+                "same maps, one number after the other in memory."
+            )
+            found = score_of_a_view(torch.tensor(maps), period)
+            assert_close(found, torch.tensor(alone), message)
             if lead:
                 message = (
                     f"A NumPy array, {where}: one score for each map, as your function gives it "
@@ -678,8 +694,9 @@ with check("every period", points=1):
     for period in range(1, 7):
         picked = [maps[:, t, t - period + 1] for t in range(period, 7)]
         message = (
-            f"Three maps of seven places, period {period}: the mean of the weights from t to t - "
-            f"{period - 1}, for t = {period} to 6. Place t looks at t - period + 1."
+            f"Three maps of seven places, (3, 7, 7), period {period}: one score for each map, (3,), "
+            f"the mean of the weights from t to t - {period - 1}, for t = {period} to 6. Place t "
+            "looks at t - period + 1."
         )
         assert_close(induction_score(maps, period), np.mean(picked, axis=0), message)
 checks_passed("induction_score")
@@ -1055,6 +1072,8 @@ def attributed(parts, gamma, beta, eps, weight, bias):
     output.weight = nn.Parameter(weight)
     if bias is not None:
         output.bias = nn.Parameter(bias)
+    if parts.ndim > 2:  # the same numbers, a transposed view
+        parts = parts.mT.contiguous().mT
     found = logit_attribution(parts, Norm(), output)
     return found.detach() if isinstance(found, torch.Tensor) else found
 
@@ -1074,8 +1093,8 @@ for lead in ((), (4,), (1, 3), (2, 3, 4)):
         assert_equal(shape, [num_parts + 1, *lead, 5], message, name="the shape")
         assert_equal(type(found).__name__, "Tensor", message, name="the kind of the result")
         message = (
-            f"parts of shape {tuple(parts.shape)}, float64: each position comes out as in your "
-            "own result for that position alone."
+            f"parts of shape {tuple(parts.shape)}, float64, a transposed view: each position comes "
+            "out as in your own result for that position alone."
         )
         alone = torch.empty(num_parts + 1, *lead, 5, dtype=torch.float64)
         for place in np.ndindex(*lead):
@@ -1134,7 +1153,7 @@ with check("each part by its own numbers", points=1):
     assert_equal(type(found).__name__, "Tensor", message, name="the kind of the result")
     message = (
         "Four parts with means near 5, eps = 0.1: a part adds W (gamma * (part - its mean) / the "
-        "divisor of the whole stream)."
+        "divisor of the whole stream). The whole stream is the sum of all four parts."
     )
     assert_close(found[:4], normed @ weight.T, message, name="the rows of the parts")
     exact = (parts * 1024).round() / 1024  # so that a large number can be added without rounding
@@ -1179,7 +1198,8 @@ message = "The result is one torch tensor."
 assert_equal(type(found).__name__, "Tensor", message, name="the kind of the result")
 message = (
     "The same three parts in another order, float64: each part adds what it added before, in your "
-    "own result, to ten digits. For one: is something rounded to float32 on the way?"
+    "own result, to ten digits, whatever stands before it. For one: is each divided by the "
+    "divisor of the whole stream, in float64?"
 )
 order = [2, 0, 1]
 assert_equal(
@@ -1415,6 +1435,12 @@ checks_passed("ablate_head")
 # %% check="ablate_head_sizes" points=2
 # Hidden checks of ablate_head: other sizes, every head.
 ### BEGIN HIDDEN TESTS
+@probe
+def of_a_view(outputs, head, how):
+    """The same outputs as split_heads gives them: a transposed view."""
+    return ablate_head(outputs.transpose(1, 2).contiguous().transpose(1, 2), head, how)
+
+
 rng = check_rng()
 with check("zero and resample", points=1):
     for shape in ((2, 3, 4, 5), (1, 2, 3, 4), (5, 1, 2, 3), (4, 4, 4, 4), (3, 2, 1, 1)):
@@ -1435,6 +1461,8 @@ with check("zero and resample", points=1):
                     "each text, and every other head what it said."
                 )
                 assert_close(ablate_head(outputs.clone(), head, how), expected, message)
+                message = f"{message} Here outputs is a transposed view, as split_heads gives it."
+                assert_close(of_a_view(outputs.clone(), head, how), expected, message)
 with check("mean", points=1):
     for shape in ((2, 3, 4, 5), (1, 2, 3, 4), (5, 1, 2, 3), (4, 4, 4, 4)):
         outputs = torch.tensor(rng.normal(size=shape) + np.arange(shape[-1]))
@@ -1460,6 +1488,12 @@ def result_and_argument(outputs, head, how):
     return ablate_head(outputs, head, how), outputs
 
 
+@probe
+def is_new(outputs, how):
+    found = ablate_head(outputs, 0, how)
+    return found.untyped_storage().data_ptr() != outputs.untyped_storage().data_ptr()
+
+
 rng = check_rng()
 outputs = torch.tensor(rng.normal(size=(3, 2, 4, 5)))
 for how in ("zero", "mean", "resample"):
@@ -1472,7 +1506,15 @@ for how in ("zero", "mean", "resample"):
         "last digit."
     )
     assert_equal(found[:, 1], outputs[:, 1], message, name="head 1")
-for head, how in ((2, "zero"), (-1, "zero"), (-2, "mean"), (7, "resample"), (0, "Zero"), (0, "max"), (1, "")):
+    dtype = getattr(ablate_head(outputs.float(), 0, how), "dtype", None)
+    message = f"{how}: outputs of float32 give a result of float32."
+    assert_equal(str(dtype), "torch.float32", message, name="the dtype")
+    for texts in (1, 3):
+        message = f"{how}, texts: {texts}. The result is a new tensor, with memory of its own."
+        new = is_new(outputs[:texts].clone(), how)
+        assert_equal(new, True, message, name="'the memory is its own'")
+wrong_heads = [(head, how) for how in ("zero", "mean", "resample") for head in (2, -1, -2, 7)]
+for head, how in (*wrong_heads, (0, "Zero"), (0, "max"), (1, ""), (0, "zeros"), (1, "mean of all")):
     with assert_raises(
         ValueError, f"Two heads, head {head}, how {how!r}: a ValueError is asked for."
     ):
@@ -1550,13 +1592,15 @@ seed = int(rng.integers(2**31))
 with check("the best head", points=0.75):
     for shape in ((2, 4), (3, 2)):
         scores = rng.permutation(shape[0] * shape[1]).reshape(shape) / 10
-        found, _ = drawn(scores, seed, 1)
         layer, head = np.argwhere(scores == scores.max())[0].tolist()
-        message = (
-            f"scores {scores.tolist()}: the largest stands in layer {layer}, head {head}. The "
-            "first of the two results is that pair, a tuple of two Python integers."
-        )
-        assert_equal(found[0], (layer, head), message, name="the best head")
+        for moved in (scores, scores - 2):  # the second ones are all negative
+            found, _ = drawn(moved, seed, 1)
+            message = (
+                f"scores {moved.round(1).tolist()}: the largest stands in layer {layer}, head "
+                f"{head}. The first of the two results is that pair, a tuple of two Python "
+                "integers."
+            )
+            assert_equal(found[0], (layer, head), message, name="the best head")
 scores = rng.permutation(6).reshape(2, 3) / 10
 with check("the control is another head, and any other", points=1):
     bests, controls = drawn(scores, seed, 200)
@@ -1607,6 +1651,9 @@ for shape in ((2, 3), (3, 2), (1, 4)):
     kinds = sorted({type(one).__name__ for one in controls} & {"list", "ndarray", "Tensor"})
     message = "Each control is a tuple (layer, head) of Python integers, no list and no array."
     assert_equal(kinds, [], message, name="other kinds of heads")
+    kinds = {type(n).__name__ for one in controls if isinstance(one, tuple) for n in one}
+    message = "Each control is a tuple (layer, head) of Python integers, not of NumPy's."
+    assert_equal(sorted(kinds), ["int"], message, name="the kinds of the numbers")
     message = (
         f"scores {scores.tolist()}, 1200 draws: the control should be each of the "
         f"{scores.size - 1} heads that are not the best one, and no other."
@@ -1985,8 +2032,25 @@ def patched(numbers, tokens, name, replacement, position):
 
     model = Model()
     module = model.block.mix if name == "mix" else getattr(model, name)
+    replacement = replacement.mT.contiguous().mT  # the same numbers, a transposed view
     with torch.no_grad():
         return patched_logits(model, tokens, module, replacement, position)
+
+
+@probe
+def of_a_model_with_two_results(numbers, tokens, replacement):
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed = nn.Embedding.from_pretrained(numbers["E"])
+
+        def forward(self, tokens):
+            x = self.embed(tokens)
+            return x @ numbers["C"].T, x
+
+    model = Model()
+    with torch.no_grad():
+        return patched_logits(model, tokens, model.embed, replacement, 3)
 
 
 def by_formula(numbers, tokens, name, replacement, position):
@@ -2019,6 +2083,17 @@ for lead in ((), (3,), (2, 3), (1, 1)):
                 "-2) and nowhere else."
             )
             assert_close(found, expected, message)
+    message = (
+        f"tokens of shape {tuple(tokens.shape)}, a model that returns a tuple of two tensors: what "
+        "model(tokens) returns comes back, whatever it is. Both come from the replaced embedding."
+    )
+    both = of_a_model_with_two_results(numbers, tokens, new.clone())
+    assert_equal(type(both).__name__, "tuple", message, name="the kind of the result")
+    assert_equal(len(both), 2, message, name="how many results")
+    x = numbers["E"][tokens]
+    x[..., 3, :] = new[..., 3, :]
+    assert_close(both[0], x @ numbers["C"].T, message, name="the first result")
+    assert_close(both[1], x, message, name="the second result")
 ### END HIDDEN TESTS
 
 
@@ -2030,10 +2105,11 @@ def patched(numbers, tokens, replacement, position):
     class Model(nn.Module):
         def __init__(self):
             super().__init__()
+            self.first = nn.Identity()  # of the same kind, and not to be patched
             self.point = nn.Identity()  # gives its input back, and the model uses that input again
 
         def forward(self, tokens):
-            x = numbers["E"][tokens]
+            x = self.first(numbers["E"][tokens])
             seen = torch.tanh(self.point(x).cumsum(-2) @ numbers["A"])
             return 3 * x - seen
 
@@ -2053,9 +2129,9 @@ for position in (1, 4):
     assert_close(
         patched(numbers, tokens, new, position),
         3 * x - torch.tanh(point.cumsum(-2) @ numbers["A"]),
-        "The module returns its own input, and the model uses that input elsewhere too. Position "
-        f"{position}: only the module's result should be another one. For one: is it a copy that "
-        "is written into?",
+        "The module, the second nn.Identity() of the model, returns its own input, and the model "
+        f"uses that input elsewhere too. Position {position}: only this module's result should be "
+        "another one. For one: is it a copy that is written into?",
     )
 ### END HIDDEN TESTS
 
@@ -2073,8 +2149,10 @@ def left_behind(E, A, tokens, replacement, fails):
             self.fails = fails
 
         def forward(self, tokens):
+            if self.fails == "before":
+                raise ArithmeticError("the model fails before its module")
             x = self.embed(tokens)
-            if self.fails:
+            if self.fails == "after":
                 raise ArithmeticError("the model fails after its module")
             return x @ A
 
@@ -2085,7 +2163,7 @@ def left_behind(E, A, tokens, replacement, fails):
     def state():
         modules = list(model.modules())
         hooks = [[len(m._forward_hooks), len(m._forward_pre_hooks)] for m in modules]
-        return hooks, [sorted(vars(m)) for m in modules]
+        return hooks, [sorted(vars(m)) for m in modules], [m.training for m in modules]
 
     before = state()
     raised = False
@@ -2094,7 +2172,7 @@ def left_behind(E, A, tokens, replacement, fails):
     except ArithmeticError:
         raised = True
     after = state()
-    model.fails = False
+    model.fails = ""
     return raised, before, after, model(tokens).detach(), replacement
 
 
@@ -2102,13 +2180,13 @@ rng = check_rng()
 E, A = (torch.tensor(rng.normal(size=s)) for s in ((9, 6), (6, 6)))
 tokens = torch.tensor(rng.integers(0, 9, size=(3, 5)))
 new = torch.tensor(rng.normal(size=(3, 5, 6)))
-for fails in (False, True):
+for fails in ("", "after", "before"):
     raised, before, after, logits, used = left_behind(E, A, tokens, new.clone(), fails)
     message = (
         "An error that the model raises comes through, and there is none where it raises none."
     )
-    assert_equal(raised, fails, message, name="an error came")
-    where = "The model raised an error in between. " if fails else ""
+    assert_equal(raised, bool(fails), message, name="an error came")
+    where = f"The model raised an error, {fails} its module was called. " if fails else ""
     assert_close(
         logits, E[tokens] @ A, f"{where}Afterwards model(tokens) gives what it gave before."
     )
@@ -2116,6 +2194,8 @@ for fails in (False, True):
     assert_equal(after[0], before[0], message, name="hooks of each module")
     message = f"{where}Every module has the attributes that it had: none is lost, none is left behind."
     assert_equal(after[1], before[1], message, name="attributes of each module")
+    message = f"{where}Every module is in the mode that it was in: training or evaluation."
+    assert_equal(after[2], before[2], message, name="'training' of each module")
     assert_equal(used, new, "replacement was changed by the call.", name="replacement")
 ### END HIDDEN TESTS
 

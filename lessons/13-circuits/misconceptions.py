@@ -90,6 +90,12 @@ with exercise("design_induction"):
         NO_LOGITS,
     )
     wrong(
+        "design_place_0_kept_off_by_few_words",
+        {'weights["W_k2"][place[0], word] = -1.0': 'weights["W_k2"][place[0], word[:32]] = -1.0'},
+        "When the first word of the text comes back, no logit is the single largest, in a large vocabulary or "
+        "for some words. Whatever the word is, layer 2 should not find at place 0 that it stood before.",
+    )
+    wrong(
         "design_no_answer",
         {'weights["W_v2"][word, logit] = 1.0': 'weights["W_v2"][word, word] = 1.0'},
         NO_LOGITS,
@@ -197,6 +203,18 @@ with exercise("induction_score", base=SCORE):
         "score_gives_numpy",
         {"return total / (n - period)": "return np.asarray(total / (n - period))[()]"},
         "A torch tensor comes back as a NumPy array. The result is of the kind of the argument.",
+    )
+    wrong(
+        "score_view",
+        {
+            "total = 0.0": """
+                if isinstance(weights, torch.Tensor):
+                    weights = weights.view(-1, n * n).view(weights.shape)
+                total = 0.0
+            """
+        },
+        "A torch tensor that is a transposed view stops your code, as it does where view() is called on it. "
+        "reshape() and indexing take it.",
     )
     wrong(
         "score_every_round",
@@ -308,6 +326,12 @@ with exercise("logit_attribution"):
         "What belongs to no part stands in the first row. It is the last one.",
     )
     wrong(
+        "attribution_view",
+        {"centred = parts - ": "parts = parts.view(-1, parts.shape[-1]).view(parts.shape)\ncentred = parts - "},
+        "parts that are a transposed view stop your code, as they do where view() is called on them. "
+        "reshape() takes them, and the last axis can be used where it stands.",
+    )
+    wrong(
         "attribution_mean_over_the_parts",
         {"parts.mean(dim=-1, keepdim=True)": "parts.mean(dim=0, keepdim=True)"},
         "You take off the mean over the parts. Layer norm's mean runs over the features of a position.",
@@ -352,7 +376,7 @@ with exercise("ablate_head"):
     wrong(
         "ablate_resample_without_axis",
         {"roll(-1, dims=0)": "roll(-1)"},
-        "All numbers move on by one place, as if they stood in one long row; a roll that names no axis does "
+        "All numbers move by one place, as if they stood in one long row; a roll that names no axis does "
         "that. The batch is the axis that turns.",
         seen="np.roll and torch.roll, which flatten without an axis",
     )
@@ -404,6 +428,28 @@ with exercise("ablate_head"):
                 "other = own.roll(-1, dims=0)",
         },
         "A misspelt how goes through silently; an else, for one, takes it for one of the three. Raise a ValueError.",
+    )
+    wrong(
+        "ablate_view",
+        {"own = outputs[:, head]": "own = outputs.view(outputs.shape[0], num_heads, -1)[:, head].view_as(outputs[:, 0])"},
+        "outputs that are a transposed view, as split_heads gives them, stop your code, as they do where view() "
+        "is called on them. reshape() and indexing take them.",
+    )
+    wrong(
+        "ablate_one_text_as_it_is",
+        {"replaced = outputs.clone()": "replaced = outputs if how == 'resample' and len(outputs) == 1 else outputs.clone()"},
+        "Somewhere your result shares its memory with outputs, as when outputs itself is returned for a single "
+        "text. Each call should give a new tensor: somebody may write into it.",
+    )
+    wrong(
+        "ablate_in_float64",
+        {"own = outputs[:, head]": "outputs = outputs.double()\nown = outputs[:, head]", "outputs.clone()": "1.0 * outputs"},
+        "Outputs of float32 give a result of another dtype. The other heads stay as they are, the dtype too.",
+    )
+    wrong(
+        "ablate_head_looked_at_for_some",
+        {"if not 0 <= head < num_heads:": "if not (-num_heads if how == 'resample' else 0) <= head < num_heads:"},
+        "For one way, and not for the others, a negative head goes through. Raise a ValueError whatever `how` is.",
     )
     wrong(
         "ablate_zero_is_small",
@@ -510,6 +556,50 @@ with exercise("patched_logits"):
         "An attribute of yours stays on the module. Where the old forward is assigned back, for one: it was a "
         "method of the class and is now an attribute of this module. Delete what you put there, or use a hook.",
         seen="notebooks that replace forward for a while",
+    )
+    wrong(
+        "patch_hook_takes_itself_away",
+        {
+            "def replace(_, inputs, output):": "def replace(_, inputs, output):\n    patching.remove()",
+            """
+                try:
+                    result = model(tokens)
+                finally:
+                    patching.remove()
+                return result
+            """: "return model(tokens)",
+        },
+        "When the model raises an error before it calls the module, your patch (a hook, for one) stays on it. "
+        "A hook that takes itself away does so only when it runs. Remove it in any case.",
+    )
+    wrong(
+        "patch_leaves_evaluation_mode",
+        {"result = model(tokens)": "result = model.eval()(tokens)"},
+        "Afterwards the model, or a part of it, is in another mode (training or evaluation) than before. "
+        "Leave it in the mode that it is in.",
+    )
+    wrong(
+        "patch_first_of_its_kind",
+        {
+            "patching = module.register": """
+                module = next(one for one in model.modules() if type(one) is type(module))
+                patching = module.register
+            """
+        },
+        "Where the model has two modules of one kind, you patch another one than the object that you were given, as "
+        "when it is looked up by its type or its class. Use the object itself.",
+    )
+    wrong(
+        "patch_result_is_one_tensor",
+        {"result = model(tokens)": "result = model(tokens).clone()"},
+        "A model that returns a tuple stops your code, as where it takes the result for one tensor. Return what "
+        "model(tokens) returns, whatever it is.",
+    )
+    wrong(
+        "patch_view",
+        {"patched = first.clone()": "patched = first.clone()\nreplacement.view(-1)"},
+        "A replacement that is a transposed view stops your code, as it does where view() is called on it. "
+        "reshape() and indexing take it.",
     )
     wrong(
         "patch_tuple_loses_the_rest",
@@ -628,6 +718,17 @@ with exercise("mended_control"):
         "control_own_seed",
         {"other = int(rng.integers(scores.size - 1))": "other = int(np.random.default_rng(0).integers(scores.size - 1))"},
         ALWAYS_THE_SAME,
+    )
+    wrong(
+        "control_largest_distance_from_0",
+        {"scores.argmax()": "abs(scores).argmax()"},
+        "Where scores are negative you take another head than the one with the largest score, as when minus "
+        "signs are dropped. -1 is larger than -2.",
+    )
+    wrong(
+        "control_of_numpy_integers",
+        {"other += other >= best": "other += other >= best\nother = np.int64(other)"},
+        "Your control is a pair of NumPy's integers. Python integers are asked for: int(...) makes them.",
     )
     wrong(
         "control_smallest_is_best",

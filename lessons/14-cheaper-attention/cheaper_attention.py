@@ -255,9 +255,9 @@ with check("a window of 1, and one as long as the text", points=1):
         assert_equal(np.shape(found), (n, n), message, name="the shape")
         assert_equal(found == 1, by_torch(n, window), message, name="the mask")
 with check("windows shorter than the text", points=1.5):
-    for case in range(7):
-        n = int(rng.integers(6, 20)) if case < 6 else 300
-        window = int(rng.integers(2, n - 2)) if case < 6 else 5
+    for case in range(8):
+        n = int(rng.integers(6, 20)) if case < 6 else (300, 1100)[case - 6]
+        window = int(rng.integers(2, n - 2)) if case < 6 else (5, 700)[case - 6]
         found = np.asarray(sliding_window_mask(n, window))
         message = (
             f"n = {n}, window = {window}: (n, n), one row a query, one column a key. Position t "
@@ -290,6 +290,15 @@ def addresses(n, window):
     return [mask.__array_interface__["data"][0] for mask in (first, second)]
 
 
+@probe
+def turned_around(n, window):
+    """A mask before, and after its entry in row 4, column 3 was turned around."""
+    mask = sliding_window_mask(n, window)
+    before = mask.copy()
+    mask[4, 3] = not mask[4, 3]
+    return before, mask
+
+
 for n, window in ((1, 0), (6, -3), (4, 0)):
     with assert_raises(ValueError, f"n = {n}, window = {window}: this should be a ValueError."):
         sliding_window_mask(n, window)
@@ -302,6 +311,13 @@ message = (
     "Two calls should give two arrays, each with memory of its own: somebody may write into one."
 )
 assert_equal(first == second, False, message, name="'two masks share their memory'")
+before, after = turned_around(6, 3)
+before[4, 3] = not before[4, 3]
+message = (
+    "n = 6, window = 3: the entry in row 4, column 3 is written to, and nothing else of the mask "
+    "should change. For one: does every entry have memory of its own?"
+)
+assert_equal(after, before, message, name="the mask")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -832,11 +848,11 @@ with check("the first word", points=0.5):
     message = "A text of one word, d_k = 3, d_v = 5: its output is its value, (1, 5)."
     assert_close(linear_attention(Q, K, V), V, message)
 with check("several sizes", points=1.5):
-    for n, d_k, d_v in ((5, 3, 2), (6, 1, 4), (9, 2, 7), (30, 5, 3), (300, 2, 3)):
+    for n, d_k, d_v in ((5, 3, 2), (6, 1, 4), (9, 2, 7), (30, 5, 3), (300, 2, 3), (1100, 2, 1)):
         Q, K, V = (torch.tensor(rng.normal(size=s)) for s in ((n, d_k), (n, d_k), (n, d_v)))
         message = (
-            f"n = {n}, d_k = {d_k}, d_v = {d_v}, in float64: each word's output is the formula's, "
-            "with the sums over all words up to its own, above and below the fraction line."
+            f"n = {n}, d_k = {d_k}, d_v = {d_v}, in float64: each word's output is the formula's. "
+            "Both sums, S above the fraction line and z below it, run over all words up to its own."
         )
         assert_close(linear_attention(Q, K, V), by_formula(Q, K, V), message, precise=True)
 with check("entries from -10 to 10", points=1):
@@ -856,6 +872,12 @@ checks_passed("linear_attention")
 # %% check="linear_attention_batches" points=2
 # Hidden checks of linear_attention: leading axes, which broadcast; against each text by itself.
 ### BEGIN HIDDEN TESTS
+@probe
+def of_views(Q, K, V):
+    """The same numbers in transposed views, as split_heads gives them."""
+    return linear_attention(*(x.mT.contiguous().mT for x in (Q, K, V)))
+
+
 rng = check_rng()
 for lead_q, lead_k, lead_v in (
     ((2,), (2,), (2,)),
@@ -888,6 +910,8 @@ for lead_q, lead_k, lead_v in (
         "broadcast."
     )
     assert_close(found, expected, message)
+    message = f"{axes}, transposed views: the same as for the same numbers in new tensors."
+    assert_close(of_views(Q, K, V), expected, message)
 ### END HIDDEN TESTS
 
 
@@ -1117,7 +1141,7 @@ def by_formula(Q, K, V):
 
 rng = check_rng()
 with check("several sizes", points=2):
-    for n, d_k, d_v in ((5, 3, 2), (6, 1, 4), (9, 2, 7), (40, 5, 3)):
+    for n, d_k, d_v in ((5, 3, 2), (6, 1, 4), (9, 2, 7), (40, 5, 3), (600, 2, 1)):
         given = [torch.tensor(rng.normal(size=s)) for s in ((n, d_k), (n, d_k), (n, d_v))]
         message = (
             f"n = {n}, d_k = {d_k}, d_v = {d_v}, in float64: each step's output is that of the "
@@ -1145,7 +1169,7 @@ def stepped(Q, K, V):
     state = LinearAttentionState()
     steps = zip(Q.unbind(-2), K.unbind(-2), V.unbind(-2))
     with torch.no_grad():
-        return torch.stack([state.step(q, k, v) for q, k, v in steps], dim=-2)
+        return [state.step(q, k, v) for q, k, v in steps]
 
 
 rng = check_rng()
@@ -1163,11 +1187,14 @@ def compare(lead_q, lead_k, lead_v):
         f"{axes}, d_v = 3, five steps: each step's output has shape {(*lead, 3)}. Leading axes "
         "broadcast."
     )
-    assert_equal(
-        list(np.shape(found)), [*lead, 5, 3], message, name="the shape of the five outputs"
-    )
+    shapes = [list(getattr(one, "shape", ())) for one in found]
+    assert_equal(shapes, [[*lead, 3]] * 5, message, name="the shapes of the five outputs")
+    found = torch.stack([torch.as_tensor(one) for one in found], dim=-2)
     texts = [x.expand(*lead, *x.shape[-2:]).reshape(-1, *x.shape[-2:]) for x in (Q, K, V)]
-    alone = [stepped(q, k, v) for q, k, v in zip(*texts, strict=True)]
+    alone = [
+        torch.stack([torch.as_tensor(one) for one in stepped(q, k, v)])
+        for q, k, v in zip(*texts, strict=True)
+    ]
     expected = torch.stack(alone).double().reshape(*lead, 5, 3)
     message = "Random texts, each with a state of its own: the outputs are numbers that differ."
     assert_equal(bool(expected.std() > 1e-3), True, message, name="'they differ'")
@@ -1452,8 +1479,8 @@ with check("two texts", points=0.5):
     both = torch.stack([keys, keys.flip(0)])
     expected = torch.tensor([[0.0, 1], [0.6, 0.8], [0, 0.2], [0.3, 0.4]])
     message = (
-        "Two texts. The second is the table read from below: its keys are divided by 5, 10, 10 "
-        "and 10."
+        "Two texts. The second is the table read from below: its keys, by themselves, are divided "
+        "by 5, 10, 10 and 10. Each text begins anew."
     )
     found = mended_keys(both.clone())
     texts = 0 if found is None else len(found)
@@ -1479,9 +1506,15 @@ def one_by_one(K):
     return torch.stack(kept, dim=-2)
 
 
+@probe
+def of_a_view(K):
+    """The same keys in a transposed view, as split_heads gives them."""
+    return mended_keys(K.mT.contiguous().mT)
+
+
 rng = check_rng()
 with check("one text, other lengths", points=0.5):
-    for n, d_k in ((1, 3), (6, 1), (9, 4), (30, 2)):
+    for n, d_k in ((1, 3), (6, 1), (9, 4), (30, 2), (1100, 2)):
         K = torch.tensor(rng.normal(size=(n, d_k)))
         message = (
             f"n = {n}, d_k = {d_k}, in float64: each key is divided by the length of the longest key up to "
@@ -1504,9 +1537,15 @@ with check("leading axes, each text by itself", points=0.5):
         message = "Random keys: those of the result are others than those of K."
         assert_equal(bool((expected - K).abs().max() > 1e-3), True, message, name="'others'")
         message = (
-            f"Leading axes {lead}: each text comes out as in your own result for that text alone."
+            f"Leading axes {lead}: each text comes out as in your own result for that text alone, "
+            "whatever stands in the texts before it."
         )
         assert_close(found, expected, message, name="the keys")
+        message = (
+            f"Leading axes {lead}, a transposed view: the same as for the same keys in a new "
+            "tensor."
+        )
+        assert_close(of_a_view(K), expected, message, name="the keys")
 checks_passed("mended_keys")
 ### END HIDDEN TESTS
 
@@ -1738,7 +1777,18 @@ with check("keys of any length", points=1):
         f"d_v = {d_v}, d_k = {d_k}, beta = 1.5: S + beta * (v - S k) k^T, with any number as it is."
     )
     expected = by_formula(S, k, v, 1.5)
-    assert_close(delta_rule_step(S, k, v, 1.5), expected, message)
+    assert_close(delta_rule_step(S.clone(), k.clone(), v.clone(), 1.5), expected, message)
+    message = (
+        f"d_v = {d_v}, d_k = {d_k}, beta = 1, a key whose length is not 1: S + (v - S k) k^T, with "
+        "k as it is."
+    )
+    expected = by_formula(S, k, v, 1.0)
+    assert_close(delta_rule_step(S.clone(), k.clone(), v.clone(), 1.0), expected, message)
+    message = (
+        f"d_v = {d_v}, d_k = {d_k}, a key of zeros, its length is 0: nothing is written, the "
+        "result holds the numbers of S."
+    )
+    assert_close(delta_rule_step(S.clone(), torch.zeros_like(k), v.clone(), 0.7), S, message)
 with check("many steps, one after the other", points=1):
     S = expected = torch.tensor(rng.normal(size=(3, 4)))
     for number in range(20):
@@ -1767,6 +1817,13 @@ checks_passed("delta_rule_step")
 # %% check="delta_rule_step_batches" points=2
 # Hidden checks of delta_rule_step: leading axes, which broadcast; against each memory by itself.
 ### BEGIN HIDDEN TESTS
+@probe
+def of_views(S, k, v, beta):
+    """The same numbers in transposed views."""
+    k, v = ((x.mT.contiguous().mT if x.ndim > 1 else x) for x in (k, v))
+    return delta_rule_step(S.mT.contiguous().mT, k, v, beta)
+
+
 rng = check_rng()
 for lead_s, lead_k, lead_v in (
     ((2,), (2,), (2,)),
@@ -1803,6 +1860,11 @@ for lead_s, lead_k, lead_v in (
         "broadcast."
     )
     assert_close(found, expected, message)
+    message = f"{axes}, transposed views: the same as for the same numbers in new tensors."
+    assert_close(of_views(S, k, v, 0.7), expected, message)
+    message = f"{axes}, beta = 0: nothing is written, and leading axes broadcast all the same."
+    kept = S.expand(*lead, 3, 4).clone()
+    assert_close(delta_rule_step(S.clone(), k.clone(), v.clone(), 0.0), kept, message)
 ### END HIDDEN TESTS
 
 

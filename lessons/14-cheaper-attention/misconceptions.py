@@ -181,6 +181,25 @@ with exercise("sliding_window_mask"):
     )
 
     wrong(
+        "window_of_a_table",
+        {"positions = np.arange(n)": "n = min(n, 1024)\npositions = np.arange(n)"},
+        "A long text gets a mask of another size than (n, n), as when it is cut from a table with fewer rows than "
+        "the text has words. The mask has as many rows and columns as the text has words.",
+    )
+    wrong(
+        "window_entries_share_memory",
+        """
+            if window < 1:
+                raise ValueError("window")
+            line = np.zeros(2 * n - 1, dtype=bool)
+            line[max(0, n - window) : n] = True
+            step = line.strides[0]
+            return np.lib.stride_tricks.as_strided(line[n - 1 :], (n, n), (-step, step))
+        """,
+        "When one entry of your mask is written to, others change with it, as where several entries lie at one "
+        "place in memory. Each entry needs a place of its own: a copy has that.",
+    )
+    wrong(
         "window_positions_of_one_byte",
         {"positions = np.arange(n)": "positions = np.arange(n).astype(np.int8)"},
         "In a long text your mask comes out as if positions were numbers of one byte, which end at "
@@ -329,6 +348,12 @@ with exercise("linear_attention"):
         "on, the divisor lacks the words of the pieces before.",
     )
 
+    wrong(
+        "linear_view",
+        {"q, k = F.elu(Q) + 1": "K = K.view(*K.shape[:-2], -1).view(K.shape)\nq, k = F.elu(Q) + 1"},
+        "Transposed views of Q, K or V stop your code, as they do where view() is called on them. reshape() takes "
+        "them, and the last axes can be used where they stand.",
+    )
     wrong(
         "linear_not_causal",
         {".cumsum(dim=-3)": ".sum(dim=-3, keepdim=True)", "k.cumsum(dim=-2)": "k.sum(dim=-2, keepdim=True)"},
@@ -572,8 +597,8 @@ with exercise("LinearAttentionState"):
                     read = (q[..., :, None] * self.S).sum(dim=-2)
                     return read / (q * self.z).sum(dim=-1, keepdim=True)
         """,
-        "The output of your first step has the shape of v, as when v is returned as it is. It also has the "
-        "leading axes of q and k, at the first step as at all others.",
+        "The output of your first step has the shape of v, as when v is returned as it is. It should have "
+        "the leading axes of q and k, too, at the first step as at all others.",
     )
 
     wrong(
@@ -733,6 +758,19 @@ with exercise("LinearAttentionState"):
     )
 
     wrong(
+        "state_begins_anew",
+        {
+            "self.S = self.S + k": """
+                self.steps = getattr(self, "steps", 0) + 1
+                if self.steps % 512 == 0:
+                    self.S = self.z = 0.0
+                self.S = self.S + k
+            """
+        },
+        "In a long text a late step gives another output than the formula's, as where the state begins anew after "
+        "some number of steps. Nothing is forgotten.",
+    )
+    wrong(
         "state_fading",
         {"self.S = self.S + k[..., :, None]": "self.S = 0.9 * self.S + k[..., :, None]", "self.z = self.z + k": "self.z = 0.9 * self.z + k"},
         "Your state fades with each word. In this exercise nothing fades.",
@@ -787,6 +825,23 @@ with exercise("LinearAttentionState"):
 
 
 with exercise("mended_keys"):
+    wrong(
+        "keys_view",
+        {"lengths = K.norm": "K = K.view(-1, *K.shape[-2:]).view(*K.shape[:-2], -1).view(K.shape)\nlengths = K.norm"},
+        "A K that is a transposed view stops your code, as it does where view() is called on it. reshape() takes "
+        "it, and the last axes can be used where they stand.",
+    )
+    wrong(
+        "keys_of_a_table",
+        """
+            n = K.shape[-2]
+            seen = torch.ones(512, 512).tril().bool()[:n, :n]
+            lengths = K.norm(dim=-1)[..., None, :].masked_fill(~seen, 0.0)
+            return K / lengths.amax(dim=-1)[..., None]
+        """,
+        "A text of many keys stops your code, as where a table has fewer rows than the text has keys. A text "
+        "may have any length.",
+    )
     wrong(
         "keys_largest_of_each_feature",
         "return K / K.abs().cummax(dim=-2).values.norm(dim=-1, keepdim=True)",
@@ -918,6 +973,36 @@ with exercise("mended_keys"):
 
 with exercise("delta_rule_step"):
     wrong(
+        "delta_nothing_to_do",
+        {"read = (S": "if beta == 0:\n    return S.clone()\nread = (S"},
+        "With beta = 0 your result lacks leading axes that k or v have, as where S itself is returned early. They "
+        "broadcast whatever beta is.",
+    )
+    wrong(
+        "delta_key_of_length_1_for_beta_1",
+        {"read = (S": "if beta == 1:\n    k = F.normalize(k, dim=-1)\nread = (S"},
+        "With beta = 1 your result is another one where k does not have length 1, as when such a k is made to "
+        "have it. k is used as it is, whatever beta is.",
+    )
+    wrong(
+        "delta_length_taken_apart",
+        {
+            "read = (S": """
+                length = k.norm(dim=-1, keepdim=True)
+                k = k / length * length
+                read = (S
+            """
+        },
+        "With a key of zeros your result is not S: it holds NaN, or other numbers, as where the key is divided by "
+        "its length. k is used as it is, also when its length is 0.",
+    )
+    wrong(
+        "delta_view",
+        {"read = (S": "k = k.view(*k.shape[:-1], 1, -1).view(k.shape)\nS = S.view(*S.shape[:-2], -1).view(S.shape)\nread = (S"},
+        "Transposed views of S, k or v stop your code, as they do where view() is called on them. reshape() takes "
+        "them, and None in an index adds an axis without it.",
+    )
+    wrong(
         "delta_no_error",
         {"error = v - read": "error = v"},
         "You add the value without reading first: that is the sum of linear attention. The delta rule writes "
@@ -946,13 +1031,13 @@ with exercise("delta_rule_step"):
     wrong(
         "delta_beta_on_value",
         {"beta * error": "error", "error = v - read": "error = beta * v - read"},
-        "beta stands on the value only. It multiplies the whole error, v - S k.",
+        "beta stands on the value only. It should multiply the whole error, v - S k.",
     )
 
     wrong(
         "delta_beta_on_read",
         {"beta * error": "error", "error = v - read": "error = v - beta * read"},
-        "beta stands on what was read only. It multiplies the whole error, v - S k.",
+        "beta stands on what was read only. It should multiply the whole error, v - S k.",
     )
 
     wrong(
