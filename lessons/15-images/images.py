@@ -233,6 +233,8 @@ with check("other pictures", points=1):
             "unfold."
         )
         assert_close(patches(images, size), by_torch(images, size), message)
+        message = message.replace("torch pictures", "NumPy pictures")
+        assert_close(patches(images.numpy(), size), by_torch(images, size).numpy(), message)
 with check("patches of one pixel, and one patch", points=1):
     image = rng.normal(size=(3, 5))
     message = (
@@ -263,6 +265,11 @@ def gradient_of(images, direction):
 @probe
 def mirrored(image):
     return patches(image[:, ::-1], 2)
+
+
+@probe
+def turned(image):
+    return patches(torch.tensor(image).T, 2)
 
 
 rng = check_rng()
@@ -314,6 +321,12 @@ with check("kinds of numbers", points=0.75):
     )
     expected = patches(plain[:, ::-1].copy(), 2)
     assert_equal(mirrored(plain), expected, message, name="the patches")
+    message = (
+        "The transposed image in torch, image.T, size 2: its patches should be those that your "
+        "function gives for a copy of it."
+    )
+    expected = patches(torch.tensor(plain.T.copy()), 2)
+    assert_equal(turned(plain), expected, message, name="the patches")
 with check("gradients", points=0.5):
     images = torch.tensor(rng.normal(size=(3, 4, 6)))
     direction = torch.tensor(rng.normal(size=(3, 6, 4)))
@@ -635,8 +648,9 @@ with check("the whole model", points=2):
         run(sizes, parameters, images),
         by_torch(sizes, parameters, images),
         "Four pictures: the logits, (4, 7), are those of the same computation with torch's "
-        "functions: patches, projection, class token in front, positions, every block in turn "
-        "(pre-norm, no mask), row 0, final_norm, output, no softmax.",
+        "functions: patches, projection, class token in front, positions; then two blocks "
+        "(pre-norm, no mask), the second on the result of the first; then row 0, final_norm, "
+        "output, no softmax.",
     )
 checks_passed("VisionTransformer")
 
@@ -774,13 +788,19 @@ assert_equal(
     True,
     "Two random pictures have different logits.",
 )
-assert_equal(
-    [name for name in lost if not name.endswith("W_k.bias")],
-    [],
-    "After backward every parameter, the class token too, should have a gradient that is not all "
-    "zeros. (The keys' bias is exempt: softmax does not see it.)",
-    name="the parameters without one",
-)
+six = (4, 2, 8, 2, 6, 6, 3)  # six blocks
+deep, *_ = without_gradient(six, 3, torch.tensor(rng.normal(size=(5, 4, 4))).float())
+for blocks, without in (("Two", lost), ("Six", deep)):
+    without = [name for name in without if not name.endswith("W_k.bias")]
+    assert_equal(
+        without,
+        [],
+        f"{blocks} blocks: after backward every parameter, the class token too, should have a "
+        "gradient that is not all zeros. (The keys' bias is exempt: softmax does not see it.) "
+        f"Without one, at first: {without[0] if without else 'none'}. For one: does every block "
+        "read what the one before it gave?",
+        name="the parameters without one",
+    )
 assert_equal(
     after, images, "The pictures were changed by a call of the model.", name="the pictures"
 )
@@ -1102,6 +1122,12 @@ with check("layers and heads", points=1):
 with check("leading axes", points=1):
     for lead in ((1,), (2, 3)):
         maps = [rng.dirichlet(np.ones(4), size=(*lead, 2, 4)) for _ in range(3)]
+        found = attention_rollout([one.copy() for one in maps[:2]])
+        message = (
+            f"Two layers of NumPy maps of shape {maps[0].shape}: the result has shape "
+            f"{(*lead, 4, 4)}. Leading axes go through the product together."
+        )
+        assert_equal(tuple(np.shape(found)), (*lead, 4, 4), message, name="the shape")
         message = (
             f"Three layers of maps of shape {maps[0].shape}: the result has shape {(*lead, 4, 4)}."
         )
@@ -1119,16 +1145,27 @@ with check("leading axes", points=1):
             "result for that text alone."
         )
         assert_close(found, np.stack(alone).reshape(*lead, 4, 4), message)
+    for lead in ((), (2, 3)):
+        for layers in (1, 3):
+            maps = [rng.dirichlet(np.ones(4), size=(*lead, 2, 4)) for _ in range(layers)]
+            message = (
+                f"torch, number of layers: {layers}, maps of shape {maps[0].shape}: a torch tensor "
+                f"of shape {(*lead, 4, 4)}, with the formula's numbers in float64."
+            )
+            found = attention_rollout([torch.tensor(one) for one in maps])
+            assert_close(found, torch.tensor(expected_rollout(maps)), message)
 with check("rows that do not sum to 1", points=1):
     maps = [rng.dirichlet(np.ones(4), size=(2, 4)) for _ in range(2)]
     maps[0][:, 1] = 0.0  # query 1 may see nothing: only its residual connection is left
     maps[1] *= 3.0
     message = (
-        "Two layers: in the first one row of zeros, in the second rows that sum to 3. After the "
-        "mean over the heads and the identity each row is divided by its own sum, whatever that "
-        "is."
+        "Two layers: in the first one row of zeros, in the second rows that sum to 3. In each "
+        "layer, before the layers are multiplied, each row of the mean over the heads plus the "
+        "identity is divided by its own sum, whatever that is."
     )
     assert_close(attention_rollout([one.copy() for one in maps]), expected_rollout(maps), message)
+    found = attention_rollout([torch.tensor(one) for one in maps])
+    assert_close(found, torch.tensor(expected_rollout(maps)), f"In torch. {message}")
 checks_passed("attention_rollout")
 ### END HIDDEN TESTS
 
@@ -1154,8 +1191,8 @@ with check("NumPy and torch", points=0.5):
         name="'the shares differ'",
     )
     message = (
-        "The same float64 maps as torch tensors should give the numbers that your function gives "
-        "for NumPy, as a torch tensor of float64."
+        "The same float64 maps, as NumPy arrays and as torch tensors, should give the same numbers, "
+        "for torch in a torch tensor of float64. (Which of the two are right the other checks say.)"
     )
     found = attention_rollout([torch.tensor(one) for one in maps])
     assert_close(found, torch.tensor(np.asarray(plain)), message, precise=True)
@@ -1167,11 +1204,13 @@ with check("float32 stays float32", points=0.25):
         message,
         name="'the shares differ'",
     )
+    double = torch.as_tensor(attention_rollout([torch.tensor(one) for one in maps]))
     single = attention_rollout([torch.tensor(one).float() for one in maps])
     message = (
-        "torch maps of float32 give a float32 tensor, with the numbers of your float64 result."
+        "torch maps of float32 give a float32 tensor, with the numbers of your own result for the "
+        "same maps in float64."
     )
-    assert_close(single, torch.tensor(np.asarray(plain)).float(), message)
+    assert_close(single, double.float(), message)
     assert_equal(str(single.dtype), "torch.float32", message, name="dtype")
     single = attention_rollout([one.astype(np.float32) for one in maps])
     message = "NumPy maps of float32 give a float32 array, with the numbers of your float64 result."
@@ -1202,6 +1241,14 @@ with check("nothing is changed", points=0.5, side=True):
     )
     for before, now in zip(maps, after, strict=True):
         assert_equal(now, before, "A map was changed by the call.", name="a map")
+    for heads in (3, 1):
+        few = [torch.tensor(one[:, :heads]) for one in maps]
+        after = maps_afterwards([one.clone() for one in few])
+        where = f"torch maps, heads: {heads}."
+        message = f"{where} The list of maps was changed by the call: there were two."
+        assert_equal(len(after), 2, message, name="its length")
+        for before, now in zip(few, after, strict=True):
+            assert_equal(now, before, f"{where} A map was changed by the call.", name="a map")
 checks_passed("attention_rollout")
 ### END HIDDEN TESTS
 

@@ -171,6 +171,24 @@ with exercise("patches"):
     )
 
     wrong(
+        "patches_view",
+        {"grid = images.reshape(": "grid = (images.reshape if isinstance(images, np.ndarray) else images.view)("},
+        "A torch picture that is a transposed view stops your code, as it does where view() is called on it. "
+        "reshape() takes it.",
+    )
+    wrong(
+        "patches_arrays_rows_and_columns_exchanged",
+        {
+            "rows, columns = height // size, width // size": """
+                rows, columns = height // size, width // size
+                if isinstance(images, np.ndarray) and size > 1:
+                    rows, columns = columns, rows
+            """
+        },
+        "NumPy pictures that are not square give other patches than torch pictures, or none. Height is the "
+        "second last axis and width the last, in NumPy and in torch.",
+    )
+    wrong(
         "patches_arrays_through_torch",
         {
             "images.reshape(*lead, rows, size, columns, size)":
@@ -381,6 +399,12 @@ with exercise("VisionTransformer", base=SHORT_VIT):
         "You put a ReLU behind the projection. The patches are projected linearly, as words are looked up.",
     )
 
+    wrong(
+        "vit_a_few_blocks_used",
+        {"for block in self.blocks:": "for block in self.blocks[:4]:"},
+        "With many blocks some of them get no gradient, as where no more than the first few are called. Each of "
+        "the num_layers blocks is called once.",
+    )
     wrong(
         "vit_one_block_used",
         {"in self.blocks:": "in self.blocks[:1]:"},

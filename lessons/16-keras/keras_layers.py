@@ -255,6 +255,12 @@ def attend(query, key, value, mask=None):
     return KerasAttention(dtype="float64")(query, key, value, mask)
 
 
+@probe
+def attend_to_views(query, key, value):
+    """The same numbers in transposed views, as split_heads gives them."""
+    return KerasAttention(dtype="float64")(*(x.mT.contiguous().mT for x in (query, key, value)))
+
+
 def each_alone(texts, lead):
     """Each text by itself, by the student's own layer."""
     output, weights = torch.empty(*lead, 4, 7).double(), torch.empty(*lead, 4, 5).double()
@@ -278,6 +284,14 @@ with check("leading axes", points=1):
             "as in your own results for that text alone."
         )
         output, weights = attend(*texts)
+        assert_close(output, expected, message, name="output")
+        weights = torch.as_tensor(weights).expand(expected_weights.shape)
+        assert_close(weights, expected_weights, message, name="weights")
+        message = (
+            f"Leading axes {leads} of query, key and value, transposed views: the same as for the "
+            "same numbers in new tensors."
+        )
+        output, weights = attend_to_views(*texts)
         assert_close(output, expected, message, name="output")
         weights = torch.as_tensor(weights).expand(expected_weights.shape)
         assert_close(weights, expected_weights, message, name="weights")
@@ -436,6 +450,19 @@ checks_passed("KerasAttention")
 ### SIDE CONDITION: counts once another check of KerasAttention passes.
 ### BEGIN HIDDEN TESTS
 @probe
+def one_layer_and_new_ones(calls):
+    """The outputs of a new layer for each call, and those of one layer for all calls in turn."""
+    alone = [KerasAttention()(*call)[0] for call in calls]
+    layer, in_turn = KerasAttention(), []
+    for call in calls:
+        try:
+            in_turn.append(layer(*call)[0])
+        except (IndexError, RuntimeError, TypeError, ValueError):
+            in_turn.append(None)
+    return alone, in_turn
+
+
+@probe
 def called_twice(query, key, value, mask):
     layer = KerasAttention()
     first, _ = layer(query, key, value, mask)
@@ -447,6 +474,23 @@ def called_twice(query, key, value, mask):
 rng = check_rng()
 given = [torch.tensor(rng.normal(size=(2, *size))).float() for size in ((4, 3), (5, 3), (5, 7))]
 given.append(torch.tensor(rng.random((4, 5)) < 0.5))
+others = [torch.tensor(rng.normal(size=size)).float() for size in ((3, 2, 6), (3, 7, 6), (3, 7, 4))]
+sure = given[3].clone()
+sure[:, 1] = True  # no query without a key
+calls = {
+    "with a mask": [*given[:3], sure],
+    "without a mask, after one with a mask": given[:3],
+    "with other sizes, d_k = 6 after d_k = 3": others,
+    "with the first sizes again": [*given[:3], sure],
+}
+alone, in_turn = one_layer_and_new_ones([[x.clone() for x in call] for call in calls.values()])
+for what, expected, found in zip(calls, alone, in_turn, strict=True):
+    message = (
+        f"One layer, called several times, here {what}: its output is the one that your layer "
+        "gives when it is new, and no error comes. Nothing of an earlier call is kept."
+    )
+    assert_equal(found is None, False, message, name="'an error came'")
+    assert_close(found, expected, message, name="output")
 *after, first, second = called_twice(*(x.clone() for x in given))
 for name, now, before in zip(("query", "key", "value", "mask"), after, given, strict=True):
     assert_equal(now, before, f"{name} was changed by a call.", name=name)
@@ -795,11 +839,12 @@ def afterwards(state, d_model, num_heads, query, direction):
     (theirs(query, query) * direction).sum().backward()
     slopes = [torch.as_tensor(one.value.grad) for one in theirs.trainable_weights if one.value.grad is not None]
     learns = [parameter.requires_grad for parameter in attention.parameters()]
+    modes = [module.training for module in attention.modules()]
     no_gradient = [parameter.grad is None for parameter in attention.parameters()]
     for one in theirs.weights:
         one.assign(np.ones(one.shape))
     kept = {name: tensor.detach().clone() for name, tensor in attention.state_dict().items()}
-    return nothing is None, slopes, learns, no_gradient, kept
+    return nothing is None, slopes, learns, modes, no_gradient, kept
 
 
 rng = check_rng()
@@ -810,7 +855,7 @@ with torch.no_grad():
 state = {name: tensor.clone() for name, tensor in ours.state_dict().items()}
 query, direction = (torch.tensor(rng.normal(size=(2, 4, 12))).float() for _ in range(2))
 (ours(query)[0] * direction).sum().backward()
-nothing, slopes, learns, no_gradient, kept = afterwards(state, 12, 3, query, direction)
+nothing, slopes, learns, modes, no_gradient, kept = afterwards(state, 12, 3, query, direction)
 with check("gradients of the Keras layer", points=1):
     message = (
         "After loading and backward, each of the eight variables of the Keras layer has a "
@@ -834,6 +879,8 @@ with check("attention is left alone", points=0.5, side=True):
     assert_equal(
         learns, [True] * 8, "After loading, attention's eight parameters still require gradients."
     )
+    message = "After loading, attention and its parts are in training mode, as they were before."
+    assert_equal(all(modes), True, message, name="'in training mode'")
     assert_equal(
         no_gradient,
         [True] * 8,

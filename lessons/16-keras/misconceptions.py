@@ -218,6 +218,37 @@ with exercise("KerasAttention"):
     )
 
     wrong(
+        "layer_mask_kept",
+        {
+            "if mask is None:": """
+                self.kept = getattr(self, "kept", None) if mask is None else mask
+                mask = self.kept
+                if mask is None:
+            """
+        },
+        "After a call with a mask, a call of the same layer without one gives another output than a new layer, or "
+        "an error, as where the mask is kept. Nothing of a call should be left on the layer.",
+    )
+    wrong(
+        "layer_root_kept",
+        {
+            "scores = query @": """
+                if not hasattr(self, "root"):
+                    self.root = math.sqrt(query.shape[-1])
+                scores = query @
+            """,
+            "/ math.sqrt(query.shape[-1])": "/ self.root",
+        },
+        "A layer that was called with one d_k gives another output for a second d_k than a new layer, as where the "
+        "root is kept from the first call. Each call has its own d_k.",
+    )
+    wrong(
+        "layer_view",
+        {"scores = query @": "query = query.view(*query.shape[:-2], -1).view(query.shape)\nscores = query @"},
+        "Transposed views of the inputs stop your code, as they do where view() is called on them. reshape() "
+        "takes them, and the last axes can be used where they stand.",
+    )
+    wrong(
         "layer_minus_1e4",
         {"-math.inf": "-1e4"},
         "Hidden scores become a number like -1e4, which is not low enough: an ordinary score can "
@@ -426,6 +457,11 @@ with exercise("load_keras_weights"):
         "You freeze attention: its parameters can no longer be trained. detach() of a copy does not do that.",
     )
 
+    wrong(
+        "load_evaluation_mode",
+        {"moves = []": "moves = []\nattention.eval()"},
+        "Afterwards attention, or a part of it, is in evaluation mode. It should be as it was, its mode too.",
+    )
     wrong(
         "load_keras_frozen",
         {"variable.assign(numbers.detach())": "variable.assign(numbers.detach()); variable.trainable = False"},
