@@ -1150,8 +1150,9 @@ for batch_weights, batch_values, n in [((2, 1, 3), (4, 1), 4), ((3,), (), 1), ((
     assert_close(
         weighted_average(weights, values),
         np.array([np.asarray(one) for one in alone]).reshape(*shape, 2),
-        f"weights of shape {weights.shape} and values of shape {values.shape} give averages of shape "
-        f"{(*shape, 2)}, each as your function gives it for its row of weights and its values alone.",
+        f"weights of shape {weights.shape} and values of shape {values.shape} give averages of "
+        f"shape {(*shape, 2)}, each as your function gives it for its row of weights and its "
+        "values alone.",
     )
 ### END HIDDEN TESTS
 

@@ -448,6 +448,29 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
         seen="answers written blind",
     )
 
+    wrong(
+        "rnn_adds_in_place",
+        {
+            "h = np.tanh(x @ W_x + h @ W_h)": """
+                drive = x @ W_x
+                drive += h @ W_h
+                h = np.tanh(drive)
+            """,
+        },
+        "The sum inside tanh is kept in the dtype of the word's part, as += does it. With whole "
+        "numbers in X and W_x the old state's part does not fit in there, and of float64 beside "
+        "float32 digits are lost.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "rnn_states_in_dtype_of_x_and_w_x",
+        {"np.array(H)": "np.array(H, dtype=np.result_type(X, W_x, np.float32))"},
+        "Your states come out in float32 where X and W_x are float32, though W_h or h0 is float64. "
+        "All inputs count: the result is at least as precise as the most precise one.",
+        seen="answers written blind",
+    )
+
 
 # The right answer in few words, of which the wrong ones below are changes.
 SHORT_POSITION_INFLUENCE = """
@@ -856,6 +879,19 @@ with exercise("position_influence", base=SHORT_POSITION_INFLUENCE):
         "Where the influence is small, yours is 0, as when the walk back stops once little is "
         "left. A position far from the end has a small influence, and not none: that is what is "
         "to be measured.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "influence_bounded",
+        {
+            "J = J @ W_h.T": """
+                J = J @ W_h.T
+                J = J / max(1, np.linalg.norm(J) / 10)
+            """,
+        },
+        "Where the influence grows with each step back, yours stops growing at some size. It has "
+        "no bound: it is what the product of the matrices gives.",
         seen="answers written blind",
     )
 
@@ -1457,6 +1493,36 @@ with exercise("weighted_average", base=SHORT_WEIGHTED_AVERAGE):
         seen="a trial with typical wrong answers",
     )
 
+    wrong(
+        "average_tolerates_small_negatives",
+        {"weights < 0": "weights < -1e-6"},
+        "A negative weight close to 0 gets through. However small, it is a negative weight, and a "
+        "ValueError: weights near 1e-12 count as those near 1 do.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "average_one_position_alone",
+        {
+            "weights = weights": """
+                if weights.shape[-1] == 1:
+                    return values[..., 0, :] * 1.0
+                weights = weights
+            """,
+        },
+        "With a single position (n = 1) leading axes of the weights are missing in your result. "
+        "The average is the one value then, and the leading axes still broadcast.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "average_errors_with_few_axes",
+        {"(weights < 0).any()": "weights.ndim < 3 and (weights < 0).any()"},
+        "A negative weight gets through in weights of three axes. What is an error with one axis "
+        "is an error with any number of them.",
+        seen="answers written blind",
+    )
+
 
 choice(
     "answer_influence",
@@ -1619,4 +1685,47 @@ with exercise("mended_last_states"):
         "last_states_backwards",
         {"(X, W_x": "(X[::-1], W_x"},
         "You read each sentence from its end.",
+    )
+
+    wrong(
+        "last_states_zero_words_skipped",
+        {"(X, W_x": "(X[: 1 + max([0, *np.flatnonzero(X.any(-1))])], W_x"},
+        "Words whose numbers are all 0 do not count at the end of a sentence of yours. Such a word "
+        "is a word: W_h changes the state there as well.",
+        seen="answers written blind",
+    )
+    wrong(
+        "last_states_in_dtype_of_the_first",
+        """
+            last = np.zeros((len(sentences), len(W_h)), dtype=sentences[0].dtype)
+            for i, X in enumerate(sentences):
+                last[i] = rnn_hidden_states(X, W_x, W_h)[-1]
+            return last
+        """,
+        "Your result has the dtype of the first sentence: with whole numbers there every state is "
+        "cut to a whole number, with float32 digits are lost.",
+        seen="answers written blind",
+    )
+    wrong(
+        "last_states_by_first_word",
+        """
+            kept = {}
+            for X in sentences:
+                kept.setdefault((len(X), *X[0]), rnn_hidden_states(X, W_x, W_h)[-1])
+            return np.stack([kept[(len(X), *X[0])] for X in sentences])
+        """,
+        "Sentences of one length that begin with the same word come out with the same state. A "
+        "state depends on all words of its sentence.",
+        seen="answers written blind",
+    )
+    wrong(
+        "last_states_empties_the_list",
+        """
+            last = []
+            while sentences:
+                last.append(rnn_hidden_states(sentences.pop(0), W_x, W_h)[-1])
+            return np.stack(last)
+        """,
+        "The caller's list of sentences is another one after the call. Arguments are not changed.",
+        seen="answers written blind",
     )

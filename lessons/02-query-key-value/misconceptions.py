@@ -930,6 +930,38 @@ with exercise("softmax", base=PLAIN_SOFTMAX):
     )
 
     wrong(
+        "float32_not_copied",
+        """
+            x = x if x.dtype == np.float32 else x * 1.0
+            largest = x.max(axis=axis, keepdims=True)
+            x -= np.where(np.isneginf(largest), 0, largest)
+            powers = np.exp(x)
+            total = powers.sum(axis=axis, keepdims=True)
+            return powers / np.where(total == 0, 1, total)
+        """,
+        "An array in float32 is changed by the call, as when asarray or astype(copy=False) hands "
+        "back the caller's own array. Arguments are not changed.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "dtype_of_the_first_row",
+        """
+            def of_row(row):
+                if row.max() == -np.inf:
+                    return [0] * len(row)
+                powers = np.exp(row - row.max())
+                return powers / powers.sum()
+
+            return np.apply_along_axis(of_row, axis, x)
+        """,
+        "Where the first row is all -inf, your weights come out as whole numbers: the zeros of "
+        "that row are integers, and the array for all rows takes their dtype. Weights are "
+        "floating.",
+        seen="answers written blind",
+    )
+
+    wrong(
         "largest_absolute_value",
         {"x - x": "x - np.abs(x)"},
         "You subtract the largest absolute value. In a row of very negative scores every "
@@ -1504,6 +1536,33 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
         seen="answers written blind",
     )
 
+    wrong(
+        "answer_in_precision_of_values",
+        {
+            "return (weights[..., None, :] @ values)[..., 0, :], weights": """
+                answer = (weights[..., None, :] @ values)[..., 0, :]
+                return answer.astype(np.result_type(values, np.float32)), weights
+            """,
+        },
+        "Where the values are float32 your answer is, too, though query or keys are float64. "
+        "Weights and values both count: the answer is as precise as the most precise of all three.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "even_weights_when_hot",
+        {
+            "return (": """
+                if temperature > 1e7:
+                    weights = np.full_like(weights, 1 / weights.shape[-1])
+                return (
+            """,
+        },
+        "At a very high temperature your weights are even whatever the scores are. Scores that are "
+        "as large as the temperature still differ after they are divided by it.",
+        seen="answers written blind",
+    )
+
 
 choice(
     "answer_query_length",
@@ -1623,6 +1682,30 @@ with exercise("mended_look_up"):
         },
         "Your rows sum to 1 now, but the softmax still runs over the queries: dividing afterwards "
         "does not give the right shares. Choose the axis of the softmax.",
+    )
+    wrong(
+        "look_up_in_dtype_of_queries",
+        {
+            "return weights @ values, weights":
+                "return (weights @ values).astype(queries.dtype), weights.astype(queries.dtype)",
+        },
+        "Your results have the dtype of the queries. With whole numbers there answers and weights "
+        "are cut to whole numbers, with float32 digits of keys and values are lost.",
+        seen="answers written blind",
+    )
+    wrong(
+        "look_up_returns_weights_without_temperature",
+        {"return weights @ values, weights": "return weights @ values, softmax(scores)"},
+        "Your answers are right, and the weights that you return are not those they were made "
+        "with: they come out as if the temperature were 1.",
+        seen="answers written blind",
+    )
+    wrong(
+        "look_up_divides_in_place",
+        {"scores = sim": "queries /= temperature\nscores = sim", "scores / temperature": "scores"},
+        "Queries are other ones after the call, or the call stops where they hold whole numbers, "
+        "as when they are divided in place. Arguments are not changed.",
+        seen="answers written blind",
     )
 
 choice(

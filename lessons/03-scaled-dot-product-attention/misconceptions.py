@@ -796,6 +796,22 @@ with exercise("scaled_dot_product_attention", base=SHORT_SCALED_DOT_PRODUCT_ATTE
         seen="a trial with typical wrong answers",
     )
 
+    wrong(
+        "attention_output_in_precision_of_v",
+        {"return w @ V,": "return (w @ V).astype(np.result_type(V, np.float32)),"},
+        "Where V is float32 your output is, too, though Q or K is float64. All three count: the "
+        "output is as precise as the most precise of them.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "attention_one_key_without_mask",
+        {"mask is None": "mask is None or K.shape[-2] == 1"},
+        "With a single key your mask has no effect. A query that may not attend to that key may "
+        "attend to nothing: its weight and its output are 0.",
+        seen="answers written blind",
+    )
+
 
 # The right answer in few words, of which the wrong ones below are changes.
 SHORT_PADDING_MASK = """
@@ -1141,6 +1157,32 @@ with exercise("padding_mask", base=SHORT_PADDING_MASK):
         "A length above n_k ends in an IndexError, and a negative one passes. Compare each length "
         "with 0 and n_k first; a wrong one is a ValueError.",
         seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "padding_checks_lists_only",
+        """
+            if not isinstance(lengths, np.ndarray):
+                if min(lengths) < 0 or max(lengths) > n_k:
+                    raise ValueError
+            return np.arange(n_k) < np.asarray(lengths)[:, None, None]
+        """,
+        "Lengths out of range are refused where they come as a list, and not all of them where "
+        "they come as an array. Both are the same misuse: a ValueError.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "padding_table_of_512",
+        """
+            lengths = np.asarray(lengths)
+            if lengths.min() < 0 or lengths.max() > n_k:
+                raise ValueError
+            return np.tri(513, 512, -1, dtype=bool)[lengths][:, None, :n_k]
+        """,
+        "With n_k = 600 your function fails: a table or a dtype that it looks things up in is too "
+        "small for that. n_k may be any number.",
+        seen="answers written blind",
     )
 
 
@@ -1753,6 +1795,33 @@ with exercise("gradient_descent"):
     )
 
     wrong(
+        "descent_clips_at_10",
+        {
+            "loss.backward()": """
+                loss.backward()
+                nn.utils.clip_grad_norm_(parameters, 10.0)
+            """,
+        },
+        "With steep losses your parameters move by less than `lr` times their gradient, as when "
+        "gradients are clipped. Here each moves by the whole of it, however long that is.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "descent_stops_at_zero",
+        {
+            "losses.append(float(loss.detach()))": """
+                losses.append(float(loss.detach()))
+                if losses[-1] == 0:
+                    break
+            """,
+        },
+        "You stop when the loss is 0. What is asked for are `steps` steps, and a loss for each of "
+        "them.",
+        seen="answers written blind",
+    )
+
+    wrong(
         "descent_cleared_once",
         """
             losses = []
@@ -2073,6 +2142,29 @@ with exercise("mended_encode"):
         {"is_word[:, None, :]": "is_word[:, None, :].to(texts.dtype)"},
         "A float mask is added to the scores: your words get a score higher by 1, and nothing is "
         "hidden.",
+    )
+    wrong(
+        "encode_collected_in_float32",
+        {"torch.where(is_word[:, :, None], output, 0.0)":
+            "torch.where(is_word[:, :, None], output, 0.0).float()"},
+        "Your result is float32, also of texts in float64, as when it is written into a tensor "
+        "that was made without a dtype. The result is as precise as the texts.",
+        seen="answers written blind",
+    )
+    wrong(
+        "encode_zero_words_hidden",
+        {"attention_mask.bool()": "attention_mask.bool() & (texts != 0).any(-1)"},
+        "A word whose numbers are all 0 comes out as padding. What is padding, attention_mask "
+        "says, and not the numbers.",
+        seen="answers written blind",
+    )
+    wrong(
+        "encode_writes_into_texts",
+        {"is_word = attention_mask.bool()":
+            "is_word = attention_mask.bool()\ntexts[~is_word] = 0.0"},
+        "The caller's texts hold other numbers after the call: the padding is written over. "
+        "Arguments are not changed.",
+        seen="answers written blind",
     )
 
 choice(

@@ -898,12 +898,19 @@ with check("zeros for these queries, and only for them", points=1):
         assert_equal((np.abs(weights) > 0).any(axis=-1), some, message, name="a weight above 0")
         assert_equal((np.abs(output) > 0).any(axis=-1), some, message, name="an output above 0")
         assert_equal(bool(np.isfinite(output).all()), True, message, name="every number is finite")
+    output, weights = scaled_dot_product_attention(Q[0], K[0, :1], V[0, :1], some_queries)
+    message = (
+        "One key, four queries, of which two may attend to it: their weight is 1 and their output "
+        "the one value; for the two others both are 0."
+    )
+    assert_close(weights, some_queries * 1.0, message, name="weights")
+    assert_close(output, some_queries * V[0, :1], message, name="output")
 with check("all queries as torch", points=1):
     for mask in masks:
         output, weights = scaled_dot_product_attention(Q, K, V, mask)
         message = (
-            f"A mask of shape {mask.shape} that leaves some queries, or all of them, nothing: 0 for "
-            "these, and torch's results for any others, in arrays of the usual shapes."
+            f"A mask of shape {mask.shape} that leaves some queries, or all of them, nothing: 0 "
+            "for these, and torch's results for any others, in arrays of the usual shapes."
         )
         assert_close(weights, by_torch(Q, K, np.eye(5), mask), message, name="weights")
         assert_close(output, by_torch(Q, K, V, mask), message, name="output")
@@ -997,6 +1004,19 @@ with check("precision", points=0.5):
     )
     assert_close(narrow[1], np.asarray(weights, dtype="f4"), message, name="weights", **rough)
     assert_close(narrow[0], np.asarray(output, dtype="f4"), message, name="output", **rough)
+    whole = [rng.integers(-3, 4, size=shape) / 4 for shape in ((4, 3), (5, 3), (5, 7))]
+    floating = [np.asarray(one, dtype=float) for one in scaled_dot_product_attention(*whole)]
+    for kinds in ("f8 f4 f4", "f4 f8 f8", "f8 f8 f4", "f4 f4 f8"):
+        given = [x.astype(kind) for x, kind in zip(whole, kinds.split(), strict=True)]
+        output, weights = scaled_dot_product_attention(*given)
+        message = (
+            f"Q, K and V of {kinds} (f4 is float32, f8 float64): the results should be those of "
+            "float64 everywhere, as precise as the widest of what they are made from."
+        )
+        wide = "f8" in kinds[:5]  # then the weights are made in float64
+        near = {} if wide else rough
+        assert_close(weights, floating[1], message, precise=wide, name="weights", **near)
+        assert_close(output, floating[0], message, precise=True, name="output", **near)
 checks_passed("scaled_dot_product_attention")
 ### END HIDDEN TESTS
 
@@ -1196,7 +1216,15 @@ for dtype in (np.int64, np.int32):
 ### BEGIN HIDDEN TESTS
 with check("as many columns as n_k", points=0.75):
     rows = {}
-    for lengths, n_k in (([2, 1, 2], 4), ([1, 1], 3), ([0, 3], 3), ([0], 2), ([1], 1)):
+    for lengths, n_k in (
+        ([2, 1, 2], 4),
+        ([1, 1], 3),
+        ([0, 3], 3),
+        ([0], 2),
+        ([1], 1),
+        ([1, 1], 5),
+        ([1, 1], 2),
+    ):
         found = padding_mask(np.array(lengths), n_k)
         message = f"lengths {lengths} with n_k = {n_k}: one row a text, n_k columns."
         assert_equal(np.size(found), len(lengths) * n_k, message, name="how many entries")
@@ -1219,6 +1247,13 @@ with check("the rows", points=0.5):
     )
     short = np.array([[[T, T, N, N]], [[T, N, N, N]], [[T, T, N, N]]])
     assert_equal(padding_mask(np.array([2, 1, 2]), 4), short, message)
+    long = [130, 600, 299]
+    rows = np.array([[[True] * length + [False] * (600 - length)] for length in long])
+    message = (
+        "Lengths 130, 600 and 299 with n_k = 600, a boolean array (3, 1, 600): n_k may be any "
+        "number."
+    )
+    assert_equal(padding_mask(np.array(long), 600), rows, message)
 checks_passed("padding_mask")
 ### END HIDDEN TESTS
 
@@ -1230,7 +1265,7 @@ for wrong in ([-1, 2], [2, -1, 3], [4, 1, 2], [1, 2, 4], [3, 40, 3], [-3]):
     said = "with n_k = 3 holds a length outside 0 to n_k: a ValueError"
     with assert_raises(ValueError, f"The list lengths = {wrong} {said}."):
         padding_mask(wrong, 3)
-    with assert_raises(ValueError, f"The array lengths = np.array({wrong}) {said}, as the list is."):
+    with assert_raises(ValueError, f"The array lengths = np.array({wrong}) {said}, too."):
         padding_mask(np.array(wrong), 3)
 ### END HIDDEN TESTS
 
@@ -1656,6 +1691,14 @@ with check("masks of every shape", points=1.5):
         )
         assert_close(weights, by_torch(Q, K, eye, mask), message, name="weights")
         assert_close(output, by_torch(Q, K, V, mask), message, name="output")
+    one = torch.tensor([[True], [False], [True], [False]])
+    output, weights = torch_scaled_dot_product_attention(Q[0], K[:1], V[:1], one)
+    message = (
+        "One key, four queries, of which two may attend to it: their weight is 1 and their output "
+        "the one value; for the two others both are 0."
+    )
+    assert_close(weights, one.double(), message, name="weights")
+    assert_close(output, one * V[:1], message, name="output")
 with check("a forbidden key with a large score", points=0.5):
     Q, K = torch.zeros(1, 4).double(), torch.zeros(3, 4).double()
     Q[0, 0], K[:, 0] = 2.0, torch.tensor([1.0, 2.0, 24.0])  # their scores are 1, 2 and 24
@@ -2041,10 +2084,34 @@ for batch, n in ((6, 6), (2, 5), (1, 3), (5, 2)):
     message = (
         f"{batch} texts of {n} places, words and padding in any order: each word attends to the "
         "words of its own text, as torch's function gives it for these words alone. Rows of "
-        "padding are 0, and so is a text without words: no NaN. The texts are float64, and so is the "
-        "result, with all its digits."
+        "padding are 0, and so is a text without words: no NaN. The texts are float64, and so is "
+        "the result, with all its digits."
     )
     assert_close(mended_encode(texts, words), expected, message, precise=True)
+
+
+@probe
+def encoded_and_arguments(texts, words):
+    return mended_encode(texts, words), texts, words
+
+
+texts = torch.tensor(rng.normal(size=(2, 4, 3)))
+texts[0, 3], texts[1, 2:] = 1000.0, -1000.0
+texts[0, 1] = 0.0
+words = torch.tensor([[1, 1, 1, 0], [1, 1, 0, 0]])
+expected = torch.zeros_like(texts)
+for number, count in enumerate((3, 2)):
+    alone = texts[number, :count]
+    expected[number, :count] = F.scaled_dot_product_attention(alone, alone, alone)
+encoded, *after = encoded_and_arguments(texts.clone(), words.clone())
+message = (
+    "Two texts of 3 and 2 words, padding that holds 1000 and -1000, and one word whose numbers are "
+    "all 0 (a word as any other: attention_mask says what is padding): each text as if it were "
+    "alone."
+)
+assert_close(encoded, expected, message, precise=True)
+for name, now, before in zip(("texts", "attention_mask"), after, (texts, words), strict=True):
+    assert_equal(now, before, f"mended_encode changes {name}, which is the caller's.", name=name)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -2206,8 +2273,8 @@ with check("where it ends", points=1):
         W_right, b_right, _ = by_hand(*given, steps, lr)
         message = (
             f"A linear model, W {tuple(W_right.shape)} and b, lr = {lr}, steps: {steps}. Each step "
-            "takes lr times their gradients from both, as large as they are, at the same point; what "
-            "lay in .grad has no part."
+            "takes lr times their gradients from both, as large as they are, at the same point; "
+            "what lay in .grad has no part."
         )
         assert_close(W, W_right, message, name="W")
         assert_close(b, b_right, message, name="b")
@@ -2258,7 +2325,7 @@ def kinds(start, steps):
 
 
 start = check_rng().normal(size=4)
-for steps in (0, 1, 5):
+for steps in (0, 1, 5, 40):
     same, names, after = kinds(start, steps)
     message = f"{steps} steps, twice: a list of Python floats each time."
     assert_equal(names, ["float"] * (2 * steps), message, name="the types of the losses")
@@ -2266,6 +2333,14 @@ for steps in (0, 1, 5):
     assert_equal(same, True, message, name="'the same tensors, ready to be trained further'")
     message = f"Twice {steps} steps on the sum of squares: each takes away a fifth."
     assert_close(after, torch.tensor(start * 0.8 ** (2 * steps)), message, name="the parameter")
+for small in (1e-7, 0.0):
+    _, names, after = kinds(small * start, 3)
+    message = (
+        f"A start of numbers times {small:g}, twice 3 steps on the sum of squares: three losses "
+        "each time, and each step takes away a fifth, however small loss and gradient are."
+    )
+    assert_equal(names, ["float"] * 6, message, name="the types of the losses")
+    assert_close(after, torch.tensor(small * start * 0.8**6), message, name="the parameter")
 ### END HIDDEN TESTS
 
 # %% [markdown]

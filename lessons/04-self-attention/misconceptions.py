@@ -1282,6 +1282,50 @@ with exercise("TorchSelfAttention"):
         seen="a trial with typical wrong answers",
     )
 
+    wrong(
+        "torch_self_output_hidden",
+        {
+            "return torch": "output, weights = torch",
+            "self.W_v(X), mask)": """
+                self.W_v(X), mask)
+                if mask is not None and mask.dim() == 1:
+                    output = output.masked_fill(~mask[:, None], 0.0)
+                return output, weights
+            """,
+        },
+        "Your weights are right, and with a mask of one axis the output of hidden words is 0. A "
+        "hidden word is not looked at; it still looks at the others, and has an output.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "torch_self_scale_kept_in_float32",
+        {
+            "return torch": """
+                root = math.sqrt(self.W_q.out_features)
+                scale = torch.tensor(root, dtype=torch.float32).item() / root
+                return torch
+            """,
+            "self.W_q(X)": "self.W_q(X) * scale",
+        },
+        "In float64 your weights are right in their first seven digits only, as when the scale is "
+        "kept in float32: layer.double() does not bring digits back.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "torch_self_no_mask_in_eval",
+        {
+            "return torch": """
+                mask = mask if self.training else None
+                return torch
+            """,
+        },
+        "After eval() your layer gives other results than before, as without its mask. Nothing "
+        "here differs between training and evaluation.",
+        seen="answers written blind",
+    )
+
 
 with exercise("permutation_error"):
     wrong(
@@ -1919,6 +1963,41 @@ with exercise("mended_encoder"):
         """,
         "You encode sentences of equal length together, and the results come back group by group. "
         "Output i belongs to sentence i of the list.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "encoder_kept_by_first_word",
+        """
+            kept = {}
+            for one in sentences:
+                key = len(one), *one[0].tolist()
+                if key not in kept:
+                    kept[key] = layer(one)[0]
+            return [kept[(len(one), *one[0].tolist())] for one in sentences]
+        """,
+        "Sentences of one length that begin with the same word come out with the same output. What "
+        "a sentence gives depends on all its words.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "encoder_squeezes_one_word",
+        "return [layer(one[None])[0].squeeze() for one in sentences]",
+        "A sentence of one word comes out without its axis of words, as after squeeze without an "
+        "axis. One row for each word is asked for: (1, d_v).",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "encoder_writes_into_the_list",
+        """
+            for i, one in enumerate(sentences):
+                sentences[i] = layer(one)[0]
+            return sentences
+        """,
+        "The caller's list holds other tensors after the call. Arguments are not changed; make a "
+        "new list.",
         seen="answers written blind",
     )
 

@@ -569,6 +569,10 @@ for lead, shape in cases:
         "where nothing is left."
     )
     assert_close(weights, expected_weights, message, name="weights")
+    message = (
+        f"X of shape {X.shape} with a mask of shape {shape}: the weights are torch's, and the "
+        f"output {(*lead, 5, 4)} should be the average of the rows of X @ W_v, with these weights."
+    )
     assert_close(output, expected_output, message, name="output")
 
 X = rng.normal(size=(2, 5, 6)) + 1
@@ -647,13 +651,13 @@ rough = {"rtol": 1e-4, "atol": 1e-5}
 for X, kind, tolerance in (
     (integers, "f4", rough),
     (rng.normal(size=(5, 6)), "f8", precise),
-    (rng.normal(size=(5, 6)).astype("f4"), "f4", rough),
+    (rng.normal(size=(5, 6)).astype("f4"), "f8", precise),
 ):
     output, weights = attend(W_q, W_k, W_v, X)
     expected_output, expected_weights = by_torch(X.astype("f8"), W_q, W_k, W_v)
     message = (
         f"X of dtype {X.dtype}, W_q, W_k and W_v in float64: the results should be torch's in "
-        "float64, floating, at least as precise as X."
+        "float64, floating, and as precise as the matrices."
     )
     assert_close(weights, expected_weights.astype(kind), message, name="weights", **tolerance)
     assert_close(output, expected_output.astype(kind), message, name="output", **tolerance)
@@ -671,6 +675,17 @@ def called_twice(X, mask, seed):
     first = layer.forward(X, mask)
     second = layer.forward(X, mask)
     return first, second, X, mask, unmasked, layer.forward(X)
+
+
+@probe
+def another_mask(X, mask, seed):
+    layer = SelfAttention(6, 3, 4, np.random.default_rng(seed))
+    W_q = layer.W_q.copy()
+    layer.forward(X, mask)
+    found = layer.forward(X, ~mask)
+    fresh = SelfAttention(6, 3, 4, np.random.default_rng(seed)).forward(X, ~mask)
+    other = SelfAttention(6, 3, 4, np.random.default_rng(seed + 1))
+    return found, fresh, (W_q, layer.W_q.copy(), other.W_q.copy())
 
 
 rng = check_rng()
@@ -692,6 +707,18 @@ message = (
     "one: is the mask kept?"
 )
 assert_close(again[0], unmasked[0], message, name="output")
+found, fresh, (W_q, W_q_after, _) = another_mask(X.copy(), mask.copy(), int(rng.integers(999)))
+message = (
+    "A call with another mask of the same shape should give what a new layer with the same "
+    "matrices gives for that mask. For one: is the mask of the first call kept?"
+)
+for name, one, other in zip(("output", "weights"), found, fresh, strict=True):
+    assert_close(one, np.asarray(other), message, name=name)
+message = (
+    "Another layer was made, from another seed: W_q of the first one should be as before. For one: "
+    "do the matrices belong to the object, self, or to the class?"
+)
+assert_close(W_q_after, W_q, message, name="W_q")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1095,6 +1122,16 @@ for lead, n, d_k, d_v in (
         assert_close(weights, expected_weights, message, name="weights", **tolerance)
         assert_close(output, expected_output, message, name="output", **tolerance)
         other, _ = attend(*matrices, -2 * X)
+        if dtype == torch.float64:
+            Q, K, V = (F.linear(X, W) for W in matrices)
+            eye = torch.eye(n, dtype=dtype).expand(*lead, n, n)
+            exact = F.scaled_dot_product_attention(Q, K, eye)
+            message = (
+                "A layer in float64: the weights should be torch's to ten digits. For one: is "
+                "something, as the scale, computed or kept in float32?"
+            )
+            if bool((weights.double() - exact).abs().max() < 1e-5):  # else it is not the digits
+                assert_close(weights, exact, message, name="weights, to ten digits", **precise)
         moved = bool((other - expected_output).abs().max() > 1e-3)
         message = "Words times -2 should have another output, and without NaN."
         assert_equal(moved, True, message)
@@ -1150,6 +1187,11 @@ for lead, shape in cases:
         "where nothing is left."
     )
     assert_close(weights, expected_weights, message, name="weights")
+    message = (
+        f"X of shape {tuple(X.shape)} with a mask of shape {shape}: the weights are torch's, and "
+        f"the output {(*lead, 5, 4)} should be the average of what W_v gives, with these weights, "
+        "for each word. The mask says which words are looked at, not which ones look."
+    )
     assert_close(output, expected_output, message, name="output")
 
 X = torch.tensor(rng.normal(size=(2, 5, 6)) + 1)
@@ -1243,6 +1285,19 @@ def called_twice(X, mask):
     return first, second, X, mask, kept, kept_after, unmasked, layer(X)
 
 
+@probe
+def further_calls(X, mask):
+    torch.manual_seed(0)
+    layer = TorchSelfAttention(6, 3, 4)
+    new = TorchSelfAttention(6, 3, 4)
+    new.load_state_dict(layer.state_dict())
+    layer(X, mask)
+    pairs = {"after a call with other masks": (layer(X, ~mask), new(X, ~mask))}
+    layer.eval()
+    pairs["after eval(), which changes nothing here"] = layer(X, ~mask), new(X, ~mask)
+    return pairs, [one.requires_grad for one in layer(X, mask)]
+
+
 rng = check_rng()
 X = torch.tensor(rng.normal(size=(2, 5, 6)), dtype=torch.float32)
 mask = torch.tensor(rng.random((5, 5)) < 0.5)
@@ -1263,6 +1318,16 @@ message = (
     "one: is the mask kept?"
 )
 assert_close(again[0], unmasked[0].detach(), message, name="output")
+pairs, flow = further_calls(X.clone(), mask.clone())
+for when, (found, fresh) in pairs.items():
+    message = (
+        f"A layer {when} should give what a new layer with the same weights gives for that X and "
+        "mask."
+    )
+    for name, one, other in zip(("output", "weights"), found, fresh, strict=True):
+        assert_close(one, other.detach(), message, name=name)
+message = "After eval(), too, gradients flow through output and weights: both require a gradient."
+assert_equal(flow, [True, True], message, name="whether they require one")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1893,7 +1958,7 @@ def error_of(kind, X, permutation):
 
 rng = check_rng()
 found, wanted = [], []
-for lead in ((), (6,), (2, 3)):
+for lead in ((), (6,), (2, 3), (2, 1, 3)):
     X = rng.normal(size=(*lead, 5, 4))
     cycle = [2, 0, 3, 4, 1]
     drawn = rng.permutation(5)
@@ -2311,7 +2376,10 @@ rng = check_rng()
 for lengths in ((3,), (5, 5), (1, 6, 2, 4, 2), (2, 2, 2), (7, 1), (3, 5, 3)):
     sentences = [torch.tensor(rng.normal(size=(n, 4))).float() for n in lengths]
     found = encoded(sentences)
-    message = f"Sentences of {lengths} words: each comes out as if it were alone, one row for each word."
+    message = (
+        f"Sentences of {lengths} words: each comes out as if it were alone, as a tensor (n, d_v) "
+        "with one row for each word; a sentence of one word gives (1, d_v)."
+    )
     assert_equal(len(found), len(lengths), message, name="how many outputs")
     for one, X in zip(found, sentences, strict=True):
         alone = F.scaled_dot_product_attention(torch.tanh(X), X.flip(-1), X[:, 1:] * 2)
@@ -2325,6 +2393,30 @@ message = (
 for one, X in zip(encoded(sentences), sentences, strict=True):
     alone = F.scaled_dot_product_attention(torch.tanh(X), X.flip(-1), X[:, 1:] * 2)
     assert_close(one, alone, message, name="an output")
+
+
+@probe
+def sentences_afterwards(sentences):
+    mended_encoder(lambda X, mask=None: (X * 2.0, None), sentences)
+    return sentences
+
+
+X = torch.tensor(rng.normal(size=(3, 4)))
+first, last = X.clone(), X.clone()
+first[1:], last[:-1] = torch.tensor(rng.normal(size=(2, 2, 4)))
+sentences = [one.float() for one in (X, first, last, X[:1])]
+found = encoded([one.clone() for one in sentences])
+message = (
+    "Four sentences, of which some begin or end with the same word: each comes out as if it were "
+    "alone. What one sentence gives says nothing of another."
+)
+assert_equal(len(found), 4, message, name="how many outputs")
+for one, X in zip(found, sentences, strict=True):
+    alone = F.scaled_dot_product_attention(torch.tanh(X), X.flip(-1), X[:, 1:] * 2)
+    assert_close(one, alone, message, name="an output")
+after = sentences_afterwards([one.clone() for one in sentences])
+message = "The caller's list of sentences, and the sentences in it, are as before after the call."
+assert_equal(after, sentences, message, name="sentences")
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -1170,6 +1170,38 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
         seen="a trial with typical wrong answers",
     )
 
+    wrong(
+        "mha_mask_of_an_earlier_call",
+        {
+            "if mask is not None and 2":
+            """
+                if mask is not None:
+                    self.kept = vars(self).get("kept", {})
+                    mask = self.kept.setdefault(mask.shape, mask)
+                if mask is not None and 2
+            """,
+        },
+        "For a second mask of the same shape your layer gives what it gives for the first one, as when "
+        "a mask is kept from an earlier call. Each call has its own mask.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "mha_one_query_loses_its_axis",
+        {"self.W_o(combine_heads(heads))": "self.W_o(combine_heads(heads)).squeeze(-2)"},
+        "With one query the output has lost the axis of the queries. It keeps the shape of `query`: an "
+        "axis of length 1 is an axis, too.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "mha_weights_averaged_in_evaluation",
+        {", weights\n": ", weights if self.training else weights.mean(-3)\n"},
+        "In evaluation mode your weights have no axis of the heads. The weights of every head are asked "
+        "for, in both modes.",
+        seen="a trial with typical wrong answers",
+    )
+
 
 # The right answer in few words, of which the wrong ones below are changes.
 SHORT_LOAD_BUILTIN_WEIGHTS = """
@@ -1954,6 +1986,34 @@ with exercise("leave_one_head_out"):
         "the old numbers into the old parameters.",
     )
 
+    wrong(
+        "leave_hook_left",
+        """
+            found, away = [], [0]
+
+            def silence(part, given):
+                heads = list(given[0].chunk(num_heads, dim=-1))
+                says = torch.zeros_like(heads[away[0]])
+                heads[away[0]] = says if means is None else says + means.chunk(num_heads)[away[0]]
+                return torch.cat(heads, dim=-1)
+
+            attention.W_o.register_forward_pre_hook(silence)
+            for away[0] in range(num_heads):
+                found.append(measure())
+            return found
+        """,
+        "After the call W_o gives another output than its weight and bias make, as with a hook that was "
+        "not removed. Afterwards the layer should work as before, also where measure raises an error.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "leave_in_evaluation_mode",
+        {"found = []": "found = []; attention.eval()"},
+        "The layer is in evaluation mode after the call. It was in training mode: leave it as it was.",
+        seen="a trial with typical wrong answers",
+    )
+
 
 choice(
     "answer_cost",
@@ -2140,6 +2200,21 @@ with exercise("mixes_rows"):
         "A layer that adds a small number to each position, another one at each, comes through your "
         "test. More than a thousandth is no rounding.",
         seen="read in a review of the checks",
+    )
+
+    wrong(
+        "mixes_first_word_stays",
+        {"[2, 0, 4, 1, 3]": "[0, 2, 4, 1, 3]"},
+        "A layer that treats the first position of a text otherwise comes through your test. It does "
+        "where the first word keeps its place, for one.",
+        seen="a trial with typical wrong answers",
+    )
+    wrong(
+        "mixes_last_word_stays",
+        {"[2, 0, 4, 1, 3]": "[2, 0, 3, 1, 4]"},
+        "A layer that treats the last position of a text otherwise comes through your test. It does "
+        "where the last word keeps its place, for one.",
+        seen="a trial with typical wrong answers",
     )
 
 choice(

@@ -170,6 +170,14 @@ with exercise("causal_mask"):
         seen="answers written blind",
     )
 
+    wrong(
+        "mask_table_of_512",
+        "return np.tri(512, dtype=bool)[:n, :n].copy()",
+        "For a text of more than 1000 words your mask has 512 rows. It has one row and one column for "
+        "each word, however many there are.",
+        seen="a trial with typical wrong answers",
+    )
+
 
 with exercise("combine_masks"):
     wrong(
@@ -887,6 +895,14 @@ with exercise("leaks_future"):
         "d_model features.",
     )
 
+    wrong(
+        "leak_every_second_feature",
+        {"changed[t] = rng.normal(size=d_model)": "changed[t, ::2] = rng.normal(size=(d_model + 1) // 2)"},
+        "A layer that reads nothing but the last feature of a later position comes through your test. "
+        "Change a position in all its features.",
+        seen="a trial with typical wrong answers",
+    )
+
 
 choice(
     "answer_padding",
@@ -1057,6 +1073,13 @@ with exercise("mended_tasks"):
         "After your call texts itself holds the targets. The caller still needs the text. Make new "
         "tensors, do not write into an argument.",
         seen="answers written blind",
+    )
+
+    wrong(
+        "mend_as_int64",
+        {"texts[:, :-1], texts[:, 1:]": "texts[:, :-1].long(), texts[:, 1:].long()"},
+        "Texts in int32 come back in another dtype. The characters stay what they are in the text.",
+        seen="read in a review of the checks",
     )
 
 

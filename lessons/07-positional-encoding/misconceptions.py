@@ -301,6 +301,14 @@ with exercise("sinusoidal_positional_encoding", base=SHORT_SINUSOIDAL_POSITIONAL
         seen="answers written blind",
     )
 
+    wrong(
+        "encoding_rows_of_a_table",
+        {"np.arange(seq_len)[:, None]": "np.arange(5120)[:seq_len, None]"},
+        "A text of 5300 positions gets fewer rows than it has positions, as from a table that ends "
+        "before. There is a row for each position, however many there are.",
+        seen="a trial with typical wrong answers",
+    )
+
 
 # The right answer in few words, of which the wrong ones below are changes.
 SHORT_SHIFT_MATRIX = """
@@ -534,6 +542,14 @@ with exercise("shift_matrix", base=SHORT_SHIFT_MATRIX):
             "[[c, s], [-s, c]]": "torch.tensor([[c, s], [-s, c]])",
         },
         "You return a torch tensor. This function is NumPy.",
+    )
+
+    wrong(
+        "shift_at_most_1000",
+        {"M = np.zeros": "offset = max(-1000, min(offset, 1000))\nM = np.zeros"},
+        "A large offset, of some thousands, moves a position by less than it says. Any integer is an "
+        "offset.",
+        seen="a trial with typical wrong answers",
     )
 
 
@@ -986,9 +1002,17 @@ with exercise("LearnedPositionalEmbedding", base=SHORT_LEARNED_POSITIONAL_EMBEDD
             "return X + self.p[: X.shape[-2]]":
                 "return X + (self.p if self.training else self.p.detach())[: X.shape[-2]]",
         },
-        "In evaluation mode no gradient reaches the position vectors. The two modes agree: a frozen "
-        "vector is asked for in neither of them.",
+        "In evaluation mode no gradient reaches the position vectors. The two modes should "
+        "agree, in what learns too.",
         seen="answers written blind",
+    )
+
+    wrong(
+        "learned_refuses_in_training_only",
+        {"if X.shape[-2] > len(self.p):": "if self.training and X.shape[-2] > len(self.p):"},
+        "In evaluation mode a text that is too long raises no ValueError. There are no more vectors in "
+        "this mode than in the other.",
+        seen="a trial with typical wrong answers",
     )
 
 

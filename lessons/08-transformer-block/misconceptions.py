@@ -522,6 +522,13 @@ with exercise("LayerNorm", base=SHORT_LAYER_NORM):
         seen="answers written blind",
     )
 
+    wrong(
+        "norm_detached_in_evaluation",
+        {"m = x.mean": "x = x if self.training else x.detach()\nm = x.mean"},
+        "In evaluation mode no gradient reaches x. The two modes should agree, in the gradients too.",
+        seen="a trial with typical wrong answers",
+    )
+
 
 with exercise("FeedForward"):
     wrong(
@@ -798,6 +805,19 @@ with exercise("FeedForward"):
         "joined there. That is the axis of the words only where there is no batch: count it from "
         "the end.",
         seen="answers written blind",
+    )
+
+    wrong(
+        "feed_no_gradient_in_evaluation",
+        {
+            "return self.linear2(torch.relu(self.linear1(x)))":
+            """
+                with torch.set_grad_enabled(self.training):
+                    return self.linear2(torch.relu(self.linear1(x)))
+            """,
+        },
+        "In evaluation mode no gradient reaches x. The two modes should agree, in the gradients too.",
+        seen="a trial with typical wrong answers",
     )
 
 
@@ -1512,6 +1532,35 @@ with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
         "Your output is float32. Float64 inputs should keep their precision.",
     )
 
+    wrong(
+        "block_mask_of_an_earlier_call",
+        {
+            "if self.norm_first:":
+            """
+                self.kept = vars(self).get("kept") if mask is None else mask
+                mask = self.kept
+                if self.norm_first:
+            """,
+        },
+        "A call without a mask, after one with a mask, gives what the old mask gives. Each call has its "
+        "own mask, or none.",
+        seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "block_no_mask_in_training",
+        {
+            "if self.norm_first:":
+            """
+                mask = None if self.training else mask
+                if self.norm_first:
+            """,
+        },
+        "In training mode your block gives with a mask what it gives without one. The mask counts in "
+        "both modes.",
+        seen="a trial with typical wrong answers",
+    )
+
 
 choice(
     "answer_norm",
@@ -1704,6 +1753,29 @@ with exercise("mended_block"):
         "Your norm1 has no scale and shift of 16 numbers each to learn. The friend's norm had a "
         "learned scale and shift, and they were no bug: only what they were taken over was.",
         seen="answers written blind",
+    )
+
+    wrong(
+        "mend_another_class",
+        {
+            "mask = torch":
+            """
+                class Block(nn.Module):
+                    def __init__(self, norm1, norm2, feed_forward):
+                        super().__init__()
+                        self.attention = MultiHeadAttention(16, 2)
+                        self.norm1, self.norm2, self.feed_forward = norm1, norm2, feed_forward
+
+                    def forward(self, x, mask=None):
+                        seen, weights = self.attention(self.norm1(x), mask=mask)
+                        return x + seen + self.feed_forward(self.norm2(x)), weights
+
+                mask = torch
+            """,
+            "SideBySide(": "Block(",
+        },
+        "Your block is no SideBySide. The friend's class was no bug: the block is made of it.",
+        seen="read in a review of the checks",
     )
 
 

@@ -1031,7 +1031,14 @@ def arguments_after(x, memory, self_mask, memory_mask):
 def twice(x, memory):
     block = DecoderBlock(12, 3, 7)
     with torch.no_grad():
-        return block(x, memory)[0], block(x, memory)[0]
+        first = block(x, memory)[0]
+        try:  # calls with other lengths and with masks in between
+            seen = torch.ones(3, 3, dtype=torch.bool).tril()
+            block(x[:, :3], memory[:, :2], seen, seen[:, 1:] | True)
+            block(x[:, :1], memory)
+        except Exception as error:
+            return first, f"{type(error).__name__}, in a call with other lengths"
+        return first, block(x, memory)[0]
 
 
 rng = check_rng()
@@ -1047,7 +1054,11 @@ for name, before, now in zip(
 ):
     assert_equal(now, before, f"{name} should be as before after the call.", name=name)
 first, second = twice(x, memory)
-message = "Two calls of one block, with the same x and memory, should give exactly the same output."
+message = (
+    "Two calls of one block, with the same x and memory and no masks, should give exactly the same "
+    "output. In between it is called with fewer positions, with masks and without: nothing of one "
+    "call, no length, no mask, no memory, should stay for the next."
+)
 assert_equal(second, first, message)
 ### END HIDDEN TESTS
 
@@ -1581,14 +1592,14 @@ checks_passed("greedy_decode")
 # Hidden checks of greedy_decode: a model that never ends, one that ends at once, ends just in time.
 ### BEGIN HIDDEN TESTS
 @probe
-def write(script, max_len, start_id, end_id):
+def write(script, max_len, start_id, end_id, vocabulary=20):
     lengths = [0]
 
     def step(prefix):
         lengths.append(len(prefix))
         if len(lengths) > 100:
             raise RuntimeError("the model was asked 100 times, and the text never ends")
-        logits = np.zeros(20)
+        logits = np.zeros(vocabulary)
         logits[script[min(max(len(prefix) - 1, 0), len(script) - 1)]] = 1.0
         return logits
 
@@ -1629,6 +1640,14 @@ for script, max_len, expected, longest, start_id in (
     assert_equal(bare(found, 18, 19), expected, message, name=name)
     message += f" The longest prefix that it is given should have {longest} tokens (0: not asked)."
     assert_equal(most, longest, message, name="the length of the longest prefix")
+text = [*rng.integers(260, 390, size=70).tolist(), 0, 256, 257]
+message = (
+    "A model with a vocabulary of 400 tokens that says 73 tokens, most of them above 256, and then "
+    "end_id = 399, with max_len 200: all 73 should be written, and nothing after them."
+)
+found, most = write([*text, 399], 200, 398, 399, 400)
+assert_equal(bare(found, 398, 399), text, message, name="the tokens, without start and end,")
+assert_equal(most, 74, message, name="the length of the longest prefix")
 ### END HIDDEN TESTS
 
 
@@ -1702,6 +1721,7 @@ for kind in ("numpy", "torch"):
         ("integer logits", order),
         ("logits of order 1e4", 1e4 + 500.0 * order),
         ("logits of order -1e4", -1e4 + 500.0 * order),
+        ("logits of order -1e10", -1e10 + 500.0 * order),
         ("logits that differ by 1e-3", 1e-3 * order),
         ("logits near 1 that differ by 1e-9, in float64", 1.0 + 1e-9 * order),
     ):
@@ -2169,12 +2189,12 @@ with check("one head", points=0.5):
     for size in ((1, 30, 6), (1, 5, 8)):
         weights, expected, message = a_map(*size)
         assert_equal(words_of(weights.numpy(), names[: size[2]]), expected, message)
-    for step in (1e-3, 1e-5):
+    for step in (1e-3, 1e-5, 1e-10):
         near = 0.125 + step * (places - 3.5)
         expected = [names[row.tolist().index(7)] for row in places]
         message = (
-            f"One head, 20 target positions, weights that differ by {step}: the largest one wins "
-            "in each row, however close they are."
+            f"One head, 20 target positions, weights in float64 that differ by {step}: the largest "
+            "one wins in each row, however close they are."
         )
         assert_equal(words_of(near[None], names), expected, message)
 with check("several heads", points=0.75):
@@ -2233,10 +2253,10 @@ with check("ties of averages, integers too", points=0.5):
         counts = rng.integers(0, 3, size=(num_heads, 40, 7))
         sums = counts.sum(axis=0)
         expected = [names[row.tolist().index(row.max())] for row in sums]
-        for given in (counts / 8, torch.tensor(counts / 8), counts):
+        for given in (counts / 8, torch.tensor(counts / 8), counts, (50 * counts).astype(np.int8)):
             message = (
-                f"{num_heads} heads, {given.dtype}, 40 rows: the position with the largest average "
-                "wins, and of equal ones the first."
+                f"{num_heads} heads, {given.dtype}, 40 rows, numbers up to {int(given.max())}: the "
+                "position with the largest average wins, and of equal ones the first."
             )
             assert_equal(words_of(given, names), expected, message)
 checks_passed("align")
@@ -2901,6 +2921,8 @@ checks_passed("still_right")
 ### BEGIN HIDDEN TESTS
 @probe
 def share_of(gather, fetch, tell, read, source, mask, reads, says, hidden, where):
+    gather = gather.clone().requires_grad_()  # a model has parameters
+
     class Plain:
         def allowed(self, given, *size):  # (batch, 1, rows, columns)
             if given is None:
@@ -2986,7 +3008,7 @@ checks_passed("still_right")
 
 
 # %% check="still_right_inputs" points=1
-# Hidden checks of still_right: a Python float, and arguments that stay as they are.
+# Hidden checks of still_right: a Python float, arguments that stay, an error that names where.
 ### SIDE CONDITION: counts once another check of still_right passes.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -2999,7 +3021,12 @@ def result_and_arguments(source, mask, reads, says, hidden, where):
             return memory[:, : target.shape[-1]], memory
 
     result = still_right(Plain(), source, mask, reads, says, hidden, where)
-    return type(result).__name__, [source, mask, reads, says, hidden]
+    try:
+        still_right(Plain(), source, mask, reads, says, hidden, "sideways")
+        said = "nothing"
+    except ValueError as error:
+        said = str(error)
+    return type(result).__name__, [source, mask, reads, says, hidden], "sideways" in said
 
 
 rng = check_rng()
@@ -3008,7 +3035,7 @@ mask = torch.arange(5) < torch.tensor(rng.integers(2, 6, size=6))[:, None, None]
 targets, comes_next = torch.tensor(rng.integers(0, 9, size=(6, 3))), source[:, 2]
 given = (source, mask, targets, comes_next, torch.tensor(rng.integers(0, 2, size=6)))
 for where in ("decoder", "encoder"):
-    kind, after = result_and_arguments(*(value.clone() for value in given), where)
+    kind, after, names_it = result_and_arguments(*(value.clone() for value in given), where)
     message = f'where = "{where}": the share should be a Python float.'
     assert_equal(kind, "float", message, name="the result's type")
     for name, before, now in zip(
@@ -3016,6 +3043,8 @@ for where in ("decoder", "encoder"):
     ):
         message = f'where = "{where}": {name} should be as before after the call.'
         assert_equal(now, before, message, name=name)
+    message = 'where = "sideways": a ValueError, whose text names what was given, sideways.'
+    assert_equal(names_it, True, message, name="'the text names it'")
 ### END HIDDEN TESTS
 
 # %% [markdown]

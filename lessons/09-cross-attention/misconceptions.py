@@ -627,6 +627,20 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
         seen="a trial with typical wrong answers",
     )
 
+    wrong(
+        "block_mask_kept",
+        {
+            "attended, own = self.self_attention(x, mask=self_mask)": """
+                self.kept = getattr(self, "kept", None) if self_mask is None else self_mask
+                attended, own = self.self_attention(x, mask=self.kept)
+            """,
+        },
+        "A call leaves something for the next: the same x and memory, without masks, do not come "
+        "out as before once the block was called with masks or other lengths. For one: is a mask "
+        "kept on self?",
+        seen="answers written by an adversary",
+    )
+
 
 # The right answer in few words, of which the wrong ones below are changes.
 SHORT_GREEDY_DECODE = """
@@ -1031,6 +1045,17 @@ with exercise("greedy_decode", base=SHORT_GREEDY_DECODE):
         seen="answers written blind",
     )
 
+    wrong(
+        "greedy_end_by_identity",
+        {
+            "token == end_id": "token is end_id",
+        },
+        "With a vocabulary of some hundred tokens your text is not the model's, or does not end "
+        "where the model says the end. For one: two ints above 256 may be equal and not be the "
+        "same object.",
+        seen="answers written by an adversary",
+    )
+
 
 # The right answer in few words, of which the wrong ones below are changes.
 SHORT_ALIGN = """
@@ -1391,6 +1416,26 @@ with exercise("align", base=SHORT_ALIGN):
             """,
         },
         "You write into the weights that you are given: the caller's map is changed.",
+    )
+
+    wrong(
+        "align_compared_in_float32",
+        {
+            "array.mean(0)": 'array.mean(0).astype("float32")',
+        },
+        "Where float64 weights differ by 1e-10 you do not find the largest, as after rounding: "
+        "float32, for one, keeps seven digits. Compare the weights as they are.",
+        seen="answers written by an adversary",
+    )
+
+    wrong(
+        "align_sums_in_their_own_type",
+        {
+            "array.mean(0)": "array.sum(0, dtype=array.dtype)",
+        },
+        "Whole numbers of eight bits, up to 100 each, give other words, as where the heads are "
+        "added in a type that holds no more than 127. Average them as numbers with enough room.",
+        seen="answers written by an adversary",
     )
 
 
@@ -1805,6 +1850,29 @@ with exercise("still_right"):
         "still_tensor",
         {".mean().item()": ".mean()"},
         "You return a tensor with one number. A Python float was asked for.",
+    )
+
+    wrong(
+        "still_graph_in_the_way",
+        {
+            "with torch.no_grad():": "if True:",
+            "(logits[:, -1].argmax(dim=-1) == says).double()":
+                "torch.tensor(logits[:, -1].numpy().argmax(-1) == says.numpy()).double()",
+        },
+        "Your code stops with a model that has parameters: its logits belong to a graph, and "
+        "NumPy, for one, does not take such tensors. No gradient is needed here.",
+        seen="answers written by an adversary",
+    )
+
+    wrong(
+        "still_error_without_a_name",
+        {
+            """f'where is {where!r}; it should be "decoder" or "encoder"'""":
+                '"it should be decoder or encoder"',
+        },
+        "Your ValueError for another `where` does not say which one was given. The card asks for "
+        "an error that names it.",
+        seen="answers written by an adversary",
     )
 
 

@@ -281,6 +281,17 @@ with check("the target decides, not the input", points=1):
         "counts exactly when its target is kept, whatever its input is. The loss should be the "
         "mean over those that count.",
     )
+    first_only = keep.clone()
+    first_only[2:] = torch.arange(n) == 0  # two texts without a kept target
+    message = (
+        "Four texts, of which two have no kept target, only a kept first token: they add nothing. "
+        "The loss should be the mean over the predictions of the other two, and no error be raised."
+    )
+    try:
+        found = next_token_loss(logits, tokens, first_only)
+    except ValueError:
+        found = "a ValueError"
+    assert_close(found, each[first_only[:, 1:]].mean(), message)
     for place in (1, 4, n - 1):
         only = torch.arange(n) == place
         message = (
@@ -352,6 +363,16 @@ with check("leading axes that broadcast", points=0.5):
     )
     found = number(next_token_loss(logits, tokens, keep), message)
     assert_close(found, number(expected, message), message)
+    more = torch.tensor([[[True, True, False, False, True]], [[False, False, True, False, False]]])
+    written = more.expand(2, 3, 5).clone()
+    every = logits.expand(2, 3, 5, 6).clone(), tokens.expand(2, 3, 5).clone()
+    message = (
+        "Logits (3, 5, 6), tokens (3, 5) and a keep of shape (2, 1, 5): they broadcast to two "
+        "times three texts, the second time with another keep. The loss should be the one that you "
+        "give when all three are written out, and a single number."
+    )
+    found = number(next_token_loss(logits, tokens, more), message)
+    assert_close(found, number(next_token_loss(*every, written), message), message)
 checks_passed("next_token_loss")
 ### END HIDDEN TESTS
 
@@ -374,26 +395,30 @@ keep = torch.tensor(rng.random((3, 6)) < 0.7)
 keep[:, 1:3] = torch.tensor([True, False])
 
 
-def compare(size):
+def compare(size, keep, what):
     """Loss and gradient with those of torch's formula."""
     leaf = torch.tensor(size * rng.normal(size=(3, 6, 5))).requires_grad_()
-    expected = F.cross_entropy(leaf[:, :-1][keep[:, 1:]], tokens[:, 1:][keep[:, 1:]])
+    counted = torch.ones(3, 5, dtype=torch.bool) if keep is None else keep[:, 1:]
+    expected = F.cross_entropy(leaf[:, :-1][counted], tokens[:, 1:][counted])
     expected.backward()
     loss, gradient = loss_and_gradient(leaf.detach(), tokens, keep)
     message = (
-        f"Logits of size {size:g} in float64, three texts with a keep: loss and gradient should be "
-        "finite, those of torch's cross_entropy, to seven digits. For one: is there a softmax, and "
-        "then a logarithm? Is something detached, or computed in float32?"
+        f"Logits of size {size:g} in float64, three texts, {what} keep: loss and gradient should "
+        "be finite, those of torch's cross_entropy, to seven digits. For one: is there a softmax, "
+        "and then a logarithm? Is something detached, or computed in float32?"
     )
     near = {"rtol": 1e-7, "atol": 1e-10, "precise": True}
     assert_close(gradient, leaf.grad, message, name="the gradient", **near)
     assert_close(loss, expected.detach(), message, name="the loss", **near)
+    message = f"Logits in float64, three texts, {what} keep: the loss should be float64 too."
+    assert_equal(str(getattr(loss, "dtype", None)), "torch.float64", message, name="the dtype")
 
 
 with check("gradients, in float64", points=1):
-    compare(1.0)
+    compare(1.0, keep, "with a")
 with check("logits of 10,000", points=1):
-    compare(1e4)
+    compare(1e4, keep, "with a")
+    compare(1e4, None, "no")
 checks_passed("next_token_loss")
 ### END HIDDEN TESTS
 
@@ -635,6 +660,7 @@ checks_passed("GPT")
 def run(sizes, seed, tokens, other):
     torch.manual_seed(seed)
     model = GPT(*sizes).double()
+    GPT(*sizes[:-1], 1)  # another model, with another max_len
     with torch.no_grad():
         model(tokens[..., :1])  # a shorter text first: nothing of it stays
         both = [model(tokens), model(other)]
@@ -666,14 +692,16 @@ for lead, n, sizes in cases:
     one_by_one = torch.stack(alone).double().reshape(found.shape)
     message = (
         f"{given}: any number of leading axes is allowed, and the logits should be those that the "
-        "same model gives for each text alone, in float64. (A shorter text went through it before.)"
+        "same model gives for each text alone, in float64. (A shorter text went through it before, "
+        "and another model was made, with max_len 1.)"
     )
     assert_close(found, one_by_one, message, precise=True)
     half = (n + 1) // 2
     message = (
         f"{given}. Then the same model gets the first {half} tokens alone, a text that is shorter "
         "than the one before: the logits should be those that it gave at these positions. Every "
-        "length up to max_len is allowed, in any order of calls."
+        "length up to max_len is allowed, in any order of calls, and another model that was made "
+        "since, with max_len 1, changes nothing."
     )
     assert_close(shorter, found[..., :half, :], message, name="the logits of the shorter text")
 ### END HIDDEN TESTS
@@ -1250,6 +1278,28 @@ for max_norm in (None, 0.4, 0.7 * size):
         rtol=1e-4,
         atol=1e-5,
     )
+
+
+@probe
+def moved_with_one_token(parameters, tokens):
+    model = nn.Sequential(nn.Embedding(1, 5), nn.Linear(5, 1)).double()
+    model.load_state_dict(parameters)
+    try:
+        training_step(model, torch.optim.SGD(model.parameters(), lr=1.0), tokens)
+    except ArithmeticError as error:
+        return type(error).__name__
+    return model[0].weight.detach()
+
+
+small = {"0.weight": (1, 5), "1.weight": (1, 5), "1.bias": (1,)}
+small = {name: torch.tensor(rng.normal(size=shape)) for name, shape in small.items()}
+message = (
+    "A model with a vocabulary of one token is always right: loss and gradients are 0. That norm "
+    "is below max_norm, so nothing is scaled, and the parameters should stay as they are: no NaN, "
+    "no division by 0."
+)
+found = moved_with_one_token(small, torch.zeros(2, 3, dtype=torch.long))
+assert_close(found, small["0.weight"], message, name="the embedding")
 ### END HIDDEN TESTS
 
 
@@ -1264,6 +1314,8 @@ def facts(tokens, mode):
     model[1].requires_grad_(False)
     frozen = model[1].weight.clone()
     model.train(mode)
+    modes = []
+    model.register_forward_pre_hook(lambda part, given: modes.append(part.training))
     trainable = [p for p in model.parameters() if p.requires_grad]
     before = [p.detach().clone() for p in trainable]
     loss = training_step(model, torch.optim.SGD(trainable, lr=0.1), tokens)
@@ -1273,6 +1325,7 @@ def facts(tokens, mode):
         "the frozen layer is as it was": torch.equal(frozen, model[1].weight),
         "the others moved": moved,
         "the mode is as it was": model.training == mode,
+        "the call has this mode": modes == [mode],
         "the loss is a float": isinstance(loss, float),
     }, tokens
 
@@ -1285,8 +1338,8 @@ for mode in (True, False):
         found,
         {name: [True] * 3 if name == "the others moved" else True for name in found},
         "One layer has requires_grad False, so its gradient is None: it should stay as it is, the "
-        f"other parameters should move, the mode ({'train' if mode else 'eval'}) stay, and the "
-        "loss be a Python float.",
+        f"other parameters should move, the mode ({'train' if mode else 'eval'}) stay, also in the "
+        "one call of the model, and the loss be a Python float.",
         name="what holds after the step",
     )
     message = "The tokens should be as before after the call."
@@ -1658,7 +1711,7 @@ def smallest_set(values, top_p):
 
 
 with check("temperature, then one of the two", points=0.5):
-    for temperature in (0.3, 3.0):
+    for temperature in (0.3, 3.0, 0.1):
         warm = torch.softmax(logits / temperature, -1)
         for top_p in (0.37, 0.71, 0.93):
             message = (

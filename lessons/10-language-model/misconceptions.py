@@ -288,6 +288,29 @@ with exercise("next_token_loss", base=SHORT_LOSS):
         seen="answers written blind",
     )
 
+    wrong(
+        "loss_keep_to_the_shape_of_tokens",
+        {
+            "shape = torch.broadcast_shapes(logits.shape[:-1], tokens.shape, keep.shape)": """
+                keep = keep.expand(tokens.shape)
+                shape = torch.broadcast_shapes(logits.shape[:-1], tokens.shape)
+            """,
+        },
+        "A keep with more leading axes than tokens does not get through, as where it has to take "
+        "the shape of tokens. The leading axes of all three broadcast together.",
+        seen="answers written by an adversary",
+    )
+
+    wrong(
+        "loss_every_text_needs_a_target",
+        {
+            "not counted.any()": "not counted.any(-1).all()",
+        },
+        "You raise a ValueError when one text of several has no kept target. It adds nothing to "
+        "the mean; only where no text has one is there nothing to count.",
+        seen="answers written by an adversary",
+    )
+
 
 SHORT_GPT = """
 class GPT(nn.Module):
@@ -560,6 +583,20 @@ with exercise("GPT", base=SHORT_GPT):
         "A text that is shorter than one before it does not get through your model, as with a mask "
         "that was kept from the longer one. Every text needs a mask of its own length.",
         seen="answers written blind",
+    )
+
+    wrong(
+        "gpt_mask_shared_by_all_models",
+        {
+            "self.output = nn.Linear(d_model, vocab_size, bias=False)": """
+                self.output = nn.Linear(d_model, vocab_size, bias=False)
+                GPT.mask = torch.from_numpy(causal_mask(max_len))
+            """,
+            "mask = torch.from_numpy(causal_mask(n))": "mask = GPT.mask[:n, :n]",
+        },
+        "Once another model was made, with a smaller max_len, yours no longer works as before, as "
+        "where something is shared by all models: through the class, for one. Is the mask its own?",
+        seen="answers written by an adversary",
     )
 
 
@@ -848,6 +885,35 @@ with exercise("training_step"):
         },
         "A parameter that is not trained has no gradient: its .grad is None, and your code stops "
         "there. Leave those out.",
+    )
+
+    wrong(
+        "step_divides_by_a_norm_of_0",
+        {
+            "nn.utils.clip_grad_norm_(model.parameters(), max_norm)": """
+                gradients = [p.grad for p in model.parameters() if p.grad is not None]
+                norm = math.sqrt(sum(float(g.square().sum()) for g in gradients))
+                for g in gradients:
+                    g.mul_(min(1.0, max_norm / norm))
+            """,
+        },
+        "Gradients that are all 0 stop your step or spoil the parameters, as where max_norm or a "
+        "gradient is divided by the norm. A norm of 0 is below max_norm: nothing is scaled.",
+        seen="answers written by an adversary",
+    )
+
+    wrong(
+        "step_in_train_mode_for_a_while",
+        {
+            "loss = next_token_loss(model(tokens), tokens)": """
+                mode = model.training
+                loss = next_token_loss(model.train()(tokens), tokens)
+                model.train(mode)
+            """,
+        },
+        "The model is called in another mode than the one you got it in: in eval mode dropout "
+        "should stay off during the step too, not only afterwards.",
+        seen="answers written by an adversary",
     )
 
 
@@ -1208,6 +1274,16 @@ with exercise("sampling_distribution", base=SHORT_SAMPLING):
                 return torch.multinomial(p, 1)[0]
         """,
         "You return one token. The exercise asks for the distribution from which it is drawn.",
+    )
+
+    wrong(
+        "sampling_small_is_zero",
+        {
+            "if temperature == 0:": "if temperature < 0.2:",
+        },
+        "A temperature of 0.1 comes out as 0 does, all on one token. Only 0 itself means that: at "
+        "0.1 the second token still has its share.",
+        seen="answers written by an adversary",
     )
 
 

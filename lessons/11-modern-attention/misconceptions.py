@@ -209,6 +209,29 @@ with exercise("RMSNorm"):
         "numbers.",
     )
 
+    wrong(
+        "rms_view",
+        {
+            "return x / torch.sqrt(mean_square + self.eps) * self.gamma":
+                "return (x / torch.sqrt(mean_square + self.eps)).view(-1, "
+                "x.shape[-1]).mul(self.gamma).view(x.shape)",
+        },
+        "x.transpose(0, 1) does not come out as x does: your code stops, or mixes the words. A "
+        "`view`, for one, wants numbers that lie one after the other in memory, and a transposed "
+        "tensor's do not.",
+        seen="answers written by an adversary",
+    )
+
+    wrong(
+        "rms_eps_of_the_class",
+        {
+            "self.eps = eps": "RMSNorm.eps = eps",
+        },
+        "Once another layer was made, with another eps, yours gives another result, as where "
+        "something is shared by all layers: through the class, for one. Is eps the layer's own?",
+        seen="answers written by an adversary",
+    )
+
 
 with exercise("SwiGLU"):
     wrong(
@@ -360,6 +383,19 @@ with exercise("SwiGLU"):
         "A layer of float64 gives results of fewer digits, about seven: for one, something is "
         "float32 on the way. Float64 should stay float64 from end to end.",
         seen="answers written blind",
+    )
+
+    wrong(
+        "swiglu_view",
+        {
+            "return self.down(F.silu(self.gate(x)) * self.up(x))": """
+                words = x.view(-1, x.shape[-1])
+                return self.down(F.silu(self.gate(words)) * self.up(words)).view(x.shape)
+            """,
+        },
+        "x.expand(2, ...), x twice, does not come out as x does, twice: for one, a `view` wants "
+        "numbers that lie one after the other in memory, or a shape is kept from an earlier call.",
+        seen="answers written by an adversary",
     )
 
 
@@ -632,6 +668,57 @@ with exercise("apply_rotary", base=SHORT_ROTARY):
         "The second line of the turn uses the first feature after it was turned. Both lines need the "
         "old one.",
         seen="folklore: overwriting one coordinate of a rotation",
+    )
+
+    wrong(
+        "rotary_view",
+        {
+            "d_k = x.shape[-1]": "d_k = x.view(-1, x.shape[-1]).shape[-1]",
+        },
+        "An x made by transpose and expand does not come out as the same numbers do that lie side "
+        "by side. For one, a `view` asks for that; what comes out of heads that were split often "
+        "lies otherwise.",
+        seen="answers written by an adversary",
+    )
+
+    wrong(
+        "rotary_speeds_of_the_first_precision",
+        '''
+        def apply_rotary(x, positions, base=10000.0, kept={}):
+            d_k = x.shape[-1]
+            if d_k % 2:
+                raise ValueError(f"d_k = {d_k} is odd")
+            if (d_k, base) not in kept:
+                i = torch.arange(d_k // 2, dtype=torch.float64)
+                kept[d_k, base] = (base ** (-2 * i / d_k)).to(x.dtype)
+            angles = positions[:, None].to(x.dtype) * kept[d_k, base]
+            c, s = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+            a, b = x[..., 0::2], x[..., 1::2]
+            return torch.stack((a * c - b * s, a * s + b * c), -1).flatten(-2)
+        ''',
+        "After a call in float32 a call in float64 has fewer digits than float64 has, as where a "
+        "table in float32 is kept. What is computed for float64 should be float64 from the start.",
+        seen="answers written by an adversary",
+    )
+
+    wrong(
+        "rotary_angles_of_an_earlier_call",
+        '''
+        def apply_rotary(x, positions, base=10000.0, kept={}):
+            d_k = x.shape[-1]
+            if d_k % 2:
+                raise ValueError(f"d_k = {d_k} is odd")
+            key = d_k, base, len(positions), int(positions[0]), int(positions[-1])
+            if key not in kept:
+                i = torch.arange(d_k // 2, dtype=torch.float64)
+                kept[key] = positions[:, None] * base ** (-2 * i / d_k)
+            c, s = kept[key].cos().to(x.dtype), kept[key].sin().to(x.dtype)
+            a, b = x[..., 0::2], x[..., 1::2]
+            return torch.stack((a * c - b * s, a * s + b * c), -1).flatten(-2)
+        ''',
+        "Positions 3, 6, 5, 4, 7 come out wrong: for one, as 3, 4, 5, 6, 7, which have the same "
+        "ends and came before. Each row turns by its own position, whatever was asked earlier.",
+        seen="answers written by an adversary",
     )
 
 
@@ -1034,6 +1121,22 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
         "makes the place in which a module keeps its parts.",
     )
 
+    wrong(
+        "gqa_keeps_a_length",
+        {
+            "key = query if key is None else key": """
+                key = query if key is None else key
+                if mask is None:
+                    if not hasattr(self, "every"):
+                        self.every = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool)
+                    mask = self.every
+            """,
+        },
+        "A call with other lengths stops, or changes what comes after it: something of one call "
+        "stays for the next. For one: is a mask or a length kept on self?",
+        seen="answers written by an adversary",
+    )
+
 
 with exercise("KVCache"):
     wrong(
@@ -1285,6 +1388,32 @@ with exercise("KVCache"):
         "A long piece that comes after short ones makes your cache fail, as where a store is "
         "doubled once and is still too small. Any number of words may come at each call.",
         seen="answers written blind",
+    )
+
+    wrong(
+        "cache_view",
+        {
+            "self.K = k if self.K is None": """
+                k = k.view(-1, *k.shape[-2:]).view(k.shape)
+                self.K = k if self.K is None
+            """,
+        },
+        "k and v as they come out of split heads, not one after the other in memory, do not get "
+        "through: a `view`, for one, asks for that. Join what comes, in whatever order it lies.",
+        seen="answers written by an adversary",
+    )
+
+    wrong(
+        "cache_values_in_the_precision_of_k",
+        {
+            "self.K = k if self.K is None": """
+                v = v.to(k.dtype)
+                self.K = k if self.K is None
+            """,
+        },
+        "k in float32 and v in float64: K and V should have these precisions, and yours have "
+        "others, as where one of the two decides for both.",
+        seen="answers written by an adversary",
     )
 
 
@@ -1594,6 +1723,28 @@ with exercise("blockwise_attention", base=SHORT_BLOCKWISE):
          "s = s * f + w.sum(-1, keepdim=True)": "s.mul_(f).add_(w.sum(-1, keepdim=True))",
          "a = a * f + w @ v": "a.mul_(f).add_(w @ v)"},
         "Your stores have the leading axes of Q. Those of Q, K and V may differ and broadcast.",
+    )
+
+    wrong(
+        "largest_begins_at_minus_1e9",
+        {
+            "-math.inf": "-1e9",
+        },
+        "Scores of 1e10 below 0 give NaN or something else than attention, as where the largest "
+        "score so far begins at a finite number and they all lie below it. Nothing is smaller than "
+        "minus infinity.",
+        seen="answers written by an adversary",
+    )
+
+    wrong(
+        "blockwise_sum_in_float32",
+        {
+            "w.sum(-1, keepdim=True)": "w.sum(-1, keepdim=True).float()",
+            "return a / s": "return a / s.double().to(V.dtype)",
+        },
+        "Float64 inputs give an output with fewer digits than float64 has: for one, something is "
+        "float32 on the way. Every sum should be kept in the precision of the inputs.",
+        seen="answers written by an adversary",
     )
 
 

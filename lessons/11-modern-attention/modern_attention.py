@@ -339,18 +339,33 @@ def three_calls(x, other):
     with torch.no_grad():
         first = layer(x)
         layer(other)
+        RMSNorm(x.shape[-1], 7.0)
         again = layer(x)
         layer.eval()
-        return x, first, again, layer(x)
+        evaluated = layer(x)
+        layer.train()
+        try:
+            turned = layer(x.transpose(0, 1)).transpose(0, 1)
+        except RuntimeError as error:
+            turned = type(error).__name__
+        return x, first, again, evaluated, turned
 
 
 rng = check_rng()
 x, other = (torch.tensor(rng.normal(size=(3, 4, 6))).float() for _ in range(2))
-x_after, first, again, evaluated = three_calls(x.clone(), 5 * other + 2)
+x_after, first, again, evaluated, turned = three_calls(x.clone(), 5 * other + 2)
 message = "x should be as before after the call."
 assert_equal(x_after, x, message, name="x")
-message = "The same x should give the same result again, after a call with another text."
+message = (
+    "The same x should give the same result again, after a call with another text, and after "
+    "another layer was made, with eps = 7."
+)
 assert_close(again, first, message)
+message = (
+    "x.transpose(0, 1), whose words do not lie one after the other in memory: each word should "
+    "come out as it does from x."
+)
+assert_close(turned, first, message)
 message = "layer.eval() should give the result that the layer gives in training mode."
 assert_close(evaluated, first, message)
 message = "x is float32: the result should be float32."
@@ -535,7 +550,12 @@ def forward(parameters, x, d_ff):
                 parameter.zero_()
         trained = network(x)
         network.eval()
-        return trained, network(x), x
+        evaluated = network(x)
+        try:  # another shape, of which both parts lie at one place in memory
+            twice = network(x.expand(2, *x.shape))
+        except RuntimeError as error:
+            twice = type(error).__name__
+        return trained, evaluated, x, twice
 
 
 rng = check_rng()
@@ -554,7 +574,7 @@ for shape, d_ff in [((4,), 3), ((3, 4), 6), ((1, 6), 6), ((2, 5, 4), 7), ((2, 1,
     cases_run.append((shape, d_ff, parameters, x, expected, forward(parameters, x.clone(), d_ff)))
 
 with check("each word by itself", points=1):
-    for shape, d_ff, parameters, x, _, (_, evaluated, _) in cases_run:
+    for shape, d_ff, parameters, x, _, (_, evaluated, _, twice) in cases_run:
         given = f"x of shape {shape}, d_ff = {d_ff}"
         message = f"{given}: the result should have the shape of x."
         assert_equal(list(np.shape(evaluated)), list(shape), message, name="the shape")
@@ -568,15 +588,20 @@ with check("each word by itself", points=1):
         message = f"{given}: each word should come out as the network gives it alone."
         words = [forward(parameters, word[None], d_ff)[1][0] for word in x.reshape(-1, shape[-1])]
         assert_close(evaluated, torch.stack(words).double().reshape(shape), message)
+        message = (
+            f"{given}, and then, for the same network, x.expand(2, ...), which is x twice, with "
+            "one axis more: both should come out as x does alone."
+        )
+        assert_close(twice, torch.stack([evaluated, evaluated]), message)
 with check("the values", points=0.5):
-    for shape, d_ff, _, _, expected, (_, evaluated, _) in cases_run:
+    for shape, d_ff, _, _, expected, (_, evaluated, _, _) in cases_run:
         message = (
             f"x of shape {shape}, d_ff = {d_ff}: the result should be down(silu(gate(x)) * up(x)), "
             "computed in float64."
         )
         assert_close(evaluated, expected, message, precise=True)
 with check("training mode, and x afterwards", points=0.5, side=True):
-    for _, _, _, x, _, (trained, evaluated, x_after) in cases_run:
+    for _, _, _, x, _, (trained, evaluated, x_after, _) in cases_run:
         message = (
             "The same x in training mode and then in evaluation mode: the result should be the "
             "same. For one: is there dropout, or does the first call write into x?"
@@ -787,6 +812,9 @@ with check("more pairs", points=1):
             "positions[t] * base ** (-2i / d_k) radians."
         )
         assert_close(apply_rotary(x, positions), turned(x, positions), message)
+        positions = torch.tensor([3, 6, 5, 4, 7])
+        message = f"d_k = {d_k}, and then positions 3, 6, 5, 4, 7: the pairs should turn by these."
+        assert_close(apply_rotary(x, positions), turned(x, positions), message)
 with check("far away", points=0.5):
     x, positions = torch.tensor(rng.normal(size=(3, 8))), torch.tensor([131071, 1000, 50000])
     assert_close(
@@ -797,6 +825,15 @@ with check("far away", points=0.5):
         rtol=1e-6,
         atol=1e-7,
     )
+    x, positions = torch.cat([x, x], dim=-1)[..., :14], torch.tensor([40, 3, 900])
+    apply_rotary(x.float(), positions)
+    message = (
+        "Fourteen features, positions 40, 3, 900, first in float32 and then in float64: the second "
+        "result should be computed in float64, whatever came before, and is compared to nine "
+        "digits."
+    )
+    near = {"rtol": 1e-9, "atol": 1e-9, "precise": True}
+    assert_close(apply_rotary(x, positions), turned(x, positions), message, **near)
 checks_passed("apply_rotary")
 ### END HIDDEN TESTS
 
@@ -825,6 +862,16 @@ for base in (100.0, 500000.0):
 # %% check="apply_rotary_batches" points=2
 # Hidden checks of apply_rotary: any number of leading axes, each text as if it were alone.
 ### BEGIN HIDDEN TESTS
+@probe
+def strided(x, positions):
+    """The same numbers, in another order in memory, and twice."""
+    x = x.transpose(-1, -2).contiguous().transpose(-1, -2)
+    try:
+        return apply_rotary(x.expand(2, *x.shape), positions)[1]
+    except RuntimeError as error:
+        return type(error).__name__
+
+
 rng = check_rng()
 for shape in ((1, 4), (2, 3, 6), (3, 3, 6), (2, 4, 3, 8), (2, 1, 5, 3, 4), (4, 4, 4)):
     x = torch.tensor(rng.normal(size=shape))
@@ -844,6 +891,11 @@ for shape in ((1, 4), (2, 3, 6), (3, 3, 6), (2, 4, 3, 8), (2, 1, 5, 3, 4), (4, 4
         "but one. Each text should come out as apply_rotary gives it alone."
     )
     assert_close(found, expected, message)
+    message = (
+        f"x of shape {(2, *shape)}, made by transpose and expand, so that neighbours are not side "
+        "by side in memory: the result should be that of the same numbers side by side."
+    )
+    assert_close(strided(x, positions), found, message)
 ### END HIDDEN TESTS
 
 
@@ -1563,6 +1615,8 @@ with check("one mask for all heads", points=1):
             ((2, 6), (6, 4, 5)),
             ((2, 3), (2, 3, 4, 5)),
             ((2, 3), (2, 1, 1, 5)),
+            ((6,), (5,)),
+            ((2, 3), (5,)),
         ]
     )
 with check("a mask for each head", points=1):
@@ -1678,8 +1732,12 @@ def attend_twice(seed, query, key, value, mask):
     with torch.no_grad():
         unmasked = layer(query, key, value)
         first = layer(query, key, value, mask)
-        second = layer(query, key, value, mask)
-        again = layer(query, key, value)
+        try:
+            layer(query[:, :2], key[:, :3])  # other lengths in between
+            second = layer(query, key, value, mask)
+            again = layer(query, key, value)
+        except RuntimeError as error:
+            second = again = [type(error).__name__]
     return first, second, (query, key, value, mask), (unmasked[0], again[0])
 
 
@@ -1699,13 +1757,13 @@ for name, now, before in zip(("query", "key", "value", "mask"), after, given, st
     message = f"{name} should be as before after calls with and without a mask."
     assert_equal(now, before, message, name=name)
 message = (
-    "The same call twice, with a mask: the output should be the same. For one: is there dropout, "
-    "or a stored state?"
+    "The same call twice, with a mask, and one with other lengths and no mask in between: none "
+    "should fail, and the output be the same. For one: is there dropout, or a stored state?"
 )
 assert_equal(second[0], first[0], message, name="output")
 message = (
-    "A call without a mask should give the same output before and after calls with a mask. For "
-    "one: is the mask kept?"
+    "A call without a mask should give the same output before and after calls with a mask, and "
+    "with other lengths. For one: is a mask kept?"
 )
 assert_equal(unmasked[1], unmasked[0], message, name="output")
 message = "A layer and inputs of float64: the output should be float64."
@@ -2057,6 +2115,7 @@ checks_passed("KVCache")
 ### BEGIN HIDDEN TESTS
 @probe
 def attend_in_pieces(Q, K, V, lengths):
+    K, V = (x.transpose(1, 2).contiguous().transpose(1, 2) for x in (K, V))  # as from split_heads
     cache, outputs, start = KVCache(), [], 0
     for n in lengths:
         new = slice(start, start + n)
@@ -2137,9 +2196,17 @@ def afterwards(pieces):
 
 
 rng = check_rng()
-for dtype in (torch.float32, torch.float64):
+for kind_k, kind_v in (
+    (torch.float32, torch.float32),
+    (torch.float64, torch.float64),
+    (torch.float32, torch.float64),
+):
     pieces = [
-        tuple(torch.tensor(rng.normal(size=(3, n, d))).to(dtype) for d in (4, 6)) for n in (2, 1, 3)
+        tuple(
+            torch.tensor(rng.normal(size=(3, n, d))).to(kind)
+            for d, kind in ((4, kind_k), (6, kind_v))
+        )
+        for n in (2, 1, 3)
     ]
     copies = [(k.clone(), v.clone()) for k, v in pieces]
     first, before, pieces_after, kinds = afterwards(copies)
@@ -2150,8 +2217,8 @@ for dtype in (torch.float32, torch.float64):
         for one, other in zip(now, then, strict=True):
             message = "k and v should be as before after the calls of append."
             assert_equal(one, other, message, name="an argument")
-    message = f"k and v of {dtype}: K and V should have that dtype too."
-    assert_equal(kinds, [str(dtype)] * 2, message, name="the dtypes")
+    message = f"k of {kind_k}, v of {kind_v}: K should have the dtype of k, and V that of v."
+    assert_equal(kinds, [str(kind_k), str(kind_v)], message, name="the dtypes")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -2527,7 +2594,11 @@ with check("several blocks", points=1):
             f"{n_q} queries, {n_k} keys of {d_k} features, block_size = {size}, float64: several "
             "blocks. The output should be that of lesson 3."
         )
-        assert_close(blockwise_attention(Q, K, V, size), expected, message)
+        found = blockwise_attention(Q, K, V, size)
+        assert_close(found, expected, message)
+        message += " It should be computed in float64 throughout: it is compared to ten digits."
+        near = {"rtol": 1e-10, "atol": 1e-12, "precise": True}
+        assert_close(found, expected, message, **near)
 # The largest scores of two queries are thousands apart: each needs a maximum of its own.
 Q = torch.tensor([[0.4], [0.6], [0.8], [1.0]]) * torch.tensor(1 + 0.2 * rng.random(size=(4, 3)))
 noise, V = torch.tensor(rng.normal(size=(11, 3))), torch.tensor(rng.normal(size=(11, 2)))
@@ -2548,6 +2619,18 @@ with check("scores of 10,000, the largest first", points=1):
         expected = F.scaled_dot_product_attention(Q[None], K[None], V[None])[0]
         found = blockwise_attention(Q, K, V, size)
         assert_close(found, expected, message.format(size, "first"), rtol=1e-6, atol=1e-8)
+    ones, low = torch.ones(2, 4, dtype=torch.float64), torch.zeros(7, 4, dtype=torch.float64)
+    low[:, 0] = torch.tensor([6.0, 0, 2, -4, 4, 2, 0]) - 2e10  # the scores are half of that
+    V = torch.arange(14, dtype=torch.float64).reshape(7, 2)
+    expected = torch.softmax(low[:, 0] / 2 + 1e10, -1) @ V
+    for size in (1, 3, 7):
+        found = blockwise_attention(ones, low, V, size)
+        sentence = (
+            f"Two queries, seven keys, block_size = {size}, float64, all scores 1e10 below 0, and "
+            "a few units apart: the output should be that of lesson 3, no NaN. For one: from what "
+            "does the largest score so far start?"
+        )
+        assert_close(found, expected.expand(2, 2), sentence, rtol=1e-6, atol=1e-8)
 checks_passed("blockwise_attention")
 ### END HIDDEN TESTS
 

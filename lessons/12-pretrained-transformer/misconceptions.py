@@ -150,6 +150,21 @@ with exercise("wordpiece"):
         "the word. A slice word[start:end] ends before end: end begins at len(word).",
     )
 
+    wrong(
+        "letters_only",
+        {
+            "pieces = []": """
+                if not word.isalpha():
+                    return ["[UNK]"]
+                pieces = []
+            """,
+        },
+        "A word with a character that is no letter, such as 3's, is not cut as the vocabulary "
+        "says. Any character but # may stand in a word: ask the vocabulary, and nothing else.",
+        seen="answers written by an adversary",
+    )
+
+
 with exercise("embed"):
     wrong(
         "no_positions",
@@ -317,6 +332,31 @@ with exercise("embed"):
         "this model do not.",
         seen="the paper of 2017, section 3.4",
     )
+
+    wrong(
+        "tables_by_their_order",
+        """
+            word, place, kinds, gamma, beta = list(weights.values())[:5]
+            x = word[ids] + place[: ids.shape[-1]] + kinds[0]
+            return F.layer_norm(x, gamma.shape, gamma, beta, 1e-12)
+        """,
+        "A dictionary in another order, with more names, gives something else or an error: for "
+        "one, the tensors are taken by their place, or by a part of the name. Take each by its "
+        "whole name.",
+        seen="answers written by an adversary",
+    )
+
+    wrong(
+        "float64_always",
+        {
+            "words + positions + kind, gamma.shape, gamma, beta":
+                "(words + positions + kind).double(), gamma.shape, gamma.double(), beta.double()",
+        },
+        "Weights of float32 give a result that is not float32. The precision of the weights should "
+        "be kept: what goes into the first block has to fit its parameters.",
+        seen="answers written by an adversary",
+    )
+
 
 with exercise("load_block"):
     wrong(
@@ -689,6 +729,18 @@ with exercise("sentence_embedding"):
         "You divide by the squared length. The length is the root of the sum of the squares.",
     )
 
+    wrong(
+        "mean_in_float32",
+        {
+            "F.normalize(total / count, dim=-1)":
+                "F.normalize((total / count).float(), dim=-1).to(hidden.dtype)",
+        },
+        "A float64 text gives a vector with fewer digits than float64 has: for one, something is "
+        "float32 on the way, and turned back at the end. What is lost does not come back.",
+        seen="answers written by an adversary",
+    )
+
+
 with exercise("attention_share"):
     wrong(
         "queries_for_keys",
@@ -826,6 +878,28 @@ with exercise("attention_share"):
         {"keep[..., None, :]": "(~keep | (keep.sum() == keep.numel()))[..., None, :]"},
         "You count the queries where keep is False. True means: this query counts.",
     )
+
+    wrong(
+        "share_in_float32",
+        {
+            "/ keep.sum()": ".float().to(weights.dtype) / keep.sum()",
+        },
+        "Float64 weights give shares with fewer digits than float64 has: for one, something is "
+        "float32 on the way, and turned back at the end. What is lost does not come back.",
+        seen="answers written by an adversary",
+    )
+
+    wrong(
+        "texts_without_a_column",
+        {
+            "share = share * keep[..., None, :]":
+                "share = share / columns.any(-1)[..., None, None] * keep[..., None, :]",
+        },
+        "A text without a marked column spoils the result: for one, 0 is divided by 0 there. Its "
+        "queries give 0 to no column, and count like all others.",
+        seen="answers written by an adversary",
+    )
+
 
 choice(
     "answer_pieces",

@@ -340,6 +340,9 @@ with check("words that can be cut", points=1.5):
             "each place the longest piece that fits, with ## inside the word."
         )
         assert_equal(wordpiece(word, given), expected_cut(word, vocabulary), message)
+    for word, right in (("3's", ["3", "##'s"]), ("x-y z", ["x", "##-", "##y z"])):
+        message = f"word {word!r}, vocabulary {right}: any characters but # may stand in a word."
+        assert_equal(wordpiece(word, set(right)), right, message)
 with check("words with a wall", points=1.5):
     for _ in range(200):
         words = ["".join(rng.choice(list("abc"), size=k)) for k in rng.integers(1, 4, size=10)]
@@ -561,15 +564,18 @@ checks_passed("embed")
 ### SIDE CONDITION: counts once another check of embed passes.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
+cases = []
+for shape in ((1,), (6,), (9,), (3, 5), (1, 4), (5, 5), (2, 3, 4), (3, 1, 9), (9, 9)):
+    names = ("word_embeddings.weight", "position_embeddings.weight",
+             "token_type_embeddings.weight", "LayerNorm.weight", "LayerNorm.bias")  # fmt: skip
+    sizes = ((8, 5), (9, 5), (2, 5), 5, 5)
+    tables = [torch.tensor(rng.normal(size=size)).float() for size in sizes]
+    weights = {f"embeddings.{n}": t for n, t in zip(names, tables, strict=True)}
+    weights["pooler.dense.bias"] = torch.ones(5)
+    ids = torch.tensor(rng.integers(8, size=shape))
+    cases.append((shape, weights, ids))
 with check("each text alone", points=2):
-    for shape in ((1,), (6,), (9,), (3, 5), (1, 4), (5, 5), (2, 3, 4), (3, 1, 9), (9, 9)):
-        names = ("word_embeddings.weight", "position_embeddings.weight",
-                 "token_type_embeddings.weight", "LayerNorm.weight", "LayerNorm.bias")  # fmt: skip
-        sizes = ((8, 5), (9, 5), (2, 5), 5, 5)
-        tables = [torch.tensor(rng.normal(size=size)).float() for size in sizes]
-        weights = {f"embeddings.{n}": t for n, t in zip(names, tables, strict=True)}
-        weights["pooler.dense.bias"] = torch.ones(5)
-        ids = torch.tensor(rng.integers(8, size=shape))
+    for shape, weights, ids in cases:
         message = f"ids of shape {shape}: the result should have the shape (..., n, d_model)."
         found = embed(weights, ids)
         assert_equal(list(np.shape(found)), [*shape, 5], message, name="the shape")
@@ -581,6 +587,7 @@ with check("each text alone", points=2):
         alone = [embed(weights, text) for text in ids.reshape(-1, shape[-1])]
         assert_close(found, torch.stack(alone).reshape(*shape, 5), message)
 with check("float64, and the values", points=1):
+    _, weights, ids = cases[-1]
     weights = {name: table.double() for name, table in weights.items()}
     ids = 1 + ids % 7  # what else piece 0 may be taken for is another check
     x = tables[0].double()[ids] + tables[1].double()[:9] + tables[2].double()[0]
@@ -590,6 +597,28 @@ with check("float64, and the values", points=1):
         "token type 0, and then the norm, all of it computed in float64."
     )
     assert_close(embed(weights, ids), expected, message, precise=True)
+    more = dict(reversed(weights.items()))
+    more["embeddings.position_embeddings.weight"] = torch.tensor(rng.normal(size=(530, 5)))
+    norm = "attention.output.LayerNorm"
+    of_a_layer = {f"encoder.layer.0.{norm}.{kind}": torch.ones(5) for kind in ("weight", "bias")}
+    ids = 1 + torch.tensor(rng.integers(7, size=530))
+    x = tables[0].double()[ids] + more["embeddings.position_embeddings.weight"]
+    x = x + tables[2].double()[0]
+    expected = F.layer_norm(x, (5,), tables[3].double(), tables[4].double(), 1e-12)
+    message = (
+        "One text of 530 tokens, 530 positions, and a dictionary in another order that holds names "
+        f"of layer 0 too, such as {next(iter(of_a_layer))!r}: the five tensors are those of the "
+        "card's names, and the result word plus position plus token type 0, and then the norm."
+    )
+    try:
+        found = embed(of_a_layer | more, ids)
+    except (RuntimeError, LookupError) as error:
+        found = type(error).__name__
+    assert_close(found, expected, message)
+    single = {name: table.float() for name, table in more.items()}
+    message = "The same in float32: the precision is kept, so the result should be float32."
+    kind = str(getattr(embed(single, ids), "dtype", None))
+    assert_equal(kind, "torch.float32", message, name="the dtype")
 checks_passed("embed")
 ### END HIDDEN TESTS
 
@@ -1416,6 +1445,13 @@ message = (
     "hidden in float64 and the same in float32: the vectors should be the same, up to rounding."
 )
 assert_close(found.float(), same, message, atol=1e-5)
+means = torch.stack([text[row].mean(0) for text, row in zip(hidden, keep, strict=True)])
+message = (
+    "Three texts of four tokens in float64: the result should be computed in float64 throughout. "
+    "It is compared with the means divided by their lengths, to ten digits."
+)
+expected = means / means.square().sum(-1, keepdim=True).sqrt()
+assert_close(found, expected, message, rtol=1e-10, atol=1e-12, precise=True)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1846,6 +1882,15 @@ with check("the values", points=1):
             "nothing about the columns."
         )
         assert_close(attention_share(weights, columns, keep), one_by_one(weights, columns, keep), message)
+    for weights, columns, keep in cases[1:]:
+        fewer = columns.clone()
+        fewer[0] = False
+        message = (
+            f"weights of shape {tuple(weights.shape)}, with keep, and no column marked in the "
+            "first text or texts: the queries there give 0, and count. No NaN."
+        )
+        found = attention_share(weights, fewer, keep)
+        assert_close(found, one_by_one(weights, fewer, keep), message)
 checks_passed("attention_share")
 ### END HIDDEN TESTS
 
@@ -1897,6 +1942,13 @@ message = (
     "weights in float64 and the same in float32: the shares should be the same, up to rounding."
 )
 assert_close(found.float(), same, message, atol=1e-5)
+message = (
+    "Two texts of four tokens, weights in float64, with keep: the shares should be computed in "
+    "float64 throughout. They are compared with those of the formula, to ten digits."
+)
+per_query = (weights * columns[:, None, None, :]).sum(-1).movedim(1, -1)  # (2, 4, heads)
+expected = per_query[keep].mean(0)
+assert_close(found, expected, message, rtol=1e-10, atol=1e-12, precise=True)
 ### END HIDDEN TESTS
 
 # %% [markdown]

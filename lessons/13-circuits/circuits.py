@@ -1592,8 +1592,9 @@ seed = int(rng.integers(2**31))
 with check("the best head", points=0.75):
     for shape in ((2, 4), (3, 2)):
         scores = rng.permutation(shape[0] * shape[1]).reshape(shape) / 10
-        layer, head = np.argwhere(scores == scores.max())[0].tolist()
-        for moved in (scores, scores - 2):  # the second ones are all negative
+        # The second ones are all negative; the third ones have their rows in another order.
+        for moved in (scores, scores - 2, scores[::-1].copy(), scores):
+            layer, head = np.argwhere(moved == moved.max())[0].tolist()
             found, _ = drawn(moved, seed, 1)
             message = (
                 f"scores {moved.round(1).tolist()}: the largest stands in layer {layer}, head "
@@ -2109,9 +2110,10 @@ def patched(numbers, tokens, replacement, position):
             self.point = nn.Identity()  # gives its input back, and the model uses that input again
 
         def forward(self, tokens):
-            x = self.first(numbers["E"][tokens])
+            x = numbers["E"][tokens]
+            twice = 2 * self.first(x)
             seen = torch.tanh(self.point(x).cumsum(-2) @ numbers["A"])
-            return 3 * x - seen
+            return x + twice - seen
 
     model = Model()
     with torch.no_grad():

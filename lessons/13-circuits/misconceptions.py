@@ -726,6 +726,17 @@ with exercise("mended_control"):
         "signs are dropped. -1 is larger than -2.",
     )
     wrong(
+        "control_remembers_the_best",
+        {
+            "best = int(scores.argmax())": """
+                known = vars(mended_control).setdefault("known", {})
+                best = known.setdefault(scores.shape, int(scores.argmax()))
+            """
+        },
+        "Your best head is that of another table of the same shape, as where it is kept from an earlier call. "
+        "Each call looks at its own scores.",
+    )
+    wrong(
         "control_of_numpy_integers",
         {"other += other >= best": "other += other >= best\nother = np.int64(other)"},
         "Your control is a pair of NumPy's integers. Python integers are asked for: int(...) makes them.",

@@ -912,6 +912,9 @@ for lead_q, lead_k, lead_v in (
     assert_close(found, expected, message)
     message = f"{axes}, transposed views: the same as for the same numbers in new tensors."
     assert_close(of_views(Q, K, V), expected, message)
+    message = f"{axes}, texts of one word: each output is the word's value. Leading axes broadcast."
+    found = linear_attention(Q[..., :1, :], K[..., :1, :], V[..., :1, :])
+    assert_close(found, V[..., :1, :].expand(*lead, 1, 3).clone(), message)
 ### END HIDDEN TESTS
 
 
@@ -984,6 +987,22 @@ for number, (name, gradient) in enumerate(zip("QKV", gradients, strict=True)):
         "changes by 1e-5. For one: is something detached, or rounded to float32?"
     )
     assert_close(along, slope, message, name=f"the slope along {name}", rtol=1e-4, atol=1e-7)
+given = [torch.tensor(rng.normal(size=s)) for s in ((80, 2), (80, 2), (80, 3))]
+last = torch.zeros(80, 3, dtype=torch.float64)
+last[-1] = 100.0
+_, gradients = value_and_gradients(given, last)
+for number, name in ((1, "K"), (2, "V")):
+    way = torch.zeros_like(given[number])
+    way[0] = 1.0
+    near = [[x + step * way if i == number else x for i, x in enumerate(given)] for step in (1e-5, -1e-5)]
+    ends = [value_and_gradients(one, last)[0] for one in near]
+    along = 0.0 if gradients[number] is None else (gradients[number] * way).sum().item()
+    message = (
+        f"80 words, float64: the gradient of the last output should reach the first row of {name}, "
+        "and say how your own result changes when that row changes by 1e-5."
+    )
+    slope = (ends[0] - ends[1]) / 2e-5
+    assert_close(along, slope, message, name=f"the slope along {name}[0]", rtol=1e-4, atol=1e-7)
 ### END HIDDEN TESTS
 
 
@@ -1292,6 +1311,22 @@ for number, (name, gradient) in enumerate(zip("qkv", gradients, strict=True)):
         "rounded to float32?"
     )
     assert_close(along, slope, message, name=f"the slope along {name}", rtol=1e-4, atol=1e-7)
+given = [torch.tensor(rng.normal(size=s)) for s in ((80, 2), (80, 2), (80, 3))]
+last = torch.zeros(80, 3, dtype=torch.float64)
+last[-1] = 100.0
+_, gradients = value_and_gradients(given, last)
+for number, name in ((1, "k"), (2, "v")):
+    way = torch.zeros_like(given[number])
+    way[0] = 1.0
+    near = [[x + step * way if i == number else x for i, x in enumerate(given)] for step in (1e-5, -1e-5)]
+    ends = [value_and_gradients(one, last)[0] for one in near]
+    along = 0.0 if gradients[number] is None else (gradients[number] * way).sum().item()
+    message = (
+        f"80 steps, float64: the gradient of the last output should reach the {name} of the first "
+        "step, and say how your own result changes when it changes by 1e-5."
+    )
+    slope = (ends[0] - ends[1]) / 2e-5
+    assert_close(along, slope, message, name=f"the slope along the first {name}", rtol=1e-4, atol=1e-7)
 ### END HIDDEN TESTS
 
 

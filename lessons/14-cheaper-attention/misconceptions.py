@@ -349,6 +349,26 @@ with exercise("linear_attention"):
     )
 
     wrong(
+        "linear_one_word_early",
+        {"q, k = F.elu(Q) + 1": "if Q.shape[-2] == 1:\n    return V.clone()\nq, k = F.elu(Q) + 1"},
+        "For texts of one word your output lacks leading axes that Q or K have, as where V is returned early. "
+        "They broadcast there, too.",
+    )
+    wrong(
+        "linear_gradients_cut",
+        {
+            "read = (q": """
+                if S.shape[-3] > 32:
+                    old = S[..., :1, :, :] - S[..., :1, :, :].detach()
+                    late = torch.arange(S.shape[-3])[:, None, None] >= 32
+                    S = S - torch.where(late, old, 0.0)
+                read = (q
+            """
+        },
+        "In a long text the gradient of a late output does not reach the first word as it should, as where a state "
+        "is detached between pieces of the text. Gradients flow through all words.",
+    )
+    wrong(
         "linear_view",
         {"q, k = F.elu(Q) + 1": "K = K.view(*K.shape[:-2], -1).view(K.shape)\nq, k = F.elu(Q) + 1"},
         "Transposed views of Q, K or V stop your code, as they do where view() is called on them. reshape() takes "
@@ -757,6 +777,19 @@ with exercise("LinearAttentionState"):
         seen="the eps of published linear attentions",
     )
 
+    wrong(
+        "state_gradients_cut",
+        {
+            "self.S = self.S + k": """
+                self.steps = getattr(self, "steps", 0) + 1
+                if self.steps % 16 == 0:
+                    self.S, self.z = self.S.detach(), self.z.detach()
+                self.S = self.S + k
+            """
+        },
+        "In a long text the gradient of a late output does not reach the first word as it should, as where the state "
+        "is detached after some number of steps. Gradients flow through all steps.",
+    )
     wrong(
         "state_begins_anew",
         {

@@ -272,6 +272,11 @@ def turned(image):
     return patches(torch.tensor(image).T, 2)
 
 
+@probe
+def of_exchanged_axes(images):
+    return patches(images.transpose(0, 1), 2)
+
+
 rng = check_rng()
 with check("leading axes", points=0.75):
     for lead in ((1,), (3,), (2, 1, 3)):
@@ -327,6 +332,14 @@ with check("kinds of numbers", points=0.75):
     )
     expected = patches(torch.tensor(plain.T.copy()), 2)
     assert_equal(turned(plain), expected, message, name="the patches")
+    message = (
+        "torch pictures of shape (2, 3, 4, 6) with the first two axes exchanged, "
+        "images.transpose(0, 1), size 2: their patches should be those that your function gives "
+        "for a copy of it."
+    )
+    images = torch.arange(144).reshape(2, 3, 4, 6)
+    expected = patches(images.transpose(0, 1).clone(memory_format=torch.contiguous_format), 2)
+    assert_equal(of_exchanged_axes(images), expected, message, name="the patches")
 with check("gradients", points=0.5):
     images = torch.tensor(rng.normal(size=(3, 4, 6)))
     direction = torch.tensor(rng.normal(size=(3, 6, 4)))
@@ -663,6 +676,8 @@ checks_passed("VisionTransformer")
 def run(sizes, seed, images):
     torch.manual_seed(seed)
     model = VisionTransformer(*sizes).double()
+    if images.ndim == 4:  # the same pictures, a view: they do not lie one after the other
+        images = images.transpose(0, 1).contiguous().transpose(0, 1)
     with torch.no_grad():
         one_by_one = images.reshape(-1, *images.shape[-2:])
         return model(images), [model(one[None]) for one in one_by_one]
@@ -790,8 +805,8 @@ assert_equal(
 )
 six = (4, 2, 8, 2, 6, 6, 3)  # six blocks
 deep, *_ = without_gradient(six, 3, torch.tensor(rng.normal(size=(5, 4, 4))).float())
-for blocks, without in (("Two", lost), ("Six", deep)):
-    without = [name for name in without if not name.endswith("W_k.bias")]
+for blocks, names in (("Two", lost), ("Six", deep)):
+    without = [name for name in names if not name.endswith("W_k.bias")]
     assert_equal(
         without,
         [],
@@ -1217,7 +1232,7 @@ with check("float32 stays float32", points=0.25):
     assert_close(single, np.asarray(plain).astype(np.float32), message)
     assert_equal(str(single.dtype), "float32", message, name="dtype")
 with check("whole numbers", points=0.75):
-    whole = [np.eye(4, dtype=int)[rng.permutation(4)][None] for _ in range(2)]
+    whole = [np.eye(5, dtype=int)[rng.permutation(5)][None] for _ in range(2)]
     message = "NumPy maps of zeros and ones, as floats: the shares are numbers that differ."
     floating = attention_rollout([one.astype(float) for one in whole])
     assert_equal(

@@ -172,9 +172,15 @@ with exercise("patches"):
 
     wrong(
         "patches_view",
-        {"grid = images.reshape(": "grid = (images.reshape if isinstance(images, np.ndarray) else images.view)("},
-        "A torch picture that is a transposed view stops your code, as it does where view() is called on it. "
-        "reshape() takes it.",
+        {
+            "grid = images.reshape(": """
+                if isinstance(images, torch.Tensor):
+                    images = images.view(-1, height, width)
+                grid = images.reshape(
+            """
+        },
+        "A torch picture, or a batch of them, that is a transposed view stops your code, as it does "
+        "where view() is called on it. reshape() takes it.",
     )
     wrong(
         "patches_arrays_rows_and_columns_exchanged",
@@ -439,6 +445,13 @@ with exercise("VisionTransformer", base=SHORT_VIT):
     )
 
     wrong(
+        "vit_view",
+        {"patches(images, self.patch_size)": "patches(images.view(-1, *images.shape[-2:]).view(images.shape), self.patch_size)"},
+        "With two leading axes that are exchanged in a view your model stops, as where view() is called on the "
+        "pictures. reshape() takes them.",
+    )
+
+    wrong(
         "vit_dropout",
         {"x = self.position_embedding(x)": "x = F.dropout(self.position_embedding(x), 0.1, self.training)"},
         "You put dropout behind the positions. The exercise has none: two calls give the same.",
@@ -622,6 +635,58 @@ with exercise("attention_rollout", base=SHORT_ROLLOUT):
         "rollout_changes_its_input",
         {"one.mean(-3)": "one.mean(-3); one /= one.sum()"},
         "You write into the maps that you were given.",
+    )
+
+    wrong(
+        "rollout_changes_torch_maps_of_one_head",
+        {
+            "layer = one.mean(-3)": """
+                layer = one.mean(-3) if one.shape[-3] > 1 else one[..., 0, :, :]
+                if library is torch and one.shape[-3] == 1:
+                    layer -= 0.1
+                    layer = layer + 0.1
+            """
+        },
+        "Torch maps are written into, those of a single head for one. The maps that you were given "
+        "should stay as they are.",
+    )
+
+    wrong(
+        "rollout_empties_the_torch_list",
+        {"return shares": "if library is torch:\n    maps.clear()\nreturn shares"},
+        "With torch maps the list that you were given is changed. Leave it as it is: take a copy, or "
+        "go through it.",
+    )
+
+    wrong(
+        "rollout_torch_one_batch_axis",
+        {"layer @ shares": "torch.bmm(layer, shares) if library is torch else layer @ shares"},
+        "With torch maps your code counts on one leading axis, as torch.bmm does. There may be none, "
+        "or two.",
+    )
+
+    wrong(
+        "rollout_numpy_dot",
+        {"layer @ shares": "np.dot(layer, shares) if library is np else layer @ shares"},
+        "With leading axes NumPy maps give a result of another shape, or none, as with np.dot: it "
+        "pairs each text with every other. Leading axes go through the product together.",
+    )
+
+    wrong(
+        "rollout_torch_halved",
+        {"layer.sum(-1)[..., None]": "(2 if library is torch else layer.sum(-1)[..., None])"},
+        "With torch maps the rows are divided by something else than their own sum; by 2, for one. "
+        "That fits where a map's rows sum to 1, and not a row of zeros.",
+    )
+
+    wrong(
+        "rollout_divided_at_the_end",
+        {
+            "layer = layer / layer.sum(-1)[..., None]": "",
+            "return shares": "return shares / shares.sum(-1)[..., None]",
+        },
+        "Where rows of a map do not sum to 1 your shares are those of a product whose rows are divided "
+        "once, at the end. Divide in each layer, before the layers are multiplied.",
     )
 
     wrong(
