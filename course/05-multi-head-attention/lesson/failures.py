@@ -19,7 +19,7 @@ from .advice import advice
 from .cells import asked_by_a_page, exercise_of_cell
 from .evidence import Evidence, evidence_of
 from .exceptions import lines_of
-from .shown import NOTHING, WIDTH, as_html, as_tables, as_text, in_columns, show_box
+from .shown import NOTHING, WIDTH, as_html, as_tables, as_text, decimals, in_columns, show_box
 
 __all__ = [
     "CheckFailed",
@@ -78,7 +78,8 @@ class CheckFailed(AssertionError):
         for detail in self.details:
             yield "said", detail
         if self.arrays is not None:
-            yours, expected = map(in_columns, self.arrays)
+            places = decimals(*self.arrays)
+            yours, expected = (in_columns(array, places) for array in self.arrays)
             shown = [f"Yours{self.place}:", yours, f"Expected{self.place}:", expected]
             yield "arrays", "\n".join(shown)
 

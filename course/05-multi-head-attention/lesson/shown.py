@@ -23,6 +23,7 @@ __all__ = [
     "as_html",
     "as_tables",
     "as_text",
+    "decimals",
     "in_columns",
     "show_box",
     "show_pass",
@@ -37,6 +38,9 @@ NOTHING = "\x1b[0m"
 
 #: Columns of a message in plain text.
 WIDTH = 88
+
+#: Decimals of a number in an array: so many, or more where a difference would not be seen.
+FEWEST, MOST = 4, 20
 
 
 def without_frame(text: Sequence[str]) -> list[str]:
@@ -137,6 +141,9 @@ def as_tables(got: np.ndarray, want: np.ndarray, place: str = "") -> str:
     else:
         with np.errstate(all="ignore"):
             same = np.isclose(got.astype(float), want.astype(float), rtol=1e-4, atol=1e-6)
+    if same.all():  # a matter of digits: those whose digits differ
+        texts = [[_number(value, (got, want)) for value in array.flat] for array in (got, want)]
+        same = (np.array(texts[0]) == np.array(texts[1])).reshape(same.shape)
     tables = []
     for name, array in (("yours", got), ("expected", want)):
         mark = _MARK if name == "yours" else ""
@@ -163,17 +170,34 @@ def as_tables(got: np.ndarray, want: np.ndarray, place: str = "") -> str:
     return f'<div style="overflow-x:auto">{"".join(tables)}</div>'
 
 
+def decimals(got: np.ndarray, want: np.ndarray) -> int:
+    """So many that the largest difference of two arrays is seen."""
+    return min(MOST, max(FEWEST, _needed(got, want)))
+
+
+def _needed(got: np.ndarray, want: np.ndarray) -> int:
+    """Two digits of the largest difference; below 0 where that is far above 1."""
+    if want.dtype.kind != "f":
+        return 0
+    with np.errstate(all="ignore"):
+        gaps = np.abs(got.astype(float) - want.astype(float))
+    gaps = gaps[np.isfinite(gaps) & (gaps > 0)]
+    return 1 - int(np.floor(np.log10(gaps.max()))) if gaps.size else 0
+
+
 def _number(value: Any, arrays: tuple[np.ndarray, np.ndarray]) -> str:
     """A value as text, all of both arrays with as many decimals."""
     if arrays[1].dtype.kind != "f":
         return str(value)
     sizes = np.abs(np.concatenate([array.astype(float).ravel() for array in arrays]))
     sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
-    plain = not sizes.size or (sizes.max() < 1e4 and sizes.max() >= 1e-2)
-    return f"{value:.4f}" if plain else f"{value:.3e}"
+    if not sizes.size or (sizes.max() < 1e4 and sizes.max() >= 1e-2):
+        return f"{value:.{decimals(*arrays)}f}"
+    of_the_mantissa = _needed(*arrays) + int(np.floor(np.log10(sizes.max())))
+    return f"{value:.{min(MOST, max(3, of_the_mantissa))}e}"
 
 
-def in_columns(array: np.ndarray) -> str:
-    """A small array as plain text."""
-    with np.printoptions(precision=4, suppress=True, threshold=100, linewidth=76):
+def in_columns(array: np.ndarray, places: int = FEWEST) -> str:
+    """A small array as plain text, with so many decimals."""
+    with np.printoptions(precision=places, suppress=True, threshold=100, linewidth=76):
         return textwrap.indent(str(array), "  ")

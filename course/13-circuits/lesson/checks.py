@@ -167,18 +167,34 @@ def assert_close(
             same = np.isclose(got.astype(float), want.astype(float), rtol=rtol, atol=atol)
     if same.all():
         return
-    if np.isnan(got).any():
-        first = first_place(np.isnan(got))
-        both = ", and in what it is compared with" if np.isnan(want).any() else ""
-        detail = f"There is NaN in {name}, first at {list(first)}{both}."
-        fail(detail, where_they_differ(got, want, first))
-    first = first_place(~same)
+    wrong = np.isnan(got) if np.isnan(got).any() else ~same
+    first = first_place(wrong)
+    shown = where_they_differ(got, want, first) if got.ndim else (None, "")
+    fail(_how_they_differ(got, want, wrong, name), shown)
+
+
+def _how_they_differ(got: np.ndarray, want: np.ndarray, wrong: np.ndarray, name: str) -> str:
     if got.ndim == 0:
-        fail(f"{name} is {got:.6g} and should be {want:.6g}.")
-    values = f": {got[first]:.6g}, expected {want[first]:.6g}" if want.dtype != bool else ""
-    count = f"{int((~same).sum())} of {same.size} values differ"
-    detail = f"{count}; the first at {list(first)}{values}."
-    fail(detail, where_they_differ(got, want, first))
+        yours, right = _told_apart(got, want)
+        return f"{name} is {yours} and should be {right}."
+    first = first_place(wrong)
+    if np.isnan(got).any():
+        both = ", and in what it is compared with" if np.isnan(want).any() else ""
+        return f"There is NaN in {name}, first at {list(first)}{both}."
+    said = f"{int(wrong.sum())} of {wrong.size} values differ"
+    if want.dtype == bool:
+        return f"{said}; the first at {list(first)}."
+    yours, right = _told_apart(got[first], want[first])
+    return f"{said} by more than rounding; the first at {list(first)}: {yours}, expected {right}."
+
+
+def _told_apart(got: Any, want: Any) -> tuple[str, str]:
+    """Two numbers as text, with as many digits as it takes to see that they differ."""
+    for digits in (6, 10, 17):
+        texts = f"{got:.{digits}g}", f"{want:.{digits}g}"
+        if texts[0] != texts[1]:
+            break
+    return texts
 
 
 def _unfit(actual: Any, expected: Any, name: str, *, precise: bool) -> str:

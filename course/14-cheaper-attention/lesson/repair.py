@@ -56,6 +56,8 @@ MORE_MEMORY = 1 << 29
 MOST_SAID = 4000
 #: Between the sentences that come from the copy.
 END = b"\0"
+#: Functions that ask what kind of thing something is.
+ASKS_FOR_A_KIND = {"isinstance", "issubclass", "issubdtype", "is_tensor", "is_floating_point"}
 #: Longer answers are not tried.
 MOST_CHARACTERS = 6000
 #: Code that does more than compute is not run again.
@@ -72,10 +74,9 @@ def nearest_repair(
 ) -> str:
     """Where one small change of an answer makes every check pass, in a sentence; or "".
 
-    Said only where all repairs that were found stand in one line. After the first the others are
-    looked for among those that take something away, then from the other end, where a step is left
-    out or a number is another one: a change that only covers a mistake up is soon met by one that
-    takes it away.
+    Said only where all repairs that were found stand in one line. After the first, those that take
+    something away come next, then the others from the other end: a change that only covers a
+    mistake up is soon met by one that takes it away.
 
     Args:
         source: of the answer.
@@ -93,7 +94,6 @@ def nearest_repair(
     end = clock() + seconds
     arguments = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     exchanges = _two_lines_exchanged(tree)  # the second search goes on where the first one stopped
-
     tried = 0
 
     def repairs(groups: Groups, elsewhere_than: int = 0) -> Iterator[tuple[int, str]]:
@@ -106,13 +106,12 @@ def nearest_repair(
             tried += 1
             with changed:
                 # An answer that does not look at an argument any more passes by chance, if at all.
-                lost = arguments & taken
-                mends = (not lost or lost <= _names_read(tree)) and passes(tree)
+                lost = arguments & taken and arguments & taken - _names_read(tree)
+                mends = not lost and passes(tree)
             if mends:
                 yield line, kind
 
-    first = next(repairs(LIKELIEST_FIRST), None)
-    if first is None:
+    if not (first := next(repairs(LIKELIEST_FIRST), None)):
         return ""
     line, kind = first
     end, tried = min(end, clock() + LOOK_ON), 0
@@ -149,7 +148,7 @@ def _candidates(
             if isinstance(node, ast.arguments) or isinstance(parent, ast.arguments):
                 continue
             # A change of what kind of thing is asked for only hides one half of an answer.
-            if "isinstance" in (called(node), called(parent)):
+            if {called(node), called(parent)} & ASKS_FOR_A_KIND:
                 continue
             for operator in operators:
                 for kind, instead in operator(node, parent, names):
