@@ -830,7 +830,8 @@ add(
     answers(
         double="def double(x):\n    import os, signal\n    os.kill(os.getpid(), signal.SIGSTOP)"
     ),
-    outcomes={"test_double": "timeout"},
+    # The first process of a namespace is deaf to what is sent from inside it: it returns None.
+    outcomes={"test_double": "failed"},
 )
 add(
     "slow drip",

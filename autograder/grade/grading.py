@@ -10,7 +10,7 @@ from autograder.course.bundle import Bundle, TestCell
 from autograder.grade.flags import Flag
 from autograder.grade.in_box import MakeBox, NotebookInBox, OutOfTime, where_checked
 from autograder.grade.limits import Limits
-from autograder.grade.naming import named
+from autograder.grade.naming import located, named
 from autograder.grade.result import (
     CRASHED,
     FAILED,
@@ -51,8 +51,9 @@ def grade(
     2. :func:`_run_tests`: every test, in a box with the student's notebook;
     3. :func:`.naming.named`: the known mistake where failing tests show one;
     4. :func:`_follow_through`: once more, what builds on a failed exercise;
-    5. :func:`_without_lone_side_conditions`: what counts only beside other points;
-    6. :func:`_with_reasons`: why a name is missing.
+    5. :func:`.naming.located`: where a small change would mend an exercise;
+    6. :func:`_without_lone_side_conditions`: what counts only beside other points;
+    7. :func:`_with_reasons`: why a name is missing.
 
     Args:
         data: the notebook's bytes, or why there are none.
@@ -87,8 +88,9 @@ def grade(
     checked = where_checked(submission, cells, bundle)
     notebook = NotebookInBox(bundle, cells, limits, make_box, started + limits.notebook, checked)
     try:
-        results = named(_run_tests(tester, notebook, seed), tester, notebook, seed)
+        results = named(_run_tests(tester, notebook, seed), tester, notebook)
         results = _follow_through(results, tester, notebook, seed)
+        results = located(results, tester, notebook, seed)
         results = _without_lone_side_conditions(results, bundle)
         results = _with_reasons(results, notebook)
     finally:

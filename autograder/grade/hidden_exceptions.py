@@ -88,6 +88,8 @@ _FORMS = [
     "expected m1 and m2 to have the same dtype, but got: D != D",
     "mat1 and mat2 must have the same dtype, but got D and D",
     "expected scalar type D but found D",
+    "data type <class ID> not inexact",
+    "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'",
     "mixed dtype (CPU): all inputs must share same datatype.",
     "mixed dtype (CPU): expect parameter to have scalar type of D",
     "result type D can't be cast to the desired output type D",
@@ -167,7 +169,7 @@ _FORMS = [
 _TYPES = frozenset(
     {"NoneType", "tuple", "list", "dict", "int", "float", "bool", "str", "set", "function"}
     | {"method", "builtin_function_or_method", "Tensor", "Parameter"}
-    | {"numpy.ndarray", "numpy.float64", "numpy.float32", "numpy.int64"}
+    | {"numpy.ndarray", "numpy.float64", "numpy.float32", "numpy.int64", "numpy.bool"}
     | {"numpy", "math", "torch", "torch.nn", "torch.nn.functional"}
 )
 _KINDS = frozenset(

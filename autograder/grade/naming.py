@@ -24,47 +24,70 @@ SECONDS_OF_A_REPAIR = 0.5
 TRIED_ELSEWHERE = 50
 
 
-def named(
-    judged: list[Judged], tester: Tester, notebook: NotebookInBox, seed: int
-) -> list[TestResult]:
-    """The results, with the mistake where an exercise's failing tests show one.
+def named(judged: list[Judged], tester: Tester, notebook: NotebookInBox) -> list[TestResult]:
+    """The results, with the known mistake where an exercise's failing tests show one.
 
     Args:
-        judged: what came of every test, on inputs from ``seed``.
+        judged: what came of every test.
         tester: of the bundle.
         notebook: the student's.
-        seed: as said.
     """
-    results = [verdict.result for verdict in judged]
-    better = {result.grade_id: result for result in results}
-    failed = [result for result in results if result.outcome in (FAILED, PARTIAL)]
-    wrong = {result.exercise for result in failed}
-    end = time.monotonic() + REPAIRS_OF_A_NOTEBOOK
-    for exercise in dict.fromkeys(result.exercise for result in failed):
+    better = {verdict.result.grade_id: verdict.result for verdict in judged}
+    for exercise, failed in _failed(list(better.values())).items():
         of_exercise = {
             verdict.result.grade_id: verdict
             for verdict in judged
             if verdict.result.exercise == exercise
         }
         diagnosis = _diagnosis(exercise, of_exercise, tester, notebook)
-        if diagnosis is not None:
-            told, tests, name = diagnosis.mistake.sentence, diagnosis.tests, diagnosis.mistake.name
-        elif not notebook.bundle.builds_on(exercise) & wrong:
-            seconds = min(REPAIRS_OF_AN_EXERCISE, end - time.monotonic())
-            passed = {n for n, verdict in of_exercise.items() if verdict.result.outcome == PASSED}
-            cells = [test for test in notebook.bundle.tests if test.grade_id in of_exercise]
-            # Most changes mend nothing, and a test that failed says so soonest.
-            cells.sort(key=lambda test: (test.grade_id in passed, test.hidden))
-            told, name = _repaired(cells, tester, notebook, seed, seconds), ""
-            tests = frozenset(
-                result.grade_id for result in failed if told and result.exercise == exercise
-            )
-        else:
+        for result in failed if diagnosis is not None else ():
+            if diagnosis is not None and result.grade_id in diagnosis.tests:
+                mistake = diagnosis.mistake
+                better[result.grade_id] = replace(
+                    result, diagnosis=mistake.name, sentence=mistake.sentence
+                )
+    return list(better.values())
+
+
+def located(
+    results: list[TestResult], tester: Tester, notebook: NotebookInBox, seed: int
+) -> list[TestResult]:
+    """The results, with the line where a small change mends an exercise of which nothing is known.
+
+    The last that is asked of a box: changed answers have run in it afterwards, and nothing that it
+    says from then on is worth a point.
+
+    Args:
+        results: of all tests, on inputs from ``seed``.
+        tester: of the bundle.
+        notebook: the student's.
+        seed: as said.
+    """
+    better = {result.grade_id: result for result in results}
+    wrong = _failed(results)
+    end = time.monotonic() + REPAIRS_OF_A_NOTEBOOK
+    for exercise, failed in wrong.items():
+        if any(result.sentence for result in failed):
             continue
-        for result in failed:
-            if result.grade_id in tests:
-                better[result.grade_id] = replace(result, diagnosis=name, sentence=told)
-    return [better[result.grade_id] for result in results]
+        if notebook.bundle.builds_on(exercise) & set(wrong):
+            continue
+        names = {result.grade_id for result in failed}
+        tests = [test for test in notebook.bundle.tests if test.exercise == exercise]
+        # Most changes mend nothing, and a test that failed says so soonest.
+        tests.sort(key=lambda test: (test.grade_id not in names, test.hidden))
+        seconds = min(REPAIRS_OF_AN_EXERCISE, end - time.monotonic())
+        if told := _repaired(tests, tester, notebook, seed, seconds):
+            better |= {result.grade_id: replace(result, sentence=told) for result in failed}
+    return list(better.values())
+
+
+def _failed(results: list[TestResult]) -> dict[str, list[TestResult]]:
+    """What failed, in whole or in part, by exercise."""
+    failed: dict[str, list[TestResult]] = {}
+    for result in results:
+        if result.outcome in (FAILED, PARTIAL):
+            failed.setdefault(result.exercise, []).append(result)
+    return failed
 
 
 def _diagnosis(

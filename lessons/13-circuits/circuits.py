@@ -196,17 +196,17 @@ def predictions(weights, tokens, vocab_size, max_len):
     kind = type(weights).__name__
     message = "The result is a dictionary with six matrices in it, by name."
     assert_equal(kind, "dict", message, name="the kind of the result")
-    d_stream = 3 * vocab_size + max_len
+    size = 3 * vocab_size + max_len
     names = [f"W_{kind}{layer}" for kind in "qkv" for layer in (1, 2)]
     message = (
         f"A vocabulary of {vocab_size}, {max_len} places: W_q1, W_k1, W_v1, W_q2, W_k2 and W_v2 "
-        f"are torch tensors of shape ({d_stream}, {d_stream})."
+        f"are torch tensors of shape ({size}, {size})."
     )
     tensors = {name: isinstance(weights.get(name), torch.Tensor) for name in names}
     tensors = {f"{name} is a torch tensor": is_one for name, is_one in tensors.items()}
     assert_equal(tensors, dict.fromkeys(tensors, True), message)
     shapes = [list(weights[name].shape) for name in names]
-    wanted = [[d_stream, d_stream]] * 6
+    wanted = [[size, size]] * 6
     assert_equal(shapes, wanted, message, name="the shapes of W_q1, W_q2, W_k1, W_k2, W_v1, W_v2")
     words = F.one_hot(tokens, vocab_size)
     places = F.one_hot(torch.arange(tokens.shape[-1]), max_len).expand(*words.shape[:-1], max_len)
