@@ -286,6 +286,22 @@ with exercise("split_heads", base=SHORT_SPLIT_HEADS):
         seen="a trial with typical wrong answers",
     )
 
+    wrong(
+        "split_order_in_memory",
+        """
+            if x.shape[-1] % num_heads:
+                raise ValueError(f"d_model = {x.shape[-1]}, num_heads = {num_heads}")
+            shape = (*x.shape[:-1], num_heads, x.shape[-1] // num_heads)
+            if isinstance(x, np.ndarray):
+                return np.reshape(x, shape, order="A").swapaxes(-2, -3)
+            return x.reshape(shape).swapaxes(-2, -3)
+        """,
+        "A NumPy array that lies in memory column by column, as the transpose of another does, "
+        "comes out as if its numbers were read in the order in which they lie there. They have to "
+        "be taken row by row, however they lie.",
+        seen="answers written blind",
+    )
+
 
 with exercise("combine_heads"):
     wrong(
@@ -2012,6 +2028,14 @@ with exercise("leave_one_head_out"):
         {"found = []": "found = []; attention.eval()"},
         "The layer is in evaluation mode after the call. It was in training mode: leave it as it was.",
         seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "leave_in_training_mode",
+        {"found = []": "found = []; attention.train()"},
+        "A layer that comes in evaluation mode is in training mode after the call. Its mode, too, "
+        "should be what it was.",
+        seen="answers written blind",
     )
 
 

@@ -416,11 +416,13 @@ for given in (x, torch.tensor(x)):
     turned = turned.copy() if isinstance(turned, np.ndarray) else turned.contiguous()
     expected = np.stack(np.split(x, 3, axis=-1), axis=-3)
     expected = expected if isinstance(given, np.ndarray) else torch.tensor(expected)
-    message = (
-        "x may be the transpose of another array, so that its numbers do not lie in memory in the "
-        "usual order: it has to be split as any other x (shape (2, 5, 6), 3 heads)."
-    )
-    assert_equal(of_turned_around(turned, 3), expected, message)
+    for one, wanted in ((turned, expected), (turned[0], expected[0])):
+        message = (
+            "x may be the transpose of another array, so that its numbers do not lie in memory in "
+            "the usual order: it has to be split as any other x "
+            f"(shape {(2, 5, 6) if one is turned else (5, 6)}, 3 heads)."
+        )
+        assert_equal(of_turned_around(one, 3), wanted, message)
 direction = torch.tensor(rng.normal(size=(2, 3, 5, 2)))
 expected = torch.cat(direction.unbind(-3), dim=-1)
 message = (
@@ -3052,7 +3054,7 @@ checks_passed("leave_one_head_out")
 ### SIDE CONDITION: counts once another check of leave_one_head_out passes.
 ### BEGIN HIDDEN TESTS
 @probe
-def afterwards(numbers, means, fails_at):
+def afterwards(numbers, means, fails_at, training):
     class Layer(nn.Module):
         def __init__(self):
             super().__init__()
@@ -3064,6 +3066,7 @@ def afterwards(numbers, means, fails_at):
     with torch.no_grad():
         for name, value in layer.named_parameters():
             value.copy_(numbers[name])
+    layer.train(training)
     before, calls = dict(layer.named_parameters()), []
     means = None if means is None else means.clone()
 
@@ -3091,9 +3094,10 @@ numbers = {}
 for one in "qkvo":
     numbers[f"W_{one}.weight"] = torch.tensor(rng.normal(size=(6, 6)))
     numbers[f"W_{one}.bias"] = torch.tensor(rng.normal(size=6))
-for means in (None, torch.tensor(rng.normal(size=6))):
+own = torch.tensor(rng.normal(size=6))
+for means, training in ((None, True), (own, True), (None, False), (own, False)):
     for fails_at in (None, 1, 3):
-        after, same, trainable, raised, says = afterwards(numbers, means, fails_at)
+        after, same, trainable, raised, says = afterwards(numbers, means, fails_at, training)
         message = (
             "After the call the layer has its old numbers, in its old parameters, which can be "
             f"trained{'' if fails_at is None else ', also when measure raises an error'}."
@@ -3109,7 +3113,8 @@ for means in (None, torch.tensor(rng.normal(size=6))):
         expected = numbers["W_o.weight"].sum(dim=1) + numbers["W_o.bias"]
         message = kept + "W_o gives the output that its weight and bias make. For one: is a hook left?"
         assert_close(output, expected.expand(2, 6), message, name="the output of W_o")
-        assert_equal(mode, True, kept + "it is in training mode, as it was.", name="layer.training")
+        message = kept + f"it is in {'training' if training else 'evaluation'} mode, as it was."
+        assert_equal(mode, training, message, name="layer.training")
         assert_equal(means_after, means, "`means` was changed by the call.", name="means")
         wanted = "nothing" if fails_at is None else "KeyError"
         message = (

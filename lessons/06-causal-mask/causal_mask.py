@@ -1394,6 +1394,16 @@ def verdicts(n, d_model, seed):
     return {name: leaks_future(layer, n, d_model, rng) for name, layer in layers.items()}
 
 
+@probe
+def verdict_on_six_numbers(n, d_model, seed):
+    def layer(X):  # six features of the last position but one read those of the last
+        Y = X.copy()
+        Y[-2, :6] += 2e-3 * np.tanh(X[-1, :6])
+        return Y
+
+    return leaks_future(layer, n, d_model, np.random.default_rng(seed))
+
+
 def said(verdicts):
     """Verdicts as Python's bool: NumPy's own are looked at in one check alone."""
     if isinstance(verdicts, dict):
@@ -1427,6 +1437,12 @@ for n, d_model in ((4, 40), (7, 60)):
         f"{others(found, expected)}",
         name="your verdicts",
     )
+message = (
+    "A small leak in a long and wide text, n = 24, d_model = 64: six features of position 22 read "
+    "position 23 and move by some 1e-3, and no other output reads another position. That is a "
+    "leak, True: a single number that moves so far is enough."
+)
+assert_equal(said(verdict_on_six_numbers(24, 64, seed)), True, message, name="your verdict")
 ### END HIDDEN TESTS
 
 
@@ -2278,6 +2294,11 @@ checks_passed("mended_tasks")
 # %% check="mended_tasks_sizes" points=1
 # Hidden checks of mended_tasks: other sizes, texts of two characters, characters that repeat.
 ### BEGIN HIDDEN TESTS
+@probe
+def of_a_piece(larger):
+    return mended_tasks(larger[1:4, 2:8])
+
+
 rng = check_rng()
 for batch, length in ((1, 2), (5, 2), (3, 12), (12, 3)):
     texts = torch.tensor(rng.integers(0, 4, size=(batch, length)))
@@ -2295,6 +2316,14 @@ inputs, targets = mended_tasks(texts.clone())
 message = "texts in int32: inputs and targets are characters of the text, as they are, in int32."
 assert_equal(inputs, texts.narrow(1, 0, 5), message, name="the inputs")
 assert_equal(targets, texts.narrow(1, 1, 5), message, name="the targets")
+larger = torch.tensor(rng.permutation(50).reshape(5, 10))  # no number twice
+inputs, targets = of_a_piece(larger.clone())
+message = (
+    "texts is larger[1:4, 2:8], a piece of a larger tensor, of shape (3, 6): inputs and targets "
+    "are characters of this piece, each target the one after its input."
+)
+assert_equal(inputs, larger[1:4, 2:7].clone(), message, name="the inputs")
+assert_equal(targets, larger[1:4, 3:8].clone(), message, name="the targets")
 ### END HIDDEN TESTS
 
 # %% [markdown]

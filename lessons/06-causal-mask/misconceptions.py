@@ -903,6 +903,15 @@ with exercise("leaks_future"):
         seen="a trial with typical wrong answers",
     )
 
+    wrong(
+        "leak_mean_of_the_changes",
+        {".max() > 1e-8": ".mean() > 1e-5"},
+        "A leak that moves a few numbers among many by some 1e-3 comes through your test, as where "
+        "the mean of all changes is looked at, for one: the many numbers that stay make it small. "
+        "One output that moves so far is a leak.",
+        seen="answers written blind",
+    )
+
 
 choice(
     "answer_padding",
@@ -1080,6 +1089,19 @@ with exercise("mended_tasks"):
         {"texts[:, :-1], texts[:, 1:]": "texts[:, :-1].long(), texts[:, 1:].long()"},
         "Texts in int32 come back in another dtype. The characters stay what they are in the text.",
         seen="read in a review of the checks",
+    )
+
+    wrong(
+        "mend_by_places_in_memory",
+        """
+            batch, length = texts.shape
+            targets = torch.as_strided(texts, (batch, length - 1), (length, 1), 1)
+            return texts[:, :-1], targets
+        """,
+        "Where texts is cut out of a larger tensor, your targets come from other places of that "
+        "tensor. The rows of such a piece do not lie side by side in memory, and it need not begin "
+        "where the memory begins.",
+        seen="answers written blind",
     )
 
 

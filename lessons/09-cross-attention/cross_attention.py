@@ -1990,6 +1990,13 @@ for count in (1, 2, 3, 7, 20):
     message += " Here each text is a list of words, as in translate_batch, and as run gives it."
     expected = [words[::-1] for words in sentences]
     assert_equal(translated(sentences, "lists"), expected, message, name="the texts")
+turned = [["dogs", "see", "cats"], ["birds"], ["cats", "see", "dogs"], ["cows", "sleep"]]
+message = (
+    "Two sentences of the same words in another order, 'dogs see cats' and 'cats see dogs': text i "
+    "of the result should belong to sentence i."
+)
+expected = ["+".join(words) for words in turned]
+assert_equal(translated(turned, "strings"), expected, message, name="the texts")
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -1617,6 +1617,18 @@ with exercise("mended_batch"):
         seen="answers written blind",
     )
 
+    wrong(
+        "mend_found_by_set_of_words",
+        """
+            in_order = sorted(sentences, key=len)
+            text_of = dict(zip(map(frozenset, in_order), run(in_order)))
+            return [text_of[frozenset(words)] for words in sentences]
+        """,
+        "Two sentences of the same words in another order get the same text, as where the text is "
+        "looked up by the set of its sentence's words. Remember where each sentence stood.",
+        seen="answers written blind",
+    )
+
 
 with exercise("still_right"):
     wrong(

@@ -1165,6 +1165,16 @@ with check("each part by its own numbers", points=1):
     )
     far = attributed(exact + 7_500_000.0, gamma, beta, 0.1, weight, bias)
     assert_close(far, near, message, name="the rows")
+    whole = torch.tensor([[1.0, 4, 0, 3, -2, 6], [2, -3, 2, -1, 3, -3]], dtype=torch.float64)
+    found = attributed(whole, gamma, beta, 0.1, weight, bias)  # the stream is 3 1 2 2 1 3
+    centred = whole - whole.mean(-1, keepdim=True)
+    normed = centred / torch.sqrt(whole.sum(0).var(correction=0) + 0.1) * gamma
+    message = (
+        "Two parts, 1 4 0 3 -2 6 and 2 -3 2 -1 3 -3, eps = 0.1: the stream 3 1 2 2 1 3 has mean 2, "
+        "and two of its features are 2. A part adds W (gamma * (part - its mean) / the divisor of "
+        "the whole stream). For one: is anything divided by the stream without its mean?"
+    )
+    assert_close(found[:2], normed @ weight.T, message, name="the rows of the parts")
 checks_passed("logit_attribution")
 ### END HIDDEN TESTS
 

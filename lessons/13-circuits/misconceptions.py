@@ -336,6 +336,20 @@ with exercise("logit_attribution"):
         {"parts.mean(dim=-1, keepdim=True)": "parts.mean(dim=0, keepdim=True)"},
         "You take off the mean over the parts. Layer norm's mean runs over the features of a position.",
     )
+    wrong(
+        "attribution_divided_by_the_centred_stream",
+        {
+            "normed = norm.gamma * centred / torch.sqrt(variance + norm.eps)": """
+                stream = parts.sum(0)
+                own = stream - stream.mean(-1, keepdim=True)
+                normed = centred * ((norm(stream) - norm.beta) / own)
+            """,
+        },
+        "Where a feature of the stream equals the mean, your rows hold NaN or infinity, as where "
+        "something is divided by the stream without its mean: 0 / 0. The divisor comes from the "
+        "variance and eps.",
+        seen="answers written blind",
+    )
 
 with exercise("ablate_head"):
     wrong(

@@ -1900,6 +1900,16 @@ for lead_s, lead_k, lead_v in (
     message = f"{axes}, beta = 0: nothing is written, and leading axes broadcast all the same."
     kept = S.expand(*lead, 3, 4).clone()
     assert_close(delta_rule_step(S.clone(), k.clone(), v.clone(), 0.0), kept, message)
+S, k, v = (torch.tensor(rng.normal(size=s)) for s in ((3, 1, 4), (3, 4), (3, 1)))
+found = delta_rule_step(S, k, v, 0.7)
+message = "Three memories with d_v = 1, d_k = 4: one tensor of the shape of S, (3, 1, 4)."
+assert_equal(list(getattr(found, "shape", ())), [3, 1, 4], message, name="the shape")
+message = (
+    "Three memories with d_v = 1, d_k = 4: each comes out as in your own result for it alone."
+)
+for number in range(3):
+    alone = delta_rule_step(S[number], k[number], v[number], 0.7)
+    assert_close(found[number], alone, message)
 ### END HIDDEN TESTS
 
 

@@ -1193,6 +1193,15 @@ with exercise("delta_rule_step"):
         seen="answers written blind",
     )
 
+    wrong(
+        "delta_squeeze_without_axis",
+        {"read = (S * k[..., None, :]).sum(dim=-1)": "read = (S @ k[..., None]).squeeze()"},
+        "With several memories and d_v = 1 your result has another shape than S, as where "
+        "squeeze() without an axis takes away more than one axis of length 1. Name the axis that "
+        "should go.",
+        seen="answers written blind",
+    )
+
 
 choice(
     "answer_reach",

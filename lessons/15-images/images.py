@@ -328,7 +328,7 @@ with check("kinds of numbers", points=0.75):
     assert_equal(mirrored(plain), expected, message, name="the patches")
     message = (
         "The transposed image in torch, image.T, size 2: its patches should be those that your "
-        "function gives for a copy of it."
+        "function gives for a contiguous copy of it."
     )
     expected = patches(torch.tensor(plain.T.copy()), 2)
     assert_equal(turned(plain), expected, message, name="the patches")
