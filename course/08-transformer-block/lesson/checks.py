@@ -185,7 +185,8 @@ def _how_they_differ(got: np.ndarray, want: np.ndarray, wrong: np.ndarray, name:
     if want.dtype == bool:
         return f"{said}; the first at {list(first)}."
     yours, right = _told_apart(got[first], want[first])
-    return f"{said} by more than rounding; the first at {list(first)}: {yours}, expected {right}."
+    where = f"the first at {list(first)}: {yours}, expected {right}"
+    return f"{said} by more than the check allows for rounding; {where}."
 
 
 def _told_apart(got: Any, want: Any) -> tuple[str, str]:

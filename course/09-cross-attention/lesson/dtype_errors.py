@@ -176,6 +176,12 @@ RULES: list[tuple[str, str, str]] = [
     ),
     ("RuntimeError", r"same dtype|expected scalar type|expected both|^mixed dtype", _DTYPES),
     (
+        "ValueError TypeError",
+        r"not inexact|finfo\(\) requires",
+        "The limits of floating point numbers (finfo) are asked of another kind of numbers (dtype) "
+        "here: whole ones, or True and False.",
+    ),
+    (
         "OverflowError",
         r"Python integer -?\d+ out of bounds for (u?int\d+)",
         "A whole number does not fit into the kind of numbers (dtype) `\\1`: it is too large for "

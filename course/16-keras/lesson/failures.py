@@ -159,7 +159,7 @@ class Part:
 
 
 #: What a student reads of a side condition that holds while nothing else does.
-NOT_YET_COUNTED = "This holds, and it counts as soon as {} passes a check of what it computes."
+NOT_YET_COUNTED = "This holds, and it counts once a check beside it passes of what {} computes."
 
 
 class NotYetCounted(CheckFailed):
