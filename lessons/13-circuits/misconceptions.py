@@ -205,18 +205,6 @@ with exercise("induction_score", base=SCORE):
         "A torch tensor comes back as a NumPy array. The result is of the kind of the argument.",
     )
     wrong(
-        "score_view",
-        {
-            "total = 0.0": """
-                if isinstance(weights, torch.Tensor):
-                    weights = weights.view(-1, n * n).view(weights.shape)
-                total = 0.0
-            """
-        },
-        "A torch tensor that is a transposed view stops your code, as it does where view() is called on it. "
-        "reshape() and indexing take it.",
-    )
-    wrong(
         "score_every_round",
         {"weights[..., t, t - period + 1]": "weights[..., t, (t + 1) % period : t : period].sum(-1)"},
         "You add up the weight on every place that holds the right word, of all earlier rounds. The score asks for one place, "
@@ -442,23 +430,6 @@ with exercise("ablate_head"):
                 "other = own.roll(-1, dims=0)",
         },
         "A misspelt how goes through silently; an else, for one, takes it for one of the three. Raise a ValueError.",
-    )
-    wrong(
-        "ablate_view",
-        {"own = outputs[:, head]": "own = outputs.view(outputs.shape[0], num_heads, -1)[:, head].view_as(outputs[:, 0])"},
-        "outputs that are a transposed view, as split_heads gives them, stop your code, as they do where view() "
-        "is called on them. reshape() and indexing take them.",
-    )
-    wrong(
-        "ablate_one_text_as_it_is",
-        {"replaced = outputs.clone()": "replaced = outputs if how == 'resample' and len(outputs) == 1 else outputs.clone()"},
-        "Somewhere your result shares its memory with outputs, as when outputs itself is returned for a single "
-        "text. Each call should give a new tensor: somebody may write into it.",
-    )
-    wrong(
-        "ablate_in_float64",
-        {"own = outputs[:, head]": "outputs = outputs.double()\nown = outputs[:, head]", "outputs.clone()": "1.0 * outputs"},
-        "Outputs of float32 give a result of another dtype. The other heads stay as they are, the dtype too.",
     )
     wrong(
         "ablate_head_looked_at_for_some",
@@ -738,22 +709,6 @@ with exercise("mended_control"):
         {"scores.argmax()": "abs(scores).argmax()"},
         "Where scores are negative you take another head than the one with the largest score, as when minus "
         "signs are dropped. -1 is larger than -2.",
-    )
-    wrong(
-        "control_remembers_the_best",
-        {
-            "best = int(scores.argmax())": """
-                known = vars(mended_control).setdefault("known", {})
-                best = known.setdefault(scores.shape, int(scores.argmax()))
-            """
-        },
-        "Your best head is that of another table of the same shape, as where it is kept from an earlier call. "
-        "Each call looks at its own scores.",
-    )
-    wrong(
-        "control_of_numpy_integers",
-        {"other += other >= best": "other += other >= best\nother = np.int64(other)"},
-        "Your control is a pair of NumPy's integers. Python integers are asked for: int(...) makes them.",
     )
     wrong(
         "control_smallest_is_best",
