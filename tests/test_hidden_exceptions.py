@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import operator
 import time
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from autograder.box import inside
 from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
 from autograder.grade.hidden_exceptions import let_through
@@ -165,6 +167,25 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     folder = tmp_path_factory.mktemp("source") / lesson.folder
     write_source(lesson, folder)
     return Bundle.load(folder)
+
+
+def test_an_error_in_what_the_test_handed_over_is_not_called_the_lines_own() -> None:
+    text = "not enough values to unpack (expected 3, got 2)"
+    said = let_through("ValueError", text, LINE, OWN, below=True)
+    assert f"in what your line `{LINE}` calls" in said
+    assert f"in your line `{LINE}`" in let_through("ValueError", text, LINE, OWN)
+
+
+def test_where_an_error_arose_is_told_by_the_box() -> None:
+    names: dict[str, Any] = {}
+    cell = "def call(f):\n    return f(2)\n\ndef own():\n    return 1 / 0\n"
+    exec(compile(cell, "<ipython-input-1-abc>", "exec"), names)
+    exec(compile("def fails(x):\n    return x / 0\n", inside.PROBE, "exec"), names)
+    for run, below in ((lambda: names["call"](names["fails"]), True), (names["own"], False)):
+        try:
+            run()
+        except ZeroDivisionError as error:
+            assert inside.describe(error)["below"] is below
 
 
 @pytest.mark.parametrize(

@@ -58,13 +58,22 @@ class BoxTimeout(BoxFailure):
 class BoxError:
     """An exception that the student's code raised; ``by_hand``: with a statement of its own.
 
-    ``line`` is the line of a cell in which it arose, where there is one.
+    ``line`` is the line of a cell in which it arose, where there is one; ``below``: in what that
+    line calls of the test's, such as a model that the code was given.
     """
 
     types: tuple[str, ...]
     text: str
     by_hand: bool = False
     line: str = ""
+    below: bool = False
+
+    @property
+    def place(self) -> str:
+        """That line, in a sentence; or ""."""
+        line = self.line.strip()
+        where = "in what your line `{}` calls" if self.below else "in your line `{}`"
+        return where.format(line) if line else ""
 
     def __str__(self) -> str:
         return f"{self.types[0]}: {self.text}" if self.text else self.types[0]
@@ -313,4 +322,5 @@ def _box_error(error: Any) -> BoxError:
         plain(text, MOST_ERROR_TEXT) if isinstance(text, str) else "",
         by_hand,
         plain_line(line, MOST_ERROR_TEXT) if isinstance(line, str) else "",
+        error.get("below") is True if isinstance(error, dict) else False,
     )

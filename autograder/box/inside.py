@@ -43,6 +43,9 @@ from autograder.lesson.fingerprints import raised_by_hand
 MOST_OUTPUT = 20_000
 MOST_ERROR_TEXT = 2_000
 
+#: What a probe's code is filed under.
+PROBE = "<probe>"
+
 
 class CappedText(io.TextIOBase):
     """A text stream that keeps the first ``limit`` characters and forgets the rest."""
@@ -196,7 +199,7 @@ class Inside:
 
 @lru_cache(maxsize=200)  # a test calls the same probe with one input after another
 def _compiled(source: str) -> CodeType:
-    return compile(source, "<probe>", "exec")
+    return compile(source, PROBE, "exec")
 
 
 def _taken_from(descriptor: int) -> bytes:
@@ -215,8 +218,8 @@ def _nobody_to_ask(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def describe(error: BaseException) -> dict[str, Any]:
-    """Type, base types and text of an exception, whether a cell raised it, and in which line of a
-    cell it arose, as plain data."""
+    """Type, base types and text of an exception, whether a cell raised it, in which line of a cell
+    it arose, and whether in what that line calls of a probe's, as plain data."""
     try:
         text = str(error)[:MOST_ERROR_TEXT]
     except Exception:
@@ -226,17 +229,18 @@ def describe(error: BaseException) -> dict[str, Any]:
     except Exception:
         by_hand = False
     try:
-        line = _line_of(error)
+        line, below = _line_of(error)
     except Exception:
-        line = ""
+        line, below = "", False
     types = [kind.__name__ for kind in type(error).__mro__]
-    return {"types": types, "text": str(text), "by_hand": by_hand, "line": line}
+    return {"types": types, "text": str(text), "by_hand": by_hand, "line": line, "below": below}
 
 
-def _line_of(error: BaseException) -> str:
-    frames = traceback.extract_tb(error.__traceback__)
-    cells = [frame for frame in frames if in_a_cell(frame.filename) and frame.filename != "<probe>"]
-    return (cells[-1].line or "")[:MOST_ERROR_TEXT] if cells else ""
+def _line_of(error: BaseException) -> tuple[str, bool]:
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if in_a_cell(one.filename)]
+    cells = [frame for frame in frames if frame.filename != PROBE]
+    line = (cells[-1].line or "")[:MOST_ERROR_TEXT] if cells else ""
+    return line, bool(cells) and frames[-1].filename == PROBE
 
 
 def _snapshot() -> int:

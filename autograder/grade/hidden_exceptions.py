@@ -212,7 +212,7 @@ _IN_KERAS = re.compile(
 )
 
 
-def let_through(kind: str, text: str, line: str, own: str) -> str:
+def let_through(kind: str, text: str, line: str, own: str, *, below: bool = False) -> str:
     """What feedback on a hidden test says of an exception besides its kind, or "".
 
     All but ``own`` is what a box says, which nobody believes.
@@ -222,6 +222,7 @@ def let_through(kind: str, text: str, line: str, own: str) -> str:
         text: its own.
         line: in which it arose.
         own: source of all code of the student's notebook.
+        below: whether it arose in what that line calls of the test's.
     """
     if in_keras := _IN_KERAS.fullmatch(text):
         text = in_keras[1]
@@ -238,6 +239,6 @@ def let_through(kind: str, text: str, line: str, own: str) -> str:
             return ""
     said = f" ({text.strip()})"
     if 0 < len(line) <= MOST_LINE and line in {row.strip() for row in own.splitlines()}:
-        said += f" in your line `{line}`"
+        said += f" in what your line `{line}` calls" if below else f" in your line `{line}`"
     means = meaning((kind,), text)
     return f"{said}. {means}".removesuffix(". ") if means else said

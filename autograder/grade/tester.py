@@ -227,7 +227,7 @@ class Tester:
         kind = remote.types[0] if remote else type(error).__name__
         text = "" if test.hidden else f" ({str(error)[:500]})"
         if remote:
-            text += f" in your line `{remote.line.strip()}`" if remote.line else ""
+            text += f" {remote.place}" if remote.place else ""
             means = REFUSED if remote.by_hand else meaning(remote.types, remote.text)
             return FAILED, _ended(f"{_who(remote)} {kind}{text}" + (f". {means}" if means else ""))
         return FAILED, (
@@ -239,7 +239,9 @@ class Tester:
         """What is said of an exception in a hidden test: its text where that can hold no input,
         once in a test; else not even its kind, which the code may choose by what it was given."""
         kind = error.types[0]
-        text = "" if error.by_hand else let_through(kind, error.text, error.line.strip(), self._own)
+        line, own = error.line.strip(), self._own
+        known = let_through(kind, error.text, line, own, below=error.below)
+        text = "" if error.by_hand else known
         if not text:
             return "Your code raised an error."
         self._own = ""

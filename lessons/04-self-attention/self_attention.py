@@ -920,6 +920,9 @@ with check("as torch's layer", points=0.75):
 with check("each text by itself", points=0.5):
     output, weights = attend(W_q, W_k, W_v, X)
     alone = [attend(W_q, W_k, W_v, text) for text in X]
+    message = "A text of five words alone has an output of shape (5, 4) and weights of shape (5, 5)."
+    shapes = [tuple(np.shape(one)) for one in alone[0]]
+    assert_equal(shapes, [(5, 4), (5, 5)], message, name="the shapes of output and weights")
     message = "Two texts, each alone, have outputs that differ, and neither holds NaN."
     assert_equal(bool((alone[0][0] - alone[1][0]).abs().max() > 1e-3), True, message)
     message = "Two texts in one batch should come out as your layer gives each of them alone."

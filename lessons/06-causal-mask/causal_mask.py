@@ -356,8 +356,8 @@ def written_into(n, row, column):
 
 
 message = (
-    "After the entry [1, 3] of a mask of 5 words is written into, it is the only one that differs "
-    "from a mask of another call. For one: do entries, or masks, share memory?"
+    "After the entry [1, 3] of a mask of 5 words is written into, it should be the only one that "
+    "differs from a mask of another call. For one: do entries, or masks, share memory?"
 )
 found = np.asarray(written_into(5, 1, 3)) == 1
 expected = np.array(causal_mask(5)) == 1
@@ -2278,8 +2278,8 @@ with check("the last target", points=0.5):
     assert_equal(
         targets[:, -1],
         texts[:, -1],
-        "The last input's next character is the last one of its own text. A circle brings the "
-        "first one there.",
+        "The last input's next character is the last one of its own text. (A circle, for one, "
+        "brings the first one there.)",
         name="the last target of each text",
     )
 with check("the inputs", points=0.5, side=True):

@@ -1232,7 +1232,8 @@ with check("float32 stays float32", points=0.25):
     assert_close(single, np.asarray(plain).astype(np.float32), message)
     assert_equal(str(single.dtype), "float32", message, name="dtype")
 with check("whole numbers", points=0.75):
-    whole = [np.eye(5, dtype=int)[rng.permutation(5)][None] for _ in range(2)]
+    heads = [[rng.permutation(5) for _ in range(2)] for _ in range(2)]
+    whole = [np.eye(5, dtype=int)[np.array(one)] for one in heads]
     message = "NumPy maps of zeros and ones, as floats: the shares are numbers that differ."
     floating = attention_rollout([one.astype(float) for one in whole])
     assert_equal(
@@ -1242,8 +1243,8 @@ with check("whole numbers", points=0.75):
         name="'the shares differ'",
     )
     message = (
-        "NumPy maps of whole numbers are valid, and give what your function gives for the same "
-        "numbers as floats."
+        "NumPy maps of whole numbers, of two heads each, are valid, and give what your function gives "
+        "for the same numbers as floats."
     )
     assert_close(attention_rollout(whole), floating, message)
 with check("nothing is changed", points=0.5, side=True):
