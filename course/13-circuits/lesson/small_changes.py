@@ -137,7 +137,7 @@ def _transposes(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> 
 
 def _orders(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> Changes:
     if isinstance(node, ast.BinOp) and isinstance(
-        node.op, (ast.MatMult, ast.Sub, ast.Div, ast.Pow, ast.Mod, ast.FloorDiv)
+        node.op, (ast.MatMult, ast.Sub, ast.Div, ast.Pow, ast.Mod)
     ):
         yield ORDER, ast.BinOp(node.right, node.op, node.left)
     elif isinstance(node, ast.Call) and len(node.args) == 2 and not node.keywords:
