@@ -1604,30 +1604,7 @@ with exercise("mended_batch"):
         "get the same text.",
     )
 
-    wrong(
-        "mend_texts_in_an_array",
-        """
-            order = np.argsort([len(words) for words in sentences], kind="stable")
-            texts = run([sentences[i] for i in order])
-            return np.array(texts)[np.argsort(order)].tolist()
-        """,
-        "Your code does not give back texts that are lists of words, of several lengths, as "
-        "translate_batch makes them: an array, for one, has no room for them. Hand on each text as "
-        "run gave it.",
-        seen="answers written blind",
-    )
 
-    wrong(
-        "mend_found_by_set_of_words",
-        """
-            in_order = sorted(sentences, key=len)
-            text_of = dict(zip(map(frozenset, in_order), run(in_order)))
-            return [text_of[frozenset(words)] for words in sentences]
-        """,
-        "Two sentences of the same words in another order get the same text, as where the text is "
-        "looked up by the set of its sentence's words. Remember where each sentence stood.",
-        seen="answers written blind",
-    )
 
 
 with exercise("still_right"):
@@ -1876,16 +1853,6 @@ with exercise("still_right"):
         seen="answers written by an adversary",
     )
 
-    wrong(
-        "still_error_without_a_name",
-        {
-            """f'where is {where!r}; it should be "decoder" or "encoder"'""":
-                '"it should be decoder or encoder"',
-        },
-        "Your ValueError for another `where` does not say which one was given. The card asks for "
-        "an error that names it.",
-        seen="answers written by an adversary",
-    )
 
 
 choice(
