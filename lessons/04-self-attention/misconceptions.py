@@ -1238,7 +1238,8 @@ with exercise("TorchSelfAttention"):
                 return output.to(X.dtype), weights.to(X.dtype)
             """,
         },
-        "The computation goes through float32. A layer in float64 should compute in float64.",
+        "In a layer of float64 something goes through float32 on the way, or forward does not use "
+        "the parameters as they are now. It should compute in float64, with these.",
     )
 
     wrong(
@@ -1961,8 +1962,8 @@ with exercise("mended_encoder"):
                 results.extend(output)
             return results
         """,
-        "You encode sentences of equal length together, and the results come back group by group. "
-        "Output i belongs to sentence i of the list.",
+        "The results come back in another order, as where sentences of equal length are encoded "
+        "together, or all are sorted by length. Output i belongs to sentence i of the list.",
         seen="answers written blind",
     )
 
