@@ -72,6 +72,10 @@ def test_a_box_sees_the_interpreter_and_its_own_files_and_nothing_else(box: Box)
         assert inside(box, f"return open({str(path)!r}).read()") == "FileNotFoundError"
     environment = inside(box, "import os; return dict(os.environ)")
     assert set(environment) <= {*sandbox.box_environment("/"), "PWD", *SET_BY_LIBRARIES}
+    started_with = inside(box, "return open('/proc/1/environ').read()")
+    if started_with != "PermissionError":
+        names = {entry.partition("=")[0] for entry in started_with.split("\0") if entry}
+        assert names <= {*sandbox.box_environment("/"), "PWD"}
     # There is no other process: neither the one that forked it nor one that looks after it.
     assert inside(box, "import os; return os.getpid(), os.getppid()") == (1, 0)
     visible = inside(box, "import os; return [x for x in os.listdir('/proc') if x.isdigit()]")
