@@ -54,6 +54,11 @@ class BoxTimeout(BoxFailure):
     """The answer did not come in time; the process was ended."""
 
 
+def in_line(line: str, below: bool) -> str:
+    """Where an exception arose, for a sentence; ``below`` as in :class:`BoxError`."""
+    return f"in what your line `{line}` calls" if below else f"in your line `{line}`"
+
+
 @dataclass(frozen=True)
 class BoxError:
     """An exception that the student's code raised; ``by_hand``: with a statement of its own.
@@ -71,9 +76,7 @@ class BoxError:
     @property
     def place(self) -> str:
         """That line, in a sentence; or ""."""
-        line = self.line.strip()
-        where = "in what your line `{}` calls" if self.below else "in your line `{}`"
-        return where.format(line) if line else ""
+        return in_line(line, self.below) if (line := self.line.strip()) else ""
 
     def __str__(self) -> str:
         return f"{self.types[0]}: {self.text}" if self.text else self.types[0]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 
+from autograder.box.box import in_line
 from autograder.lesson.exceptions import meaning
 
 #: Lengths of axes are small; a larger number is no length that a test uses.
@@ -239,6 +240,6 @@ def let_through(kind: str, text: str, line: str, own: str, *, below: bool = Fals
             return ""
     said = f" ({text.strip()})"
     if 0 < len(line) <= MOST_LINE and line in {row.strip() for row in own.splitlines()}:
-        said += f" in what your line `{line}` calls" if below else f" in your line `{line}`"
+        said += f" {in_line(line, below)}"
     means = meaning((kind,), text)
     return f"{said}. {means}".removesuffix(". ") if means else said

@@ -40,12 +40,12 @@ def named(judged: list[Judged], tester: Tester, notebook: NotebookInBox) -> list
             if verdict.result.exercise == exercise
         }
         diagnosis = _diagnosis(exercise, of_exercise, tester, notebook)
-        for result in failed if diagnosis is not None else ():
-            if diagnosis is not None and result.grade_id in diagnosis.tests:
-                mistake = diagnosis.mistake
-                better[result.grade_id] = replace(
-                    result, diagnosis=mistake.name, sentence=mistake.sentence
-                )
+        if diagnosis is None:
+            continue
+        name, sentence = diagnosis.mistake.name, diagnosis.mistake.sentence
+        for result in failed:
+            if result.grade_id in diagnosis.tests:
+                better[result.grade_id] = replace(result, diagnosis=name, sentence=sentence)
     return list(better.values())
 
 
@@ -111,22 +111,19 @@ def _diagnosis(
         for test in notebook.bundle.tests
         if test.exercise == exercise and test.grade_id not in seen
     ]
-    for hidden in (False, True):
-        for test in tests:
-            if not mistakes or test.hidden != hidden:
-                continue
-            verdict = judged[test.grade_id]
-            # What it saw on inputs that are always the same, it would see again.
-            evidence = _observed(test, tester, notebook) if verdict.drawn else verdict.evidence
-            if evidence is None:
-                return None
-            seen[test.grade_id] = evidence
-            mistakes = remaining(seen, mistakes, source)
-            others = {
-                name: verdict.evidence for name, verdict in judged.items() if name not in seen
-            }
-            if settled := _settled(seen, others, mistakes):
-                return settled
+    for test in sorted(tests, key=lambda test: test.hidden):
+        if not mistakes:
+            break
+        verdict = judged[test.grade_id]
+        # What it saw on inputs that are always the same, it would see again.
+        evidence = _observed(test, tester, notebook) if verdict.drawn else verdict.evidence
+        if evidence is None:
+            return None
+        seen[test.grade_id] = evidence
+        mistakes = remaining(seen, mistakes, source)
+        others = {name: verdict.evidence for name, verdict in judged.items() if name not in seen}
+        if settled := _settled(seen, others, mistakes):
+            return settled
     return diagnose(seen, mistakes) if mistakes else None
 
 

@@ -239,9 +239,9 @@ class Tester:
         """What is said of an exception in a hidden test: its text where that can hold no input,
         once in a test; else not even its kind, which the code may choose by what it was given."""
         kind = error.types[0]
-        line, own = error.line.strip(), self._own
-        known = let_through(kind, error.text, line, own, below=error.below)
-        text = "" if error.by_hand else known
+        line, text = error.line.strip(), ""
+        if not error.by_hand:
+            text = let_through(kind, error.text, line, self._own, below=error.below)
         if not text:
             return "Your code raised an error."
         self._own = ""
