@@ -106,8 +106,8 @@ def nearest_repair(
             tried += 1
             with changed:
                 # An answer that does not look at an argument any more passes by chance, if at all.
-                lost = arguments & taken and arguments & taken - _names_read(tree)
-                mends = not lost and passes(tree)
+                lost = arguments & taken
+                mends = not (lost and lost - _names_read(tree)) and passes(tree)
             if mends:
                 yield line, kind
 

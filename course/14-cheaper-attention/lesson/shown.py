@@ -9,7 +9,6 @@ import html
 import re
 import textwrap
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -141,14 +140,15 @@ def as_tables(got: np.ndarray, want: np.ndarray, place: str = "") -> str:
     else:
         with np.errstate(all="ignore"):
             same = np.isclose(got.astype(float), want.astype(float), rtol=1e-4, atol=1e-6)
+    form = _form(got, want)
+    texts = [[[form.format(value) for value in row] for row in array] for array in (got, want)]
     if same.all():  # a matter of digits: those whose digits differ
-        texts = [[_number(value, (got, want)) for value in array.flat] for array in (got, want)]
-        same = (np.array(texts[0]) == np.array(texts[1])).reshape(same.shape)
+        same = np.array(texts[0]) == np.array(texts[1])
     tables = []
-    for name, array in (("yours", got), ("expected", want)):
+    for name, rows_of_text in zip(("yours", "expected"), texts):
         mark = _MARK if name == "yours" else ""
         rows = []
-        for values, row in zip(array, same):
+        for values, row in zip(rows_of_text, same):
             cells = []
             for value, fits in zip(values, row):
                 framed = name == "yours" and not fits
@@ -157,7 +157,7 @@ def as_tables(got: np.ndarray, want: np.ndarray, place: str = "") -> str:
                     "font-variant-numeric:tabular-nums;"
                     f"border:2px solid {_RED if framed else 'transparent'}"
                 )
-                shown = html.escape(_number(value, (got, want)))
+                shown = html.escape(value)
                 cells.append(
                     f'<td style="{style}">{shown}{mark.format("≠" if framed else "")}</td>'
                 )
@@ -185,19 +185,19 @@ def _needed(got: np.ndarray, want: np.ndarray) -> int:
     return 1 - int(np.floor(np.log10(gaps.max()))) if gaps.size else 0
 
 
-def _number(value: Any, arrays: tuple[np.ndarray, np.ndarray]) -> str:
-    """A value as text, all of both arrays with as many decimals."""
-    if arrays[1].dtype.kind != "f":
-        return str(value)
-    sizes = np.abs(np.concatenate([array.astype(float).ravel() for array in arrays]))
+def _form(got: np.ndarray, want: np.ndarray) -> str:
+    """How a value of two arrays is written: all with as many decimals."""
+    if want.dtype.kind != "f":
+        return "{!s}"
+    sizes = np.abs(np.concatenate([array.astype(float).ravel() for array in (got, want)]))
     sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
     if not sizes.size or (sizes.max() < 1e4 and sizes.max() >= 1e-2):
-        return f"{value:.{decimals(*arrays)}f}"
-    of_the_mantissa = _needed(*arrays) + int(np.floor(np.log10(sizes.max())))
-    return f"{value:.{min(MOST, max(3, of_the_mantissa))}e}"
+        return f"{{:.{decimals(got, want)}f}}"
+    of_the_mantissa = _needed(got, want) + int(np.floor(np.log10(sizes.max())))
+    return f"{{:.{min(MOST, max(3, of_the_mantissa))}e}}"
 
 
-def in_columns(array: np.ndarray, places: int = FEWEST) -> str:
+def in_columns(array: np.ndarray, places: int) -> str:
     """A small array as plain text, with so many decimals."""
     with np.printoptions(precision=places, suppress=True, threshold=100, linewidth=76):
         return textwrap.indent(str(array), "  ")
