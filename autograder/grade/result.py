@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from autograder.grade.flags import Flag
 from autograder.grade.submission import Cell
+from autograder.lesson.known_mistakes import as_known
 
 #: Statuses of a submission, as grades.json names them.
 GRADED, UNREADABLE, NO_NOTEBOOK, OUR_FAULT = "graded", "unreadable", "missing", "failed"
@@ -39,7 +40,8 @@ class TestResult:
     @property
     def says(self) -> str:
         """All that the student is told: of the known mistake, and of the test."""
-        return f"{self.sentence}\n{self.message}" if self.sentence else self.message
+        sentence = as_known(self.sentence) if self.diagnosis else self.sentence
+        return f"{sentence}\n{self.message}" if sentence else self.message
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from autograder.classroom.late import Standing, duration, how_late, in_minutes
 from autograder.classroom.standing import give_standing
 from autograder.course.bundle import Bundle, Written
 from autograder.grade.result import GRADED, PARTIAL, PASSED, Result
+from autograder.lesson.known_mistakes import AS_KNOWN
 from autograder.marking.formulas import with_formulas
 from autograder.marking.summary import LABELS, exercise_parts, stopped_cells
 from autograder.tables import as_points
@@ -79,6 +80,7 @@ def feedback_page(
         errors=stopped_cells(result.runs, (test.message for test in result.tests)),
         symbols={outcome: _SYMBOLS.get(outcome, "✗") for outcome in LABELS},
         requests=requests,
+        as_known=AS_KNOWN,
         engine=autograder.__version__,
     )
 

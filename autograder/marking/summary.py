@@ -139,7 +139,7 @@ def in_one_sentence(result: ExerciseResult) -> str:
     if not result.attempted:
         return "not attempted"
     lost = [test for test in result.tests if test.outcome != PASSED]
-    known = [test.sentence for test in lost if test.diagnosis]
+    known = [test.says for test in lost if test.diagnosis]
     said = known or [test.says for test in lost if test.says]
     if said:
         return first_sentence(said[0])

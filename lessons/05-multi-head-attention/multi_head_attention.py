@@ -3113,7 +3113,7 @@ for means, training in ((None, True), (own, True), (None, False), (own, False)):
         expected = numbers["W_o.weight"].sum(dim=1) + numbers["W_o.bias"]
         message = kept + "W_o gives the output that its weight and bias make. For one: is a hook left?"
         assert_close(output, expected.expand(2, 6), message, name="the output of W_o")
-        message = kept + f"it is in {'training' if training else 'evaluation'} mode, as it was."
+        message = kept + f"it should be in {'training' if training else 'evaluation'} mode, as it was."
         assert_equal(mode, training, message, name="layer.training")
         assert_equal(means_after, means, "`means` was changed by the call.", name="means")
         wanted = "nothing" if fails_at is None else "KeyError"

@@ -1516,6 +1516,13 @@ for how in ("zero", "mean", "resample"):
         "last digit."
     )
     assert_equal(found[:, 1], outputs[:, 1], message, name="head 1")
+    if how == "mean":
+        message = (
+            "mean, all outputs of head 0 larger by 1e-9, in float64: so is every number of the mean. "
+            "For one: is something rounded to float32 on the way?"
+        )
+        change = ablate_head(outputs + 1e-9, 0, how)[:, 0].double() - found[:, 0]
+        assert_close(change / 1e-9, torch.ones_like(change), message, rtol=1e-4, name="the change")
     dtype = getattr(ablate_head(outputs.float(), 0, how), "dtype", None)
     message = f"{how}: outputs of float32 give a result of float32."
     assert_equal(str(dtype), "torch.float32", message, name="the dtype")

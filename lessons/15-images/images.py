@@ -710,6 +710,13 @@ for lead, sizes in cases:
     )
     one_by_one = torch.cat(alone).double().reshape(found.shape)
     assert_close(found, one_by_one, message, precise=True)
+    message = (
+        f"VisionTransformer{sizes} in float64: pictures moved by 2e-7 change the logits twice as "
+        "much as pictures moved by 1e-7. For one: does anything go through float32?"
+    )
+    step = 1e-7 * torch.tensor(rng.normal(size=images.shape))
+    once, twice = (run(sizes, 7, images + times * step)[0].double() - found for times in (1, 2))
+    assert_close(twice / 2e-7, once / 1e-7, message, rtol=1e-3, atol=1e-5, name="the change")
 ### END HIDDEN TESTS
 
 

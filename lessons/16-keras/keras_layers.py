@@ -157,7 +157,7 @@ def by_torch(query, key, value, mask=None):
 
 
 rng = check_rng()
-Q, K, V = (torch.tensor(rng.normal(size=(2, *size))).float() for size in ((3, 4), (5, 4), (5, 6)))
+Q, K, V = (torch.tensor(rng.normal(size=(2, *size))).float() for size in ((3, 8), (5, 8), (5, 6)))
 both = attend(Q, K, V)
 assert_equal(
     len(both) if isinstance(both, (tuple, list)) else int(both is not None),

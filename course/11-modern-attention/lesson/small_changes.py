@@ -21,7 +21,7 @@ OPERATOR = "an operator"
 COMPARISON = "a comparison"
 NUMBER = "a number, a factor 2, or a True or False"
 ROOT = "a root or a power"
-SIGN = "a sign (or whether it counts), a `not` or a `~`"
+SIGN = "a sign (or whether it counts), or a `~`"
 TWO_LINES = "the order of two lines, this one and the next"
 STEP = "a step that is one too many"
 KEPT = "whether an axis is kept (and, where none was named, which one is meant)"
@@ -261,10 +261,10 @@ def _roots(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> Chang
 
 
 def _signs(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> Changes:
-    if isinstance(node, ast.UnaryOp) and _integer(node) is None:
-        yield SIGN, node.operand
-    elif isinstance(parent, (ast.If, ast.IfExp)) and node is parent.test:
-        yield SIGN, ast.UnaryOp(ast.Not(), parent.test)
+    # No ``not``: a condition that may be turned round unseen is one that no check looks at.
+    if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
+        if _integer(node) is None:
+            yield SIGN, node.operand
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
         if isinstance(parent, ast.Call):
             yield SIGN, ast.Call(ast.Name("abs", ast.Load()), [node], [])

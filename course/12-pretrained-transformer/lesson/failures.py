@@ -19,6 +19,7 @@ from .advice import advice
 from .cells import asked_by_a_page, exercise_of_cell
 from .evidence import Evidence, evidence_of
 from .exceptions import lines_of
+from .known_mistakes import as_known
 from .shown import NOTHING, WIDTH, as_html, as_tables, as_text, decimals, in_columns, show_box
 
 __all__ = [
@@ -229,7 +230,7 @@ class ChecksFailed(CheckFailed):
             yield from blocks
 
     def _by_part(self) -> Iterator[tuple[Part, list[Block]]]:
-        said = {self.advice}
+        said = {self.advice, self.advice.removeprefix(as_known(""))}
         for part in self.failed:
             assert part.error is not None
             blocks = (

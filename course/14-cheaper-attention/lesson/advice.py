@@ -17,7 +17,7 @@ from .cells import (
     source_of_cell,
 )
 from .evidence import Evidence
-from .known_mistakes import known_mistake
+from .known_mistakes import as_known, known_mistake
 from .probes import CHANGES_ITS_ARGUMENT, property_seen
 from .repair import in_this_notebook
 from .unused import never_used
@@ -56,9 +56,14 @@ def advice(
     return (
         not_run(exercise)
         or not_yet_right(exercise)
-        or known_mistake(exercise, evidence, source_of(exercise))
+        or _known(exercise, evidence)
         or _repair(exercise, begin_cell, parts)
     )
+
+
+def _known(exercise: str, evidence: Sequence[Evidence]) -> str:
+    sentence = known_mistake(exercise, evidence, source_of(exercise))
+    return as_known(sentence) if sentence else ""
 
 
 def _repair(exercise: str, begin_cell: Callable[[], None], parts: Callable[[], Sized]) -> str:
