@@ -25,6 +25,7 @@ from autograder.classroom.grades_file import GradedSubmission, table
 from autograder.classroom.new_class import new_class
 from autograder.course.bundle import Bundle, TestCell
 from autograder.grade.result import Result
+from autograder.lesson.exceptions import REFUSED
 from autograder.marking.feedback import feedback_page
 from autograder.marking.grade_class import grade_class
 from autograder.notebooks import grade_id
@@ -399,4 +400,6 @@ def test_a_hidden_test_names_no_class_of_the_students(bundle: Bundle) -> None:
         (test,) = graded(bare, notebook_with(bundle, {"double": answer})).tests
         assert test.outcome == "failed"
         said.add(test.message)
-    assert said == {"Your code raised an error."}  # nor does it choose among built-in ones
+    assert said == {
+        f"Your code raised an error. {REFUSED}"
+    }  # nor does it choose among built-in ones

@@ -14,6 +14,7 @@ from autograder.box import inside
 from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
 from autograder.grade.hidden_exceptions import let_through
+from autograder.lesson.exceptions import REFUSED
 
 from .submissions import graded, notebook_with
 from .tiny import LESSON, tiny_course
@@ -75,6 +76,24 @@ REAL = [
     lambda: torch.zeros(3).__setitem__(slice(None), torch.ones(2, 3)),
     lambda: torch.zeros(3, 4).__setitem__(0, torch.ones(2, 3, 4)),
     lambda: torch.ones(2, 3) @ torch.ones(4),
+    lambda: torch.outer(torch.ones(2, 3), torch.ones(3)),
+    lambda: torch.outer(torch.ones(3), torch.ones(2, 3)),
+    lambda: torch.bmm(torch.ones(2, 3), torch.ones(2, 3, 4)),
+    lambda: torch.bmm(torch.ones(2, 3, 4), torch.ones(3, 4)),
+    lambda: torch.dot(torch.ones(2, 3), torch.ones(3)),
+    lambda: torch.dot(torch.ones(2), torch.ones(3)),
+    lambda: torch.inner(torch.ones(2, 3), torch.ones(2, 4)),
+    lambda: torch.mm(torch.ones(2, 3, 4), torch.ones(4, 5)),
+    lambda: torch.mv(torch.ones(2, 3, 4), torch.ones(4)),
+    lambda: torch.addmm(torch.ones(1), torch.ones(2, 3, 4), torch.ones(4, 5)),
+    lambda: torch.ones(2, 3, 4).t(),
+    lambda: torch.ones(3).mT,
+    lambda: torch.ones(6).unflatten(0, (4, 2)),
+    lambda: np.ones(3).swapaxes(0, 1),
+    lambda: np.moveaxis(np.ones(3), 1, 0),
+    lambda: np.split(np.ones(5), 2),
+    lambda: np.squeeze(np.ones((2, 3)), 0),
+    lambda: np.repeat(np.ones(3), [1, 2]),
     lambda: torch.ones(2, 3)[torch.ones(3, dtype=torch.bool)],
     lambda: torch.einsum("ij,jk->ik", torch.ones(2, 3), torch.ones(2, 3)),
     lambda: torch.einsum("ij->i", torch.ones(2, 3), torch.ones(2, 3)),
@@ -193,10 +212,10 @@ def test_where_an_error_arose_is_told_by_the_box() -> None:
     [
         ("np.ones((2, 3)) @ np.ones((4, 5))", "line `np.ones((2, 3)) @ np.ones((4, 5))`"),
         ("undefined", "name 'undefined' is not defined"),
-        ("raise KeyError(f'{x}')", "raised an error."),
-        ("raise RuntimeError(f'{x}')", "raised an error."),
-        ("raise NameError(\"name 'x' is not defined\")", "raised an error."),
-        ("raise type(f'V{x}', (TypeError,), {})(f'{x}')", "raised an error."),
+        ("raise KeyError(f'{x}')", f"raised an error. {REFUSED}"),
+        ("raise RuntimeError(f'{x}')", f"raised an error. {REFUSED}"),
+        ("raise NameError(\"name 'x' is not defined\")", f"raised an error. {REFUSED}"),
+        ("raise type(f'V{x}', (TypeError,), {})(f'{x}')", f"raised an error. {REFUSED}"),
         ("{}[f'{x}']", "raised an error."),
         ("int(f'{x}')", "raised an error."),
         ("np.ones((2, 725)) @ np.ones((725, 2, 1))", "raised an error."),

@@ -32,7 +32,7 @@ _BACKWARD = (
 )
 _OPERATOR = r"(?:\+|-|\*|/|//|@|%|\*\*|&|\||\+=|-=|\*=|/=|@=|&=|<|>|<=|>=)"
 
-#: With N where a number stands, S a shape, R one with new axes, L a list of lengths, D what torch
+#: With N where a number stands, AXES how many axes (3D, 1-D), S a shape, R one with new axes, L a list of lengths, D what torch
 #: calls a dtype, OP an operator, BACKWARD a step of the backward pass, TENSOR its class, and ID a
 #: name.
 _FORMS = [
@@ -44,11 +44,27 @@ _FORMS = [
     "operands could not be broadcast together with shapes S S ",
     "operands could not be broadcast together with shapes S S S ",
     "operands could not be broadcast together with shapes S S",
+    "operands could not be broadcast together with shape S S",
     "could not broadcast input array from shape S into shape S",
     "mat1 and mat2 shapes cannot be multiplied (NxN and NxN)",
     "The size of tensor a (N) must match the size of tensor b (N) at non-singleton dimension N",
     "Expected size for first two dimensions of batch2 tensor to be: [N, N] but got: [N, N].",
     "size mismatch, got input (N), mat (NxN), vec (N)",
+    "vector + matrix @ vector expected, got N, N, N",
+    "outer: Expected AXES argument self, but got AXES",
+    "outer: Expected AXES argument vec2, but got AXES",
+    "batch1 must be a AXES tensor",
+    "batch2 must be a AXES tensor",
+    "AXES tensors expected, but got AXES and AXES tensors",
+    "self must be a matrix",
+    "mat1 must be a matrix, got AXES tensor",
+    "mat2 must be a matrix, got AXES tensor",
+    "t() expects a tensor with <= N dimensions, but self is AXES",
+    "tensor.mT is only supported on matrices or batches of matrices. Got AXES tensor.",
+    "inconsistent tensor size, expected tensor L and src L to have the same number of elements, "
+    "but got N and N elements respectively",
+    "inner() the last dimension must match on both input tensors but got shapes L and L",
+    "unflatten: Provided sizes L don't multiply up to the size of dim N (N) in the input tensor",
     "Sizes of tensors must match except in dimension N. Expected size N but got size N for tensor "
     "number N in the list.",
     "Tensors must have same number of dimensions: got N and N",
@@ -123,6 +139,12 @@ _FORMS = [
     "The differentiated Tensor at index N appears to not have been used in the graph. Set "
     "allow_unused=True if this is the desired behavior.",
     "axis N is out of bounds for array of dimension N",
+    "source: axis N is out of bounds for array of dimension N",
+    "destination: axis N is out of bounds for array of dimension N",
+    "axis1: axis N is out of bounds for array of dimension N",
+    "axis2: axis N is out of bounds for array of dimension N",
+    "cannot select an axis to squeeze out which has size not equal to one",
+    "array split does not result in an equal division",
     "Dimension out of range (expected to be in range of [N, N], but got N)",
     "tuple index out of range",
     "index N is out of bounds for axis N with size N",
@@ -186,6 +208,7 @@ _SIGNS = {
     "R": r"\((?:\d{1,4}|newaxis)(?:,(?:\d{1,4}|newaxis))*,?\)",
     "L": _LENGTHS,
     "D": _KIND,
+    "AXES": r"\d-?D",
     "OP": _OPERATOR,
     "LETTER": "[A-Za-z]",
     "BACKWARD": _BACKWARD,

@@ -243,7 +243,8 @@ class Tester:
         if not error.by_hand:
             text = let_through(kind, error.text, line, self._own, below=error.below)
         if not text:
-            return "Your code raised an error."
+            said = "Your code raised an error."
+            return f"{said} {REFUSED}" if error.by_hand else said
         self._own = ""
         return _ended(f"{_who(error)} {kind}{text}")
 
