@@ -1,13 +1,18 @@
-"""What an author reads of a lesson's tests: trial, mutants, lost-points, answers, evidence."""
+"""What an author reads of a lesson's tests: trial, mutants, lost-points, inputs, answers."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
+from autograder.authors.inputs import Argument, inputs
 from autograder.cli.main import main
+from autograder.course.lessons import Course
 
+from .conftest import ROOT
 from .tiny import MISCONCEPTIONS, tiny_course
 
 WRONG = """
@@ -79,6 +84,36 @@ def test_nothing_was_lost_where_no_mistake_is_known(
     (course / "lessons" / "01-tiny" / "misconceptions.py").write_text(MISCONCEPTIONS)
     assert main(["lost-points"]) == 0
     assert capsys.readouterr().out.splitlines()[1].split() == ["all", "0", "0"]
+
+
+def test_inputs(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inputs"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("double\n  x: ")
+    assert "never: " in said
+
+
+def test_an_argument_tells_what_it_never_was() -> None:
+    argument = Argument()
+    argument.add(np.ones((3, 1)))
+    argument.add(torch.ones(2, 3, 5, requires_grad=True))
+    argument.add(None)
+    assert argument.kinds == {"NumPy float64": 1, "torch float32": 1, "NoneType": 1}
+    never = "one along axis -2, one along axis -3, longer than 5, other than contiguous"
+    assert ", ".join(argument.never()) == never
+    argument.add(torch.ones(1, 8, 1).mT.expand(1, 1, 8))
+    argument.add(np.ones((1, 6, 2))[:, ::-1])
+    assert argument.never() == ["longer than 8"]
+    assert argument.marks == {"a gradient": 1, "not contiguous": 1}
+
+
+def test_every_call_of_a_layer_is_counted() -> None:
+    lesson = Course.load(ROOT).lesson("04")
+    found = inputs(lesson, 1)
+    forward = found["TorchSelfAttention.forward"]
+    assert set(forward) == {"X", "mask"}
+    assert {2, 3} <= set(forward["X"].axes) and forward["mask"].kinds["NoneType"]
+    assert found["TorchSelfAttention.__init__"]["d_model"].values["6"]
 
 
 def test_answers(course: Path, capsys: pytest.CaptureFixture[str]) -> None:

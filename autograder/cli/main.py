@@ -68,6 +68,7 @@ class _Group(click.Group):
         maintainer.trial,
         maintainer.mutants,
         maintainer.lost_points,
+        maintainer.inputs,
         maintainer.answers,
         maintainer.evidence,
     ],

@@ -164,6 +164,26 @@ def lost_points(*, lesson: tuple[str, ...], seed: int, each: bool, course: Path 
     return 0
 
 
+@command(example="04", statuses={0: "printed"})
+@lessons_argument
+@click.option("--seed", type=int, default=101, metavar="N", help="of the random inputs")
+@course_option
+def inputs(*, lesson: tuple[str, ...], seed: int, course: Path | None) -> int:
+    """Print what the inputs of a lesson's tests are, and what they never are.
+
+    A wrong answer keeps its points where no test hands it an input on which it is wrong. Every call
+    of an exercise's own answer is counted, argument by argument.
+    """
+    from autograder.authors.inputs import inputs as inputs_of
+
+    for its_lesson in lessons_of(course_at(course), lesson):
+        for called, arguments in inputs_of(its_lesson, seed).items():
+            print(called)
+            for name, argument in arguments.items():
+                print("\n".join(argument.lines(name)), flush=True)
+    return 0
+
+
 @command(example="others-answers 02", statuses={0: "printed"})
 @click.argument(
     "folder", type=PATH, metavar="DIR", help="holds LESSON/EXERCISE/NAME.py, one answer a file"

@@ -32,9 +32,9 @@ _BACKWARD = (
 )
 _OPERATOR = r"(?:\+|-|\*|/|//|@|%|\*\*|&|\||\+=|-=|\*=|/=|@=|&=|<|>|<=|>=)"
 
-#: With N where a number stands, AXES how many axes (3D, 1-D), S a shape, R one with new axes, L a list of lengths, D what torch
-#: calls a dtype, OP an operator, BACKWARD a step of the backward pass, TENSOR its class, and ID a
-#: name.
+#: With N where a number stands, AXES how many axes (3D, 1-D), S a shape, R one with new axes, L a
+#: list of lengths, D what torch calls a dtype, OP an operator, BACKWARD a step of the backward
+#: pass, TENSOR its class, and ID a name.
 _FORMS = [
     "matmul: Input operand N has a mismatch in its core dimension N, with gufunc signature "
     "(n?,k),(k,m?)->(n?,m?) (size N is different from N)",
