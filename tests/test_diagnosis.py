@@ -21,9 +21,9 @@ from autograder.build.build import write_source
 from autograder.course.bundle import Bundle
 from autograder.course.lessons import Course
 from autograder.diagnose.diagnosis import Mistake, diagnose, from_json, to_json
+from autograder.lesson.as_known import as_known
 from autograder.lesson.failures import Evidence
 from autograder.lesson.fingerprints import agree, fingerprint, rounded
-from autograder.lesson.known_mistakes import as_known
 from autograder.notebooks import grade_id
 
 from .submissions import graded, notebook_with
