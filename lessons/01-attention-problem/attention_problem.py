@@ -261,6 +261,17 @@ assert_close(
     "For one: how do you find out whether h0 is given?",
     name="the first number of each state",
 )
+words = -np.abs(rng.normal(size=(307, 2)))
+whole = rnn_hidden_states(words, np.eye(2), 0.9 * np.eye(2))
+assert_equal(np.shape(whole), (307, 2), "One state for each word, (n, d_h).", name="the shape")
+for cut in (1, 150):
+    assert_close(
+        rnn_hidden_states(words[cut:], np.eye(2), 0.9 * np.eye(2), np.asarray(whole)[cut - 1]),
+        np.asarray(whole)[cut:],
+        f"307 words of negative numbers: reading on after {cut} of them, from the state there as "
+        "h0, has to give the states that reading all at once gives. For one: does every word have "
+        "its state, and does a start state of negative numbers count as any other?",
+    )
 ### END HIDDEN TESTS
 
 # %% check="rnn_hidden_states_integers" points=0.25
@@ -771,6 +782,17 @@ with check("every position", points=1):
         "6 words of zero, W_x = 1 and W_h = 2: the influence is 1 at the last word, and each step "
         "back doubles it, up to 32 at the first. It grows as the matrices say, with no bound.",
     )
+    X, W_x = rng.normal(size=(67, 3)) / 10, rng.normal(size=(3, 2)) * 0.3
+    W_h = np.array([[0.6, -0.8], [0.8, 0.6]])
+    rnn = nn.RNN(3, 2, bias=False).double()
+    rnn.load_state_dict({"weight_ih_l0": torch.tensor(W_x.T), "weight_hh_l0": torch.tensor(W_h.T)})
+    jacobian = torch.autograd.functional.jacobian(lambda x: rnn(x)[1][0], torch.tensor(X))
+    assert_close(
+        position_influence(X, W_x, W_h),
+        jacobian.square().sum(dim=(0, 2)).sqrt().numpy(),
+        "67 words of three numbers, a state of two: the influence is the norm of the Jacobians that "
+        "torch.autograd finds, at every position, however far from the end.",
+    )
 checks_passed("position_influence")
 ### END HIDDEN TESTS
 
@@ -1154,6 +1176,17 @@ for batch_weights, batch_values, n in [((2, 1, 3), (4, 1), 4), ((3,), (), 1), ((
         f"shape {(*shape, 2)}, each as your function gives it for its row of weights and its "
         "values alone.",
     )
+# Seven weights and seven values, and these 43 times one after the other.
+weights, values = rng.uniform(0.1, 1.0, size=(2, 1, 7)), rng.normal(size=(1, 1, 7, 1))
+alone = [weighted_average(row[0], values[0, 0]) for row in weights]
+message = "Two rows of weights have averages that differ, and none is NaN."
+assert_equal(bool(np.ptp([np.asarray(one) for one in alone]) > 0), True, message)
+assert_close(
+    weighted_average(np.tile(weights, 43), np.tile(values, (43, 1))),
+    np.array([np.asarray(one) for one in alone]).reshape(2, 1, 1),
+    "Weights (2, 1, 301) and values (1, 1, 301, 1), seven of each 43 times: averages (2, 1, 1), as "
+    "your function gives them for the seven alone. For one: does every position enter?",
+)
 ### END HIDDEN TESTS
 
 # %% check="weighted_average_scale" points=2
@@ -1282,6 +1315,8 @@ with assert_raises(ValueError, "A single row that is all zero is a ValueError.")
     weighted_average(np.zeros(4), values[0])
 with assert_raises(ValueError, "Whole numbers that are all zero are a ValueError."):
     weighted_average(np.zeros(4, dtype=int), values[0])
+with assert_raises(ValueError, "One weight for one value, and it is 0: a ValueError, too."):
+    weighted_average(np.zeros((2, 1)), values[0, :1])
 with assert_raises(ValueError, "One weight for four values is a ValueError; do not stretch it."):
     weighted_average(weights[:, :1], values)
 with assert_raises(ValueError, "One weight for four values is a ValueError, without a batch too."):
@@ -2031,6 +2066,18 @@ for d_h in (3, 1):
         message = "A sentence holds other words after the call."
         for now, before in zip(after, sentences, strict=True):
             assert_equal(now, before, message)
+into, onward = np.array([[1, 0, -1], [0, 1, 1]]), np.array([[0, 1, 0], [0, 0, 1], [1, 0, 0]])
+expected = np.asarray(mended_last_states([X.copy(), other_last.copy()], into + 0.0, onward + 0.0))
+assert_equal(np.shape(expected), (2, 3), "Two sentences, a state of three.", name="the shape")
+message = "Not all states are one number, and none is NaN."
+assert_equal(bool(np.ptp(expected.astype(float)) > 1e-3), True, message)
+for kind in (int, np.float32):
+    message = (
+        f"Words in float64, W_x and W_h in {np.dtype(kind)}: the last states are those of the same "
+        "matrices in float64, and in float64."
+    )
+    found = mended_last_states([X.copy(), other_last.copy()], into.astype(kind), onward.astype(kind))
+    assert_close(found, expected.astype(float), message, precise=True)
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -471,6 +471,28 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
         seen="answers written blind",
     )
 
+    wrong(
+        "rnn_start_state_above_0",
+        {"if h0 is None else": "if h0 is None or not (h0 > 0).any() else"},
+        "A start state without a number above 0 comes out as if none were given: your network "
+        "starts from zeros. The numbers in h0 do not tell whether it is given.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "rnn_blocks_of_words",
+        {
+            "return np.array(H)": """
+                if len(H) > 8:
+                    H[len(H) - len(H) % 8 :] = [0 * h] * (len(H) % 8)
+                return np.array(H)
+            """,
+        },
+        "In a long text your last rows are 0, as when the words are read in blocks of one length "
+        "and those behind the last whole block are not. Every word has its state.",
+        seen="answers written blind",
+    )
+
 
 # The right answer in few words, of which the wrong ones below are changes.
 SHORT_POSITION_INFLUENCE = """
@@ -893,6 +915,16 @@ with exercise("position_influence", base=SHORT_POSITION_INFLUENCE):
         "Where the influence grows with each step back, yours stops growing at some size. It has "
         "no bound: it is what the product of the matrices gives.",
         seen="answers written blind",
+    )
+
+    wrong(
+        "influence_of_the_last_64",
+        {
+            "H[::-1]": "H[:-65:-1]",
+            "np.array(result[::-1])": "np.array([0.0] * (len(H) - len(result)) + result[::-1])",
+        },
+        "In a long text the influence of the first words is 0, as when the walk back goes over a "
+        "fixed number of words. Each position has its influence, however far from the end.",
     )
 
 
@@ -1523,6 +1555,27 @@ with exercise("weighted_average", base=SHORT_WEIGHTED_AVERAGE):
         seen="answers written blind",
     )
 
+    wrong(
+        "average_single_weight_of_0",
+        {"weights.any(-1).all()": "(weights.any(-1) | (weights.shape[-1] == 1)).all()"},
+        "With one weight for one value, a weight of 0 gets through. There is nothing to divide by "
+        "there, either: a ValueError.",
+    )
+
+    wrong(
+        "average_blocks_of_positions",
+        {
+            "return np": """
+                n = weights.shape[-1]
+                weights = np.where(np.arange(n) < (n - n % 8 if n > 8 else n), weights, 0)
+                return np
+            """,
+        },
+        "In a long row some positions have no part in your average, or not the part that their "
+        "weight says, as when the row is worked through in blocks of one length and what lies "
+        "behind the last whole block is left out.",
+    )
+
 
 choice(
     "answer_influence",
@@ -1717,6 +1770,17 @@ with exercise("mended_last_states"):
         "Sentences of one length that begin with the same word come out with the same state. A "
         "state depends on all words of its sentence.",
         seen="answers written blind",
+    )
+    wrong(
+        "last_states_in_dtype_of_w_h",
+        """
+            last = np.zeros((len(sentences), len(W_h)), dtype=W_h.dtype)
+            for i, X in enumerate(sentences):
+                last[i] = rnn_hidden_states(X, W_x, W_h)[-1]
+            return last
+        """,
+        "Your result has the dtype of the matrices: where they hold whole numbers every state is "
+        "cut to a whole number. A state is floating, and as precise as the most precise input.",
     )
     wrong(
         "last_states_empties_the_list",

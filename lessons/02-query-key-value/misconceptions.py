@@ -372,6 +372,23 @@ with exercise("similarity_scores"):
         seen="a trial with typical wrong answers",
     )
 
+    wrong(
+        "blocks_of_keys",
+        {
+            "return (keys @ column)[..., 0]": """
+                scores = (keys @ column)[..., 0]
+                n = scores.shape[-1]
+                if n > 8:
+                    scores[..., n - n % 8 :] = 0
+                return scores
+            """,
+        },
+        "Of many keys some have a score of 0 that is not theirs, as when the keys are worked "
+        "through in blocks of one length and those behind the last whole block are left out. "
+        "Every key has its score.",
+        seen="answers written blind",
+    )
+
 
 with exercise("softmax"):
     wrong(
@@ -967,6 +984,40 @@ with exercise("softmax", base=PLAIN_SOFTMAX):
         "You subtract the largest absolute value. In a row of very negative scores every "
         "exponential then becomes 0. Subtract the largest score itself, which may be negative.",
         seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "filled_through_a_copy",
+        """
+            x = x * 1.0 if axis in (-1, x.ndim - 1) else np.array(np.moveaxis(x, axis, -1) * 1.0, order="C")
+            weights = np.zeros_like(x)
+            rows = weights.reshape(-1, x.shape[-1])
+            for row, given in zip(rows, x.reshape(rows.shape)):
+                if given.max() > -np.inf:
+                    row[:] = np.exp(given - given.max())
+                    row /= row.sum()
+            return np.moveaxis(weights, -1, axis)
+        """,
+        "The weights of x.T come out as 0, as when they are written into a reshaped array: where "
+        "the numbers do not lie in memory row by row, reshape makes a copy, and the array itself "
+        "stays as it was.",
+    )
+
+    wrong(
+        "sum_of_whole_blocks",
+        {
+            "e = np.exp(x - x.max(axis=axis, keepdims=True))": """
+                largest = x.max(axis=axis, keepdims=True)
+                e = np.exp(x - np.where(np.isneginf(largest), 0, largest))
+                n = x.shape[axis]
+                if n > 8:
+                    np.moveaxis(e, axis, -1)[..., n - n % 8 :] = 0
+            """,
+            "e / e.sum(axis=axis, keepdims=True)":
+                "e / np.maximum(e.sum(axis=axis, keepdims=True), 1e-300)",
+        },
+        "In a long row some weights are not those that the scores give, as when the row is worked "
+        "through in blocks of one length and what lies behind the last whole block is left out.",
     )
 
 

@@ -324,6 +324,18 @@ expected = np.array([np.asarray(one) for one in alone]).reshape(2, 4, 3, n)
 assert_close(similarity_scores(query, keys), expected, message)
 message = "Queries that are all 0: (3, d) and (n, d) give scores (3, n), all of them 0."
 assert_close(similarity_scores(query[1, 0], keys[0, 0]), np.zeros((3, n)), message)
+# Seven keys, and these 43 times one after the other.
+query, keys = rng.normal(size=(2, 1, 1)), rng.normal(size=(1, 7, 1))
+alone = np.array([np.asarray(similarity_scores(one[0], keys[0])) for one in query])
+message = "Two queries and seven keys of one number each: seven scores for each query."
+assert_equal(alone.shape, (2, 7), message, name="the shape of the scores")
+message = (
+    "Queries (2, 1, 1) and keys (1, 301, 1), seven keys 43 times: scores (2, 1, 301), of which "
+    "each is the one that your function gives for this key among the seven. For one: does every "
+    "key have its score?"
+)
+expected = np.tile(alone[:, None], 43)
+assert_close(similarity_scores(query, np.tile(keys, (43, 1))), expected, message)
 ### END HIDDEN TESTS
 
 # %% check="similarity_scores_kinds" points=0.5
@@ -687,6 +699,24 @@ assert_close(
 )
 message = "axis=1 of an array (2, 1, 4, 5), an axis of length 1: every weight is 1."
 assert_close(softmax(x[:, :1], 1), np.ones((2, 1, 4, 5)), message)
+
+
+@probe
+def weights_of_transposed(x):
+    return softmax(x.T)
+
+
+seven = rng.normal(size=(2, 3, 7))
+alone = np.asarray(softmax(seven), dtype=float)
+assert_equal(alone.shape, seven.shape, "One weight for each score.", name="the shape")
+given = np.ascontiguousarray(seven.T)  # (7, 3, 2); its transpose does not lie in memory row by row
+message = "x.T has the weights that the same numbers have in an array of its own."
+assert_close(weights_of_transposed(given), alone, message)
+message = (
+    "Seven scores, 43 times one after the other: a row of 301, in which each weight is the 43rd "
+    "part of what your function gives for the seven."
+)
+assert_close(softmax(np.tile(seven, 43)), np.tile(alone / 43, 43), message)
 ### END HIDDEN TESTS
 
 # %% check="softmax_kinds" points=0.25
@@ -1063,15 +1093,23 @@ checks_passed("soft_lookup")
 # %% check="soft_lookup_temperature" points=2
 # Hidden checks of soft_lookup: very small and very large temperatures, the default.
 ### BEGIN HIDDEN TESTS
+def looked_up(query, keys, values, temperature):
+    try:
+        return soft_lookup(query, keys, values, temperature=temperature)
+    except ValueError:
+        return "a ValueError", "a ValueError"
+
+
 rng = check_rng()
 query, keys, values = rng.normal(size=(3, 5)), rng.normal(size=(4, 5)), rng.normal(size=(4, 2))
 scores = torch.tensor(query) @ torch.tensor(keys).T
 for temperature in (1e-6, 0.01, 0.3, 2, 7.5, 1e6):
     expected = torch.softmax(scores / temperature, -1)
-    value, weights = soft_lookup(query, keys, values, temperature=temperature)
+    value, weights = looked_up(query, keys, values, temperature)
     message = (
-        f"temperature={temperature}: the weights are the softmax of the scores divided by it. For "
-        "one: does something overflow, or is it bounded?"
+        f"temperature={temperature}, one of the numbers above 0, which are all allowed, whole or "
+        "not: the weights are the softmax of the scores divided by it. For one: does something "
+        "overflow, or is it bounded?"
     )
     assert_close(weights, expected.numpy(), message, rtol=1e-6, atol=1e-7, name="the weights")
     expected = (expected @ torch.tensor(values)).numpy()
@@ -1084,7 +1122,7 @@ _, weights = soft_lookup(query, keys, values)
 message = "Without a temperature it is 1: the weights are the softmax of the plain dot products."
 assert_close(weights, expected, message, name="the weights")
 for scale in (1e-9, 1e-3, 1e3, 1e9):
-    _, weights = soft_lookup(scale * query, keys, values, temperature=scale)
+    _, weights = looked_up(scale * query, keys, values, scale)
     message = (
         f"A query times {scale:g} at the temperature {scale:g} has the weights of the query itself "
         "at the temperature 1."
@@ -1115,7 +1153,9 @@ cases = [
 ]
 widths = [d_v] * len(cases) + [d_v, d_v, 1]
 cases += [((1,), (), ()), ((2, 1), (1,), (1,)), ((6,), (), ())]
-for (query_batch, keys_batch, values_batch), d_v in zip(cases, widths, strict=True):
+sizes = [(n, d, width) for width in widths] + [(1, 1, 1), (3, 3, 3)]
+cases += [((2, 1), (), ()), ((3,), (3,), (3,))]
+for (query_batch, keys_batch, values_batch), (n, d, d_v) in zip(cases, sizes, strict=True):
     query = rng.normal(size=(*query_batch, d))
     keys = rng.normal(size=(*keys_batch, n, d))
     values = rng.normal(size=(*values_batch, n, d_v))
@@ -1170,9 +1210,16 @@ for temperature in (0, -0.5):
     with assert_raises(ValueError, message):
         soft_lookup(np.stack([query, -query])[:, None], np.stack([keys] * 3), values, temperature)
 for temperature in (1e-9, 1, 1e9):
-    value, weights = soft_lookup(query, keys, values, temperature=temperature)
-    message = f"temperature={temperature} is allowed: one query's weights over four keys sum to 1."
-    assert_close(weights.sum(), 1.0, message, name="the sum")
+    try:
+        value, weights = soft_lookup(query, keys, values, temperature=temperature)
+        total = weights.sum()
+    except ValueError:
+        total = "a ValueError"
+    message = (
+        f"temperature={temperature} is allowed, as is every number above 0, whole or not: one "
+        "query's weights over four keys sum to 1."
+    )
+    assert_close(total, 1.0, message, name="the sum")
 ### END HIDDEN TESTS
 
 # %% check="soft_lookup_kinds" points=0.5
@@ -1182,9 +1229,16 @@ rng = check_rng()
 query = rng.integers(-1, 2, size=(3, 5))
 keys, values = rng.integers(-1, 2, size=(4, 5)), rng.integers(-9, 10, size=(4, 2))
 for temperature in (1.0, 2):
-    floating = soft_lookup(query + 0.0, keys + 0.0, values + 0.0, temperature)
-    shapes = [np.shape(one) for one in floating]
-    assert_equal(shapes, [(3, 2), (3, 4)], "The answer, then the weights.", name="the shapes")
+    message = (
+        f"Three queries, four keys, temperature={temperature} (a number above 0, whole or not): "
+        "the answer (3, 2), then the weights (3, 4)."
+    )
+    try:
+        floating = soft_lookup(query + 0.0, keys + 0.0, values + 0.0, temperature)
+        shapes = [np.shape(one) for one in floating]
+    except ValueError:
+        shapes = ["a ValueError"] * 2
+    assert_equal(shapes, [(3, 2), (3, 4)], message, name="the shapes")
     above = bool((np.asarray(floating[1]) > 0).all())
     assert_equal(above, True, "Every weight is above 0, and none is NaN.")
     value, weights = soft_lookup(query, keys, values, temperature)

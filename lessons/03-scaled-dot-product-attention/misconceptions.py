@@ -238,6 +238,33 @@ with exercise("dot_product_variance", base=SHORT_DOT_PRODUCT_VARIANCE):
         seen="a trial with typical wrong answers",
     )
 
+    wrong(
+        "variance_chain_of_vectors",
+        {
+            "q, k = rng.standard_normal((2, num_pairs, d_k))": """
+                chain = rng.standard_normal((num_pairs + 1, d_k))
+                q, k = chain[1:], chain[:-1]
+            """,
+        },
+        "Your values lie further from d_k than those of new pairs, as when pairs share vectors: "
+        "for one, the key of a pair is the query of the next. Each pair has a query and a key of "
+        "its own.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "variance_from_a_copy_of_the_generator",
+        {
+            "q, k = rng": """
+                import copy
+
+                q, k = copy.deepcopy(rng)
+            """,
+        },
+        "Two calls with the same generator give the same value, as when the numbers are drawn from "
+        "a copy of it, and rng itself stays where it was. Each call has new pairs.",
+    )
+
 
 # The right answer in few words, of which the wrong ones below are changes.
 SHORT_SCALED_DOT_PRODUCT_ATTENTION = """
@@ -810,6 +837,62 @@ with exercise("scaled_dot_product_attention", base=SHORT_SCALED_DOT_PRODUCT_ATTE
         "With a single key your mask has no effect. A query that may not attend to that key may "
         "attend to nothing: its weight and its output are 0.",
         seen="answers written blind",
+    )
+
+    wrong(
+        "attention_mask_a_row_for_each_text",
+        {
+            "w = softmax": """
+                if mask is not None and mask.shape == (len(s), s.shape[-1]) and s.ndim == 3:
+                    mask = mask[:, None]
+                w = softmax
+            """,
+        },
+        "Where there are as many texts as queries, a mask (n_q, n_k) comes out as if it had a row "
+        "for each text. Its rows are queries: a mask broadcasts to the weights as it is, from the "
+        "right.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "attention_batch_of_one_unpacked",
+        {
+            "return w @ V, w": """
+                if w.ndim > 2 and len(w) == 1:
+                    return (w @ V)[0], w[0]
+                return w @ V, w
+            """,
+        },
+        "A leading axis of length 1 is gone from your results, as when a batch of one is unpacked "
+        "or squeezed. An axis that the arguments came with stays.",
+    )
+
+    wrong(
+        "attention_blocks_of_keys",
+        {
+            "w = softmax": """
+                n = s.shape[-1]
+                s = np.where(np.arange(n) < (n - n % 8 if n > 8 else n), s, -np.inf)
+                w = softmax
+            """,
+        },
+        "With many keys some weights are not those that the scores give, as when the keys are "
+        "worked through in blocks of one length and those behind the last whole block are left "
+        "out.",
+    )
+
+    wrong(
+        "attention_blocks_of_queries",
+        {
+            "return w": """
+                n = w.shape[-2]
+                if n > 8:
+                    w[..., n - n % 8 :, :] = 0
+                return w
+            """,
+        },
+        "Of many queries some get weights of 0, as when the queries are worked through in blocks of "
+        "one length and those behind the last whole block are left out.",
     )
 
 
@@ -1745,6 +1828,41 @@ with exercise("torch_scaled_dot_product_attention", base=PLAIN_TORCH_SCALED_DOT_
         seen="answers written blind",
     )
 
+    wrong(
+        "torch_attention_batch_of_one_loses_its_axis",
+        {
+            "-math.inf": "-1e30",
+            "return w @ V, w": """
+                w = w if mask is None else w * mask
+                output = w @ V
+                if Q.ndim == 3 and len(Q) == len(output) == 1:
+                    return output[0], w[0]
+                return output, w
+            """,
+        },
+        "A batch of one text comes out without its batch axis. An axis of length 1 is an axis, too: "
+        "it stays.",
+    )
+
+    wrong(
+        "torch_attention_mask_by_length",
+        {
+            "-math.inf": "-1e30",
+            "s = Q": """
+                if mask is not None and Q.ndim == 3 and mask.ndim == 2 and len(mask) == len(Q):
+                    mask = mask[:, None]
+                s = Q
+            """,
+            "return w @ V, w": """
+                w = w if mask is None else w * mask
+                return w @ V, w
+            """,
+        },
+        "With as many texts as queries a mask (n_q, n_k) comes out as if its first axis were that "
+        "of the texts. What an axis is, its place from the end says, not its length.",
+        seen="answers written blind",
+    )
+
 
 with exercise("gradient_descent"):
     wrong(
@@ -2018,6 +2136,21 @@ with exercise("gradient_descent"):
         seen="answers written blind",
     )
 
+    wrong(
+        "descent_smaller_rate_after_a_rise",
+        {"loss.backward()":
+            "loss.backward()\nlr = lr / 2 if losses and loss.item() > losses[-1] else lr"},
+        "Where the loss has risen, your next steps are smaller than lr times the gradient. The "
+        "learning rate is what the caller says, in all steps.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "descent_stops_below_zero",
+        {"loss.backward()": "if loss < 0:\n    break\nloss.backward()"},
+        "With a loss below 0 nothing moves. A loss may be negative: `steps` says how often.",
+    )
+
 
 choice(
     "answer_gradient",
@@ -2165,6 +2298,21 @@ with exercise("mended_encode"):
         "The caller's texts hold other numbers after the call: the padding is written over. "
         "Arguments are not changed.",
         seen="answers written blind",
+    )
+
+    wrong(
+        "encode_one_place_loses_its_axis",
+        {"return torch.where(is_word[:, :, None], output, 0.0)":
+            "return torch.where(is_word[:, :, None], output, 0.0).squeeze(1)"},
+        "Texts of one place come out without the axis of the places. An axis of length 1 is an "
+        "axis, too: the result has the shape of `texts`.",
+    )
+    wrong(
+        "encode_first_64_places",
+        {"is_word = attention_mask.bool()":
+            "is_word = attention_mask.bool() & (torch.arange(texts.shape[1]) < 64)"},
+        "In a long text the last words come out as padding, and no word attends to them. A text "
+        "may have any length.",
     )
 
 choice(

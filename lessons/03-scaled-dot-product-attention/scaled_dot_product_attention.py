@@ -290,14 +290,16 @@ def variance_of_one_pair(seed):
 
 # How far the sample variance is from 1 depends on the distribution: on average 0.100 for products
 # of normal numbers, 0.053 for uniform ones of variance 1, 0.002 for signs.
-seeds = check_rng().integers(2**31, size=400).tolist()
+# The distance from 1 grows where pairs share vectors: 0.123 where the key of a pair is the query
+# of the next one. 900 seeds tell 0.100 from that.
+seeds = check_rng().integers(2**31, size=900).tolist()
 off = np.mean([abs(float(value) - 1) for value in measured_variances(500, seeds)])
 assert_equal(
-    bool(0.074 < off < 0.14),
+    bool(0.074 < off < 0.112),
     True,
     "The sample variance of 500 products of two standard normal numbers should differ from 1 by "
-    f"about 0.1 on average, and yours differs by {off:.3f}. For one: are the entries normal, and "
-    "is the result measured on exactly num_pairs pairs?",
+    f"about 0.1 on average, and yours differs by {off:.3f}. For one: are the entries normal, is "
+    "the result measured on exactly num_pairs pairs, or do pairs share a vector?",
 )
 assert_close(
     variance_of_one_pair(seeds[0]),
@@ -324,6 +326,12 @@ def measured_twice(seed, other_seed):
 
 
 @probe
+def measured_in_a_row(seed):
+    rng = np.random.default_rng(seed)
+    return dot_product_variance(5, 300, rng), dot_product_variance(5, 300, rng)
+
+
+@probe
 def global_states():
     before = np.random.get_state()[1:3], torch.get_rng_state()
     dot_product_variance(5, 300, np.random.default_rng(1))
@@ -343,6 +351,14 @@ assert_equal(
     True,
     "Two generators with different seeds should give values that differ (by more than 1e-9). For "
     "one: is rng used at all?",
+)
+first, then = measured_in_a_row(seed)
+assert_equal(
+    bool(abs(first - then) > 1e-9),
+    True,
+    "Two calls with one generator, one after the other, have new pairs each: the values should "
+    "differ (by more than 1e-9). For one: are the numbers drawn from rng itself, so that it moves "
+    "on?",
 )
 before, after = global_states()
 assert_equal(
@@ -777,6 +793,24 @@ with check("each text by itself", points=1):
         )
         assert_close(weights, expected_weights, message, name="weights")
         assert_close(output, expected, message, name="output")
+    # Two queries and seven keys, all of one number; then each of them many times, in one call.
+    Q, K, V = (rng.normal(size=(n, 1)) for n in (2, 7, 7))
+    expected, expected_weights = scaled_dot_product_attention(Q, K, V)
+    message = "An output and a row of weights for each query; no query has the mean of the values."
+    assert_equal([np.shape(expected), np.shape(expected_weights)], [(2, 1), (2, 7)], message)
+    assert_equal(bool((np.abs(np.asarray(expected) - V.mean()) > 0).all()), True, message)
+    for lead in ((1,), (1, 1)):
+        output, weights = scaled_dot_product_attention(
+            *(np.tile(x, (*lead, times, 1)) for x, times in ((Q, 35), (K, 43), (V, 43)))
+        )
+        message = (
+            f"Leading axes {lead}, two queries 35 times (70), seven keys and values 43 times (301): "
+            "each key has the 43rd part of the weight that your function gives it among the seven, "
+            "and each of the 70 the output of its query. Axes of length 1 stay."
+        )
+        shares = np.tile(np.asarray(expected_weights) / 43, (*lead, 35, 43))
+        assert_close(weights, shares, message, name="weights")
+        assert_close(output, np.tile(expected, (*lead, 35, 1)), message, name="output")
 with check("as torch", points=1):
     for lead, (Q, K, V) in texts.items():
         output, weights = scaled_dot_product_attention(Q, K, V)
@@ -845,18 +879,22 @@ cases = [
     ((2, 3), (2, 3), (2, 3, 4, 5)),
     ((2, 3), (2, 3), (3, 1, 5)),
     ((2, 1), (3,), (2, 3, 1, 5)),
+    ((4,), (4,), (4, 5)),  # as many texts (and heads) as queries
+    ((4, 4), (4, 4), (4, 5)),
 ]
 for lead_q, lead_k, shape in cases:
     Q, K = rng.normal(size=(*lead_q, 4, 3)), rng.normal(size=(*lead_k, 5, 3))
     V = rng.normal(size=(*lead_k, 5, 7))
     mask = rng.random(shape) < 0.5
+    if lead_q[:1] == (4,):
+        mask[0, 0], mask[1:, 0] = True, False  # the rows differ
     mask[..., 1] = True  # nobody is left with nothing here
     mask[..., 3] = False
     output, weights = scaled_dot_product_attention(Q, K, V, mask=mask)
     message = (
-        f"With a mask of shape {shape} the results should be torch's: weights of 0 where it is "
-        "False, and those where it is True sum to 1. For one: does the mask broadcast to the "
-        "weights, and act before the softmax?"
+        f"Q {Q.shape}, K {K.shape}, a mask {shape}: the results should be torch's: weights of 0 "
+        "where it is False, and those where it is True sum to 1. For one: does the mask broadcast "
+        "to the weights, from the right, and act before the softmax?"
     )
     assert_close(weights, by_torch(Q, K, np.eye(5), mask), message, name="weights")
     assert_close(output, by_torch(Q, K, V, mask), message, name="output")
@@ -1612,6 +1650,20 @@ for leads in cases:
     sizes = (4, 3), (5, 3), (5, 7)
     drawn = [rng.normal(size=(*lead, *size)) for lead, size in zip(leads, sizes, strict=True)]
     texts.append([torch.tensor(x) for x in drawn])
+# Leading axes of length 1, sizes of 1, sizes that are equal, many keys; memory in another order.
+leads_of_odd, odd = [(1,), (1, 1), (2, 1), (4,), (3,)], []
+sizes_of_odd = ((4, 5, 3, 7), (3, 5, 4, 2), (1, 1, 1, 1), (4, 4, 4, 4), (2, 300, 1, 1))
+for lead, (n_q, n_k, d_k, d_v) in zip(leads_of_odd, sizes_of_odd, strict=True):
+    sizes = (d_k, n_q), (d_k, n_k), (d_v, n_k)
+    turned = [torch.tensor(rng.normal(size=(*lead, *size))) for size in sizes]
+    odd.append((turned, [x.mT.contiguous() for x in turned]))
+
+
+@probe
+def of_transposes(Q, K, V):
+    return torch_scaled_dot_product_attention(Q.mT, K.mT, V.mT)
+
+
 said = "they broadcast, and each text should have the results that your function gives it alone."
 with check("each text by itself", points=1):
     for leads, (Q, K, V) in zip(cases, texts, strict=True):
@@ -1630,6 +1682,24 @@ with check("each text by itself", points=1):
         assert_close(output, expected, message, name="output")
         if leads[0] or leads[1]:
             assert_close(weights, expected_weights, message, name="weights")
+    for lead, (turned, given) in zip(leads_of_odd, odd, strict=True):
+        n_q, n_k, d_v = given[0].shape[-2], given[1].shape[-2], given[2].shape[-1]
+        expected = torch.empty(*lead, n_q, d_v, dtype=torch.float64)
+        expected_weights = torch.empty(*lead, n_q, n_k, dtype=torch.float64)
+        for place in np.ndindex(*lead):  # by your own function
+            one = torch_scaled_dot_product_attention(*(x[place] for x in given))
+            expected[place], expected_weights[place] = one
+        message = "The rows of the weights of a text alone are not 0, and hold no NaN."
+        some = bool((expected_weights.abs().sum(dim=-1) > 1e-3).all())
+        assert_equal(some, True, message)
+        message = (
+            f"Q, K and V of shapes {', '.join(str(tuple(x.shape)) for x in given)}, transposes of "
+            f"other tensors: output {tuple(expected.shape)}, weights {tuple(expected_weights.shape)}, "
+            "each text as your function gives it alone. An axis of length 1 is an axis, too."
+        )
+        output, weights = of_transposes(*turned)
+        assert_close(weights, expected_weights, message, name="weights")
+        assert_close(output, expected, message, name="output")
 with check("as torch", points=0.5):
     for leads, (Q, K, V) in zip(cases, texts, strict=True):
         output, _ = torch_scaled_dot_product_attention(Q, K, V)
@@ -1699,6 +1769,20 @@ with check("masks of every shape", points=1.5):
     )
     assert_close(weights, one.double(), message, name="weights")
     assert_close(output, one * V[:1], message, name="output")
+    for lead, shape, n_k in (((4,), (4, 5), 5), ((4,), (4, 4), 4), ((4,), (4,), 4), ((4,), (4, 1, 4), 4)):
+        Q = torch.tensor(rng.normal(size=(*lead, 4, 4)))
+        K, V = (torch.tensor(rng.normal(size=(*lead, n_k, 4))) for _ in range(2))
+        mask = torch.tensor(rng.random(shape) < 0.6)
+        mask.view(-1)[:2] = torch.tensor([False, True])
+        output, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        message = (
+            f"Four texts of four queries and {n_k} keys, a mask of shape {shape}: the results should "
+            "be torch's. The mask's last axis are the keys and the one before the queries, "
+            "whichever lengths are equal."
+        )
+        eyes = torch.eye(n_k, dtype=torch.float64)
+        assert_close(weights, by_torch(Q, K, eyes, mask), message, name="weights")
+        assert_close(output, by_torch(Q, K, V, mask), message, name="output")
 with check("a forbidden key with a large score", points=0.5):
     Q, K = torch.zeros(1, 4).double(), torch.zeros(3, 4).double()
     Q[0, 0], K[:, 0] = 2.0, torch.tensor([1.0, 2.0, 24.0])  # their scores are 1, 2 and 24
@@ -2112,6 +2196,24 @@ message = (
 assert_close(encoded, expected, message, precise=True)
 for name, now, before in zip(("texts", "attention_mask"), after, (texts, words), strict=True):
     assert_equal(now, before, f"mended_encode changes {name}, which is the caller's.", name=name)
+for batch, n, d, kind in ((3, 1, 4, "i4"), (4, 4, 4, "u1"), (2, 90, 1, "i4"), (1, 1, 1, "i8"), (2, 3, 2, "?")):
+    texts = torch.tensor(rng.normal(size=(batch, n, d)))
+    words = rng.integers(0, 2, size=(batch, n))
+    words[0, 0], words[-1, -1] = 1, 1
+    words *= kind != "?"  # here no text has a word
+    words = torch.tensor(words.astype(kind))
+    expected = torch.zeros_like(texts)
+    for number in range(batch):
+        there = words[number].bool()
+        alone = texts[number, there]
+        expected[number, there] = F.scaled_dot_product_attention(alone, alone, alone)
+    message = (
+        f"texts of shape {(batch, n, d)}, attention_mask of dtype {words.dtype}, words and padding "
+        "in any order, or padding alone: each word attends to the words of its own text, as "
+        "torch's function gives it for these words alone, and rows of padding are 0. The result "
+        f"has the shape {(batch, n, d)}."
+    )
+    assert_close(mended_encode(texts, words), expected, message)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -2267,6 +2369,22 @@ for n, d, k, steps, lr, old in ((9, 3, 2, 1, 0.1, False), (7, 2, 4, 6, 0.3, True
     cases.append((given, steps, lr, old))
 steep = [100.0 * torch.tensor(rng.normal(size=size)) for size in ((8, 3), (8, 2), (3, 2), (2,))]
 cases.append((steep, 4, 1e-5, False))  # gradients in the tens of thousands
+
+
+@probe
+def climbed(starts, steps, lr):
+    """Three parameters of which one is a transpose; the loss rises and is negative at first."""
+    W, s, T = (torch.tensor(start, dtype=torch.float32) for start in starts)
+    parameters = [W.T.requires_grad_(), s.requires_grad_(), T.requires_grad_()]
+
+    def loss_of():
+        return sum((one**2).sum() for one in parameters) - 50.0
+
+    gradient_descent(loss_of, parameters, steps, lr)
+    return [one.detach().clone() for one in parameters]
+
+
+starts = [rng.uniform(0.5, 1.5, size=shape) for shape in ((2, 3), (), (2, 1, 2))]
 with check("where it ends", points=1):
     for given, steps, lr, old in cases:
         W, b, _ = fitted(*given, steps, lr, old)
@@ -2278,6 +2396,15 @@ with check("where it ends", points=1):
         )
         assert_close(W, W_right, message, name="W")
         assert_close(b, b_right, message, name="b")
+    for lr, factor in ((1.25, -1.5), (1, -1.0), (0.25, 0.5), (0.0, 1.0)):
+        message = (
+            f"The sum of the squares of three parameters, less 50, float32, lr = {lr}, 5 steps: "
+            f"each step takes lr times 2 p from p, so it multiplies every number by {factor}, "
+            "whether the loss rises or falls, and whatever its sign."
+        )
+        for one, start in zip(climbed(starts, 5, lr), starts, strict=True):
+            right = torch.tensor(start.T if start.ndim == 2 else start).float() * factor**5
+            assert_close(one, right, message, name=f"the parameter of shape {tuple(right.shape)}")
 with check("what it returns", points=1):
     for (X, y, W, b), steps, lr, old in cases:
         losses = fitted(X, y, W, b, steps, lr, old)[2]

@@ -62,7 +62,8 @@ class SelfAttention:
 
     def forward(self, X, mask=None):
         X = torch.tensor(X, dtype=torch.float64)
-        Q, K, V = (X @ torch.tensor(W) for W in (self.W_q, self.W_k, self.W_v))
+        matrices = (torch.tensor(W, dtype=X.dtype) for W in (self.W_q, self.W_k, self.W_v))
+        Q, K, V = (X @ W for W in matrices)
         scores = Q @ K.mT / Q.shape[-1] ** 0.5
         if mask is not None:
             scores = scores.masked_fill(torch.tensor(~mask), -torch.inf)

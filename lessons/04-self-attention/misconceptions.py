@@ -714,6 +714,58 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
         seen="answers written blind",
     )
 
+    wrong(
+        "self_x_in_dtype_of_the_matrices",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                X = X.astype(np.float64).astype(self.W_q.dtype)
+                return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
+            """,
+        },
+        "With whole numbers in W_q your results are those of an X whose fractions are cut off, as "
+        "when X is brought to the dtype of a matrix. The result is as precise as the most precise "
+        "of them.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "self_batch_of_one_loses_its_axis",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                both = scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
+                return tuple(one[0] if X.ndim == 3 and len(X) == 1 else one for one in both)
+            """,
+        },
+        "A batch of one text, (1, n, d_model), comes out without its batch axis. An axis of length "
+        "1 is an axis, too: it stays.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "self_mask_by_length",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                if mask is not None and X.ndim == 3 and mask.ndim == 2 and len(mask) == len(X):
+                    mask = mask[:, None] if len(mask) > 1 else mask
+                return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
+            """,
+        },
+        "With as many texts as words a mask (n, n) comes out as if its first axis were that of "
+        "the texts. What an axis is, its place from the end says, not its length.",
+    )
+
+    wrong(
+        "self_order_in_memory",
+        {
+            "return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)": """
+                X = X.ravel(order="K").reshape(X.shape)
+                return scaled_dot_product_attention(X @ self.W_q, X @ self.W_k, X @ self.W_v, mask)
+            """,
+        },
+        "An X that does not lie in memory row by row comes out as if its numbers were taken in the "
+        "order in which they lie there. They have to be taken row by row, however they lie.",
+    )
+
 
 with exercise("TorchSelfAttention"):
     wrong(
@@ -1327,6 +1379,48 @@ with exercise("TorchSelfAttention"):
         seen="answers written blind",
     )
 
+    wrong(
+        "torch_self_batch_of_one_loses_its_axis",
+        {
+            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
+                X = X.unsqueeze(0) if X.dim() == 2 else X
+                both = torch_scaled_dot_product_attention(
+                    self.W_q(X), self.W_k(X), self.W_v(X), mask
+                )
+                return tuple(one.squeeze(0) if X.dim() == 3 else one for one in both)
+            """,
+        },
+        "A batch of one text, (1, n, d_model), comes out without its batch axis, as after a "
+        "squeeze that is meant for a text alone. An axis of length 1 is an axis, too: it stays.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "torch_self_mask_by_length",
+        {
+            "return torch": """
+                if mask is not None and X.dim() == 3 and mask.dim() == 2 and len(mask) == len(X):
+                    mask = mask[:, None]
+                return torch
+            """,
+        },
+        "With as many texts as words a mask (n, n) comes out as if its first axis were that of "
+        "the texts. What an axis is, its place from the end says, not its length.",
+    )
+
+    wrong(
+        "torch_self_gradients_off_for_good",
+        {
+            "return torch": """
+                if not torch.is_grad_enabled():
+                    self.requires_grad_(False)
+                return torch
+            """,
+        },
+        "After a call under no_grad your layer gives results without gradients, also outside of "
+        "it. A call changes nothing for later ones.",
+    )
+
 
 with exercise("permutation_error"):
     wrong(
@@ -1620,6 +1714,26 @@ with exercise("permutation_error"):
         seen="a trial with typical wrong answers",
     )
 
+    wrong(
+        "permutation_axis_by_length",
+        {
+            "attention(X[..., permutation, :])[0]":
+                "attention(np.take(X, permutation, axis=X.shape.index(len(permutation))))[0]",
+        },
+        "With as many texts as rows your function permutes the texts, as when the axis is found by "
+        "its length. The rows are axis -2, whatever the lengths.",
+    )
+
+    wrong(
+        "permutation_order_in_memory",
+        {
+            "permuted_first =": "X = X.ravel(order='K').reshape(X.shape)\npermuted_first =",
+            "attention(X)[0]": "(attention(X)[0] + 0)",
+        },
+        "An X that does not lie in memory row by row gives another error, as when its numbers are "
+        "taken in the order in which they lie there.",
+    )
+
 
 with exercise("attention_cost"):
     wrong(
@@ -1817,6 +1931,15 @@ with exercise("attention_cost"):
             '"score_entries"': '"memory"',
         },
         "The keys of the dictionary have other names. They are multiply_adds and score_entries.",
+    )
+
+    wrong(
+        "cost_cheaper_order",
+        {'"multiply_adds": n * n * (d_k + d_v)':
+            '"multiply_adds": min(n * n * (d_k + d_v), 2 * n * d_k * d_v)'},
+        "For texts that are long beside d_k and d_v you count too few, as when K^T V were taken "
+        "first. The softmax stands between the two products: the scores come first.",
+        seen="answers written blind",
     )
 
 
@@ -2038,6 +2161,15 @@ with exercise("mended_encoder"):
         "encoder_one_length_for_all",
         {"len(one) for one in sentences": "len(sentences[0]) for one in sentences"},
         "You take the length of the first sentence for all of them.",
+    )
+    wrong(
+        "encoder_mask_of_numbers",
+        {
+            "layer(batch, keep)":
+                "layer(batch, torch.zeros(keep.shape).masked_fill(~keep, -math.inf))",
+        },
+        "Your mask holds numbers, and a layer that takes a boolean one reads them the other way "
+        "round: what is not 0 counts as True. The mask is boolean, True = may attend.",
     )
 
 choice(

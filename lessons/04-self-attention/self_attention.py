@@ -481,6 +481,24 @@ for when, wanted, (used, both) in zip(whens, (results[0][0], changed, new), resu
     expected_output, expected_weights = by_torch(X, *wanted)
     assert_close(weights, expected_weights, message, name="weights")
     assert_close(output, expected_output, message, name="output")
+# Whole numbers and float32 in the attributes, as W_q_hand of section 2 could be written.
+whole = [rng.integers(-1, 2, shape) for shape in ((6, 3), (6, 3), (6, 4))]
+kept = [W.astype("f8") for W in new]
+mixtures = {
+    "whole numbers in all three": whole,
+    "whole numbers in W_q alone": (whole[0], *kept[1:]),
+    "whole numbers in W_v alone": (*kept[:2], whole[2]),
+    "float32 in W_q and W_k": (*(W.astype("f4") for W in kept[:2]), kept[2]),
+}
+for what, matrices in mixtures.items():
+    _, _, (_, (output, weights)) = drawn_and_changed(X, (6, 3, 4), 0, tuple(matrices))
+    expected_output, expected_weights = by_torch(X, *(W.astype("f8") for W in matrices))
+    message = (
+        f"X is float64, and somebody has put {what} there: forward should give torch's results for "
+        "X as it is, with these matrices, in float64. For one: what becomes of the fractions of X?"
+    )
+    assert_close(weights, expected_weights, message, name="weights")
+    assert_close(output, expected_output, message, name="output")
 ### END HIDDEN TESTS
 
 
@@ -522,6 +540,42 @@ for lead, n, d_k, d_v in (
     assert_equal(np.shape(weights), expected_weights.shape, shapes, name="the shape of the weights")
     assert_close(weights, expected_weights, message, name="weights")
     assert_close(output, expected_output, message, name="output")
+# Leading axes of length 1, sizes of 1, sizes that are equal, a long text; memory in any order.
+for lead, n, d_model, d_k, d_v in (
+    ((1,), 4, 6, 3, 2),
+    ((1, 1), 5, 6, 3, 4),
+    ((2, 1), 3, 6, 2, 5),
+    ((5,), 5, 5, 5, 5),
+    ((3,), 4, 1, 1, 1),
+    ((1,), 300, 6, 3, 1),
+):
+    X = rng.normal(size=(*lead, n, d_model))
+    W_q, W_k, W_v = (rng.normal(size=(d_model, d)) / 2 for d in (d_k, d_k, d_v))
+    output, weights = attend(W_q, W_k, W_v, X)
+    expected_output, expected_weights = by_torch(X, W_q, W_k, W_v)
+    message = (
+        f"X of shape {X.shape}, d_k = {d_k}, d_v = {d_v}: the results should be torch's, output "
+        f"{(*lead, n, d_v)} and weights {(*lead, n, n)}. An axis of length 1 is an axis, too."
+    )
+    assert_close(weights, expected_weights, message, name="weights")
+    assert_close(output, expected_output, message, name="output")
+
+
+@probe
+def attend_turned(W_q, W_k, W_v, X):
+    layer = SelfAttention(*W_q.shape, W_v.shape[1], np.random.default_rng(0))
+    layer.W_q, layer.W_k, layer.W_v = (np.asfortranarray(W) for W in (W_q, W_k, W_v))
+    return layer.forward(np.asfortranarray(X))
+
+
+X, W_q, W_k, W_v = (rng.normal(size=shape) / 2 for shape in ((2, 5, 6), (6, 3), (6, 3), (6, 4)))
+message = (
+    "X (2, 5, 6) and the matrices lie in memory column by column (np.asfortranarray): the results "
+    "should be torch's for the same numbers, as for any other X."
+)
+expected = by_torch(X, W_q, W_k, W_v)
+for one, other, name in zip(attend_turned(W_q, W_k, W_v, X), expected, ("output", "weights")):
+    assert_close(one, other, message, name=name)
 ### END HIDDEN TESTS
 
 
@@ -623,6 +677,27 @@ message = (
 )
 assert_close(weights, expected_weights, message, name="weights")
 assert_close(output, expected_output, message, name="output")
+# Sizes that are equal: a mask belongs to the last axes of the weights.
+cases = (
+    ((5,), (5, 5)),
+    ((5,), (5,)),
+    ((5,), (5, 1, 5)),
+    ((5, 1), (5, 5)),
+)
+for lead, shape in cases:
+    X = rng.normal(size=(*lead, 5, 5))
+    W_q, W_k, W_v = (rng.normal(size=(5, 5)) / 2 for _ in range(3))
+    mask = rng.random(shape) < 0.5
+    mask.reshape(-1)[:3] = False, True, False
+    output, weights = attend(W_q, W_k, W_v, X, mask)
+    expected_output, expected_weights = by_torch(X, W_q, W_k, W_v, mask)
+    message = (
+        f"X of shape {X.shape} with a mask of shape {shape}, d_k = d_v = 5: the results should be "
+        f"torch's, weights of shape {(*lead, 5, 5)}. The mask's last axis are the words that are "
+        "looked at, the one before the words that look, whichever lengths are equal."
+    )
+    assert_close(weights, expected_weights, message, name="weights")
+    assert_close(output, expected_output, message, name="output")
 ### END HIDDEN TESTS
 
 
@@ -688,6 +763,13 @@ def another_mask(X, mask, seed):
     return found, fresh, (W_q, layer.W_q.copy(), other.W_q.copy())
 
 
+@probe
+def one_after_the_other(calls, seed):
+    layer = SelfAttention(6, 3, 4, np.random.default_rng(seed))
+    fresh = [SelfAttention(6, 3, 4, np.random.default_rng(seed)).forward(*call) for call in calls]
+    return [layer.forward(*call) for call in calls], fresh
+
+
 rng = check_rng()
 X, mask = rng.normal(size=(2, 5, 6)), rng.random((5, 5)) < 0.5
 mask[1] = False
@@ -719,6 +801,17 @@ message = (
     "do the matrices belong to the object, self, or to the class?"
 )
 assert_close(W_q_after, W_q, message, name="W_q")
+longer = rng.normal(size=(3, 7, 6)), rng.random((7, 7)) < 0.6
+calls = [(X,), (-X,), (X, mask), longer, longer[:1], (X[:1, :2],)]
+found, fresh = one_after_the_other(calls, int(rng.integers(999)))
+for call, one, other in zip(calls, found, fresh, strict=True):
+    message = (
+        f"Calls with other words and other lengths, one after the other, here X {call[0].shape} "
+        f"{'with' if call[1:] else 'without'} a mask: each should give what a new layer with the "
+        "same matrices gives for it."
+    )
+    for name, now, alone in zip(("output", "weights"), one, other, strict=True):
+        assert_close(now, np.asarray(alone), message, name=name)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1088,14 +1181,14 @@ for place, name in enumerate(("output", "weights")):
 # Hidden checks of TorchSelfAttention: no, one, two and three batch axes; float32 and float64.
 ### BEGIN HIDDEN TESTS
 @probe
-def attend(W_q, W_k, W_v, X):
+def attend(W_q, W_k, W_v, X, turned=False):
     torch.manual_seed(0)
     layer = TorchSelfAttention(W_q.shape[1], W_q.shape[0], W_v.shape[0]).to(X.dtype)
     with torch.no_grad():
         layer.W_q.weight.copy_(W_q)
         layer.W_k.weight.copy_(W_k)
         layer.W_v.weight.copy_(W_v)
-    return layer(X)
+    return layer(X.mT if turned else X)
 
 
 rng = check_rng()
@@ -1138,6 +1231,31 @@ for lead, n, d_k, d_v in (
         moved = bool((other - expected_output).abs().max() > 1e-3)
         message = "Words times -2 should have another output, and without NaN."
         assert_equal(moved, True, message)
+# Leading axes of length 1, sizes of 1, sizes that are equal, a long text; memory in any order.
+for lead, n, d_model, d_k, d_v in (
+    ((1,), 4, 6, 3, 2),
+    ((1, 1), 5, 6, 3, 4),
+    ((2, 1), 3, 6, 2, 5),
+    ((5,), 5, 5, 5, 5),
+    ((3,), 4, 1, 1, 1),
+    ((1,), 300, 6, 3, 1),
+):
+    matrices = [torch.tensor(rng.normal(size=(d, d_model)) / 2) for d in (d_k, d_k, d_v)]
+    X = torch.tensor(rng.normal(size=(*lead, n, d_model)))
+    output, weights = attend(*matrices, X.mT.contiguous(), True)
+    expected_output = torch.empty(*lead, n, d_v, dtype=X.dtype)
+    expected_weights = torch.empty(*lead, n, n, dtype=X.dtype)
+    for place in np.ndindex(*lead):  # each text by itself, by your own layer
+        expected_output[place], expected_weights[place] = attend(*matrices, X[place])
+    message = "The rows of the weights of a text alone are not 0, and hold no NaN."
+    assert_equal(bool((expected_weights.abs().sum(dim=-1) > 1e-3).all()), True, message)
+    message = (
+        f"X of shape {tuple(X.shape)}, the transpose of another tensor, d_k = {d_k}, d_v = {d_v}: "
+        f"output {(*lead, n, d_v)} and weights {(*lead, n, n)}, each text as your layer gives it "
+        "alone. An axis of length 1 is an axis, too."
+    )
+    assert_close(weights, expected_weights, message, name="weights")
+    assert_close(output, expected_output, message, name="output")
 ### END HIDDEN TESTS
 
 
@@ -1208,6 +1326,28 @@ for mask in (one_row, one_text, torch.zeros(1, 1, dtype=torch.bool)):
     message = (
         "A word that may attend to nothing has weights 0 and output 0, never NaN (mask of shape "
         f"{tuple(mask.shape)}). The other words have torch's results."
+    )
+    assert_close(weights, expected_weights, message, name="weights")
+    assert_close(output, expected_output, message, name="output")
+# Sizes that are equal: a mask belongs to the last axes of the weights.
+cases = [
+    ((5,), (5, 5)),
+    ((5,), (5,)),
+    ((5,), (5, 1, 5)),
+    ((5, 1), (5, 5)),
+]
+for lead, shape in cases:
+    X = torch.tensor(rng.normal(size=(*lead, 5, 5)))
+    matrices = [torch.tensor(rng.normal(size=(5, 5)) / 2) for _ in range(3)]
+    mask = rng.random(shape) < 0.5
+    mask.reshape(-1)[:3] = False, True, False
+    mask = torch.tensor(mask)
+    output, weights = attend(*matrices, X, mask)
+    expected_output, expected_weights = by_torch(X, *matrices, mask)
+    message = (
+        f"X of shape {tuple(X.shape)} with a mask of shape {shape}, d_k = d_v = 5: the results "
+        f"should be torch's, weights of shape {(*lead, 5, 5)}. The mask's last axis are the words "
+        "that are looked at, the one before the words that look, whichever lengths are equal."
     )
     assert_close(weights, expected_weights, message, name="weights")
     assert_close(output, expected_output, message, name="output")
@@ -1298,7 +1438,23 @@ def further_calls(X, mask):
     pairs = {"after a call with other masks": (layer(X, ~mask), new(X, ~mask))}
     layer.eval()
     pairs["after eval(), which changes nothing here"] = layer(X, ~mask), new(X, ~mask)
-    return pairs, [one.requires_grad for one in layer(X, mask)]
+    flow = [one.requires_grad for one in layer(X, mask)]
+    shorter, longer = X[:, :3], torch.cat([X, -2 * X], dim=-2)
+    pairs["after calls with more words"] = layer(shorter), new(shorter)
+    pairs["after calls with fewer words"] = layer(longer), new(longer)
+    with torch.no_grad():
+        layer(longer, torch.ones(10, dtype=torch.bool))
+        for part in (layer.W_q, layer.W_k, layer.W_v):
+            part.weight.mul_(-1.5)
+    other = TorchSelfAttention(6, 3, 4)
+    other.load_state_dict(layer.state_dict())
+    pairs["after its weights were changed in place"] = layer(X, mask), other(X, mask)
+    layer.double()
+    newest = TorchSelfAttention(6, 3, 4).double()
+    newest.load_state_dict(layer.state_dict())
+    pairs["after double()"] = layer(X.double(), mask), newest(X.double(), mask)
+    recording = torch.is_grad_enabled()
+    return pairs, [*flow, recording, *(one.requires_grad for one in layer(X.double(), mask))]
 
 
 rng = check_rng()
@@ -1330,7 +1486,12 @@ for when, (found, fresh) in pairs.items():
     for name, one, other in zip(("output", "weights"), found, fresh, strict=True):
         assert_close(one, other.detach(), message, name=name)
 message = "After eval(), too, gradients flow through output and weights: both require a gradient."
-assert_equal(flow, [True, True], message, name="whether they require one")
+assert_equal(flow[:2], [True, True], message, name="whether they require one")
+message = (
+    "Also after calls under no_grad: torch records gradients as before the call, and output and "
+    "weights require one."
+)
+assert_equal(flow[2:], [True] * 3, message, name="whether it records, and they require one")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1961,19 +2122,21 @@ def error_of(kind, X, permutation):
 
 rng = check_rng()
 found, wanted = [], []
-for lead in ((), (6,), (2, 3), (2, 1, 3)):
-    X = rng.normal(size=(*lead, 5, 4))
-    cycle = [2, 0, 3, 4, 1]
-    drawn = rng.permutation(5)
+sizes = [(lead, 5, 4) for lead in ((), (6,), (2, 3), (2, 1, 3))]
+sizes += [((1,), 5, 4), ((1, 1), 4, 1), ((5,), 5, 5), ((), 60, 3), ((3,), 2, 2)]
+for lead, n, d in sizes:
+    X = rng.normal(size=(*lead, n, d))
+    cycle = [2, 0, 3, 4, 1] if n == 5 else [*range(1, n), 0]
+    drawn = rng.permutation(n)
     for order in (cycle, drawn):
         moved = np.stack([X[..., i, :] for i in order], axis=-2)
-        steps = np.arange(5.0)[:, None]
+        steps = np.arange(float(n))[:, None]
         sums = [X[..., : i + 1, :].sum(axis=-2) for i in order]
         so_far = np.abs(np.cumsum(moved, axis=-2) - np.stack(sums, axis=-2)).max()
         times = np.abs(moved * steps - moved * np.array(order, dtype=float)[:, None]).max()
-        minus = 3.0 * np.abs(np.arange(5) - np.array(order)).max()
+        minus = 3.0 * np.abs(np.arange(n) - np.array(order)).max()
         kinds = ("sum so far", "times row number", "minus row number, twice as wide", "minus mean")
-        case = f"X of shape {X.shape}, order {list(map(int, order))}: "
+        case = f"X of shape {X.shape}, order {str(list(map(int, order)))[:40]}: "
         found.append((case, [error_of(kind, X, order) for kind in kinds]))
         wanted.append([so_far, times, minus])
 with check("the largest absolute difference", points=0.75):
@@ -2023,6 +2186,27 @@ for given in ([1, 2, 3, 0], np.array([1, 2, 3, 0]), np.array([1, 2, 3, 0], dtype
         assert_equal(is_float, True, "The result should be one float.")
 error, _ = error_of(X, [0, 1, 2, 3])
 assert_close(error, 0.0, "If nothing moves, the error is 0.", atol=1e-12)
+
+
+@probe
+def error_of_view(x, order, turned):
+    def attention(X):
+        return X * np.arange(X.shape[-2])[:, None], np.eye(X.shape[-2])
+
+    if turned:  # the same numbers, in another order in memory
+        x, order = np.asfortranarray(x), order[::-1].copy()[::-1]
+    return float(permutation_error(attention, x, order))
+
+
+views = [(rng.normal(size=(2, 6, 5)), np.array([2, 5, 0, 1, 3, 4])) for _ in range(6)]
+alone, found = ([error_of_view(*view, turned) for view in views] for turned in (False, True))
+message = (
+    "X of shape (2, 6, 5) lies in memory column by column (np.asfortranarray), and the permutation "
+    "is a view of another array: the error should be that of the same numbers in the usual order."
+)
+assert_close(np.array(found), np.array(alone), message, name="the errors of six X")
+message = "A layer that multiplies the rows by 0, 1, 2 and so on has an error above 0."
+assert_equal(bool(min(alone) > 1e-3), True, message)
 ### END HIDDEN TESTS
 
 
@@ -2417,6 +2601,31 @@ assert_equal(len(found), 4, message, name="how many outputs")
 for one, X in zip(found, sentences, strict=True):
     alone = F.scaled_dot_product_attention(torch.tanh(X), X.flip(-1), X[:, 1:] * 2)
     assert_close(one, alone, message, name="an output")
+
+
+@probe
+def encoded_with_boolean_masks(sentences):
+    def layer(X, mask=None):  # fills where the mask is not True, as your TorchSelfAttention does
+        scores = torch.tanh(X) @ X.flip(-1).mT / math.sqrt(X.shape[-1])
+        if mask is not None:
+            scores = scores.masked_fill(mask.logical_not(), torch.finfo(scores.dtype).min)
+        weights = torch.softmax(scores, dim=-1)
+        return weights @ X * 2, weights
+
+    return list(mended_encoder(layer, [one.mT for one in sentences]))
+
+
+for d_model, lengths in ((4, (4, 4, 4, 4)), (4, (2, 4, 1, 4)), (1, (3, 1, 2)), (3, (90, 4))):
+    given = [torch.tensor(rng.normal(size=(d_model, n))).float() for n in lengths]
+    found = encoded_with_boolean_masks(given)
+    message = (
+        f"Sentences of {lengths} words, d_model = {d_model}, transposes of other tensors; the layer "
+        "takes a boolean mask, True = may attend: each comes out as if it were alone, (n, d_v)."
+    )
+    assert_equal(len(found), len(lengths), message, name="how many outputs")
+    for one, X in zip(found, [one.mT.contiguous() for one in given], strict=True):
+        alone = F.scaled_dot_product_attention(torch.tanh(X), X.flip(-1), X * 2)
+        assert_close(one, alone, message, name="an output")
 after = sentences_afterwards([one.clone() for one in sentences])
 message = "The caller's list of sentences, and the sentences in it, are as before after the call."
 assert_equal(after, sentences, message, name="sentences")
@@ -2505,6 +2714,7 @@ checks_passed("attention_cost")
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 sizes = [(1, 1, 1), (3, 2, 7), (7, 5, 2), *rng.integers(2, 12, (3, 3)).tolist()]
+sizes += [(6, 6, 6), (2, 300, 1), (40, 1, 16)]
 with check("score_entries", points=0.5):
     for n, d_k, d_v in sizes:
         entries = sum(1 for _ in range(n) for _ in range(n))
@@ -2516,7 +2726,10 @@ with check("multiply_adds", points=0.5):
     for n, d_k, d_v in sizes:
         products = sum(1 for _ in range(n) for _ in range(n) for _ in range(d_k))
         products += sum(1 for _ in range(n) for _ in range(d_v) for _ in range(n))
-        message = f"n = {n}, d_k = {d_k}, d_v = {d_v}: the multiply-adds of both products together."
+        message = (
+            f"n = {n}, d_k = {d_k}, d_v = {d_v}: the multiply-adds of both products together, first "
+            "Q K^T with all its scores, and after the softmax the weights times V."
+        )
         assert_equal(float(attention_cost(n, d_k, d_v)["multiply_adds"]), float(products), message)
 checks_passed("attention_cost")
 ### END HIDDEN TESTS

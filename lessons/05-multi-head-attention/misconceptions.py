@@ -302,6 +302,13 @@ with exercise("split_heads", base=SHORT_SPLIT_HEADS):
         seen="answers written blind",
     )
 
+    wrong(
+        "split_truth_values_to_numbers",
+        {"x.reshape(": "(x * 1).reshape("},
+        "Truth values come out as whole numbers, as after a product with a number. Every dtype "
+        "stays as it is.",
+    )
+
 
 with exercise("combine_heads"):
     wrong(
@@ -500,6 +507,13 @@ with exercise("combine_heads"):
         },
         "Your code raises an error for three axes, (num_heads, n, d_head). There may be no batch "
         "axis, one, two or more.",
+    )
+
+    wrong(
+        "combine_truth_values_to_numbers",
+        {"x.swapaxes(-3, -2)": "(x * 1).swapaxes(-3, -2)"},
+        "Truth values come out as whole numbers, as after a product with a number. Every dtype "
+        "stays as it is.",
     )
 
 
@@ -1216,6 +1230,29 @@ with exercise("MultiHeadAttention", base=SHORT_MULTI_HEAD_ATTENTION):
         "In evaluation mode your weights have no axis of the heads. The weights of every head are asked "
         "for, in both modes.",
         seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "mha_mask_with_keys_only",
+        {"key = query if key is None else key":
+            "mask = None if key is None else mask\nkey = query if key is None else key"},
+        "Called with `query` and `mask` alone, your layer gives what it gives without the mask. The "
+        "mask counts, whatever `key` is.",
+    )
+
+    wrong(
+        "mha_parameters_of_the_first_call",
+        {
+            "return self.W_o(combine_heads(heads)), weights": """
+                if not hasattr(self, "first"):
+                    self.first = self.W_o.weight.data.clone(), self.W_o.bias.data.clone()
+                weight, bias = (x.to(query.dtype) for x in self.first)
+                now = self.W_o.weight - self.W_o.weight.detach(), self.W_o.bias - self.W_o.bias.detach()
+                return F.linear(combine_heads(heads), weight + now[0], bias + now[1]), weights
+            """,
+        },
+        "When its parameters change after a call, your layer goes on with old ones, as when "
+        "something made from them is kept. Each call takes them as they are then.",
     )
 
 
@@ -2036,6 +2073,34 @@ with exercise("leave_one_head_out"):
         "A layer that comes in evaluation mode is in training mode after the call. Its mode, too, "
         "should be what it was.",
         seen="answers written blind",
+    )
+
+    wrong(
+        "leave_trainable_afterwards",
+        {"return found": "W_o.requires_grad_(True)\nreturn found"},
+        "A frozen layer comes back with parameters of W_o that require a gradient. Afterwards "
+        "`attention` is what it was.",
+    )
+
+    wrong(
+        "leave_pairs_taken_apart",
+        {"found.append(measure())": """
+            result = measure()
+            found += result if isinstance(result, tuple) else [result]
+        """},
+        "Where measure() returns a pair, your list holds its two parts one after the other. One "
+        "entry a head is asked for: what measure() returns, as it is.",
+    )
+
+    wrong(
+        "leave_none_left_out",
+        {"found.append(measure())": """
+            result = measure()
+            if result is not None:
+                found.append(result)
+        """},
+        "Where measure() returns None, your list has no entry for that head. One entry a head is "
+        "asked for: what measure() returns, as it is.",
     )
 
 

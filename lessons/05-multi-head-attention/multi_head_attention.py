@@ -351,6 +351,15 @@ for n, d_model, num_heads in ((5, 6, 1), (5, 6, 6), (1, 6, 2), (1, 1, 1), (6, 6,
         f"any other, each head with {d_model // num_heads} neighbouring features of all positions."
     )
     cases.append((num_heads, x, expected, message))
+for lead, n, d_model, num_heads in ((3, 3, 9, 3), (4, 4, 4, 4), (1, 5, 6, 2), (1, 1, 3, 3), (2, 300, 64, 8)):
+    x = rng.normal(size=(lead, n, d_model))
+    expected = np.stack(np.split(x, num_heads, axis=-1), axis=-3)
+    message = (
+        f"x of shape {x.shape}, {num_heads} heads: shape {expected.shape}, each head with "
+        f"{d_model // num_heads} neighbouring features of all positions, whichever lengths are "
+        "equal or 1."
+    )
+    cases.append((num_heads, x, expected, message))
 with check("NumPy", points=0.75):
     for num_heads, x, expected, message in cases:
         assert_equal(split_heads(x, num_heads), expected, message)
@@ -366,7 +375,8 @@ checks_passed("split_heads")
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 numbers = rng.integers(-99, 100, size=(3, 4, 6))
-for dtype in (np.int64, np.int32, np.float32, np.float64):
+numbers[0, 0, :2] = 0
+for dtype in (np.int64, np.int32, np.float32, np.float64, np.float16, np.bool_):
     x = numbers.astype(dtype)
     expected = np.asarray(split_heads(numbers + 0.0, 2))
     message = "Three texts, two heads, four positions, three features a head."
@@ -599,6 +609,14 @@ for num_heads, n, d_head in ((1, 5, 6), (6, 5, 1), (2, 1, 3), (1, 1, 1), (3, 3, 
         "gets the features of head 0, then of head 1, and so on."
     )
     cases.append((x, expected, message))
+for lead, num_heads, n, d_head in ((3, 3, 3, 3), (1, 2, 5, 3), (1, 1, 1, 3), (5, 1, 5, 1), (2, 8, 300, 8)):
+    x = rng.normal(size=(lead, num_heads, n, d_head))
+    expected = np.concatenate([x[:, h] for h in range(num_heads)], axis=-1)
+    message = (
+        f"x of shape {x.shape}: shape {expected.shape}, and each position gets the features of "
+        "head 0, then of head 1, and so on, whichever lengths are equal or 1."
+    )
+    cases.append((x, expected, message))
 with check("NumPy", points=0.75):
     for x, expected, message in cases:
         assert_equal(combine_heads(x), expected, message)
@@ -614,7 +632,8 @@ checks_passed("combine_heads")
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 numbers = rng.integers(-99, 100, size=(3, 2, 4, 5))
-for dtype in (np.int64, np.int32, np.float32, np.float64):
+numbers[0, 0, :2] = 0
+for dtype in (np.int64, np.int32, np.float32, np.float64, np.float16, np.bool_):
     x = numbers.astype(dtype)
     expected = np.asarray(combine_heads(numbers + 0.0))
     message = "Three texts, four positions, the features of two heads of five."
@@ -1126,6 +1145,21 @@ for lead_q, lead_k, lead_v, num_heads in cases:
 for n_q, n_k in ((1, 5), (4, 1), (1, 1)):  # one query, one key, and both
     query, key, value = (torch.tensor(rng.normal(size=(2, n, 12))) for n in (n_q, n_k, n_k))
     drawn.append(((2,), 3, parts, (query, key, value)))
+for lead, n_q, n_k, d_model, num_heads in (
+    ((1, 1), 4, 5, 12, 3),
+    ((2, 1, 3), 4, 5, 12, 3),
+    ((4,), 4, 4, 4, 4),  # all lengths are equal
+    ((3,), 2, 5, 1, 1),
+    ((2,), 3, 2, 15, 5),
+    ((1,), 2, 300, 6, 2),
+):
+    shapes = (d_model, d_model), (d_model,)
+    parts = {
+        name: tuple(torch.tensor(0.4 * rng.normal(size=shape)) for shape in shapes)
+        for name in ("W_q", "W_k", "W_v", "W_o")
+    }
+    texts = [torch.tensor(rng.normal(size=(*lead, n, d_model))) for n in (n_q, n_k, n_k)]
+    drawn.append((lead, num_heads, parts, texts))
 said = "any number of leading axes, of queries and of keys is allowed, also one."
 given_alone = "Each text should come out as your layer gives it alone."
 with check("each text by itself", points=0.75):
@@ -1202,6 +1236,26 @@ for given, (q, k, v) in cases:
     other, _ = attend(seed, parts, {"query": q, "key": k, "value": -v})
     message = "With -value in place of value the output should be another one."
     assert_equal(bool((other - same).abs().max() > 1e-3), True, message)
+square = torch.tensor([[True, False, True, True], [False, True, False, True]] * 2)
+square[3] = torch.tensor([True, True, False, False])
+wide = torch.tensor(rng.random((4, 5)) < 0.6)
+wide[:, 2] = True
+cases = [
+    ({"query": query, "mask": square}, (query, query, query)),
+    ({"query": query, "mask": square.expand(2, 3, 4, 4)}, (query, query, query)),
+    ({"query": query, "key": key, "mask": wide}, (query, key, key)),
+]
+for given, (q, k, v) in cases:
+    message = (
+        f"Called with {', '.join(given)}, a mask of shape {tuple(given['mask'].shape)}: key should "
+        "default to query, value to key, and the mask should count, so that all comes out as in a "
+        "call of your layer with all four."
+    )
+    output, weights = attend(seed, parts, given)
+    whole = {"query": q, "key": k, "value": v, "mask": given["mask"]}
+    same, its_weights = attend(seed, parts, whole)
+    assert_close(output, same, message, name="output")
+    assert_close(weights, its_weights, message, name="weights")
 ### END HIDDEN TESTS
 
 
@@ -1269,11 +1323,36 @@ for lead_q, lead_k, num_heads, shape in cases:
         "mask, and when?"
     )
     drawn.append((parts, num_heads, query, key, mask, message))
+cases = [  # equal lengths, and more leading axes; n_q = n_k = 4
+    ((4,), 4, (4,)),
+    ((4,), 4, (4, 4)),
+    ((4,), 4, (4, 4, 4)),
+    ((4,), 4, (4, 1, 4)),
+    ((4,), 4, (1, 4, 4)),
+    ((1,), 4, (1, 4, 4)),
+    ((2, 1, 3), 3, (4, 4)),
+    ((2, 1, 3), 3, (3, 4, 4)),
+    ((2, 1, 3), 3, (2, 1, 1, 1, 4)),
+]
+for lead, num_heads, shape in cases:
+    parts = {
+        name: (torch.tensor(0.4 * rng.normal(size=(12, 12))), torch.tensor(rng.normal(size=12)))
+        for name in ("W_q", "W_k", "W_v", "W_o")
+    }
+    query, key = (torch.tensor(rng.normal(size=(*lead, 4, 12))) for _ in range(2))
+    mask = torch.tensor(rng.random(shape) < 0.5)
+    mask[..., 1], mask[..., 3] = True, False
+    message = (
+        f"query and key of shape {tuple(query.shape)}, {num_heads} heads, mask of shape {shape}: "
+        "this mask has no more axes than query, so it has no head axis, whichever lengths are "
+        "equal, and serves every head. {}"
+    )
+    drawn.append((parts, num_heads, query, key, mask, message))
 with check("each text by itself", points=1):
     for parts, num_heads, query, key, mask, about in drawn:
         message = about.format("Each text should come out as it does alone with its own mask.")
         lead = query.shape[:-2]
-        whole = mask.expand(*lead, 4, 5)
+        whole = mask.expand(*lead, 4, key.shape[-2])
         output, weights = attend(seed, parts, num_heads, query, key, mask)
         for place in np.ndindex(*lead):  # with its own mask, by your own layer
             one = attend(seed, parts, num_heads, query[place], key[place], whole[place])
@@ -1355,6 +1434,23 @@ for lead_q, lead_k, shape in cases:
         f"query of shape {tuple(query.shape)}, 3 heads, mask of shape {shape}: it has more axes "
         "than query, so its third axis from the end is the head axis, and it is used as it is. The "
         "results should be torch's with this mask."
+    )
+    assert_close(weights, expected_weights, message, name="weights")
+    assert_close(output, expected, message, name="output")
+for lead, shape in (((), (4, 4, 4)), ((4,), (4, 4, 4, 4)), ((1,), (1, 4, 1, 4)), ((2, 1, 3), (1, 1, 3, 4, 4, 4))):
+    parts = {
+        name: (torch.tensor(0.4 * rng.normal(size=(12, 12))), torch.tensor(rng.normal(size=12)))
+        for name in ("W_q", "W_k", "W_v", "W_o")
+    }
+    query, key = (torch.tensor(rng.normal(size=(*lead, 4, 12))) for _ in range(2))
+    mask = torch.tensor(rng.random(shape) < 0.5)
+    mask[..., 1], mask[..., 3] = True, False
+    expected, expected_weights = by_torch(parts, 4, query, key, mask)
+    output, weights = attend(seed, parts, 4, query, key, mask)
+    message = (
+        f"query and key of shape {tuple(query.shape)}, 4 heads, mask of shape {shape}: it has more "
+        "axes than query, so its third axis from the end is the head axis, whichever lengths are "
+        "equal. The results should be torch's with this mask."
     )
     assert_close(weights, expected_weights, message, name="weights")
     assert_close(output, expected, message, name="output")
@@ -1585,6 +1681,49 @@ for how in ("in training mode", "in evaluation mode", "in another order in memor
         )
         for place, name in ((1, "weights"), (0, "output")):
             assert_close(one[place], other[place], message, name=name)
+
+
+@probe
+def after_new_parameters(seed, query, mask):
+    """One layer and others made anew, each time its parameters have changed."""
+    torch.manual_seed(seed)
+    layer, pairs = MultiHeadAttention(12, 3), {}
+
+    def compare(when, *given):
+        new = MultiHeadAttention(12, 3).to(layer.W_q.weight.dtype)
+        new.load_state_dict(layer.state_dict())
+        pairs[when] = layer(*given), new(*given)
+
+    with torch.no_grad():
+        layer(query.float(), None, None, mask)
+        for part in (layer.W_q, layer.W_k, layer.W_v, layer.W_o):
+            part.weight.mul_(-1.5)
+            part.bias.add_(0.5)
+    compare("after its parameters were changed in place", query.float(), None, None, mask)
+    other = MultiHeadAttention(12, 3)
+    layer.load_state_dict(other.state_dict())
+    compare("after load_state_dict", query.float(), None, None, mask)
+    layer.double()
+    compare("after double()", query, None, None, mask)
+    flow = [one.requires_grad for one in layer(query, None, None, mask)]
+    return pairs, [torch.is_grad_enabled(), *flow]
+
+
+square = torch.tensor(rng.random((4, 4)) < 0.6)
+square[:, 0] = True
+pairs, flow = after_new_parameters(seed, query.clone(), square.clone())
+for when, (found, fresh) in pairs.items():
+    message = (
+        f"A layer {when} should give what a new layer with the same parameters gives. For one: is "
+        "something kept from an earlier call?"
+    )
+    for place, name in ((1, "weights"), (0, "output")):
+        assert_close(found[place], fresh[place].detach(), message, name=name)
+message = (
+    "After a call under no_grad, and outside of it again: torch records gradients, and output and "
+    "weights require one."
+)
+assert_equal(flow, [True] * 3, message, name="whether it records, and they require one")
 ### END HIDDEN TESTS
 
 
@@ -2001,6 +2140,8 @@ cases = [
     {"embed_dim": 12, "num_heads": 1},
     {"embed_dim": 12, "num_heads": 12, "batch_first": True},
     {"embed_dim": 12, "num_heads": 2, "kdim": 12, "vdim": 12, "batch_first": True},
+    {"embed_dim": 15, "num_heads": 5, "batch_first": True},
+    {"embed_dim": 1, "num_heads": 1, "batch_first": True},
 ]
 for settings in cases:
     states = []
@@ -2010,7 +2151,8 @@ for settings in cases:
             for parameter in builtin.parameters():
                 parameter.copy_(torch.tensor(0.4 * rng.normal(size=tuple(parameter.shape))))
         states.append(dict(builtin.state_dict()))
-    query, key = (torch.tensor(rng.normal(size=(2, n, 12))) for n in (4, 5))
+    d_model = settings["embed_dim"]
+    query, key = (torch.tensor(rng.normal(size=(2, n, d_model))) for n in (4, 5))
     order = (0, 1, 2) if settings.get("batch_first") else (1, 0, 2)  # where the texts stand
     with torch.no_grad():
         expected, expected_weights = builtin(
@@ -2126,6 +2268,7 @@ def train_once(seed, state, settings, frozen, query, direction):
             part.weight.normal_(std=0.4)
             part.bias.normal_(std=0.4)
     load_builtin_weights(attention, builtin)
+    recording = torch.is_grad_enabled()
     known = [name for name, _ in attention.named_parameters()]
     parts = ("W_q", "W_k", "W_v", "W_o")
     names = [f"{part}.{what}" for part in parts for what in ("weight", "bias")]
@@ -2137,7 +2280,7 @@ def train_once(seed, state, settings, frozen, query, direction):
     gradients = [t.grad for t in tensors]
     torch.optim.SGD(attention.parameters(), lr=0.01).step()
     with torch.no_grad():
-        return trainable, gradients, attention(query)[0]
+        return trainable, gradients, attention(query)[0], recording
 
 
 rng = check_rng()
@@ -2158,7 +2301,13 @@ torch.optim.SGD(builtin.parameters(), lr=0.01).step()
 with torch.no_grad():
     after_step, _ = builtin(query, query, query)
 for frozen in (False, True):
-    trainable, gradients, output = train_once(seed, state, settings, frozen, query, direction)
+    found = train_once(seed, state, settings, frozen, query, direction)
+    trainable, gradients, output, recording = found
+    message = (
+        "After the call torch should record gradients as it did before: what is switched off for "
+        "the copying is on again."
+    )
+    assert_equal(recording, True, message, name="torch.is_grad_enabled()")
     message = (
         f"After loading from {'a frozen' if frozen else 'an ordinary'} builtin, all eight "
         "parameters should still be trainable: they require a gradient, belong to the layer, get "
@@ -2699,6 +2848,15 @@ with check("broken between texts", points=1):
     for d_model, num_heads in ((12, 2), (4, 4), (6, 3)):
         assert_equal(judged("right", d_model, num_heads, next(seeds)), False, message)
     more_layers((3, 11, 15, 4, 6, 9, 10, 16))
+    for kind in ("right", "words attend across texts", "a little of all texts"):
+        for d_model, num_heads in ((15, 5), (7, 7), (3, 1), (64, 8)):
+            message = (
+                f"d_model = {d_model}, {num_heads} heads, {kind}: a Python bool is asked for, False "
+                "for a right layer and True for one in which a word's output depends on other "
+                "texts, whatever the sizes."
+            )
+            verdict = judged(kind, d_model, num_heads, next(seeds))
+            assert_equal(verdict, kind != "right", message)
 checks_passed("mixes_rows")
 ### END HIDDEN TESTS
 
@@ -2964,7 +3122,7 @@ def removed_in(numbers, num_heads, x, means, how):
             super().__init__()
             d_model = x.shape[-1]
             self.W_q, self.W_k, self.W_v, self.W_o = (
-                nn.Linear(d_model, d_model, dtype=torch.float64) for _ in range(4)
+                nn.Linear(d_model, d_model, dtype=x.dtype) for _ in range(4)
             )
 
         def forward(self, x):
@@ -2982,6 +3140,8 @@ def removed_in(numbers, num_heads, x, means, how):
     def measure():
         with torch.no_grad():
             output = model(x)
+        if how in ("pair", "nothing"):
+            return (0, "words") if how == "pair" else None
         return output if how == "tensor" else {"mean": output.mean().item(), "of": "words"}
 
     return leave_one_head_out(layer, num_heads, measure, means)
@@ -3007,13 +3167,19 @@ def expected_of(numbers, num_heads, x, means):
 
 rng = check_rng()
 cases = []
-for num_heads, d_model, batch, n in ((1, 6, 2, 4), (2, 8, 3, 5), (4, 8, 1, 3), (6, 18, 2, 7)):
+sizes = [(1, 6, 2, 4), (2, 8, 3, 5), (4, 8, 1, 3), (6, 18, 2, 7)]
+sizes += [(5, 5, 2, 4), (3, 9, 1, 1), (2, 4, 4, 4)]  # one feature a head; as many as heads; float32
+for num_heads, d_model, batch, n in sizes:
     numbers = {}
     for one in "qkvo":
         numbers[f"W_{one}.weight"] = torch.tensor(rng.normal(size=(d_model, d_model)) / 4)
         numbers[f"W_{one}.bias"] = torch.tensor(0.5 * rng.normal(size=d_model))
     x = torch.tensor(rng.normal(size=(batch, n, d_model)))
-    cases.append((numbers, num_heads, x, torch.tensor(rng.normal(size=d_model))))
+    means = torch.tensor(rng.normal(size=d_model))
+    if len(cases) == 6:
+        numbers = {name: value.float() for name, value in numbers.items()}
+        x, means = x.float(), means.float()
+    cases.append((numbers, num_heads, x, means))
 
 
 def outputs_are_right(case, heads):
@@ -3022,7 +3188,8 @@ def outputs_are_right(case, heads):
     by_zero = removed_in(numbers, num_heads, x, None, "tensor")
     by_mean = removed_in(numbers, num_heads, x, means, "tensor")
     width = x.shape[-1] // num_heads
-    size = f"{num_heads} heads, {x.shape[-1]} features, the layer in a model: "
+    size = f"{num_heads} heads, {x.shape[-1]} features, {x.dtype}, the layer in a model: "
+    close = 1e-5 if x.dtype == torch.float64 else 1e-3
     for h in heads:
         expected = expected_of(numbers, num_heads, x, None)[h]
         name = f"the output without head {h}"
@@ -3031,7 +3198,7 @@ def outputs_are_right(case, heads):
         mine = slice(h * width, (h + 1) * width)
         moved = torch.atanh(by_zero[h]) + numbers["W_o.weight"][:, mine] @ means[mine]
         message = size + "a head contributes what W_o makes of its part of `means`, in place of 0."
-        assert_close(by_mean[h], torch.tanh(moved), message, name=f"the output, head {h}", rtol=1e-5)
+        assert_close(by_mean[h], torch.tanh(moved), message, name=f"the output, head {h}", rtol=close)
 
 
 with check("the first head", points=1):
@@ -3045,6 +3212,10 @@ with check("every head; measure may return anything", points=1):
         kinds = [one.get("of") if isinstance(one, dict) else one for one in found]
         message = "measure() may return anything, here a dict: it stands in the list as it is."
         assert_equal(kinds, ["words"] * num_heads, message)
+        for how, one in (("pair", (0, "words")), ("nothing", None)):
+            message = f"measure() returns {one} each time, here: so that is what the list holds."
+            found = removed_in(numbers, num_heads, x, None, how)
+            assert_equal(list(found), [one] * num_heads, message, name="the list")
 checks_passed("leave_one_head_out")
 ### END HIDDEN TESTS
 
@@ -3054,7 +3225,7 @@ checks_passed("leave_one_head_out")
 ### SIDE CONDITION: counts once another check of leave_one_head_out passes.
 ### BEGIN HIDDEN TESTS
 @probe
-def afterwards(numbers, means, fails_at, training):
+def afterwards(numbers, means, fails_at, training, frozen):
     class Layer(nn.Module):
         def __init__(self):
             super().__init__()
@@ -3066,7 +3237,7 @@ def afterwards(numbers, means, fails_at, training):
     with torch.no_grad():
         for name, value in layer.named_parameters():
             value.copy_(numbers[name])
-    layer.train(training)
+    layer.train(training).requires_grad_(not frozen)
     before, calls = dict(layer.named_parameters()), []
     means = None if means is None else means.clone()
 
@@ -3083,7 +3254,7 @@ def afterwards(numbers, means, fails_at, training):
         raised = "KeyError"
     after = dict(layer.named_parameters())
     same = {name: after.get(name) is value for name, value in before.items()}
-    trainable = {name: value.requires_grad and value.is_leaf for name, value in after.items()}
+    trainable = {name: value.requires_grad == (not frozen) and value.is_leaf for name, value in after.items()}
     with torch.no_grad():
         says = layer.W_o(torch.ones(2, 6, dtype=torch.float64)), layer.training, means
     return {name: value.detach() for name, value in after.items()}, same, trainable, raised, says
@@ -3095,16 +3266,19 @@ for one in "qkvo":
     numbers[f"W_{one}.weight"] = torch.tensor(rng.normal(size=(6, 6)))
     numbers[f"W_{one}.bias"] = torch.tensor(rng.normal(size=6))
 own = torch.tensor(rng.normal(size=6))
-for means, training in ((None, True), (own, True), (None, False), (own, False)):
+modes = [(None, True), (own, True), (None, False), (own, False)]
+for (means, training), frozen in [(mode, how) for how in (False, True) for mode in modes]:
     for fails_at in (None, 1, 3):
-        after, same, trainable, raised, says = afterwards(numbers, means, fails_at, training)
+        found = afterwards(numbers, means, fails_at, training, frozen)
+        after, same, trainable, raised, says = found
         message = (
-            "After the call the layer has its old numbers, in its old parameters, which can be "
-            f"trained{'' if fails_at is None else ', also when measure raises an error'}."
+            "After the call the layer has its old numbers, in its old parameters, which "
+            f"{'require no gradient, as before' if frozen else 'can be trained'}"
+            f"{'' if fails_at is None else ', also when measure raises an error'}."
         )
         assert_equal(after, numbers, message, name="the layer's parameters")
         assert_equal(same, dict.fromkeys(numbers, True), message, name="'the same parameters'")
-        assert_equal(trainable, dict.fromkeys(numbers, True), message, name="'can be trained'")
+        assert_equal(trainable, dict.fromkeys(numbers, True), message, name="'as trainable as before'")
         output, mode, means_after = says
         kept = (
             "After the call the layer works as before"

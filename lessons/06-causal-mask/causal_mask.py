@@ -592,6 +592,14 @@ def all_of(masks):
     return expected.numpy()
 
 
+@probe
+def of_views(real, mask):
+    """Of the first mask read backwards, and of one whose rows are columns in memory."""
+    if isinstance(real, np.ndarray):
+        return combine_masks(real[..., ::-1], np.asfortranarray(mask))
+    return combine_masks(real.expand(3, -1, -1), mask.T.contiguous().T)
+
+
 rng = check_rng()
 pairs = [[(3, 1, 5), (4, 5)], [(4, 5), (3, 1, 5)], [(4, 1), (1, 5)], [(6, 2), (6, 2)]]
 more = [
@@ -640,6 +648,32 @@ with check("two masks", points=0.75):
         found = combine_masks(*[torch.tensor(mask) for mask in given])
         nothing = torch.zeros(3, 4, 5, dtype=torch.bool)
         assert_equal(found, nothing, f"The same in torch. {message}", name="the combined mask")
+    for shapes in ([(4, 1, 4), (4, 4)], [(1, 1, 5), (5, 5)]):
+        masks = masks_of(shapes, check_rng())
+        expected = all_of(masks)
+        message = (
+            f"Masks of the shapes {shapes}: the result has the shape {expected.shape}. Axes are "
+            "counted from the right, whatever their lengths are, and a batch of one text stays one."
+        )
+        found = combine_masks(*[mask.copy() for mask in masks])
+        assert_close(found, expected, message, name="the combined mask")
+        found = combine_masks(*[torch.tensor(mask) for mask in masks])
+        message = f"The same in torch. {message}"
+        assert_equal(found, torch.tensor(expected), message, name="the combined mask")
+    real, mask = masks_of([(1, 1, 5), (4, 5)], check_rng())
+    message = (
+        "Masks of the shapes (1, 1, 5), read backwards with [..., ::-1], and (4, 5), whose columns "
+        "lie one after the other in memory: a key should be attended only where both allow it."
+    )
+    expected = real[..., ::-1] & mask
+    assert_close(of_views(real.copy(), mask.copy()), expected, message, name="the combined mask")
+    message = (
+        "Torch tensors of the shapes (3, 1, 5), expanded from (1, 1, 5), and (4, 5), transposed: a "
+        "key should be attended only where both allow it."
+    )
+    expected = torch.tensor(np.repeat(real & mask, 3, axis=0))
+    found = of_views(torch.tensor(real), torch.tensor(mask))
+    assert_equal(found, expected, message, name="the combined mask")
 with check("three masks and more", points=0.75):
     for shapes in more:
         masks = masks_of(shapes, rng)
@@ -1456,15 +1490,19 @@ def strict(n, d_model, seed):
             raise TypeError("this layer takes NumPy float64 of shape (n, d_model) and nothing else")
         return X
 
-    layers = [
-        lambda X: check(X) * 3,
-        lambda X: check(X) - X.mean(axis=0),
-        lambda X: check(X).cumsum(axis=0).sum(axis=-1, keepdims=True),
-        lambda X: check(X)[::-1].cumsum(axis=0)[::-1] @ np.ones((d_model, 3)),
-        lambda X: check(X) * (np.arange(n) == n - 1)[:, None],  # only the last position speaks
-    ]
+    layers = {
+        "three times X": lambda X: check(X) * 3,
+        "X minus the mean of the text": lambda X: check(X) - X.mean(axis=0),
+        "the sum so far, one feature": lambda X: (
+            check(X).cumsum(axis=0).sum(axis=-1, keepdims=True)
+        ),
+        "the sum from here on, three features": lambda X: (
+            check(X)[::-1].cumsum(axis=0)[::-1] @ np.ones((d_model, 3))
+        ),
+        "only the last position speaks": lambda X: check(X) * (np.arange(n) == n - 1)[:, None],
+    }
     rng = np.random.default_rng(seed)
-    return [leaks_future(layer, n, d_model, rng) for layer in layers]
+    return {name: leaks_future(layer, n, d_model, rng) for name, layer in layers.items()}
 
 
 @probe
@@ -1488,6 +1526,7 @@ def smallest(seed):
         leaks_future(lambda X: np.cumsum(X, axis=0), 2, 6, rng),
         leaks_future(lambda X: np.cumsum(X[::-1], axis=0)[::-1], 2, 6, rng),
         leaks_future(lambda X: np.cumsum(X, axis=0), 5, 1, rng),
+        leaks_future(lambda X: np.cumsum(X[::-1], axis=0)[::-1], 5, 1, rng),
     ]
 
 
@@ -1500,6 +1539,12 @@ def said(verdicts):
     return bool(verdicts) if isinstance(verdicts, (np.bool_, torch.Tensor)) else verdicts
 
 
+def others(found, expected):
+    """Says which verdicts are not those that are asked for, three at most."""
+    wrong = [one for one in expected if not isinstance(found, dict) or found.get(one) != expected[one]]
+    return f" Among those judged otherwise: {'; '.join(wrong[:3])}." if wrong else ""
+
+
 @probe
 def kinds(n, d_model, seed):
     layers = [lambda X: X, lambda X: np.cumsum(X, axis=0), lambda X: X[::-1]]
@@ -1510,11 +1555,20 @@ def kinds(n, d_model, seed):
 
 seed = int(check_rng().integers(2**31))
 with check("strict layers", points=0.5):
+    expected = {
+        "three times X": False,
+        "X minus the mean of the text": True,
+        "the sum so far, one feature": False,
+        "the sum from here on, three features": True,
+        "only the last position speaks": False,
+    }
+    found = said(strict(6, 7, seed))
     assert_equal(
-        said(strict(6, 7, seed)),
-        [False, True, False, True, False],
-        "Five layers that take float64 arrays of shape (n, d_model) and refuse all others: another "
-        "length, a batch axis, float32. Two of them leak.",
+        found,
+        expected,
+        "Five layers that take float64 arrays of shape (n, d_model), here (6, 7), and refuse all "
+        "others: another length, a batch axis, float32. What they give has 7 features, 1 or 3. Two "
+        f"of them leak.{others(found, expected)}",
         name="your verdicts",
     )
 with check("views", points=0.5):
@@ -1528,9 +1582,10 @@ with check("views", points=0.5):
 with check("one position, two positions, one feature", points=0.75):
     assert_equal(
         said(smallest(seed)),
-        [False, False, False, True, False],
+        [False, False, False, True, False, True],
         "A text of one position has no future (n = 1, twice False); two positions (False, True); "
-        "and one feature a position (False).",
+        "and five positions of one feature each, sums of what came before (False) and of what "
+        "comes later (True).",
         name="your verdicts",
     )
 with check("Python's bool", points=0.25, side=True):

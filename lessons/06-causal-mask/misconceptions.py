@@ -491,6 +491,33 @@ with exercise("combine_masks"):
         seen="answers written blind",
     )
 
+    wrong(
+        "combine_axes_by_their_lengths",
+        {
+            "combined = mask if combined is None else combined & mask": """
+                if combined is not None and (combined.ndim, mask.ndim) == (3, 2):
+                    mask = mask[:, None] if len(mask) == len(combined) else mask
+                combined = mask if combined is None else combined & mask
+            """,
+        },
+        "Where a batch has as many texts as a text has words, your result is another one, as when "
+        "the first axis of an (n, n) mask is taken for the texts. Lengths do not say what an axis "
+        "is: shapes broadcast from the right.",
+    )
+
+    wrong(
+        "combine_loses_a_batch_of_one",
+        {
+            "return combined": """
+                if combined is not None and combined.ndim == 3 and len(combined) == 1:
+                    combined = combined[0]
+                return combined
+            """,
+        },
+        "A batch of one text comes out without its batch axis. The result has the shape to which "
+        "the masks broadcast, and axes of length 1 belong to it.",
+    )
+
 
 with exercise("leaks_future"):
     wrong(
@@ -910,6 +937,13 @@ with exercise("leaks_future"):
         "the mean of all changes is looked at, for one: the many numbers that stay make it small. "
         "One output that moves so far is a leak.",
         seen="answers written blind",
+    )
+
+    wrong(
+        "leak_none_in_one_feature",
+        {"for t in range(1, n):": "for t in range(1, n if d_model > 1 else 1):"},
+        "Where a position has a single feature, a leaky layer comes through your test. One number "
+        "of a later position can be read as well as many.",
     )
 
 

@@ -309,6 +309,18 @@ with exercise("sinusoidal_positional_encoding", base=SHORT_SINUSOIDAL_POSITIONAL
         seen="a trial with typical wrong answers",
     )
 
+    wrong(
+        "encoding_turned_by_its_shape",
+        {
+            "return np.where(column % 2 == 0, np.sin(angles), np.cos(angles))": """
+                PE = np.where(column % 2 == 0, np.sin(angles), np.cos(angles)).T
+                return PE if PE.shape == (seq_len, d_model) else PE.T
+            """,
+        },
+        "With as many positions as columns your matrix comes out transposed, as when the shape "
+        "alone decides whether it is turned. A square matrix does not show it: rows are positions.",
+    )
+
 
 # The right answer in few words, of which the wrong ones below are changes.
 SHORT_SHIFT_MATRIX = """
@@ -550,6 +562,14 @@ with exercise("shift_matrix", base=SHORT_SHIFT_MATRIX):
         "A large offset, of some thousands, moves a position by less than it says. Any integer is an "
         "offset.",
         seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "shift_last_row_of_a_table",
+        {"M = np.zeros": "offset = max(-4999, min(offset, 4999))\nM = np.zeros"},
+        "An offset of 5000 or -5000 moves a position by less than it says, as when the rows of a "
+        "table end before. Any integer is an offset, and the equation holds up to 5000.",
+        seen="answers written blind",
     )
 
 
@@ -1015,6 +1035,46 @@ with exercise("LearnedPositionalEmbedding", base=SHORT_LEARNED_POSITIONAL_EMBEDD
         seen="a trial with typical wrong answers",
     )
 
+    wrong(
+        "learned_kept_in_evaluation",
+        {
+            "return X + self.p[: X.shape[-2]]": """
+                vectors = self.p
+                if not self.training:
+                    vectors = self.__dict__.setdefault("kept", self.p * 1)
+                return X + vectors[: X.shape[-2]]
+            """,
+        },
+        "When the parameter changes between two calls in evaluation mode, the old vectors are "
+        "still added, as when they are kept for this mode. Take them from the parameter in each "
+        "call.",
+    )
+
+    wrong(
+        "learned_squeezed",
+        {"self.p[: X.shape[-2]]": "self.p[: X.shape[-2]].squeeze()"},
+        "With d_model = 1 your output has another shape than X, as when the axis of the features "
+        "is lost by a squeeze. Then the positions take its place. An axis of length 1 stays.",
+    )
+
+    wrong(
+        "learned_gradient_averaged",
+        """
+            class LearnedPositionalEmbedding(nn.Module):
+                def __init__(self, max_len, d_model):
+                    super().__init__()
+                    self.table = nn.Embedding(max_len, d_model, scale_grad_by_freq=True)
+                def forward(self, X):
+                    n = X.shape[-2]
+                    if n > self.table.num_embeddings:
+                        raise ValueError(f"{n} positions")
+                    return X + self.table(torch.arange(n).expand(X.shape[:-1]))
+        """,
+        "The gradients of a position vector are divided by the number of texts, as with "
+        "scale_grad_by_freq. It should get their sum, as in every module that the course builds.",
+        seen="answers written blind",
+    )
+
 
 choice(
     "answer_order",
@@ -1132,8 +1192,9 @@ with exercise("mended_positions"):
     wrong(
         "mend_table_in_float32",
         {"torch.tensor(table, dtype=X.dtype)": "torch.tensor(table).float()"},
-        "Something that you add is float32 on the way, whatever X is (the table, for one). With X "
-        "in float64 the sum is float64 and right to seven digits only.",
+        "Something that you add is float32 on the way, although X is float64 (the table, for one, "
+        "or one that is kept from an earlier call). The sum is float64 and right to seven digits "
+        "only.",
         seen="answers written blind",
     )
 
@@ -1192,6 +1253,20 @@ with exercise("mended_positions"):
         "With a max_len of 600, a text of 530 words finds no row for its last words. How long a "
         "text may be is for `max_len` to say: 512 is its default only.",
         seen="answers written blind",
+    )
+
+    wrong(
+        "mend_squeezed",
+        {"table[: X.shape[-2]]": "table[: X.shape[-2]].squeeze()"},
+        "With d_model = 1 your result has another shape than X, as when the axis of the features "
+        "is lost by a squeeze. Then the positions take its place. An axis of length 1 stays.",
+    )
+
+    wrong(
+        "mend_detached",
+        {"return X + ": "return X.detach() + "},
+        "No gradient reaches X, as when X is detached or read into a new tensor. A reader that is "
+        "trained with your function would not learn its word vectors.",
     )
 
 

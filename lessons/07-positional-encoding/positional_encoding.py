@@ -516,6 +516,13 @@ with check("all values", points=0.75):
         angles = [(seq_len - 1) / 10000.0 ** (2 * i / d_model) for i in range(d_model // 2)]
         last = np.array([f(angle) for angle in angles for f in (math.sin, math.cos)])
         assert_close(encoding[-1], last, message, name="the last row", **near)
+    for seq_len, d_model in ((10, 6), (10, 10), (1, 2), (2, 2)):
+        encoding = plain(sinusoidal_positional_encoding(seq_len, d_model))
+        message = (
+            f"seq_len = {seq_len}, d_model = {d_model}: rows are positions and columns dimensions, "
+            "also where there are as many of both."
+        )
+        assert_close(encoding, expected_encoding(seq_len, d_model), message, **near)
 checks_passed("sinusoidal_positional_encoding")
 ### END HIDDEN TESTS
 
@@ -1078,11 +1085,12 @@ with check("one pair of columns", points=0.5):
 with check("more pairs", points=0.75):
     for d_model in (6, 10, 32):
         compare(d_model)
-    for offset in (4321, -3900, 0):
+    ranges = (4321, 0, 679), (-3900, 3900, 5000), (0, 0, 5000), (5000, 0, 5000), (-5000, 5000, 5000)
+    for offset, first, last in ranges:
         matrix = matrix_of(offset, 6)
         message = f"shift_matrix({offset}, 6): M should be a NumPy float64 array."
         assert_equal(str(np.asarray(matrix).dtype), "float64", message, name="the dtype")
-        places = np.linspace(max(0, -offset), 5000 - max(0, offset), 40).astype(int)
+        places = np.linspace(first, last, 40).astype(int)
         moved = np.array([matrix @ row for row in encoding_at(places, 6)])
         message = (
             f"offset = {offset}, d_model = 6: M @ PE[pos] should be PE[pos + offset], to 9 digits, "
@@ -1423,14 +1431,16 @@ def output_with(values, X):
 
 rng = check_rng()
 values = torch.tensor(rng.normal(size=(9, 4)), dtype=torch.float32)
-for shape in ((6, 4), (2, 6, 4), (7, 1, 4), (1, 9, 4), (3, 2, 6, 4), (2, 1, 3, 5, 4), (9, 9, 4)):
+shapes = (6, 4), (2, 6, 4), (7, 1, 4), (1, 9, 4), (3, 2, 6, 4), (2, 1, 3, 5, 4), (9, 9, 4)
+for shape in (*shapes, (2, 5, 1), (4, 4, 4)):
     X = torch.tensor(rng.normal(size=shape), dtype=torch.float32)
-    expected = X + values.narrow(0, 0, shape[-2])
+    vectors = values.narrow(1, 0, shape[-1]).clone()  # (9, d_model)
+    expected = X + vectors.narrow(0, 0, shape[-2])
     message = (
         f"X has the shape {shape}: the output is X plus row t of the parameter at position t of "
         "every text. The positions are axis -2, whatever stands in front."
     )
-    assert_close(output_with(values, X), expected, message, name="the output")
+    assert_close(output_with(vectors, X), expected, message, name="the output")
 ### END HIDDEN TESTS
 
 
@@ -1489,8 +1499,9 @@ message = "The gradient should pass to X unchanged: that of the output is that o
 assert_close(of_X, upstream, message, name="the gradient of X")
 expected = torch.cat([upstream.sum(dim=(0, 1)), torch.zeros(3, 4)])
 message = (
-    "Each position vector should collect the gradients of its position from all texts, and the "
-    "vectors of unused positions should get 0. For one: is the parameter detached, or left out?"
+    "Each position vector should collect the gradients of its position from all texts, here six: "
+    "their sum. The vectors of unused positions should get 0. For one: is the parameter detached, "
+    "or left out, or is the sum divided by something?"
 )
 assert_equal(len(of_vectors), 1, "There should be one parameter.", name="the number of parameters")
 assert_close(of_vectors[0], expected, message, name="the gradient of the parameter")
@@ -1529,15 +1540,15 @@ def one_after_the_other(values, texts, training):
 
 
 @probe
-def after_a_change(values, X):
+def after_a_change(values, X, training):
     """The output when the parameter gets other numbers after a first call, as in training."""
     torch.manual_seed(0)
-    layer = LearnedPositionalEmbedding(*values.shape)
+    layer = LearnedPositionalEmbedding(*values.shape).train(training)
     with torch.no_grad():
         layer(X.clone())
         for parameter in layer.parameters():
             parameter.copy_(values)
-        return layer(X.clone())
+    return layer(X.clone()).detach()
 
 
 rng = check_rng()
@@ -1555,11 +1566,14 @@ for dtype in (torch.float32, torch.float64):
     name = "the output in evaluation mode"
     assert_close(evaluation, expected, message, name=name, precise=True)
     assert_equal(after, X, "X was changed by the call. Make a new tensor.", name="X")
-message = (
-    "The parameter was changed after a first call, as a step of training does. The next output "
-    "should be X + the vectors that the parameter holds then."
-)
-assert_close(after_a_change(values, X), expected, message, name="the output after the change")
+for training in (True, False):
+    message = (
+        "The parameter was changed after a first call, as a step of training does "
+        f"({'training' if training else 'evaluation'} mode in both calls). The next output should "
+        "be X + the vectors that the parameter holds then."
+    )
+    found = after_a_change(values, X, training)
+    assert_close(found, expected, message, name="the output after the change")
 texts = [torch.tensor(rng.normal(size=shape)) for shape in ((2, 4, 30), (7, 30), (3, 1, 2, 30))]
 for training in (True, False):
     found = one_after_the_other(values, texts, training)
@@ -2099,6 +2113,7 @@ print("permutation error, add_positions:", round(error_with(add_positions), 6))
 #
 # - `X (..., n, d_model)`: any number of leading axes, also none; $n$ is at most `max_len`.
 # - Returns `X` plus the sinusoidal encoding of its $n$ positions, the same for every text.
+#   Gradients reach `X`.
 # - Checked when graded only: the conventions of lesson 1 (precision kept, `X` not changed).
 
 
@@ -2160,7 +2175,8 @@ checks_passed("mended_positions")
 
 
 # %% check="mended_positions_batches" points=1
-# Hidden checks of mended_positions: other shapes, as many positions as the table has, float32.
+# Hidden checks of mended_positions: other shapes, as many positions as the table has, float32,
+# gradients.
 ### BEGIN HIDDEN TESTS
 def waves_of(n, d_model):
     columns = torch.arange(d_model, dtype=torch.float64)
@@ -2178,19 +2194,34 @@ def of_turned_around(X):
     return mended_positions(X.mT.contiguous().mT)
 
 
-rng = check_rng()
-cases = ((4, 9, 8), 512), ((9, 4, 8), 9), ((7, 8), 7), ((1, 2, 6, 4), 6), ((2, 530, 4), 600)
-cases += ((1, 1, 5), 512), ((2, 1, 3, 1, 5), 512)
-for shape, max_len in cases:
-    X = torch.tensor(rng.normal(size=shape)).float()
-    expected = X + waves_of(*shape[-2:]).float()
+@probe
+def gradient_of(X, upstream):
+    X = X.clone().requires_grad_()
+    found = mended_positions(X)
+    if found.requires_grad:
+        (found * upstream).sum().backward()
+    return X.grad
+
+
+def compare(X, max_len):
+    expected = X + waves_of(*X.shape[-2:]).float()
     message = (
-        f"X of shape {shape}, float32, max_len = {max_len}: the result is X plus row t of the "
-        "encoding at position t. The positions are axis -2."
+        f"X of shape {tuple(X.shape)}, float32, max_len = {max_len}: the result is X plus row t of "
+        "the encoding at position t. The positions are axis -2."
     )
     found, after = result_and_input(X.clone(), max_len)
     assert_close(found, expected, message, name="the result")
     assert_equal(after, X, "X was changed by the call.", name="X")
+
+
+rng = check_rng()
+cases = ((4, 9, 8), 512), ((9, 4, 8), 9), ((7, 8), 7), ((1, 2, 6, 4), 6), ((2, 530, 4), 600)
+cases += ((1, 1, 5), 512), ((2, 1, 3, 1, 5), 512)
+for shape, max_len in cases:
+    compare(torch.tensor(rng.normal(size=shape)).float(), max_len)
+again = check_rng()
+for shape in ((6, 6, 6), (2, 5, 1)):  # as many texts as words as features; a single feature
+    compare(torch.tensor(again.normal(size=shape)).float(), 512)
 X = torch.tensor(rng.normal(size=(2, 5, 6)))
 found, _ = result_and_input(X.clone(), 512)
 message = (
@@ -2200,6 +2231,9 @@ message = (
 assert_close(found, X + waves_of(5, 6), message, rtol=1e-10, atol=1e-12, precise=True)
 message = "X of shape (2, 5, 6) whose numbers lie in memory in another order: the same result."
 assert_close(of_turned_around(X.clone()), X + waves_of(5, 6), message)
+upstream = torch.tensor(rng.normal(size=(2, 5, 6)))
+message = "The gradient of the result should pass to X unchanged: X is only added to."
+assert_close(gradient_of(X, upstream), upstream, message, name="the gradient of X")
 ### END HIDDEN TESTS
 
 # %% [markdown]

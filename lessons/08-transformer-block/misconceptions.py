@@ -529,6 +529,39 @@ with exercise("LayerNorm", base=SHORT_LAYER_NORM):
         seen="a trial with typical wrong answers",
     )
 
+    wrong(
+        "norm_eps_or_default",
+        {"self.eps = eps": "self.eps = eps or 1e-5"},
+        "For small features your result with eps = 0 is another than with a tiny eps, as when 0 is "
+        "taken for an eps that is not given. Any eps counts as it is.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "norm_constant_text_returns_early",
+        {"v = x.var": "if not (x - m).any():\n    return self.beta.expand(x.shape)\nv = x.var"},
+        "Where the features of every word are equal, x or gamma gets no gradient, as when beta is "
+        "returned early. No special case is needed: eps keeps the quotient finite.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "norm_gamma_kept",
+        {
+            "return self.gamma * (x - m)":
+                'return self.__dict__.setdefault("kept", self.gamma * 1) * (x - m)',
+        },
+        "When the parameters change after a first call, as in training, your result still comes "
+        "from earlier numbers. Take gamma and beta as they are in each call.",
+    )
+
+    wrong(
+        "norm_loses_a_batch_of_one",
+        {"m = x.mean": "x = x[0] if x.ndim == 3 and len(x) == 1 else x\nm = x.mean"},
+        "A batch of one text comes out without its batch axis. The result has the shape of x, and "
+        "axes of length 1 belong to it.",
+    )
+
 
 with exercise("FeedForward"):
     wrong(
@@ -818,6 +851,32 @@ with exercise("FeedForward"):
         },
         "In evaluation mode no gradient reaches x. The two modes should agree, in the gradients too.",
         seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "feed_weights_kept",
+        {
+            "return self.linear2(torch.relu(self.linear1(x)))":
+            """
+                kept = self.__dict__.setdefault("kept", self.linear1.weight * 1)
+                return self.linear2(torch.relu(F.linear(x, kept, self.linear1.bias)))
+            """,
+        },
+        "When the parameters change after a first call, as in training, your result still comes "
+        "from earlier numbers. Take the weights of linear1 and linear2 as they are in each call.",
+    )
+
+    wrong(
+        "feed_loses_a_batch_of_one",
+        {
+            "return self.linear2(torch.relu(self.linear1(x)))":
+            """
+                x = x[0] if x.ndim == 3 and len(x) == 1 else x
+                return self.linear2(torch.relu(self.linear1(x)))
+            """,
+        },
+        "A batch of one text comes out without its batch axis. The result has the shape of x, and "
+        "axes of length 1 belong to it.",
     )
 
 
@@ -1561,6 +1620,46 @@ with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
         seen="a trial with typical wrong answers",
     )
 
+    wrong(
+        "block_mask_of_texts_taken_for_heads",
+        {
+            "if self.norm_first:":
+            """
+                if mask is not None and x.ndim == mask.ndim == 3 and len(mask) == self.heads:
+                    mask = mask[None]
+                if self.norm_first:
+            """,
+            "self.norm_first = norm_first": "self.norm_first, self.heads = norm_first, num_heads",
+        },
+        "With as many texts as heads, a mask for each text works as one for each head. Lengths do "
+        "not say what an axis is: pass the mask on as it is, the attention counts its axes.",
+    )
+
+    wrong(
+        "block_mask_of_words_taken_for_texts",
+        {
+            "if self.norm_first:":
+            """
+                if mask is not None and (x.ndim, mask.ndim) == (3, 2) and len(mask) == len(x):
+                    mask = mask[:, None]
+                if self.norm_first:
+            """,
+        },
+        "With as many texts as words, the rows of an (n, n) mask work as masks of the texts. "
+        "Lengths do not say what an axis is: pass the mask on as it is, and it serves every text.",
+    )
+
+    wrong(
+        "block_eps_of_its_own",
+        {
+            "LayerNorm(d_model), LayerNorm(d_model)":
+                "LayerNorm(d_model, 1e-12), LayerNorm(d_model, 1e-12)",
+        },
+        "Your output differs a little from torch's, as with another eps than 1e-5 in the norms. "
+        "That is the default of exercise 1, and of torch's block.",
+        seen="answers written blind",
+    )
+
 
 choice(
     "answer_norm",
@@ -1776,6 +1875,15 @@ with exercise("mended_block"):
         },
         "Your block is no SideBySide. The friend's class was no bug: the block is made of it.",
         seen="read in a review of the checks",
+    )
+
+    wrong(
+        "mend_group_norm",
+        {"LayerNorm(16)\n": "nn.GroupNorm(1, 16)\n"},
+        "In a batch your texts come out otherwise than alone, as with a norm that takes its mean "
+        "over the words too (nn.GroupNorm, for one, takes axis 1 for the features). Layer norm "
+        "works on the last axis, whatever stands in front.",
+        seen="answers written blind",
     )
 
 

@@ -432,6 +432,12 @@ message = (
     "of x."
 )
 assert_close(normalise(gamma[:1], beta[:1], one), beta[:1].expand(2, 3, 1), message)
+one_text = torch.tensor(rng.normal(size=(1, 3, 6)))
+message = (
+    "x of shape (1, 3, 6), a batch of one text: the result is what your layer gives for the text "
+    "alone, in the shape of x."
+)
+assert_close(normalise(gamma, beta, one_text), normalise(gamma, beta, one_text[0])[None], message)
 ### END HIDDEN TESTS
 
 
@@ -454,8 +460,8 @@ with check("eps as it is given", points=1.5):
         assert_close(
             normalise(gamma, beta, noise, eps),
             F.layer_norm(noise, (6,), gamma, beta, eps),
-            f"With eps = {eps} the result should be that of torch's layer. For one: is eps used, "
-            "and added to the variance, inside the root?",
+            f"With eps = {eps} the result should be that of torch's layer. For one: is eps used as "
+            "it is given, and added to the variance, inside the root?",
         )
     assert_close(
         normalise(gamma, beta, noise, 0.5, False),
@@ -472,6 +478,14 @@ with check("the default of eps", points=0.5):
         given,
         "Without eps the layer should give what it gives with eps = 1e-5. The inputs of this check "
         "are so small that eps counts.",
+    )
+    assert_close(
+        normalise(gamma, beta, 3e-3 * noise, 0.0),
+        normalise(gamma, beta, 3e-3 * noise, 1e-12),
+        "eps = 0 is an eps as any other: the result should be that of eps = 1e-12, up to rounding. "
+        "(Expected: this, by your layer.) For one: is 0 taken for an eps that is not given?",
+        rtol=1e-4,
+        atol=1e-4,
     )
 checks_passed("LayerNorm")
 ### END HIDDEN TESTS
@@ -497,6 +511,7 @@ gamma, beta = (torch.tensor(rng.normal(size=6)) for _ in range(2))
 x, direction = (torch.tensor(rng.normal(size=(2, 4, 6))) for _ in range(2))
 constant = x.clone()
 constant[1, 2] = 3.0  # a word whose features are all equal: variance 0
+every = torch.tensor(rng.integers(-3, 4, size=(2, 4, 1))).double().repeat(1, 1, 6)  # all are such
 names = ("the result", "the gradient of x", "the gradient of gamma", "the gradient of beta")
 
 
@@ -523,8 +538,10 @@ with check("ordinary words", points=0.5):
     compare(x, "ordinary words", (0, 1, 2, 3), training=False)
 with check("a word of equal features: the gradient of beta", points=0.5):
     compare(constant, "a word whose features are all equal", (3,))
+    compare(every, "words whose features are all equal, and no others", (3,))
 with check("a word of equal features", points=0.5):
     compare(constant, "a word whose features are all equal", (0, 1, 2))
+    compare(every, "words whose features are all equal, and no others", (0, 1, 2))
 checks_passed("LayerNorm")
 ### END HIDDEN TESTS
 
@@ -541,6 +558,16 @@ def three_calls(x, other):
         again = layer(x)
         layer.eval()
         return x, first, again, layer(x)
+
+
+@probe
+def with_parameters(gamma, beta, x, called_before, training):
+    layer = LayerNorm(x.shape[-1]).double().train(training)
+    with torch.no_grad():
+        if called_before:
+            layer(x)
+        layer.load_state_dict({"gamma": gamma, "beta": beta}, strict=False)
+        return layer(x)
 
 
 rng = check_rng()
@@ -560,6 +587,15 @@ with check("x afterwards, nothing remembered, both modes", points=0.75):
     assert_close(again, expected, message)
     message = "In evaluation mode the result should be that of training mode."
     assert_close(evaluated, expected, message)
+    gamma, beta = (torch.tensor(rng.normal(size=6)) for _ in range(2))
+    for training in (True, False):
+        found, expected = (with_parameters(gamma, beta, x, one, training) for one in (True, False))
+        message = (
+            "gamma and beta got other numbers after a first call, as in training "
+            f"({'training' if training else 'evaluation'} mode): the next result should be that of "
+            "a new layer with these numbers."
+        )
+        assert_close(found, expected, message, name="the result after the change")
 with check("precision", points=0.25, side=True):
     plain, far = (three_calls(one, other)[1] for one in (x.clone(), x + 100))
     assert_close(plain, plain.double(), "After `layer.double()` the result is float64.", precise=True)
@@ -802,6 +838,17 @@ def in_other_order(parameters, x, d_ff):
         return network(x)
 
 
+@probe
+def after_a_change(parameters, x, d_ff, training):
+    """The result when the parameters get other numbers after a first call."""
+    torch.manual_seed(0)
+    network = FeedForward(x.shape[-1], d_ff).double().train(training)
+    with torch.no_grad():
+        network(x)
+        network.load_state_dict(parameters, strict=False)
+        return network(x)
+
+
 rng = check_rng()
 cases = [((3, 4), 6), ((1, 6), 6), ((2, 5, 4), 7), ((2, 3, 5, 6), 4), ((2, 1, 3, 5, 3), 16)]
 cases_run = []
@@ -847,6 +894,8 @@ with check("each word by itself", points=1):
         "the result should be the same."
     )
     assert_close(in_other_order(parameters, x, d_ff), evaluated, message)
+    message = "x of shape (1, 5, 4), a batch of one text: as the first of two, in the shape of x."
+    assert_close(forward(parameters, x[:1].clone(), d_ff)[1], evaluated[:1], message)
 with check("the values", points=0.5):
     for shape, d_ff, _, _, expected, (_, evaluated, _) in cases_run:
         message = f"x of shape {shape}, d_ff = {d_ff}: linear1, ReLU, linear2, to float64's digits."
@@ -856,6 +905,14 @@ with check("training mode, and x afterwards", points=0.5, side=True):
         message = "In training mode the result should be that of evaluation mode: no dropout."
         assert_close(trained, evaluated, message)
         assert_equal(x_after, x, "x is changed by the call.", name="x")
+    _, d_ff, parameters, x, _, (_, evaluated, _) = cases_run[2]  # (2, 5, 4)
+    for training in (True, False):
+        message = (
+            "The parameters got other numbers after a first call, as in training "
+            f"({'training' if training else 'evaluation'} mode): the next result should be that of "
+            "a new network with these numbers."
+        )
+        assert_close(after_a_change(parameters, x, d_ff, training), evaluated, message)
 checks_passed("FeedForward")
 ### END HIDDEN TESTS
 
@@ -893,7 +950,8 @@ for training in (True, False):
     for name, leaf in leaves.items():
         message = (
             f"The gradient of {name}{'' if training else ', in evaluation mode,'} should be the "
-            "one that torch's linear layers and ReLU give. For one: is something detached?"
+            "one that torch's linear layers and ReLU give. For one: is something detached, or is a "
+            "slope another than ReLU's, which is 0 or 1?"
         )
         assert_close(found[name], leaf.grad, message, name=f"the gradient of {name}")
 ### END HIDDEN TESTS
@@ -1382,6 +1440,7 @@ def in_turn(parameters, norm_first, x, masks, how):
         block.load_state_dict(parameters, strict=False)
         if how == "in another order in memory":
             x = x.mT.contiguous().mT
+            masks = [mask if mask is None else mask.mT.contiguous().mT for mask in masks]
         return [block(x, mask) for mask in masks]
 
 
@@ -1466,9 +1525,14 @@ def shapes(norm_first):
     one_word = torch.tensor([True, False, True, True, False])
     cases = [(x, mask) for mask in (causal, one_word, lengths, lengths & causal)]
     cases += [(x[0], causal), (x[:, None], causal), (x[:, None], lengths[:, None])]
+    three = torch.cat([x, -x[:1]])[:, :3]  # as many texts as words as heads
+    triangle = causal[:3, :3]
+    cases += [(three, triangle), (three, torch.stack([triangle, triangle.T, triangle.flip(0)]))]
+    cases += [(x[:1], lengths[:1]), (x[:1, None], lengths[:1, None])]  # one text, and (1, 1)
     for text, mask in cases:  # also one text without a batch axis, and two such axes
-        full = mask.unsqueeze(-3) if mask.ndim > 2 else mask.expand(n, n)
-        full = full.expand(*text.shape[:-2], 3, n, n).clone()
+        words = text.shape[-2]
+        full = mask.unsqueeze(-3) if mask.ndim > 2 else mask.expand(words, words)
+        full = full.expand(*text.shape[:-2], 3, words, words).clone()
         message = (
             f"x of shape {tuple(text.shape)}, a mask of shape {tuple(mask.shape)}, "
             f"norm_first={norm_first}: the output should be that of your block with the same mask "
@@ -1535,7 +1599,7 @@ with check("mask by its name and by its place; both unchanged", points=0.5, side
                 message = (
                     f"norm_first={norm_first}, three calls of one block with other masks ({how}; "
                     f"here {given}): each should give what a new block with the same parameters "
-                    "gives in evaluation mode, with x in the usual order in memory."
+                    "gives in evaluation mode, with x and mask in the usual order in memory."
                 )
                 assert_close(one[0], other[0], message, name="the output")
                 assert_close(one[1], other[1], message, name="the weights")
@@ -2593,7 +2657,7 @@ for name, layer in (
 # - The block is a `SideBySide` in float64, for 16 features. Its `feed_forward` is 128 wide, its
 #   `norm2` has an `eps` of 1e-3.
 # - With the mask no word's result depends on a later word, and a shorter text (with its own causal
-#   mask) may go through the same block.
+#   mask) may go through the same block. So may a batch of texts, `(batch, n, 16)`.
 
 
 # %% answer="mended_block"
@@ -2699,7 +2763,8 @@ checks_passed("mended_block")
 
 
 # %% check="mended_block_lengths" points=1
-# Hidden checks of mended_block: shorter texts, every position, other lengths, the mask of each.
+# Hidden checks of mended_block: shorter texts, every position, other lengths, the mask of each, a
+# batch.
 ### BEGIN HIDDEN TESTS
 @probe
 def run_block(n, texts):
@@ -2713,6 +2778,16 @@ def run_block(n, texts):
 @probe
 def mask_of(n):
     return mended_block(n)[1]
+
+
+@probe
+def batch_and_each(n, texts):
+    """What one block makes of a batch, and of each of its texts."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        block, mask = mended_block(n)
+    with torch.no_grad():
+        return block(texts, mask)[0], [block(text, mask)[0] for text in texts]
 
 
 for n in (1, 4, 9):
@@ -2730,6 +2805,13 @@ for n in (4, 9):
     assert_equal(bool((whole - text).abs().max() > 1e-3), True, differ)
     for length, short in enumerate(shorter, start=1):
         assert_close(short, whole[:length], message, name=f"the results of {length} words")
+for batch, n in ((2, 16), (1, 3)):
+    found, alone = batch_and_each(n, torch.tensor(rng.normal(size=(batch, n, 16))))
+    message = (
+        f"A batch of shape {(batch, n, 16)}: each text should come out as the same block gives it "
+        "alone. For one: over which axis does each norm take its mean?"
+    )
+    assert_close(found, torch.stack(alone), message, name="the results of the batch")
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -652,10 +652,17 @@ cases = [  # leading axes of x and of memory, number of heads, n, m
     ((2,), (2,), 3, 4, 1),
     ((2,), (2,), 3, 5, 5),
 ]
+more = [  # lengths of 1, lengths that are equal, a long text; drawn by a generator of their own
+    ((1, 1), (1, 1), 3, 4, 5),
+    ((2, 1), (2, 1), 1, 1, 1),
+    ((4,), (4,), 4, 4, 4),
+    ((2,), (1,), 3, 12, 12),
+    ((), (), 3, 130, 70),
+]
 precise = {"rtol": 1e-10, "atol": 1e-12, "precise": True}
 
 
-def a_case(lead_x, lead_memory, num_heads, n, m):
+def a_case(lead_x, lead_memory, num_heads, n, m, rng=rng):
     layer = nn.TransformerDecoderLayer(12, num_heads, 7, dropout=0.0, batch_first=True).double()
     with torch.no_grad():
         for value in layer.parameters():
@@ -679,8 +686,10 @@ def first_two(found, message):
 
 
 with check("the values, in float64", points=0.5):
-    for lead_x, lead_memory, num_heads, n, m in cases:
-        layer, x, memory, message = a_case(lead_x, lead_memory, num_heads, n, m)
+    others = check_rng()
+    for case in [*cases, *((*one, others) for one in more)]:
+        layer, x, memory, message = a_case(*case)
+        num_heads = case[2]
         found = first_two(decode(parameters_of(layer), num_heads, 7, x, memory), message)
         output, weights = found if len(found) == 2 else (*found, None)
         expected, expected_weights = by_torch(layer, x, memory)
@@ -748,19 +757,22 @@ def parameters_of(layer):
     return {name: value.detach() for name, value in named.items()}
 
 
-def for_torch(mask, lead, n, m):
+def for_torch(mask, lead, n, m, axes):
     """A mask as torch's layer wants it: True = hidden, (texts * heads, n, m)."""
     if mask is None:
         return None
-    if 2 <= mask.ndim <= len(lead) + 2:
+    if 2 <= mask.ndim <= axes + 2:  # no more axes than x: the same for every head
         mask = mask.unsqueeze(-3)
     return ~mask.expand(*lead, 3, n, m).reshape(-1, n, m)
 
 
-def by_torch(layer, x, memory, self_mask, memory_mask):
-    lead, n, m = x.shape[:-2], x.shape[-2], memory.shape[-2]
-    hide_self, hide_memory = for_torch(self_mask, lead, n, n), for_torch(memory_mask, lead, n, m)
-    flat = [t.reshape(-1, *t.shape[-2:]) for t in (x, memory)]
+def by_torch(layer, x, memory, *masks):
+    lead, n, m = torch.broadcast_shapes(x.shape[:-2], memory.shape[:-2]), x.shape[-2], memory.shape[-2]
+    axes = x.ndim - 2
+    hide_self, hide_memory = (
+        for_torch(mask, lead, n, k, axes) for mask, k in zip(masks, (n, m), strict=True)
+    )
+    flat = [t.expand(*lead, *t.shape[-2:]).reshape(-1, *t.shape[-2:]) for t in (x, memory)]
     asked = []
     keep = layer.multihead_attn.register_forward_pre_hook(lambda part, given: asked.append(given))
     with torch.no_grad():
@@ -789,9 +801,16 @@ cases = [  # leading axes, shape of self_mask, shape of memory_mask; 3 heads, n 
     ((2, 3), (2, 3, 4, 4), (3, 4, 5)),
     ((2, 3), (2, 3, 3, 4, 4), (2, 1, 3, 1, 5)),
 ]
+more = [  # the same, then leading axes of memory; drawn by a generator of their own
+    ((4,), (4, 4), (4, 5), (4,)),  # as many texts as positions
+    ((5,), (5, 1, 4), (5,), (5,)),
+    ((1,), (1, 4, 4), (1, 1, 5), (1,)),
+    ((1, 1), (1, 1, 4, 4), (1, 1, 1, 1, 5), (1, 1)),
+    ((), (3, 4, 4), (3, 4, 5), (3,)),  # more axes than x: a map for each head, for all memories
+]
 
 
-def a_case(lead, self_shape, memory_shape):
+def a_case(lead, self_shape, memory_shape, lead_memory=None, rng=rng):
     layer = nn.TransformerDecoderLayer(12, 3, 7, dropout=0.0, batch_first=True).double()
     with torch.no_grad():
         for value in layer.parameters():
@@ -803,11 +822,16 @@ def a_case(lead, self_shape, memory_shape):
             mask[..., 1], mask[..., 3] = True, False  # something is seen, something is hidden
         masks.append(mask)
     x = torch.tensor(rng.normal(size=(*lead, 4, 12)))
-    memory = torch.tensor(rng.normal(size=(*lead, 5, 12)))
+    memory = torch.tensor(rng.normal(size=(*(lead if lead_memory is None else lead_memory), 5, 12)))
     message = (
         f"x of shape {tuple(x.shape)}, 3 heads, self_mask of shape {self_shape}, memory_mask of "
         f"shape {memory_shape}."
     )
+    if x.ndim != memory.ndim:
+        message += (
+            f" memory has the shape {tuple(memory.shape)}. A mask with more axes than x has one map "
+            "for each head."
+        )
     return layer, x, memory, masks, message
 
 
@@ -821,7 +845,8 @@ def in_full(mask, lead, n, m):
 
 
 with check("the values", points=0.5):
-    for case in cases:
+    others = check_rng()
+    for case in [*cases, *((*one, others) for one in more)]:
         layer, x, memory, masks, message = a_case(*case)
         found = decode(parameters_of(layer), x, memory, *masks)
         two = isinstance(found, (tuple, list)) and len(found) == 2
@@ -1034,11 +1059,25 @@ def twice(x, memory):
         first = block(x, memory)[0]
         try:  # calls with other lengths and with masks in between
             seen = torch.ones(3, 3, dtype=torch.bool).tril()
-            block(x[:, :3], memory[:, :2], seen, seen[:, 1:] | True)
             block(x[:, :1], memory)
+            block(x[:, :3], memory[:, :2], seen, seen[:, 1:] | True)
+            block(1 - x, 1 - memory)
         except Exception as error:
             return first, f"{type(error).__name__}, in a call with other lengths"
         return first, block(x, memory)[0]
+
+
+@probe
+def with_new_parameters(x, memory):
+    """What one block gives after it has got the parameters of another, and what the other gives."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        block, other = DecoderBlock(12, 3, 7), DecoderBlock(12, 3, 7)
+    with torch.no_grad():
+        block(x, memory)
+        block.load_state_dict(other.state_dict())
+        changed = block(x, memory)[0]
+    return changed, other(x, memory)[0].detach()
 
 
 rng = check_rng()
@@ -1056,10 +1095,17 @@ for name, before, now in zip(
 first, second = twice(x, memory)
 message = (
     "Two calls of one block, with the same x and memory and no masks, should give exactly the same "
-    "output. In between it is called with fewer positions, with masks and without: nothing of one "
-    "call, no length, no mask, no memory, should stay for the next."
+    "output. In between it is called with fewer positions, with masks and without, with another x "
+    "and another memory: nothing of one call, no length, no mask, no memory, should stay for the "
+    "next."
 )
 assert_equal(second, first, message)
+changed, other = with_new_parameters(x, memory)
+message = (
+    "A block that was called before gets the parameters of another block, by load_state_dict. For "
+    "the same x and memory it should then give the output that the other block gives."
+)
+assert_close(changed, other, message, name="output")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1636,6 +1682,8 @@ for script, max_len, expected, longest, start_id in (
         f"A model that says {script}, with max_len {max_len}, start {start_id} and end 19. Nothing "
         "but max_len, and an end_id that the model says, ends a text."
     )
+    if start_id != 19 and start_id in script:
+        message += f" {start_id}, the start token, may be said as well: 5 is what comes after it."
     name = "the tokens, without start and end,"
     assert_equal(bare(found, 18, 19), expected, message, name=name)
     message += f" The longest prefix that it is given should have {longest} tokens (0: not asked)."
@@ -1719,6 +1767,7 @@ order[:, 10:] = -5
 for kind in ("numpy", "torch"):
     for what, table in (
         ("integer logits", order),
+        ("integer logits from 0 on, as uint8", (order + 5).astype(np.uint8)),
         ("logits of order 1e4", 1e4 + 500.0 * order),
         ("logits of order -1e4", -1e4 + 500.0 * order),
         ("logits of order -1e10", -1e10 + 500.0 * order),
@@ -1927,6 +1976,11 @@ def translated(sentences):
     return list(found) if isinstance(found, (list, tuple)) else found, calls, given
 
 
+@probe
+def kind_of(sentences):
+    return type(mended_batch(lambda batch: [" ".join(words) for words in batch], sentences)).__name__
+
+
 four = [["an", "old", "ox", "is", "up"], ["elephants", "sleep"], ["a", "cow", "is", "up"], ["dogs"]]
 five = [["a", "cat"], ["dogs"], ["a", "cow"], ["a", "cat"], ["cats"]]  # one stands there twice
 with check("each text at its sentence", points=0.75):
@@ -1946,6 +2000,8 @@ with check("equal lengths, equal sentences", points=0.25):
         "stands there twice.",
         name="the texts",
     )
+    message = "The result should be a list, with one text for each of the five sentences."
+    assert_equal(kind_of(five), "list", message, name="its kind")
 with check("one call, the shortest first; the list stays as it is", points=1, side=True):
     _, calls, after = translated(four)
     lengths = [[len(words) for words in batch] for batch in calls]
@@ -1958,6 +2014,10 @@ with check("one call, the shortest first; the list stays as it is", points=1, si
     message = "run should get every sentence; one that stands there twice goes to it twice."
     name = "the lengths that run was given, by call"
     assert_equal(lengths, [[1, 1, 2, 2, 2]], message, name=name)
+    long = [["word"] * length for length in (12, 100, 3, 10, 1, 25, 2, 10)]
+    lengths = [[len(words) for words in batch] for batch in translated(long)[1]]
+    message = "Eight sentences, of 12, 100, 3, 10, 1, 25, 2 and 10 words: run gets the shortest first."
+    assert_equal(lengths, [[1, 2, 3, 10, 10, 12, 25, 100]], message, name=name)
     message = "sentences, and the lists in it, should be as before after the call."
     assert_equal(after, four, message, name="sentences")
 checks_passed("mended_batch")
@@ -1969,6 +2029,8 @@ checks_passed("mended_batch")
 @probe
 def translated(sentences, kind):
     def run(batch):
+        if kind == "empty":  # this translator has no word for birds, and none for cows
+            batch = [[word for word in words if word not in ("birds", "cows")] for words in batch]
         return [list(words[::-1]) if kind == "lists" else "+".join(words) for words in batch]
 
     found = mended_batch(run, sentences)
@@ -1997,6 +2059,13 @@ message = (
 )
 expected = ["+".join(words) for words in turned]
 assert_equal(translated(turned, "strings"), expected, message, name="the texts")
+empty = [["cows", "see", "birds"], ["birds"], ["dogs", "see", "many", "cats"], ["cows", "birds"]]
+message = (
+    "A translator that leaves out birds and cows: two of its four texts are empty, ''. They are "
+    "texts as well: text i of the result should belong to sentence i, and there should be four."
+)
+expected = ["see", "", "dogs+see+many+cats", ""]
+assert_equal(translated(empty, "empty"), expected, message, name="the texts")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -2180,7 +2249,7 @@ names = ["the", "black", "cat", "is", "eating", "an", "old", "apple"]
 places = np.stack([rng.permutation(8) for _ in range(20)])  # (n_q, n_k), 7 is the largest
 
 
-def a_map(num_heads, n_q, n_k):
+def a_map(num_heads, n_q, n_k, names=names, rng=rng):
     scores = torch.tensor(rng.normal(size=(num_heads, n_q, n_k)))
     weights = torch.softmax(scores, dim=-1)
     total = torch.einsum("hqk->qk", weights)
@@ -2204,10 +2273,18 @@ with check("one head", points=0.5):
             "one wins in each row, however close they are."
         )
         assert_equal(words_of(near[None], names), expected, message)
+    message = "One head, one target position, three source positions: a list with one word, 'cat'."
+    assert_equal(words_of(np.array([[[0.2, 0.3, 0.5]]]), names[:3]), ["cat"], message)
+    message = "One head, one target position, one source position: a list with one word, 'the'."
+    assert_equal(words_of(np.ones((1, 1, 1)), names[:1]), ["the"], message)
 with check("several heads", points=0.75):
     for size in ((3, 40, 7), (2, 40, 5), (5, 1, 8), (4, 8, 8), (2, 6, 1)):
         weights, expected, message = a_map(*size)
         assert_equal(words_of(weights.numpy(), names[: size[2]]), expected, message)
+    others, many = check_rng(), [f"word {i}" for i in range(300)]
+    for size in ((6, 6, 6), (2, 50, 300)):
+        weights, expected, message = a_map(*size, many, others)
+        assert_equal(words_of(weights.numpy(), many[: size[2]]), expected, message)
 with check("all kinds of arrays", points=0.75):
     for size in ((2, 40, 5), (3, 40, 7)):
         weights, _, _ = a_map(*size)
@@ -2255,12 +2332,25 @@ with check("ties", points=0.5):
                 "positions have the same largest weight, the first of them wins."
             )
             assert_equal(words_of(given, names), expected, message)
+    nothing = np.full((2, 3, 7), 0.125)
+    nothing[:, 1] = 0.0
+    message = (
+        "Two heads, three target positions, equal weights in each row. In row 1 all are 0, as where "
+        "a position may attend to nothing: the first position wins there as well."
+    )
+    assert_equal(words_of(nothing, names), ["a", "a", "a"], message)
 with check("ties of averages, integers too", points=0.5):
     for num_heads in (2, 4):
         counts = rng.integers(0, 3, size=(num_heads, 40, 7))
         sums = counts.sum(axis=0)
         expected = [names[row.tolist().index(row.max())] for row in sums]
-        for given in (counts / 8, torch.tensor(counts / 8), counts, (50 * counts).astype(np.int8)):
+        for given in (
+            counts / 8,
+            torch.tensor(counts / 8),
+            counts,
+            (50 * counts).astype(np.int8),
+            (50 * counts).astype(np.uint8),
+        ):
             message = (
                 f"{num_heads} heads, {given.dtype}, 40 rows, numbers up to {int(given.max())}: the "
                 "position with the largest average wins, and of equal ones the first."
@@ -2756,8 +2846,8 @@ show(
 # - Another `where` is a `ValueError` that names it.
 # - Returns a Python float: the share of the texts whose token with the largest logit, at the last
 #   position, is the right one. Everything but `model` and `where` is a torch tensor.
-# - Checked when graded only: many models and lengths, and arguments that stay as they are.
-#   Not graded: ties.
+# - Checked when graded only: many models and lengths; arguments stay as they are, and so does
+#   torch's switch for gradients. Not graded: ties.
 
 
 # %% answer="still_right"
@@ -2818,7 +2908,8 @@ def share(gather, fetch, tell, source, mask, reads, says, hidden, where):
             weights = self.allowed(memory_mask, batch, 1, n, m) * fetch[:n]
             return tell[:n, :n] @ weights @ memory, weights.unsqueeze(1)
 
-    result = still_right(Plain(), source, mask, reads, says, hidden, where)
+    with torch.enable_grad():
+        result = still_right(Plain(), source, mask, reads, says, hidden, where)
     try:
         return float(result)
     except (TypeError, ValueError, RuntimeError):
@@ -2946,30 +3037,32 @@ def share_of(gather, fetch, tell, read, source, mask, reads, says, hidden, where
             weights = self.allowed(memory_mask, batch, 1, n, m) * fetch[:n]
             return tell @ weights @ memory + read[target], weights.unsqueeze(1)
 
-    result = still_right(Plain(), source, mask, reads, says, hidden, where)
+    with torch.enable_grad():
+        result = still_right(Plain(), source, mask, reads, says, hidden, where)
     try:
         return float(result)
     except (TypeError, ValueError, RuntimeError):
         return result  # no number: the check says so
 
 
-def by_hand(gather, fetch, tell, read, source, reads, lengths, hidden, where):
+def by_hand(gather, fetch, tell, read, source, reads, mask, hidden, where):
     """For each text the token that is said, one text after the other."""
     said = []
-    for text, target, length, gone in zip(source, reads, lengths, hidden, strict=True):
+    for text, target, row, gone in zip(source, reads, mask[:, 0], hidden, strict=True):
+        real = row.nonzero()[:, 0].tolist()
         logits = read[target[-1]].clone()
         heard = tell[-1] @ fetch  # (m,): what each source position counts for the last target
-        for i in range(length):
+        for i in real:
             if where == "decoder" and i == gone:
                 continue
-            for j in range(length):
+            for j in real:
                 if where == "decoder" or j != gone or i == gone:
                     logits[text[j]] += heard[i] * gather[i, j]
         said.append(int(logits.argmax()))
     return torch.tensor(said)
 
 
-rng = check_rng()
+first = check_rng()
 
 
 READ = {
@@ -2981,7 +3074,15 @@ READ = {
 
 def shares_are_right(where, place):
     """Three models, each with texts of many lengths."""
-    for batch, m, n, vocab in ((60, 5, 3, 4), (80, 7, 4, 5), (50, 4, 1, 3)):
+    others = check_rng()
+    for batch, m, n, vocab, rng in (
+        (60, 5, 3, 4, first),
+        (80, 7, 4, 5, first),
+        (50, 4, 1, 3, first),
+        *([(40, 9, 2, 5, others)] if where == "decoder" else []),
+        *([(1, 5, 2, 11, others)] * 3 if where == "encoder" else []),  # one text
+        *([(6, 6, 6, 5, others)] if where == "encoder" else []),  # equal lengths
+    ):
         gather = torch.tensor(rng.normal(size=(m, m)))
         fetch = torch.tensor(rng.normal(size=(n, m)))
         tell = torch.tensor(rng.normal(size=(n, n))).tril()  # later targets hear earlier ones
@@ -2991,15 +3092,18 @@ def shares_are_right(where, place):
         lengths = rng.integers(2, m + 1, size=batch)
         mask = torch.arange(m) < torch.tensor(lengths)[:, None, None]
         hidden = rng.integers(0, lengths)
-        said = by_hand(gather, fetch, tell, read, source, targets, lengths, hidden, where)
-        right = torch.tensor(rng.random(batch) < 0.7)
+        padding = "before the words" if m == 9 else "behind them"
+        if m == 9:
+            mask, hidden = mask.flip(-1), m - 1 - hidden
+        said = by_hand(gather, fetch, tell, read, source, targets, mask, hidden, where)
+        right = torch.tensor(rng.random(batch) < 0.7) | torch.tensor(batch == 1)
         comes_next = torch.where(right, said, (said + 1) % vocab)
         given = (source, mask, targets, comes_next, torch.tensor(hidden), where)
         assert_close(
             share_of(gather, fetch, tell, read, *given),
             right.double().mean().item(),
-            f"{batch} texts of 2 to {m} words, with padding, {n} target tokens read, one position "
-            f"of each text hidden {place}. {READ[where]} There are {vocab} words, so one often stands "
+            f"Number of texts: {batch}, of 2 to {m} words, with padding {padding}, {n} target tokens "
+            f"read, one position of each text hidden {place}. {READ[where]} There are {vocab} words, and one may stand "
             "twice in a text: hidden is one position, its word at another position is not. Asked "
             "is the share of the texts that say the right token at the last position.",
             name="the share",
@@ -3027,13 +3131,16 @@ def result_and_arguments(source, mask, reads, says, hidden, where):
         def decode(self, target, memory, memory_mask):
             return memory[:, : target.shape[-1]], memory
 
-    result = still_right(Plain(), source, mask, reads, says, hidden, where)
-    try:
-        still_right(Plain(), source, mask, reads, says, hidden, "sideways")
-        said = "nothing"
-    except ValueError as error:
-        said = str(error)
-    return type(result).__name__, [source, mask, reads, says, hidden], "sideways" in said
+    with torch.enable_grad():
+        result = still_right(Plain(), source, mask, reads, says, hidden, where)
+        still_on = torch.is_grad_enabled()
+        try:
+            still_right(Plain(), source, mask, reads, says, hidden, "sideways")
+            said = "nothing"
+        except ValueError as error:
+            said = str(error)
+    given = [source, mask, reads, says, hidden]
+    return type(result).__name__, given, "sideways" in said, still_on
 
 
 rng = check_rng()
@@ -3042,7 +3149,7 @@ mask = torch.arange(5) < torch.tensor(rng.integers(2, 6, size=6))[:, None, None]
 targets, comes_next = torch.tensor(rng.integers(0, 9, size=(6, 3))), source[:, 2]
 given = (source, mask, targets, comes_next, torch.tensor(rng.integers(0, 2, size=6)))
 for where in ("decoder", "encoder"):
-    kind, after, names_it = result_and_arguments(*(value.clone() for value in given), where)
+    kind, after, names_it, still_on = result_and_arguments(*(value.clone() for value in given), where)
     message = f'where = "{where}": the share should be a Python float.'
     assert_equal(kind, "float", message, name="the result's type")
     for name, before, now in zip(
@@ -3052,6 +3159,11 @@ for where in ("decoder", "encoder"):
         assert_equal(now, before, message, name=name)
     message = 'where = "sideways": a ValueError, whose text names what was given, sideways.'
     assert_equal(names_it, True, message, name="'the text names it'")
+    message = (
+        f'where = "{where}": torch should compute gradients after the call, as before. For one: a '
+        "with block, or a decorator, switches them off for a while only."
+    )
+    assert_equal(still_on, True, message, name="'gradients are on'")
 ### END HIDDEN TESTS
 
 # %% [markdown]

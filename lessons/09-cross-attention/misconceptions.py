@@ -641,6 +641,63 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
         seen="answers written by an adversary",
     )
 
+    wrong(
+        "block_x_stretched_to_memory",
+        {
+            "attended, own =": """
+                lead = torch.broadcast_shapes(x.shape[:-2], memory.shape[:-2])
+                x = x.expand(*lead, *x.shape[-2:])
+                attended, own =
+            """,
+        },
+        "Where memory has more leading axes than x, a mask comes to another meaning: a map for each "
+        "head is taken for one for each text, as when x gets memory's leading axes at once. x goes "
+        "to its attention as it is; leading axes join by themselves.",
+        seen="input gaps of the tests",
+    )
+
+    wrong(
+        "block_mask_known_by_its_length",
+        {
+            "mask=self_mask": "mask=self_mask[:, None] if self_mask is not None and x.ndim == 3 and "
+            "self_mask.shape == x.shape[:2] else self_mask",
+        },
+        "Where there are as many texts as positions, a self_mask of shape (n, n) comes out as if it "
+        "had a row for each text. Its place says what an axis is, not its length: (n, n) serves "
+        "every text.",
+        seen="input gaps of the tests",
+    )
+
+    wrong(
+        "block_memory_kept",
+        {
+            "found, weights =": """
+                if getattr(self, "kept", None) is None or self.kept.shape != memory.shape:
+                    self.kept = memory
+                memory = self.kept
+                found, weights =
+            """,
+        },
+        "A call leaves something for the next: after a call with another x and another memory of the "
+        "same shapes the first two no longer give what they gave. For one: is memory, or what comes "
+        "of it, kept on self?",
+        seen="input gaps of the tests",
+    )
+
+    wrong(
+        "block_results_kept",
+        {
+            "attended, own = self.self_attention(x, mask=self_mask)": """
+                if getattr(self, "seen", None) is not x:
+                    self.seen, self.own = x, self.self_attention(x, mask=self_mask)
+                attended, own = self.own
+            """,
+        },
+        "After other parameters are loaded, your block still gives something of the old ones, as "
+        "where a result of an earlier call is kept. Everything is computed anew in each call.",
+        seen="input gaps of the tests",
+    )
+
 
 # The right answer in few words, of which the wrong ones below are changes.
 SHORT_GREEDY_DECODE = """
@@ -1056,6 +1113,30 @@ with exercise("greedy_decode", base=SHORT_GREEDY_DECODE):
         seen="answers written by an adversary",
     )
 
+    wrong(
+        "greedy_start_barred",
+        {
+            "token = int(step(list(prefix)).argmax())": """
+                logits = np.array(step(list(prefix)), dtype=float)
+                logits[start_id] = -np.inf
+                token = int(logits.argmax())
+            """,
+        },
+        "Where the start token has the largest logit, another token is written in your text, or it "
+        "ends. The model may say it: it is a token like the others, unless it is end_id as well.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "greedy_sorts_the_negative",
+        {
+            "int(step(list(prefix)).argmax())": "int(np.argsort(-np.asarray(step(list(prefix))))[0])",
+        },
+        "With logits of uint8, integers without a sign, you do not take the largest. For one: minus "
+        "such a number is no negative number, it begins again at 255.",
+        seen="input gaps of the tests",
+    )
+
 
 # The right answer in few words, of which the wrong ones below are changes.
 SHORT_ALIGN = """
@@ -1438,6 +1519,39 @@ with exercise("align", base=SHORT_ALIGN):
         seen="answers written by an adversary",
     )
 
+    wrong(
+        "align_nothing_for_zeros",
+        {
+            "return [source_tokens[i] for i in array.mean(0).argmax(-1)]": """
+                total = array.mean(0)
+                return [source_tokens[row.argmax()] if row.max() > 0 else "" for row in total]
+            """,
+        },
+        "A row of which all weights are 0 does not give the first word, as where a weight has to be "
+        "above 0 to win. All are equal there, and of equal ones the first wins.",
+        seen="input gaps of the tests",
+    )
+
+    wrong(
+        "align_sorts_the_negative",
+        {
+            "array.mean(0).argmax(-1)": '(-array.sum(0)).argsort(-1, kind="stable")[:, 0]',
+        },
+        "Whole numbers without a sign (uint8) give other words. For one: minus such a number is no "
+        "negative number.",
+        seen="input gaps of the tests",
+    )
+
+    wrong(
+        "align_place_in_eight_bits",
+        {
+            "array.mean(0).argmax(-1)": "array.mean(0).argmax(-1).astype(np.int8)",
+        },
+        "In a source of 300 words later positions come out as others. For one: a type of eight bits "
+        "holds no number above 127. Any length is allowed.",
+        seen="input gaps of the tests",
+    )
+
 
 choice(
     "answer_shape",
@@ -1602,6 +1716,29 @@ with exercise("mended_batch"):
         """,
         "You look for each text by the length of its sentence. Two sentences of one length then "
         "get the same text.",
+    )
+
+    wrong(
+        "mend_drops_empty_texts",
+        {"return back": "return [text for text in back if text]"},
+        "Empty texts are missing in your result, and what follows moves up. An empty text is a text "
+        "as well: one for each sentence.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "mend_returns_a_tuple",
+        {"return back": "return tuple(back)"},
+        "You return a tuple. A list of the texts was asked for.",
+        seen="input gaps of the tests",
+    )
+
+    wrong(
+        "mend_lengths_as_text",
+        {"key=lambda i: len(sentences[i])": "key=lambda i: str(len(sentences[i]))"},
+        "Sentences of ten words and more come to run before shorter ones, as where the lengths are "
+        "compared as text, '10' before '2'. Compare them as numbers.",
+        seen="input gaps of the tests",
     )
 
 
@@ -1851,6 +1988,41 @@ with exercise("still_right"):
         "Your code stops with a model that has parameters: its logits belong to a graph, and "
         "NumPy, for one, does not take such tensors. No gradient is needed here.",
         seen="answers written by an adversary",
+    )
+
+    wrong(
+        "still_one_text_squeezed",
+        {"logits[:, -1]": "logits.squeeze(0)[:, -1]"},
+        "One text alone gets another share, as where its leading axis of length 1 is lost. A batch "
+        "of one text is a batch: every axis stays where it is.",
+        seen="input gaps of the tests",
+    )
+
+    wrong(
+        "still_words_come_first",
+        {
+            "positions = torch.arange(source.shape[-1])": """
+                positions = torch.arange(source.shape[-1])
+                mask = positions < mask.sum(dim=-1, keepdim=True)
+            """,
+        },
+        "Where the padding stands before the words, other positions are hidden than mask says, as "
+        "when it is made anew from the number of words. mask says of each position whether it is a "
+        "real word.",
+        seen="input gaps of the tests",
+    )
+
+    wrong(
+        "still_gradients_stay_off",
+        {
+            "with torch.no_grad():": """
+                torch.set_grad_enabled(False)
+                if True:
+            """,
+        },
+        "After your function torch computes no gradients any more, so that no model can be trained "
+        "after it. They should be off while it works, and only then.",
+        seen="input gaps of the tests",
     )
 
 

@@ -322,17 +322,27 @@ def number(loss, message):
     assert_equal(single, True, message, name="'the loss is a single number'")
 
 
-def compare(lead, lead_tokens):
+def told(*given):
+    """The loss, or what is raised in its place."""
+    try:
+        return next_token_loss(*given)
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        return type(error).__name__
+
+
+def compare(lead, lead_tokens, n=4, rng=rng):
     """The loss with these leading axes, and the mean of the losses of the texts alone."""
-    logits = torch.tensor(rng.normal(size=(*lead, 4, 6)))
-    tokens = torch.tensor(rng.integers(0, 6, size=(*lead_tokens, 4)))
+    logits = torch.tensor(rng.normal(size=(*lead, n, 6)))
+    tokens = torch.tensor(rng.integers(0, 6, size=(*lead_tokens, n)))
     shape = torch.broadcast_shapes(lead, lead_tokens)
-    texts = tokens.expand(*shape, 4).reshape(-1, 4)
+    texts = tokens.expand(*shape, n).reshape(-1, n)
     shapes = f"logits of shape {tuple(logits.shape)}, tokens of shape {tuple(tokens.shape)}"
     scalar = f"{shapes}, and each text alone: the loss should be a single number."
     alone = [
         number(next_token_loss(one, text), scalar)
-        for one, text in zip(logits.expand(*shape, 4, 6).reshape(-1, 4, 6), texts, strict=True)
+        for one, text in zip(logits.expand(*shape, n, 6).reshape(-1, n, 6), texts, strict=True)
     ]
     other = number(next_token_loss(logits, (tokens + 1) % 6), scalar)
     message = f"{shapes}: other tokens should give another loss."
@@ -350,6 +360,9 @@ def compare(lead, lead_tokens):
 with check("any number of leading axes", points=1.5):
     for lead in ((), (1,), (5,), (2, 3)):
         compare(lead, lead)
+    others = check_rng()
+    for lead, n in (((1, 1), 4), ((2, 1), 2), ((6,), 6), ((), 300)):
+        compare(lead, lead, n, others)
 with check("leading axes that broadcast", points=0.5):
     compare((3,), ())
     compare((2, 1), (3,))
@@ -373,6 +386,18 @@ with check("leading axes that broadcast", points=0.5):
     )
     found = number(next_token_loss(logits, tokens, more), message)
     assert_close(found, number(next_token_loss(*every, written), message), message)
+    # The other way round: logits are what has the fewest axes.
+    tokens_of = {"(3, 5)": tokens, "(5,)": tokens[0]}
+    three = torch.tensor([[True, False, True, False, True], [True] * 5, [False] * 4 + [True]])
+    for shape, given in tokens_of.items():
+        message = (
+            f"Logits (5, 6), tokens {shape} and a keep of shape (3, 5): they broadcast to three "
+            "texts. The loss should be the one that you give when all three are written out, and a "
+            "single number."
+        )
+        every = logits[0].expand(3, 5, 6).clone(), given.expand(3, 5).clone()
+        found = number(told(logits[0], given, three), message)
+        assert_close(found, number(next_token_loss(*every, three), message), message)
 checks_passed("next_token_loss")
 ### END HIDDEN TESTS
 
@@ -444,6 +469,8 @@ assert_equal(after, (logits, tokens, keep), message, name="the arguments")
 message = "One token holds no prediction, also without leading axes: a ValueError."
 with assert_raises(ValueError, message):
     next_token_loss(logits[0, :1], tokens[1, :1])
+with assert_raises(ValueError, "A text of no tokens at all holds no prediction: a ValueError."):
+    next_token_loss(logits[0, :0], tokens[1, :0])
 with assert_raises(ValueError, "keep is False everywhere: nothing to count, a ValueError."):
     next_token_loss(logits, tokens, keep & False)
 ### END HIDDEN TESTS
@@ -666,10 +693,14 @@ def run(sizes, seed, tokens, other):
         both = [model(tokens), model(other)]
         texts = tokens.reshape(-1, tokens.shape[-1])
         alone = [model(text) for text in texts]
-        try:  # a shorter text after a longer one
-            return both, alone, model(tokens[..., : (tokens.shape[-1] + 1) // 2])
+        try:  # integers of 32 bits
+            small = model(tokens.int())
         except Exception as error:
-            return both, alone, type(error).__name__
+            small = type(error).__name__
+        try:  # a shorter text after a longer one
+            return both, alone, model(tokens[..., : (tokens.shape[-1] + 1) // 2]), small
+        except Exception as error:
+            return both, alone, type(error).__name__, small
 
 
 rng = check_rng()
@@ -678,11 +709,15 @@ cases = [
     ((1,), 1, (5, 8, 8, 4, 1, 3)),
     ((3,), 6, (7, 6, 1, 9, 3, 6)),
     ((2, 3), 5, (9, 12, 4, 8, 2, 8)),
+    ((1, 1), 4, (7, 12, 3, 20, 2, 6)),
+    ((2, 1), 8, (8, 8, 2, 8, 2, 8)),
+    ((4,), 4, (5, 8, 4, 6, 1, 4)),
+    ((), 300, (11, 4, 2, 3, 1, 300)),
 ]
 for lead, n, sizes in cases:
     tokens = torch.tensor(rng.integers(0, sizes[0], size=(*lead, n)))
     given = f"GPT{sizes} in float64, tokens of shape {tuple(tokens.shape)}"
-    (found, other), alone, shorter = run(sizes, 7, tokens, (tokens + 1) % sizes[0])
+    (found, other), alone, shorter, small = run(sizes, 7, tokens, (tokens + 1) % sizes[0])
     message = f"{given}: the logits should be a tensor of shape (..., n, vocab_size)."
     assert_equal(isinstance(found, torch.Tensor), True, message, name="'they are a tensor'")
     assert_equal(tuple(found.shape), (*lead, n, sizes[0]), message, name="the shape")
@@ -704,6 +739,8 @@ for lead, n, sizes in cases:
         "since, with max_len 1, changes nothing."
     )
     assert_close(shorter, found[..., :half, :], message, name="the logits of the shorter text")
+    message = f"{given}: the same tokens as integers of 32 bits should give the same logits."
+    assert_close(small, found, message, name="the logits of int32 tokens")
 ### END HIDDEN TESTS
 
 
@@ -767,6 +804,18 @@ def learning_tokens(sizes, seed, tokens):
     return None if weight.grad is None else weight.grad[:6].abs().amax(-1) > 0
 
 
+@probe
+def with_new_parameters(sizes, seed, tokens):
+    """What a model gives that gets another's parameters after a call, and what the other gives."""
+    torch.manual_seed(seed)
+    model, other = GPT(*sizes), GPT(*sizes)
+    with torch.no_grad():
+        model(tokens)
+        model.load_state_dict(other.state_dict())
+        changed = model(tokens)
+    return changed, other(tokens).detach()
+
+
 rng = check_rng()
 tokens = torch.tensor(rng.integers(0, 7, size=(4, 6)))
 lost, after, logits, evaluated = without_gradient((7, 12, 3, 20, 2, 6), 3, tokens.clone())
@@ -794,6 +843,12 @@ assert_equal(
     "get a gradient that is not 0, also that of token 0.",
     name="'this token has a gradient'",
 )
+changed, other = with_new_parameters((7, 12, 3, 20, 2, 6), 3, tokens.clone())
+message = (
+    "A model that was called before gets the parameters of another model, by load_state_dict. For "
+    "the same tokens it should then give the logits that the other model gives."
+)
+assert_close(changed, other, message)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1214,25 +1269,31 @@ def by_torch(parameters, kind, texts, max_norm):
 
 rng = check_rng()
 shapes = {"0.weight": (7, 5), "1.weight": (6, 5), "1.bias": (6,), "3.weight": (7, 6), "3.bias": (7,)}
-for kind in ("momentum", "Adam", "two groups"):
-    for lead in ((), (4,), (2, 3)):
-        parameters = {name: torch.tensor(rng.normal(size=shape)) for name, shape in shapes.items()}
-        texts = [torch.tensor(rng.integers(0, 7, size=(*lead, 5))) for _ in range(4)]
-        message = (
-            f"Four steps ({kind}), tokens of shape {(*lead, 5)}, max_norm 0.3: the losses, and the "
-            "parameters in the end, should be those of the formula. All of the model's parameters "
-            "have one norm together, in whatever group of the optimiser they are; the given "
-            "optimiser moves them, once a call; no gradient of an earlier step counts."
-        )
-        losses, after = steps(parameters, kind, texts, 0.3)
-        attached = any(getattr(loss, "requires_grad", False) for loss in losses)
-        floats = "Each step should return a Python float."
-        assert_equal(attached, False, floats, name="'the losses require grad'")
-        expected, expected_after = by_torch(parameters, kind, texts, 0.3)
-        losses = np.array(losses, dtype=float)
-        assert_close(losses, np.array(expected), message, name="the losses", rtol=1e-4, atol=1e-5)
-        loose = {"rtol": 1e-3, "atol": 1e-4}
-        assert_close(after, expected_after, message, name="the parameters", **loose)
+cases = [
+    (kind, lead, (5, 5, 5, 5))
+    for kind in ("momentum", "Adam", "two groups")
+    for lead in ((), (4,), (2, 3))
+]
+cases += [("momentum", (1,), (2, 7, 3, 5)), ("Adam", (2, 1), (5, 2, 2, 9))]  # other lengths
+for kind, lead, lengths in cases:
+    parameters = {name: torch.tensor(rng.normal(size=shape)) for name, shape in shapes.items()}
+    texts = [torch.tensor(rng.integers(0, 7, size=(*lead, length))) for length in lengths]
+    tokens = (*lead, 5) if len(set(lengths)) == 1 else [(*lead, length) for length in lengths]
+    message = (
+        f"Four steps ({kind}), tokens of shape {tokens}, max_norm 0.3: the losses, and the "
+        "parameters in the end, should be those of the formula. All of the model's parameters "
+        "have one norm together, in whatever group of the optimiser they are; the given "
+        "optimiser moves them, once a call; no gradient of an earlier step counts."
+    )
+    losses, after = steps(parameters, kind, texts, 0.3)
+    attached = any(getattr(loss, "requires_grad", False) for loss in losses)
+    floats = "Each step should return a Python float."
+    assert_equal(attached, False, floats, name="'the losses require grad'")
+    expected, expected_after = by_torch(parameters, kind, texts, 0.3)
+    losses = np.array(losses, dtype=float)
+    assert_close(losses, np.array(expected), message, name="the losses", rtol=1e-4, atol=1e-5)
+    loose = {"rtol": 1e-3, "atol": 1e-4}
+    assert_close(after, expected_after, message, name="the parameters", **loose)
 ### END HIDDEN TESTS
 
 
@@ -1645,6 +1706,9 @@ for vocab in (1, 6, 13):
         logits[[2, 5, 11]] = logits[4].item()  # four equal ones
     full = torch.softmax(logits, -1)
     cases.append((logits, full, sorted(range(vocab), key=lambda i, p=full: (-float(p[i]), i))))
+logits = (2 * torch.tensor(rng.normal(size=320))).round() / 2  # many equal ones
+ranks = sorted(range(320), key=lambda i: (-float(logits[i]), i))
+many = (logits, torch.softmax(logits, -1), ranks)
 
 
 def keep_first(full, ranks, count):
@@ -1671,7 +1735,7 @@ with check("top_k", points=1.5):
             assert_close(found, keep_first(full, ranks, top_k), message)
         other_end(logits, f"top_k = 1 of {len(full)} tokens: the largest stays.", top_k=1)
 with check("top_p", points=1.5):
-    for logits, full, ranks in cases:
+    for logits, full, ranks in [*cases, many]:
         sums = torch.cat([torch.zeros(1), full[ranks].cumsum(0)])
         for count in sorted({1, 2, len(full) // 2, len(full) - 1} & set(range(1, len(full)))):
             top_p = float(sums[count - 1] + 0.6 * (sums[count] - sums[count - 1]))
@@ -1725,6 +1789,18 @@ with check("temperature, then one of the two", points=0.5):
             f"Six tokens, temperature {temperature}, then top_k = 3; what stays is renormalised."
         )
         assert_close(found, first(3, warm), message)
+    many = (2 * torch.tensor(rng.normal(size=320))).round() / 2  # many equal ones
+    ranks = sorted(range(320), key=lambda i: (-float(many[i]), i))
+    warm = torch.softmax(many / 2, -1)
+    for top_k in (2, 150, 319):
+        kept = torch.zeros(320, dtype=torch.bool)
+        kept[ranks[:top_k]] = True
+        message = (
+            f"320 tokens, many of them equal, temperature 2, then top_k = {top_k}: exactly {top_k} "
+            "stay, of equal logits the lower index. They are renormalised, each in its place."
+        )
+        found = sampling_distribution(many, 2, top_k=top_k)
+        assert_close(found, torch.where(kept, warm, 0) / warm[kept].sum(), message)
 with check("top_k, then top_p of what is left", points=1):
     full = torch.softmax(logits, -1)
     for top_k in (2, 3, 4):
@@ -1745,6 +1821,9 @@ with check("temperature 0", points=0.5):
         found = sampling_distribution(logits, temperature=0, **more)
         message = f"Temperature 0 with {more or 'nothing else'}: all on the largest logit."
         assert_close(found, first(1, torch.softmax(logits, -1)), message)
+    found = sampling_distribution(logits, 0.0, top_p=1)
+    message = "Temperature 0.0, a float, with top_p = 1, an int: all on the largest logit."
+    assert_close(found, first(1, torch.softmax(logits, -1)), message)
 checks_passed("sampling_distribution")
 ### END HIDDEN TESTS
 
@@ -1774,12 +1853,22 @@ with check("-inf", points=0.5):
         found = sampling_distribution(infinite, **more)
         sentence = f"{message} With {more} it should be 1 at the largest logit, and 0 at all others."
         assert_close(found, largest, sentence)
+    single = torch.tensor([-math.inf, -0.7, -math.inf])
+    for more in ({}, {"temperature": 0.5}, {"temperature": 0}, {"top_k": 2}, {"top_p": 0.9}):
+        found = sampling_distribution(single, **more)
         sentence = (
-            f"Seven logits in float64, with {more}: the result should be a float64 tensor, as the "
-            "logits are. 1 and 0 are in the right places; this asks for the precision."
+            f"Logits -inf, -0.7, -inf, with {more or 'no options'}: 1 at the finite one, 0 at the "
+            "others, and no NaN."
+        )
+        assert_close(found, torch.tensor([0.0, 1.0, 0.0]), sentence)
+with check("large logits; float32 stays float32", points=0.5):
+    for more in ({"temperature": 0}, {"top_k": 1}, {"top_p": 1e-3}):
+        found = sampling_distribution(infinite, **more)
+        sentence = (
+            f"As float32 stays float32, float64 stays float64. Seven logits in float64, with {more}: "
+            "the result should be a float64 tensor with 1 at the largest logit, and 0 at all others."
         )
         assert_close(found, largest, sentence, precise=True)
-with check("large logits; float32 stays float32", points=0.5):
     large = torch.tensor([9999.0, 1e4, -1e4, 9998.0])
     for temperature in (1.0, 2.5):
         expected = torch.softmax(large / temperature, -1)
@@ -1792,6 +1881,9 @@ with check("large logits; float32 stays float32", points=0.5):
         message = f"{message} Also with top_k = 3 and top_p = 0.9999."
         found = sampling_distribution(large, temperature, 3, 0.9999)
         assert_close(found, expected, message, atol=1e-3)
+    low = torch.tensor([-2001.0, -2000.0, -2002.0])
+    message = "Logits -2001, -2000, -2002 in float32: it should be the softmax, without NaN."
+    assert_close(sampling_distribution(low), torch.softmax(low, -1), message, atol=1e-4)
     sums = sampling_distribution(large, 2.5, 2).double().sum()
     message = "The same logits, temperature 2.5, top_k = 2: the probabilities should sum to 1."
     assert_close(float(sums), 1.0, message, atol=1e-5)
@@ -2320,7 +2412,8 @@ with check("old gradients", points=1):
     compare(
         ["keeps_gradients"],
         "What lies on .grad when a step is called should have no influence on it. For one: does "
-        "something lie there when you call it? On a new model nothing does.",
+        "something lie there when you call it, and another gradient than the new one? On a new "
+        "model nothing does.",
     )
 with check("a Python bool", points=0.5, side=True):
     types = {name: type(one) for name, one in verdicts_on(["right_by_torch"]).items()}
@@ -2727,7 +2820,7 @@ checks_passed("judges_step")
 
 
 # %% check="judges_step_contract" points=1
-# Hidden checks of judges_step: a step may insist on its contract; NumPy's random state.
+# Hidden checks of judges_step: a step may insist on its contract, or clear its gradients; NumPy's random state.
 ### SIDE CONDITION: counts once another check of judges_step passes.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -2744,10 +2837,15 @@ def strict_and_state():
         optimizer.step()
         return loss.item()
 
+    def clears_again_at_the_end(model, optimizer, tokens, max_norm=1.0):
+        loss = strict(model, optimizer, tokens, max_norm)
+        optimizer.zero_grad()
+        return loss
+
     before = np.random.get_state()
     np.random.seed(5)
     state = np.random.get_state()[1:3]
-    verdict = judges_step(strict), judges_step(strict)
+    verdict = judges_step(strict), judges_step(strict), judges_step(clears_again_at_the_end)
     after = np.random.get_state()[1:3]
     np.random.set_state(before)
     return list(verdict), after, state
@@ -2759,7 +2857,12 @@ message = (
     "A right step that asks for a torch module, a torch optimiser and a torch tensor of integers, "
     "judged twice: both verdicts should be True."
 )
-assert_equal(verdict, [True, True], message, name="your verdicts")
+assert_equal(verdict[:2], [True, True], message, name="your verdicts")
+message = (
+    "A right step that clears the gradients before it works, and once more when it has moved the "
+    "parameters: the verdict should be True. What lies on .grad after a step is not asked for."
+)
+assert_equal(verdict[2:], [True], message, name="your verdict")
 message = "NumPy's global random state should be as before after the call."
 assert_equal(after, state, message, name="NumPy's state")
 ### END HIDDEN TESTS

@@ -599,6 +599,36 @@ with exercise("GPT", base=SHORT_GPT):
         seen="answers written by an adversary",
     )
 
+    wrong(
+        "gpt_one_hot",
+        {
+            "self.position_embedding(self.token_embedding(tokens))": """
+                self.position_embedding(
+                    F.one_hot(tokens, self.token_embedding.num_embeddings).to(self.output.weight.dtype)
+                    @ self.token_embedding.weight
+                )
+            """,
+        },
+        "Tokens that are integers of 32 bits do not give the same logits. F.one_hot, for one, takes "
+        "integers of 64 bits alone; token_embedding(tokens) takes both.",
+        seen="input gaps of the tests",
+    )
+
+    wrong(
+        "gpt_positions_kept",
+        {
+            "x = self.position_embedding(self.token_embedding(tokens))": """
+                if getattr(self, "kept", None) is None or len(self.kept) != n:
+                    self.kept = self.position_embedding(torch.zeros_like(self.token_embedding(tokens)))
+                    self.kept = self.kept.reshape(-1, *self.kept.shape[-2:])[0]
+                x = self.token_embedding(tokens) + self.kept
+            """,
+        },
+        "After other parameters are loaded your model still gives something of the old ones, as "
+        "where position vectors of an earlier call are kept. Everything is computed anew in each call.",
+        seen="input gaps of the tests",
+    )
+
 
 with exercise("training_step"):
     wrong(
@@ -914,6 +944,17 @@ with exercise("training_step"):
         "The model is called in another mode than the one you got it in: in eval mode dropout "
         "should stay off during the step too, not only afterwards.",
         seen="answers written by an adversary",
+    )
+
+    wrong(
+        "step_clips_the_first_group",
+        {
+            "nn.utils.clip_grad_norm_(model.parameters(), max_norm)":
+                'nn.utils.clip_grad_norm_(optimizer.param_groups[0]["params"], max_norm)',
+        },
+        "With an optimiser of two groups your step is another, as where the first group alone is "
+        "clipped. All of the model's parameters have one norm together, in whatever group they are.",
+        seen="answers written blind",
     )
 
 
@@ -1286,6 +1327,17 @@ with exercise("sampling_distribution", base=SHORT_SAMPLING):
         seen="answers written by an adversary",
     )
 
+    wrong(
+        "sampling_order_of_topk",
+        {
+            "order = torch.sort(logits, descending=True, stable=True).indices":
+                "order = logits.topk(len(logits)).indices",
+        },
+        "Of many equal logits others stay than those of the lower indices. Not every way to sort "
+        "keeps equals in their order: torch.topk and np.argsort, for two, do not promise it.",
+        seen="input gaps of the tests",
+    )
+
 
 with exercise("judges_step"):
     wrong(
@@ -1309,7 +1361,7 @@ with exercise("judges_step"):
             "p.grad = torch.randn(p.shape, generator=generator, dtype=torch.float64)": "",
         },
         "A step that keeps old gradients looks right to you. On a new model, for one, none lie: "
-        "put some on .grad before you call the step, or call it twice.",
+        "put some there, other than the step's own, before you call it, or call it twice.",
     )
 
     wrong(
@@ -1584,6 +1636,20 @@ with exercise("judges_step"):
             "generator = torch.Generator().manual_seed(0); np.random.seed(0)"},
         "You change NumPy's global random state. Other people's random numbers change with it: "
         "make a generator of your own.",
+    )
+
+    wrong(
+        "judge_looks_at_gradients",
+        {
+            "if not isinstance(returned, float)": """
+                if any(p.grad is None or p.grad.norm() > 1.01 * max_norm for p in model.parameters()):
+                    return False
+                if not isinstance(returned, float)
+            """,
+        },
+        "A right step that clears the gradients when it is done looks broken to you. What counts is "
+        "where the parameters are afterwards and what is returned, not what lies on .grad.",
+        seen="input gaps of the tests",
     )
 
 

@@ -232,6 +232,27 @@ with exercise("RMSNorm"):
         seen="answers written by an adversary",
     )
 
+    wrong(
+        "rms_batch_of_one_text",
+        {
+            "return x / torch.sqrt(mean_square + self.eps) * self.gamma": """
+                x = x / torch.sqrt(mean_square + self.eps) * self.gamma
+                return x.squeeze(0) if x.ndim > 2 else x
+            """,
+        },
+        "A batch of one text does not come out in the shape of x, as where an axis of length 1 is "
+        "squeezed away. All leading axes stay.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "rms_eps_or_default",
+        {"self.eps = eps": "self.eps = eps or 1e-6"},
+        "With eps = 0.0 something is added to the mean square all the same: for one, 0.0 counts "
+        "as False, and is taken for an eps that is not given. The eps that is given is added.",
+        seen="a list of inputs that no test had",
+    )
+
 
 with exercise("SwiGLU"):
     wrong(
@@ -396,6 +417,19 @@ with exercise("SwiGLU"):
         "x.expand(2, ...), x twice, does not come out as x does, twice: for one, a `view` wants "
         "numbers that lie one after the other in memory, or a shape is kept from an earlier call.",
         seen="answers written by an adversary",
+    )
+
+    wrong(
+        "swiglu_batch_of_one_text",
+        {
+            "return self.down(F.silu(self.gate(x)) * self.up(x))": """
+                y = self.down(F.silu(self.gate(x)) * self.up(x))
+                return y.squeeze(0) if x.ndim > 2 else y
+            """,
+        },
+        "A batch of one text does not come out in the shape of x, as where an axis of length 1 is "
+        "squeezed away. All leading axes stay.",
+        seen="answers written blind",
     )
 
 
@@ -719,6 +753,30 @@ with exercise("apply_rotary", base=SHORT_ROTARY):
         "Positions 3, 6, 5, 4, 7 come out wrong: for one, as 3, 4, 5, 6, 7, which have the same "
         "ends and came before. Each row turns by its own position, whatever was asked earlier.",
         seen="answers written by an adversary",
+    )
+
+    wrong(
+        "rotary_table_of_positions",
+        {
+            "angles = positions[:, None] * speeds":
+                "angles = (torch.arange(int(positions.max()) + 1)[:, None] * speeds)[positions]",
+        },
+        "Negative positions come out wrong, as where they are rows of a table, in which -1 is the "
+        "last row. At a negative position a pair turns the other way, by the same formula.",
+        seen="a list of inputs that no test had",
+    )
+
+    wrong(
+        "rotary_batch_of_one_text",
+        {
+            "return torch.stack((a * c - b * s, a * s + b * c), -1).flatten(-2)": """
+                y = torch.stack((a * c - b * s, a * s + b * c), -1).flatten(-2)
+                return y.squeeze(0) if x.ndim > 2 else y
+            """,
+        },
+        "Leading axes of length 1 do not come out as they are in x, as where one is squeezed "
+        "away. The result has the shape of x.",
+        seen="a list of inputs that no test had",
     )
 
 
@@ -1137,6 +1195,68 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
         seen="answers written by an adversary",
     )
 
+    wrong(
+        "gqa_one_head_squeezed",
+        {"(combine_heads(heads)), weights": "(combine_heads(heads)), weights.squeeze(-3)"},
+        "With one head your weights lack the axis of the heads, as where an axis of length 1 is "
+        "squeezed away. They have it for any number of heads: (..., num_heads, n_q, n_k).",
+        seen="a list of inputs that no test had",
+    )
+
+    wrong(
+        "gqa_one_query_squeezed",
+        {"self.W_o(combine_heads(heads))": "self.W_o(combine_heads(heads)).squeeze(-2)"},
+        "One query alone, n_q = 1, gives an output of another shape: for one, an axis of length 1 "
+        "is squeezed away. It is (..., n_q, d_model), for one query too.",
+        seen="a list of inputs that no test had",
+    )
+
+    wrong(
+        "gqa_mask_of_two_axes_as_padding",
+        {
+            "if mask is not None and 2 <= mask.ndim <= query.ndim:": """
+                texts = len(query), key.shape[-2]
+                if mask is not None and query.ndim == 3 and mask.shape == texts:
+                    mask = mask[:, None, None]
+                elif mask is not None and 2 <= mask.ndim <= query.ndim:
+            """,
+        },
+        "A mask of two axes comes out wrong where n_q is also the number of texts: for one, as if "
+        "its rows were texts. The last two axes of a mask are n_q and n_k, whatever their "
+        "lengths.",
+        seen="padding masks (batch, n_k) in public code",
+    )
+
+    wrong(
+        "gqa_mask_ignored_without_key",
+        {
+            "key = query if key is None else key": """
+                mask = None if key is None else mask
+                key = query if key is None else key
+            """,
+        },
+        "Where key is left out the mask does not do its work. It counts for a layer that looks at "
+        "its own text as well: for one, is it handed on in every branch?",
+        seen="a list of inputs that no test had",
+    )
+
+    wrong(
+        "gqa_masked_after_the_softmax",
+        {
+            "heads, weights = torch_scaled_dot_product_attention(Q, K, V, mask)": """
+                weights = (Q @ K.mT / math.sqrt(Q.shape[-1])).softmax(-1)
+                if mask is not None:
+                    weights = weights * mask
+                    weights = weights / weights.sum(-1, keepdim=True).clamp(min=1e-9)
+                heads = weights @ V
+            """,
+        },
+        "A hidden key with a huge score changes your results, as where forbidden weights are made "
+        "0 after the softmax: it has taken nearly all the weight then. A hidden score should not "
+        "go into the softmax.",
+        seen="a list of inputs that no test had",
+    )
+
 
 with exercise("KVCache"):
     wrong(
@@ -1414,6 +1534,17 @@ with exercise("KVCache"):
         "k in float32 and v in float64: K and V should have these precisions, and yours have "
         "others, as where one of the two decides for both.",
         seen="answers written by an adversary",
+    )
+
+    wrong(
+        "cache_squeezed",
+        {
+            "return self.K, self.V":
+                "return tuple(x.squeeze(0) if x.ndim > 2 else x for x in (self.K, self.V))",
+        },
+        "Leading axes of length 1 do not stay in what you return, as where one is squeezed away. "
+        "K and V have the leading axes of k and v.",
+        seen="a list of inputs that no test had",
     )
 
 
@@ -1745,6 +1876,23 @@ with exercise("blockwise_attention", base=SHORT_BLOCKWISE):
         "Float64 inputs give an output with fewer digits than float64 has: for one, something is "
         "float32 on the way. Every sum should be kept in the precision of the inputs.",
         seen="answers written by an adversary",
+    )
+
+    wrong(
+        "blockwise_batch_of_one_text",
+        {"return a / s": "return (a / s).squeeze(0) if a.ndim > 2 else a / s"},
+        "Leading axes of length 1 are not kept in your output, as where one is squeezed away. Its "
+        "leading axes are those of Q, K and V, broadcast.",
+        seen="a list of inputs that no test had",
+    )
+
+    wrong(
+        "blockwise_view",
+        {"Q = Q / math.sqrt(Q.shape[-1])":
+            "Q = Q.view(-1, Q.shape[-1]).view(Q.shape) / math.sqrt(Q.shape[-1])"},
+        "Q, K and V as they come out of a transpose, not side by side in memory, do not give what "
+        "the same numbers give side by side: for one, a view asks for that order.",
+        seen="a list of inputs that no test had",
     )
 
 

@@ -239,6 +239,15 @@ for shape in ((5,), (3, 5), (1, 7), (4, 1, 6), (2, 3, 5), (2, 4, 3, 6), (5, 1, 2
         f"x of shape {shape} in float64, and each of its words alone, as x of shape (1, {shape[-1]}):"
         " both should give the same, in float64. Any number of leading axes is allowed.",
     )
+gamma, three = torch.tensor(rng.normal(size=1)), torch.tensor(rng.normal(size=(3, 1)))
+words = [normalise(gamma, word[None])[0] for word in three]
+assert_close(
+    normalise(gamma, three.repeat(100, 1)[None]),
+    torch.stack(words).double().reshape(3, 1).repeat(100, 1)[None],
+    "x of shape (1, 300, 1) in float64, a batch of one text, d_model = 1, the same three words "
+    "again and again: the result should have the same shape, leading axes of length 1 included, "
+    "and each word come out as x of shape (1, 1) gives it.",
+)
 ### END HIDDEN TESTS
 
 
@@ -265,6 +274,12 @@ with check("eps as it is given", points=1):
             "rms_norm. For one: is this eps added to the mean square, inside the root? Is "
             "something computed in float32?",
         )
+    assert_close(
+        normalise(gamma, 1e-3 * noise, 0.0),
+        F.rms_norm(1e-3 * noise, (6,), gamma, 0.0),
+        "x of shape (2, 3, 6) in float64, numbers of size 1e-3, eps = 0.0: the result should be "
+        "that of torch's rms_norm, with nothing added to the mean square.",
+    )
 with check("the default of eps", points=1):
     given = normalise(ones, 1e-3 * noise, 1e-6)
     message = "x of shape (2, 3, 6) in float64: the result should be a torch tensor."
@@ -560,7 +575,8 @@ def forward(parameters, x, d_ff):
 
 rng = check_rng()
 cases_run = []
-for shape, d_ff in [((4,), 3), ((3, 4), 6), ((1, 6), 6), ((2, 5, 4), 7), ((2, 1, 3, 5, 3), 8)]:
+sizes = [((4,), 3), ((3, 4), 6), ((1, 6), 6), ((2, 5, 4), 7), ((2, 1, 3, 5, 3), 8), ((1, 3, 1), 8)]
+for shape, d_ff in sizes:
     d_model = shape[-1]
     parameters = {
         "gate.weight": torch.tensor(rng.normal(size=(d_ff, d_model))),
@@ -576,7 +592,7 @@ for shape, d_ff in [((4,), 3), ((3, 4), 6), ((1, 6), 6), ((2, 5, 4), 7), ((2, 1,
 with check("each word by itself", points=1):
     for shape, d_ff, parameters, x, _, (_, evaluated, _, twice) in cases_run:
         given = f"x of shape {shape}, d_ff = {d_ff}"
-        message = f"{given}: the result should have the shape of x."
+        message = f"{given}: the result should have the shape of x, axes of length 1 included."
         assert_equal(list(np.shape(evaluated)), list(shape), message, name="the shape")
         other = forward(parameters, x.square() + x, d_ff)[1]
         message = f"{given}: another x should give another result, without NaN."
@@ -594,7 +610,7 @@ with check("each word by itself", points=1):
         )
         assert_close(twice, torch.stack([evaluated, evaluated]), message)
 with check("the values", points=0.5):
-    for shape, d_ff, _, _, expected, (_, evaluated, _, _) in cases_run:
+    for shape, d_ff, _, _, expected, (_, evaluated, _, _) in cases_run[:-1]:
         message = (
             f"x of shape {shape}, d_ff = {d_ff}: the result should be down(silu(gate(x)) * up(x)), "
             "computed in float64."
@@ -704,7 +720,7 @@ assert counts["SwiGLU, d_ff = 8/3 x 96"] == 2 * 96 * 384
 # Difficulty: ●●●○○ &nbsp; Importance: ●●●●● &nbsp; You should spend up to 20-25 minutes on it.
 #
 # - `apply_rotary(x, positions, base=10000.0)`: torch `x (..., n, d_k)`; `positions` is a 1-D integer
-#   tensor of length `n`: the position of each row. They need not begin at 0.
+#   tensor of length `n`: the position of each row. They need not begin at 0, and may be negative.
 # - The pair `(x[2i], x[2i + 1])`, **neighbours**, turns by `positions[t] * base**(-2i / d_k)`, in the
 #   direction of the formula above. The result has the shape of `x`.
 # - An odd `d_k` is a `ValueError`.
@@ -834,6 +850,12 @@ with check("far away", points=0.5):
     )
     near = {"rtol": 1e-9, "atol": 1e-9, "precise": True}
     assert_close(apply_rotary(x, positions), turned(x, positions), message, **near)
+    x, positions = torch.tensor(rng.normal(size=(300, 6))), torch.arange(150, -150, -1)
+    message = (
+        "300 rows of six features in float64, positions 150, 149 and so on down to -149, in int32: "
+        "the pairs should turn by the same formula, at a negative position by a negative angle."
+    )
+    assert_close(apply_rotary(x, positions.int()), turned(x, positions), message)
 checks_passed("apply_rotary")
 ### END HIDDEN TESTS
 
@@ -873,7 +895,8 @@ def strided(x, positions):
 
 
 rng = check_rng()
-for shape in ((1, 4), (2, 3, 6), (3, 3, 6), (2, 4, 3, 8), (2, 1, 5, 3, 4), (4, 4, 4)):
+shapes = ((1, 4), (2, 3, 6), (3, 3, 6), (2, 4, 3, 8), (2, 1, 5, 3, 4), (4, 4, 4), (1, 1, 3, 2))
+for shape in shapes:
     x = torch.tensor(rng.normal(size=shape))
     positions = torch.tensor(rng.permutation(np.arange(1, 30))[: shape[-2]])
     found = apply_rotary(x, positions)
@@ -1468,22 +1491,32 @@ for counts in ((6, 2), (6, 3), (4, 2), (12, 4), (6, 1), (4, 4)):
     }
     given = [torch.tensor(rng.normal(size=(2, n, 12))) for n in (4, 5, 5)]
     compared[counts] = attend(seed, parts, counts, *given), by_torch(parts, counts[0], *given)
+for counts, d_model, n in (((1, 1), 5, 5), ((8, 2), 32, 4)):
+    narrow = counts[1] * d_model // counts[0]
+    widths = {"W_q": d_model, "W_k": narrow, "W_v": narrow, "W_o": d_model}
+    parts = {
+        name: (torch.tensor(0.2 * rng.normal(size=(w, d_model))), torch.tensor(rng.normal(size=w)))
+        for name, w in widths.items()
+    }
+    given = [torch.tensor(rng.normal(size=(2, k, d_model))) for k in (n, 5, 5)]
+    compared[counts] = attend(seed, parts, counts, *given), by_torch(parts, counts[0], *given)
 with check("as many key-value heads as heads, and a single one", points=1):
-    for counts in ((4, 4), (6, 1)):
+    for counts in ((4, 4), (6, 1), (1, 1)):
         (output, weights), (expected, expected_weights) = map(pair, compared[counts])
         message = (
-            f"(num_heads, num_kv_heads) = {counts}, d_model 12, float64: both results should be "
-            "those of torch's attention, head by head."
+            f"(num_heads, num_kv_heads) = {counts}, d_model {5 if counts == (1, 1) else 12}, "
+            "float64: both results should be those of torch's attention, head by head. The weights "
+            "have an axis of the heads, also where there is one head."
         )
         assert_close(weights, expected_weights, message, name="weights")
         assert_close(output, expected, message, name="output")
 with check("groups", points=2):
-    for counts in ((6, 2), (6, 3), (4, 2), (12, 4)):
+    for counts in ((6, 2), (6, 3), (4, 2), (12, 4), (8, 2)):
         (output, weights), (expected, expected_weights) = map(pair, compared[counts])
         message = (
-            f"(num_heads, num_kv_heads) = {counts}, d_model 12, float64: both results should be "
-            "those of torch's attention, head by head. Query head h uses key-value head "
-            "h // (num_heads // num_kv_heads), for keys and values."
+            f"(num_heads, num_kv_heads) = {counts}, d_model {32 if counts == (8, 2) else 12}, "
+            "float64: both results should be those of torch's attention, head by head. Query head "
+            "h uses key-value head h // (num_heads // num_kv_heads), for keys and values."
         )
         assert_close(weights, expected_weights, message, name="weights")
         assert_close(output, expected, message, name="output")
@@ -1513,13 +1546,20 @@ def pair(both):
 
 rng = check_rng()
 seed = int(rng.integers(2**31))
+later = rng.spawn(1)[0]
 with check("each text as if it were alone", points=1):
-    for lead in ((), (1,), (6,), (3,), (2, 3), (2, 1, 3)):
-        query, key, value = (torch.tensor(rng.normal(size=(*lead, n, 12))) for n in (4, 5, 5))
+    cases = [(lead, 4, 5, rng) for lead in ((), (1,), (6,), (3,), (2, 3), (2, 1, 3))]
+    for lead, n_q, n_k, draw in [*cases, ((1, 1), 1, 5, later), ((4,), 4, 4, later)]:
+        lengths = (n_q, n_k, n_k)
+        query, key, value = (torch.tensor(draw.normal(size=(*lead, n, 12))) for n in lengths)
         output, weights = pair(attend(seed, (6, 3), {"query": query, "key": key, "value": value}))
-        message = f"Leading axes {lead} of query, key and value: any number is allowed."
-        assert_equal(list(np.shape(output)), [*lead, 4, 12], message, name="the shape of output")
-        assert_equal(list(np.shape(weights)), [*lead, 6, 4, 5], message, name="the shape of weights")
+        message = (
+            f"Leading axes {lead} of query, key and value, n_q = {n_q}, n_k = {n_k}: any number is "
+            "allowed."
+        )
+        assert_equal(list(np.shape(output)), [*lead, n_q, 12], message, name="the shape of output")
+        shape = [*lead, 6, n_q, n_k]
+        assert_equal(list(np.shape(weights)), shape, message, name="the shape of weights")
         other = attend(seed, (6, 3), {"query": query + 1, "key": key, "value": 1 - value})[0]
         differs = bool((output - other).abs().max() > 1e-4)
         sentence = f"Leading axes {lead}: another query and value should give another output."
@@ -1527,9 +1567,9 @@ with check("each text as if it were alone", points=1):
         message = f"{message} Each text should come out as your layer gives it alone."
         texts = zip(*(x.reshape(-1, *x.shape[-2:]) for x in (query, key, value)), strict=True)
         alone = [attend(seed, (6, 3), {"query": q, "key": k, "value": v}) for q, k, v in texts]
-        expected = torch.stack([one[1] for one in alone]).reshape(*lead, 6, 4, 5).double()
+        expected = torch.stack([one[1] for one in alone]).reshape(*lead, 6, n_q, n_k).double()
         assert_close(weights, expected, message, name="weights")
-        expected = torch.stack([one[0] for one in alone]).reshape(*lead, 4, 12).double()
+        expected = torch.stack([one[0] for one in alone]).reshape(*lead, n_q, 12).double()
         assert_close(output, expected, message, name="output")
 with check("key and value left out", points=1):
     query, key, other = (torch.tensor(rng.normal(size=(2, n, 12))) for n in (4, 5, 4))
@@ -1581,11 +1621,15 @@ def pair(both):
     return both
 
 
-def compare(cases):
+later = rng.spawn(1)[0]
+
+
+def compare(cases, n_q=4, n_k=5, draw=rng):
     """With a mask the weights are those without, where it is True, made to sum to 1 again."""
     for lead, shape in cases:
-        query, key = (torch.tensor(rng.normal(size=(*lead, n, 12))) for n in (4, 5))
-        mask = torch.tensor(rng.random(shape) < 0.5)
+        query = torch.tensor(draw.normal(size=(*lead, n_q, 12)))
+        key = None if n_k is None else torch.tensor(draw.normal(size=(*lead, n_k, 12)))
+        mask = torch.tensor(draw.random(shape) < 0.5)
         mask[..., 1], mask[..., 3] = True, False
         whole = mask if mask.ndim < 2 or mask.ndim > query.ndim else mask.unsqueeze(-3)
         free = pair(attend(seed, bias, query, key, None))[1]
@@ -1594,10 +1638,11 @@ def compare(cases):
         expected = torch.where(whole, free, 0.0)
         expected = expected / expected.sum(-1, keepdim=True)
         message = (
-            f"query of shape {tuple(query.shape)}, 6 heads, mask of shape {tuple(shape)}: it has a "
-            "head axis exactly when it has more axes than query; otherwise it serves every head. "
-            "Hidden keys (False) have weight 0, the others share it as in your layer without a "
-            "mask."
+            f"query of shape {tuple(query.shape)}, {'no key' if key is None else f'{n_k} keys'}, 6 "
+            f"heads, mask of shape {tuple(shape)}: it has a head axis exactly when it has more "
+            "axes than query; otherwise it serves every head, and its last two axes are n_q and "
+            "n_k. Hidden keys (False) have weight 0, the others share it as in your layer without "
+            "a mask."
         )
         weights = pair(attend(seed, bias, query, key, mask))[1]
         assert_close(weights, expected, message, name="weights")
@@ -1619,8 +1664,27 @@ with check("one mask for all heads", points=1):
             ((2, 3), (5,)),
         ]
     )
+    compare([((6,), (6, 6)), ((6,), (6, 6, 6))], 6, 6, later)
+    compare([((1, 1), (1, 1, 1, 5))], 1, 5, later)
+    compare([((3,), (4, 4))], 4, None, later)
+    query, key = (torch.tensor(later.normal(size=(2, n, 12))) for n in (4, 5))
+    mask, huge = torch.tensor([True, True, True, False, True]).expand(4, 5), key.clone()
+    huge[:, 3] *= 1e4
+    for found, expected, name in zip(
+        pair(attend(seed, bias, query, huge, mask)),
+        pair(attend(seed, bias, query, key, mask)),
+        ("output", "weights"),
+        strict=True,
+    ):
+        message = (
+            "Two texts, four queries, five keys, of which all queries see 0, 1, 2 and 4: both "
+            "results should be the same where the hidden key is 10,000 times as large. What is "
+            "hidden has no influence on the others."
+        )
+        assert_close(found, torch.as_tensor(expected).double(), message, name=name)
 with check("a mask for each head", points=1):
     compare([((), (6, 4, 5)), ((), (6, 1, 5)), ((3,), (3, 6, 4, 5)), ((2,), (1, 6, 1, 5)), ((2, 3), (2, 3, 6, 4, 5))])  # fmt: skip
+    compare([((6,), (6, 6, 6, 6))], 6, 6, later)
 with check("nothing to attend to", points=1):
     query, key = (torch.tensor(rng.normal(size=(2, n, 12))) for n in (4, 5))
     rows = torch.tensor(rng.random((4, 5)) < 0.6)
@@ -2073,13 +2137,15 @@ def random_pieces(rng, lead, lengths):
 
 
 rng = check_rng()
+later = rng.spawn(1)[0]
 with check("each text as if it were alone", points=1):
-    for lead, lengths in (((3,), (2, 1)), ((1, 4), (1, 1, 3)), ((2, 3), (3, 3)), ((2, 1, 3), (2, 5))):
-        pieces = random_pieces(rng, lead, lengths)
+    cases = (((3,), (2, 1)), ((1, 4), (1, 1, 3)), ((2, 3), (3, 3)), ((2, 1, 3), (2, 5)))
+    for lead, lengths in (*cases, ((1, 1), (2, 1))):
+        pieces = random_pieces(later if lead == (1, 1) else rng, lead, lengths)
         for number, found in zip((0, 1), pair(appended(pieces)), strict=True):
             message = (
                 f"Leading axes {lead}, pieces of {lengths} words: each text should have the rows "
-                "that a cache for it alone returns."
+                "that a cache for it alone returns, and leading axes of length 1 stay."
             )
             texts = [
                 [(k.reshape(-1, *k.shape[-2:])[i], v.reshape(-1, *v.shape[-2:])[i]) for k, v in pieces]
@@ -2577,6 +2643,7 @@ checks_passed("blockwise_attention")
 # Hidden checks of blockwise_attention: sizes and block sizes, float64; scores of 1e4.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
+later = rng.spawn(1)[0]
 with check("one block for all keys", points=1):
     for n_q, n_k, d_k, d_v, size in ((3, 5, 4, 2, 5), (4, 1, 6, 3, 1), (2, 7, 3, 5, 100)):
         Q, K, V = (torch.tensor(rng.normal(size=s)) for s in ((n_q, d_k), (n_k, d_k), (n_k, d_v)))
@@ -2587,8 +2654,11 @@ with check("one block for all keys", points=1):
         )
         assert_close(blockwise_attention(Q, K, V, size), expected, message)
 with check("several blocks", points=1):
-    for n_q, n_k, d_k, d_v, size in ((3, 6, 4, 2, 2), (1, 8, 5, 3, 1), (5, 9, 4, 7, 4), (4, 64, 3, 2, 7)):
-        Q, K, V = (torch.tensor(rng.normal(size=s)) for s in ((n_q, d_k), (n_k, d_k), (n_k, d_v)))
+    cases = ((3, 6, 4, 2, 2), (1, 8, 5, 3, 1), (5, 9, 4, 7, 4), (4, 64, 3, 2, 7))
+    more = ((5, 5, 5, 5, 2), (1, 1100, 4, 1, 1))
+    for n_q, n_k, d_k, d_v, size in cases + more:
+        draw = rng if n_k not in (5, 1100) else later
+        Q, K, V = (torch.tensor(draw.normal(size=s)) for s in ((n_q, d_k), (n_k, d_k), (n_k, d_v)))
         expected = F.scaled_dot_product_attention(Q[None], K[None], V[None])[0]
         message = (
             f"{n_q} queries, {n_k} keys of {d_k} features, block_size = {size}, float64: several "
@@ -2638,6 +2708,16 @@ checks_passed("blockwise_attention")
 # %% check="blockwise_attention_batches" points=2
 # Hidden checks of blockwise_attention: leading axes, which broadcast; against each text by itself.
 ### BEGIN HIDDEN TESTS
+@probe
+def strided(Q, K, V):
+    """The same numbers, in another order in memory."""
+    Q, K, V = (x.transpose(-1, -2).contiguous().transpose(-1, -2) for x in (Q, K, V))
+    try:
+        return blockwise_attention(Q, K, V, 2)
+    except RuntimeError as error:
+        return type(error).__name__
+
+
 rng = check_rng()
 for lead_q, lead_k, lead_v in (
     ((2,), (2,), (2,)),
@@ -2647,24 +2727,32 @@ for lead_q, lead_k, lead_v in (
     ((2, 1), (3,), (2, 3)),
     ((2, 3), (1, 3), (1,)),
     ((), (), (2,)),
+    ((1, 1), (1, 1), (1, 1)),
 ):
-    Q = torch.tensor(rng.normal(size=(*lead_q, 4, 6)))
+    n_q = 1 if lead_q == (1, 1) else 4
+    Q = torch.tensor(rng.normal(size=(*lead_q, n_q, 6)))
     K = torch.tensor(rng.normal(size=(*lead_k, 5, 6)))
     V = torch.tensor(rng.normal(size=(*lead_v, 5, 3)))
     lead = torch.broadcast_shapes(lead_q, lead_k, lead_v)
     found = blockwise_attention(Q, K, V, 2)
     message = (
-        f"Leading axes {lead_q} of Q, {lead_k} of K and {lead_v} of V, block_size = 2: they "
-        f"broadcast to {tuple(lead)}."
+        f"Leading axes {lead_q} of Q, {lead_k} of K and {lead_v} of V, n_q = {n_q}, block_size = "
+        f"2: they broadcast to {tuple(lead)}."
     )
-    assert_equal(list(np.shape(found)), [*lead, 4, 3], message, name="the shape")
+    assert_equal(list(np.shape(found)), [*lead, n_q, 3], message, name="the shape")
     texts = [x.expand(*lead, *x.shape[-2:]).reshape(-1, *x.shape[-2:]) for x in (Q, K, V)]
     alone = [blockwise_attention(q, k, v, 2) for q, k, v in zip(*texts, strict=True)]
-    expected = torch.stack(alone).double().reshape(*lead, 4, 3)
+    expected = torch.stack(alone).double().reshape(*lead, n_q, 3)
     constant = "The outputs of the texts, each alone, should not all be one number, nor NaN."
     assert_equal(bool(expected.std() > 1e-3), True, constant, name="'the numbers differ'")
     message = f"{message} Each text should come out as blockwise_attention gives it alone."
     assert_close(found, expected, message)
+    message = (
+        f"Leading axes {lead_q}, {lead_k}, {lead_v}, and Q, K and V with their numbers in another "
+        "order in memory, as after a transpose: the output should be that of the same numbers side "
+        "by side."
+    )
+    assert_close(strided(Q, K, V), found, message)
 ### END HIDDEN TESTS
 
 

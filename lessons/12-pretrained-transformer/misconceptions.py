@@ -164,6 +164,14 @@ with exercise("wordpiece"):
         seen="answers written by an adversary",
     )
 
+    wrong(
+        "spaces_taken_off",
+        {"pieces = []": "pieces = []\nword = word.strip()"},
+        "A space at the edge of a word is lost on the way. It is a character like any other here: "
+        "any but # may stand in a word, and the vocabulary decides.",
+        seen="a list of inputs that no test had",
+    )
+
 
 with exercise("embed"):
     wrong(
@@ -355,6 +363,17 @@ with exercise("embed"):
         "Weights of float32 give a result that is not float32. The precision of the weights should "
         "be kept: what goes into the first block has to fit its parameters.",
         seen="answers written by an adversary",
+    )
+
+    wrong(
+        "ids_as_a_view",
+        {
+            'word_embeddings.weight"][ids]':
+                'word_embeddings.weight"][ids.view(-1)].unflatten(0, ids.shape)',
+        },
+        "ids.T, whose numbers do not lie one after the other in memory, does not give what the "
+        "same numbers give in a row: for one, a `view` asks for that order.",
+        seen="a list of inputs that no test had",
     )
 
 
@@ -589,6 +608,38 @@ with exercise("load_block"):
         "its precision. Copy into the block's own linear1 and linear2.",
     )
 
+    wrong(
+        "feed_forward_by_order",
+        {
+            "attention, network = block.attention, block.feed_forward": """
+                attention, network = block.attention, block.feed_forward
+                ours = [m for m in network.children() if isinstance(m, torch.nn.Linear)]
+            """,
+            '"intermediate.dense": network.linear1': '"intermediate.dense": ours[0]',
+            '"output.dense": network.linear2': '"output.dense": ours[1]',
+        },
+        "A feed_forward that makes linear2 before linear1 gets wrong numbers: for one, its layers "
+        "are taken by their order. Another module may have them in any order: go by the names.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "parameters_replaced",
+        {
+            "target.copy_(sources[name])": """
+                for module in block.modules():
+                    for own, parameter in list(module.named_parameters(recurse=False)):
+                        if parameter is target:
+                            new = sources[name].to(target, copy=True)
+                            setattr(module, own, torch.nn.Parameter(new))
+            """,
+        },
+        "After loading the block has new parameters in place of its old ones. An optimizer that "
+        "was made before still holds the old ones, and trains nothing. Copy numbers into those "
+        "that are there.",
+        seen="a list of inputs that no test had",
+    )
+
 with exercise("sentence_embedding"):
     wrong(
         "padding_in_the_mean",
@@ -738,6 +789,18 @@ with exercise("sentence_embedding"):
         "A float64 text gives a vector with fewer digits than float64 has: for one, something is "
         "float32 on the way, and turned back at the end. What is lost does not come back.",
         seen="answers written by an adversary",
+    )
+
+    wrong(
+        "hidden_as_a_view",
+        {
+            "total = hidden.masked_fill":
+                "hidden = hidden.view(-1, hidden.shape[-1]).view(hidden.shape)\n"
+                "total = hidden.masked_fill",
+        },
+        "hidden as it lies in memory after a transpose does not give what the same numbers give "
+        "one after the other: for one, a `view` asks for that order.",
+        seen="a list of inputs that no test had",
     )
 
 
@@ -898,6 +961,14 @@ with exercise("attention_share"):
         "A text without a marked column spoils the result: for one, 0 is divided by 0 there. Its "
         "queries give 0 to no column, and count like all others.",
         seen="answers written by an adversary",
+    )
+
+    wrong(
+        "weights_as_a_view",
+        {"n_heads = weights.shape[-3]": "n_heads = weights.view(-1, *weights.shape[-3:]).shape[1]"},
+        "weights.expand(3, ...), each text three times, does not give the shares of each text "
+        "once: for one, a `view` wants numbers that lie one after the other in memory.",
+        seen="a list of inputs that no test had",
     )
 
 

@@ -337,10 +337,12 @@ with check("words that can be cut", points=1.5):
         given = (vocabulary, dict.fromkeys(vocabulary, 0), set(vocabulary))[trial % 3]
         message = (
             f"word {word!r}, vocabulary {sorted(set(vocabulary))}, a {type(given).__name__}: at "
-            "each place the longest piece that fits, with ## inside the word."
+            "each place the longest piece that fits, with ## inside the word. Upper and lower case "
+            "are different letters."
         )
         assert_equal(wordpiece(word, given), expected_cut(word, vocabulary), message)
-    for word, right in (("3's", ["3", "##'s"]), ("x-y z", ["x", "##-", "##y z"])):
+    others = (("3's", ["3", "##'s"]), ("x-y z", ["x", "##-", "##y z"]), (" x ", [" ", "##x "]))
+    for word, right in others:
         message = f"word {word!r}, vocabulary {right}: any characters but # may stand in a word."
         assert_equal(wordpiece(word, set(right)), right, message)
 with check("words with a wall", points=1.5):
@@ -356,6 +358,9 @@ with check("words with a wall", points=1.5):
                 "alone where it comes to a place at which no piece fits."
             )
             assert_equal(wordpiece(word, vocabulary), right, message)
+    for nothing in (set(), [], {}):
+        message = f"'a' and the empty vocabulary {nothing!r}: no piece fits. ['[UNK]']."
+        assert_equal(wordpiece("a", nothing), ["[UNK]"], message)
 checks_passed("wordpiece")
 ### END HIDDEN TESTS
 
@@ -390,6 +395,8 @@ with check("nothing but `in`", points=0.5):
     found = with_only_in("catness", pieces)
     assert_equal(found, ["cat", "##ness"], f"'catness', {message}")
     assert_equal(with_only_in("cats", pieces), ["cat", "##s"], f"'cats', {message}")
+    found = with_only_in("dog", pieces)
+    assert_equal(found, ["[UNK]"], f"'dog', {message} Nothing fits: ['[UNK]'].")
 checks_passed("wordpiece")
 ### END HIDDEN TESTS
 
@@ -564,15 +571,17 @@ checks_passed("embed")
 ### SIDE CONDITION: counts once another check of embed passes.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
+later = rng.spawn(1)[0]
 cases = []
-for shape in ((1,), (6,), (9,), (3, 5), (1, 4), (5, 5), (2, 3, 4), (3, 1, 9), (9, 9)):
+shapes = ((1,), (6,), (9,), (3, 5), (1, 4), (5, 5), (2, 3, 4), (3, 1, 9), (9, 9))
+for shape, draw in (((1, 1, 4), later), ((2, 1), later), *((shape, rng) for shape in shapes)):
     names = ("word_embeddings.weight", "position_embeddings.weight",
              "token_type_embeddings.weight", "LayerNorm.weight", "LayerNorm.bias")  # fmt: skip
     sizes = ((8, 5), (9, 5), (2, 5), 5, 5)
-    tables = [torch.tensor(rng.normal(size=size)).float() for size in sizes]
+    tables = [torch.tensor(draw.normal(size=size)).float() for size in sizes]
     weights = {f"embeddings.{n}": t for n, t in zip(names, tables, strict=True)}
     weights["pooler.dense.bias"] = torch.ones(5)
-    ids = torch.tensor(rng.integers(8, size=shape))
+    ids = torch.tensor(draw.integers(8, size=shape))
     cases.append((shape, weights, ids))
 with check("each text alone", points=2):
     for shape, weights, ids in cases:
@@ -586,6 +595,8 @@ with check("each text alone", points=2):
         message = f"ids of shape {shape}: each text should come out as embed gives it alone."
         alone = [embed(weights, text) for text in ids.reshape(-1, shape[-1])]
         assert_close(found, torch.stack(alone).reshape(*shape, 5), message)
+        message = f"ids of shape {shape}, in int32 and in int64: the vectors should be the same."
+        assert_close(embed(weights, ids.int()), found, message)
 with check("float64, and the values", points=1):
     _, weights, ids = cases[-1]
     weights = {name: table.double() for name, table in weights.items()}
@@ -656,6 +667,16 @@ def afterwards(weights, ids):
     return weights, ids
 
 
+@probe
+def both_ways(weights, ids):
+    """ids.T side by side in memory, and not."""
+    try:
+        turned = embed(weights, ids.T)
+    except RuntimeError as error:
+        turned = type(error).__name__
+    return embed(weights, ids.T.contiguous()), turned
+
+
 rng = check_rng()
 sizes = {"word_embeddings": (8, 6), "position_embeddings": (9, 6), "token_type_embeddings": (2, 6)}
 weights = {f"embeddings.{name}.weight": torch.tensor(rng.normal(size=size)) for name, size in
@@ -667,6 +688,12 @@ weights_after, ids_after = afterwards({n: t.clone() for n, t in weights.items()}
 message = "weights, and the tensors in it, should be as before after the call."
 assert_equal(weights_after, kept, message, name="weights")
 assert_equal(ids_after, ids, "ids should be as before after the call.", name="ids")
+message = (
+    "ids.T, nine texts of two tokens whose numbers do not lie one after the other in memory: the "
+    "result should be that of the same numbers one after the other."
+)
+plain, turned = both_ways({n: t.clone() for n, t in weights.items()}, ids.clone())
+assert_close(turned, plain, message)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -706,9 +733,9 @@ assert_equal(ids_after, ids, "ids should be as before after the call.", name="id
 # - `block.feed_forward` may be another module than the `FeedForward` of lesson 8, as long as it has
 #   `linear1` and `linear2`. The block's `eps` and its activation stay as they are (both checked
 #   when graded).
-# - Checked when graded: the block's parameters keep their precision (a float64 block stays float64)
-#   and can still be trained; no memory is shared with `weights`; `weights` is not changed and may
-#   hold more names.
+# - Checked when graded: the block's parameters stay the same objects (an optimizer may hold them),
+#   keep their precision (a float64 block stays float64) and can still be trained; no memory is
+#   shared with `weights`; `weights` is not changed and may hold more names.
 # - A name that is missing is a `KeyError` that says the whole name. A tensor of another shape than
 #   the block's parameter is a `ValueError` that says its published name and **both shapes**, also
 #   where PyTorch would broadcast it silently. In both cases **nothing at all has been copied**:
@@ -883,9 +910,18 @@ def run_loaded(weights, layer, x, eps, gelu):
         def forward(self, x):
             return self.linear2(self.level * F.gelu(self.linear1(x)))
 
-    block = TransformerBlock(12, 4, 7)
+    class Turned(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear2, self.linear1 = nn.Linear(12, 12), nn.Linear(12, 12)
+
+        def forward(self, x):
+            return self.linear2(F.gelu(self.linear1(x)))
+
+    d_ff = len(weights[f"encoder.layer.{layer}.intermediate.dense.bias"])
+    block = TransformerBlock(12, 4, d_ff)
     if gelu:
-        block.feed_forward = Network()
+        block.feed_forward = Turned() if d_ff == 12 else Network()
     if eps is not None:
         block.norm1.eps = block.norm2.eps = eps
     load_block(block, weights, layer)
@@ -907,13 +943,17 @@ weights = {
 }
 weights["pooler.dense.weight"] = torch.ones(12, 12)
 x = torch.tensor(rng.normal(size=(2, 5, 12))).float()
+for name, shape in shapes.items():  # one more layer, whose d_ff is 12
+    size = [12 if length == 7 else length for length in shape]
+    weights[f"encoder.layer.12.{name}"] = torch.tensor(0.4 * rng.normal(size=size)).float()
 
 
 def by_torch(layer, eps, gelu):
     """Output and weights of torch's encoder layer."""
     part = f"encoder.layer.{layer}."
+    d_ff = 12 if layer == 12 else 7
     reference = nn.TransformerEncoderLayer(
-        12, 4, 7, 0.0, F.gelu if gelu else F.relu, eps, batch_first=True
+        12, 4, d_ff, 0.0, F.gelu if gelu else F.relu, eps, batch_first=True
     )
     state = {}
     for kind in ("weight", "bias"):
@@ -938,8 +978,10 @@ def compare(layer, eps, gelu):
     network = "the FeedForward of lesson 8"
     if gelu:
         network = "another feed_forward, with linear1, linear2, GELU and one parameter more"
+    if layer == 12:
+        network = "another feed_forward, d_ff = d_model = 12, which makes linear2 before linear1"
     message = (
-        f"Layer {layer} of twelve, numbered from 0, into a block with {network}, and norms with "
+        f"Layer {layer} of 0 to 12 into a block with {network}, and norms with "
         f"eps {1e-5 if eps is None else eps}:"
     )
     found, maps = run_loaded(weights, layer, x, eps, gelu)
@@ -958,6 +1000,7 @@ with check("a feed-forward with one parameter more, another eps", points=1):
     compare(3, 0.5, False)
     compare(1, None, True)
     compare(10, 1e-2, True)
+    compare(12, None, True)
 checks_passed("load_block")
 ### END HIDDEN TESTS
 
@@ -970,7 +1013,9 @@ def after_loading(weights, double):
     block = TransformerBlock(12, 3, 20)
     if double:
         block = block.double()
+    held = dict(block.named_parameters())  # as an optimizer that was made before
     returned = load_block(block, weights, 1)
+    same = {name: p is held.get(name) for name, p in block.named_parameters()}
     values = {name: p.detach().clone() for name, p in block.named_parameters()}
     learns = {name: p.requires_grad and p.is_leaf for name, p in block.named_parameters()}
     kept = {name: tensor.clone() for name, tensor in weights.items()}
@@ -980,7 +1025,7 @@ def after_loading(weights, double):
     moved = {name: tensor.clone() for name, tensor in weights.items()}
     block(torch.ones(2, 12, dtype=torch.float64 if double else torch.float32))[0].square().sum().backward()
     has_gradient = {name: p.grad is not None for name, p in block.named_parameters()}
-    return returned is None, values, learns, kept, moved, has_gradient
+    return returned is None, values, learns, kept, moved, has_gradient, same
 
 
 shapes = {f"attention.self.{name}.weight": (12, 12) for name in ("query", "key", "value")}
@@ -1025,9 +1070,15 @@ with check("training goes on", points=0.5, side=True):
     assert_equal(learns, dict.fromkeys(learns, True), message, name="requires_grad, and a leaf")
     assert_equal(len(gradients), 16, message, name="the number of parameters")
     assert_equal(gradients, dict.fromkeys(gradients, True), message, name="has a gradient")
+    message = (
+        "The block's parameters should be the same objects before and after loading, with other "
+        "numbers in them: an optimizer that was made before would train the old ones otherwise."
+    )
+    objects = run(same)[6]
+    assert_equal(objects, dict.fromkeys(objects, True), message, name="the same object")
 with check("no shared memory", points=0.5, side=True):
     for which in (same, ("float64", True)):
-        _, _, _, kept, moved, _ = run(which)
+        _, _, _, kept, moved, *_ = run(which)
         message = (
             f"Weights and a block of {which[0]}: adding 1 to the block's parameters after loading "
             "should leave weights as they are. For one: are the numbers copied, or is memory "
@@ -1035,7 +1086,7 @@ with check("no shared memory", points=0.5, side=True):
         )
         assert_equal(moved, kept, message, name="weights")
 with check("weights unchanged, nothing returned", points=0.5, side=True):
-    nothing, _, _, kept, _, _ = run(same)
+    nothing, _, _, kept, *_ = run(same)
     message = "weights, and the tensors in it, should be as before after the call."
     assert_equal(kept, single, message, name="weights")
     message = "load_block should change the block in place and return nothing (None)."
@@ -1341,10 +1392,13 @@ checks_passed("sentence_embedding")
 ### SIDE CONDITION: counts once another check of sentence_embedding passes.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
+later = rng.spawn(1)[0]
 with check("each text alone", points=1.5):
-    for shape in ((4, 5), (1, 6), (3, 4, 5), (1, 5, 5), (5, 5, 5), (2, 3, 4, 6), (3, 1, 5, 2)):
-        hidden = torch.tensor(rng.normal(size=shape)).float()
-        keep = torch.tensor(rng.random(shape[:-1]) < 0.6)
+    shapes = ((4, 5), (1, 6), (3, 4, 5), (1, 5, 5), (5, 5, 5), (2, 3, 4, 6), (3, 1, 5, 2))
+    for shape in (*shapes, (1, 1, 3, 4)):
+        draw = later if shape == (1, 1, 3, 4) else rng
+        hidden = torch.tensor(draw.normal(size=shape)).float()
+        keep = torch.tensor(draw.random(shape[:-1]) < 0.6)
         keep[..., 0] = True
         found = sentence_embedding(hidden, keep)
         message = f"hidden of shape {shape}: the result should have the shape (..., d_model)."
@@ -1430,6 +1484,16 @@ def afterwards(hidden, keep):
     return sentence_embedding(hidden, keep), hidden, keep
 
 
+@probe
+def strided(hidden, keep):
+    """The same numbers, in another order in memory."""
+    hidden, keep = (x.transpose(0, 1).contiguous().transpose(0, 1) for x in (hidden, keep))
+    try:
+        return sentence_embedding(hidden, keep)
+    except RuntimeError as error:
+        return type(error).__name__
+
+
 rng = check_rng()
 hidden, keep = torch.tensor(rng.normal(size=(3, 4, 5))), torch.tensor(rng.random((3, 4)) < 0.6)
 keep[:, 1] = True
@@ -1439,6 +1503,11 @@ assert_equal(hidden_after, hidden, message, name="hidden")
 message = "keep should be as before after the call."
 assert_equal(keep_after, keep, message, name="keep")
 same = sentence_embedding(hidden.float(), keep)
+message = (
+    "hidden and keep with their numbers in another order in memory, as after a transpose of texts "
+    "and tokens: the result should be that of the same numbers one after the other."
+)
+assert_close(strided(hidden, keep), found, message)
 message = "hidden is float64: so should the result be."
 assert_equal(str(getattr(found, "dtype", None)), "torch.float64", message, name="the dtype")
 message = (
@@ -1830,7 +1899,8 @@ def one_by_one(weights, columns, keep):
 
 rng = check_rng()
 cases = []
-for lead, heads, n in (((), 3, 5), ((4,), 2, 3), ((1,), 5, 5), ((3,), 3, 3), ((2, 3), 4, 6), ((3, 1), 1, 4)):
+sizes = (((), 3, 5), ((4,), 2, 3), ((1,), 5, 5), ((3,), 3, 3), ((2, 3), 4, 6), ((3, 1), 1, 4))
+for lead, heads, n in (*sizes, ((1, 1), 2, 4)):
     weights = torch.softmax(torch.tensor(rng.normal(size=(*lead, heads, n, n))), -1).float()
     columns = torch.tensor(rng.random((*lead, n)) < 0.4)
     columns[..., 0] = True
@@ -1877,9 +1947,9 @@ with check("some queries: as each text alone", points=1):
 with check("the values", points=1):
     for weights, columns, keep in cases:
         message = (
-            f"weights of shape {tuple(weights.shape)}, with keep: for each head the sum over the "
-            "marked columns, and the mean of that over the kept queries of all texts. keep says "
-            "nothing about the columns."
+            f"weights of shape {tuple(weights.shape)}, with keep: the result should have one "
+            f"number for each head, shape ({weights.shape[-3]},): the sum over the marked columns, "
+            "and the mean of that over the kept queries of all texts. keep says nothing of columns."
         )
         assert_close(attention_share(weights, columns, keep), one_by_one(weights, columns, keep), message)
     for weights, columns, keep in cases[1:]:
@@ -1928,6 +1998,15 @@ def afterwards(weights, columns, keep):
     return attention_share(weights, columns, keep), weights, columns, keep
 
 
+@probe
+def strided(weights, columns, keep):
+    """Each text three times, (3, batch, ...), of which the memory holds one."""
+    try:
+        return attention_share(*(x.expand(3, *x.shape) for x in (weights, columns, keep)))
+    except RuntimeError as error:
+        return type(error).__name__
+
+
 rng = check_rng()
 weights = torch.softmax(torch.tensor(rng.normal(size=(2, 3, 4, 4))), -1)
 columns, keep = (torch.tensor(rng.random((2, 4)) < 0.5) for _ in range(2))
@@ -1935,6 +2014,11 @@ columns[0, 0] = keep[0, 0] = True
 found, *after = afterwards(weights.clone(), columns.clone(), keep.clone())
 for name, one, other in zip(("weights", "columns", "keep"), after, (weights, columns, keep), strict=True):
     assert_equal(one, other, f"{name} should be as before after the call.", name=name)
+message = (
+    "weights.expand(3, ...), and columns and keep likewise, which is each text three times, with "
+    "one axis more: the shares should be those of each text once."
+)
+assert_close(strided(weights, columns, keep), found, message)
 message = "weights are float64: so should the result be."
 assert_equal(str(getattr(found, "dtype", None)), "torch.float64", message, name="the dtype")
 same = attention_share(weights.float(), columns, keep)

@@ -390,6 +390,7 @@ for vocab_size, max_len, periods in (
     (6, 15, (2, 3, 5, 6)),
     (9, 28, (4, 7, 9)),
     (70, 150, (2, 60, 70)),
+    (20, 7, (2, 3)),  # more words than places
 ):
     weights = design_induction(vocab_size, max_len)
     for period in periods:
@@ -645,6 +646,8 @@ checks_passed("induction_score")
 @probe
 def score_of_a_view(weights, period):
     """The same maps, whose numbers do not lie one after the other in memory."""
+    if isinstance(weights, np.ndarray):
+        return induction_score(np.asfortranarray(weights), period)
     return induction_score(weights.mT.contiguous().mT, period)
 
 
@@ -653,6 +656,7 @@ cases = []
 for lead in ((), (4,), (2, 1), (2, 3, 4)):
     for n in (2, 5, 8):
         cases.append(rng.dirichlet(np.ones(n), size=(*lead, n)))
+cases.append(check_rng().dirichlet(np.ones(5), size=(1, 5)))
 with check("each map by itself", points=1):
     for maps in cases:
         n, lead = maps.shape[-1], maps.shape[:-2]
@@ -673,8 +677,9 @@ with check("each map by itself", points=1):
             message = f"One of the {where}, by itself: twice the weights have twice the score."
             assert_close(doubled, 2 * float(alone[(0,) * len(lead)]), message)
             message = (
-                f"A torch tensor, {where}: a torch tensor comes back, one score for each map, as "
-                "your function gives it for that map alone in NumPy."
+                f"A torch tensor, {where}: a torch tensor of shape {lead} comes back, one score "
+                "for each map, as your function gives it for that map alone in NumPy. Leading axes "
+                "stay, also those of length 1."
             )
             assert_close(induction_score(torch.tensor(maps), period), torch.tensor(alone), message)
             message = (
@@ -685,10 +690,15 @@ with check("each map by itself", points=1):
             assert_close(found, torch.tensor(alone), message)
             if lead:
                 message = (
-                    f"A NumPy array, {where}: one score for each map, as your function gives it "
-                    "for that map alone."
+                    f"A NumPy array, {where}: one score for each map, {lead}, as your function "
+                    "gives it for that map alone."
                 )
                 assert_close(induction_score(maps, period), alone, message)
+                message = (
+                    f"A NumPy array whose columns lie one after the other in memory, {where}: the "
+                    "same scores as for the same maps, row after row in memory."
+                )
+                assert_close(score_of_a_view(maps, period), alone, message)
 with check("every period", points=1):
     maps = rng.dirichlet(np.ones(7), size=(3, 7))
     for period in range(1, 7):
@@ -699,6 +709,13 @@ with check("every period", points=1):
             "looks at t - period + 1."
         )
         assert_close(induction_score(maps, period), np.mean(picked, axis=0), message)
+    maps = rng.dirichlet(np.ones(70), size=(2, 70))
+    picked = [maps[:, t, t - 32] for t in range(33, 70)]
+    message = (
+        "Two maps of seventy places, (2, 70, 70), period 33: one score for each map, (2,), the "
+        "mean of the weights from t to t - 32, for t = 33 to 69."
+    )
+    assert_close(induction_score(maps, 33), np.mean(picked, axis=0), message)
 checks_passed("induction_score")
 ### END HIDDEN TESTS
 
@@ -943,7 +960,8 @@ reply("guess_heads", guess_heads, int((induction > 0.5).sum(1).min()), why)
 #   `output(norm(parts.sum(0)))`, with the divisor of the **whole** stream. The last row: what belongs to
 #   no part, from `beta` and the output's bias; it is the same at every position.
 # - The rows sum to the logits.
-# - Checked when graded: any number of axes in place of `...`, another `eps`, precision, `parts` unchanged.
+# - Checked when graded: any number of axes in place of `...`, another `eps`, precision; `parts`,
+#   `norm` and `output` unchanged.
 
 
 # %% answer="logit_attribution"
@@ -1180,7 +1198,7 @@ checks_passed("logit_attribution")
 
 
 # %% check="logit_attribution_contract" points=1
-# Hidden checks of logit_attribution: parts unchanged, float64 precise.
+# Hidden checks of logit_attribution: parts, norm and output unchanged, float64 precise.
 ### SIDE CONDITION: counts once another check of logit_attribution passes.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -1193,17 +1211,25 @@ def attributed(parts, gamma, beta, weight, bias):
         def forward(self, x):
             return F.layer_norm(x, x.shape[-1:], self.gamma, self.beta, self.eps)
 
-    output = nn.Linear(6, 5)
+    output, norm = nn.Linear(6, 5), Norm()
     output.weight, output.bias = nn.Parameter(weight), nn.Parameter(bias)
-    found = logit_attribution(parts, Norm(), output)
-    return found.detach() if isinstance(found, torch.Tensor) else found, parts
+    found = logit_attribution(parts, norm, output)
+    kept = {f"norm.{name}": x for name, x in norm.state_dict().items()}
+    kept |= {f"output.{name}": x for name, x in output.state_dict().items()}
+    return found.detach() if isinstance(found, torch.Tensor) else found, parts, kept
 
 
 rng = check_rng()
 gamma, beta, bias = (torch.tensor(rng.normal(size=k)) for k in (6, 6, 5))
 weight, parts = (torch.tensor(rng.normal(size=s)) for s in ((5, 6), (3, 4, 6)))
-found, after = attributed(parts.clone(), gamma, beta, weight, bias)
+given = [x.clone() for x in (gamma, beta, weight, bias)]
+found, after, kept = attributed(parts.clone(), *given)
 assert_equal(after, parts, "parts were changed by the call.", name="parts")
+message = "After the call norm has its gamma and beta, and output its weight and bias, as before."
+names = ["norm.gamma", "norm.beta", "output.weight", "output.bias"]
+assert_equal(sorted(kept), sorted(names), message, name="the parameters")
+for name, before in zip(names, (gamma, beta, weight, bias), strict=True):
+    assert_equal(kept[name], before, f"{name} was changed by the call.", name=name)
 message = "The result is one torch tensor."
 assert_equal(type(found).__name__, "Tensor", message, name="the kind of the result")
 message = (
@@ -1215,7 +1241,7 @@ order = [2, 0, 1]
 assert_equal(
     len(found) >= 3, True, "Three parts: a row for each, along the first axis.", name="'rows'"
 )
-moved, _ = attributed(parts[order].clone(), gamma, beta, weight, bias)
+moved, *_ = attributed(parts[order].clone(), gamma, beta, weight, bias)
 precise = {"rtol": 1e-10, "atol": 1e-12, "precise": True}
 assert_close(moved[:3], found[:3].double()[order], message, **precise)
 ### END HIDDEN TESTS
@@ -2009,12 +2035,12 @@ with check("nothing is left behind", points=0.75, side=True):
         )
         assert_equal(bool((found - plain)[:, 2].abs().max() > 1e-3), True, message, name="'changes'")
         assert_close(
-            after, plain, f"{name} was patched. Afterwards model(tokens) gives what it gave before."
+            after, plain, f"{name} was patched. Now model(tokens) should give what it gave before."
         )
         assert_equal(
             hooks,
             0,
-            f"{name} was patched. Afterwards no hook is left on any module.",
+            f"{name} was patched. No hook should be left on any module.",
             name="hooks left",
         )
 checks_passed("patched_logits")
@@ -2071,6 +2097,28 @@ def of_a_model_with_two_results(numbers, tokens, replacement):
         return patched_logits(model, tokens, model.embed, replacement, 3)
 
 
+@probe
+def of_a_module_with_an_option(numbers, tokens, replacement, position):
+    class Mix(nn.Module):
+        def forward(self, x, *, scale=1.0):
+            return (torch.tanh(scale * x.cumsum(-2) @ numbers["A"]),)
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed = nn.Embedding.from_pretrained(numbers["E"], freeze=False)
+            self.mix = Mix()
+
+        def forward(self, tokens):
+            x = self.embed(tokens)
+            (mixed,) = self.mix(x, scale=0.3)
+            return (x + mixed) @ numbers["C"].T
+
+    model = Model()
+    found = patched_logits(model, tokens, model.mix, replacement, position)
+    return found.detach() if isinstance(found, torch.Tensor) else found
+
+
 def by_formula(numbers, tokens, name, replacement, position):
     def place(x, which):
         if which == name:
@@ -2112,6 +2160,19 @@ for lead in ((), (3,), (2, 3), (1, 1)):
     x[..., 3, :] = new[..., 3, :]
     assert_close(both[0], x @ numbers["C"].T, message, name="the first result")
     assert_close(both[1], x, message, name="the second result")
+tokens = torch.tensor(rng.integers(0, 9, size=(6, 6)))
+new = torch.tensor(rng.normal(size=(6, 6, 6)))
+x = numbers["E"][tokens]
+for position in (2, 5):
+    mixed = torch.tanh(0.3 * x.cumsum(-2) @ numbers["A"])
+    mixed[:, position] = new[:, position]
+    message = (
+        "Six texts of six words, six features, gradients switched on. The model calls the module "
+        "mix as mix(x, scale=0.3), and it returns a tuple of one tensor. The logits should be "
+        f"those with that tensor replaced at position {position} (axis -2) and nowhere else."
+    )
+    found = of_a_module_with_an_option(numbers, tokens, new.clone(), position)
+    assert_close(found, (x + mixed) @ numbers["C"].T, message)
 ### END HIDDEN TESTS
 
 
@@ -2207,13 +2268,15 @@ for fails in ("", "after", "before"):
     assert_equal(raised, bool(fails), message, name="an error came")
     where = f"The model raised an error, {fails} its module was called. " if fails else ""
     assert_close(
-        logits, E[tokens] @ A, f"{where}Afterwards model(tokens) gives what it gave before."
+        logits, E[tokens] @ A, f"{where}Afterwards model(tokens) should give what it gave before."
     )
-    message = f"{where}Every module has the hooks that it had, also those of others."
+    message = f"{where}Every module should have the hooks that it had, also those of others."
     assert_equal(after[0], before[0], message, name="hooks of each module")
-    message = f"{where}Every module has the attributes that it had: none is lost, none is left behind."
+    message = (
+        f"{where}Every module should have the attributes that it had: none lost, none left behind."
+    )
     assert_equal(after[1], before[1], message, name="attributes of each module")
-    message = f"{where}Every module is in the mode that it was in: training or evaluation."
+    message = f"{where}Every module should be in the mode that it was in: training or evaluation."
     assert_equal(after[2], before[2], message, name="'training' of each module")
     assert_equal(used, new, "replacement was changed by the call.", name="replacement")
 ### END HIDDEN TESTS

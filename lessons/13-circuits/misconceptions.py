@@ -96,6 +96,13 @@ with exercise("design_induction"):
         "for some words. Whatever the word is, layer 2 should not find at place 0 that it stood before.",
     )
     wrong(
+        "design_place_0_kept_off_by_as_many_words_as_places",
+        {'weights["W_k2"][place[0], word] = -1.0': 'weights["W_k2"][place[0], word[:max_len]] = -1.0'},
+        "When the first word of the text comes back, no logit is the single largest, in a large vocabulary or "
+        "for some words. Whatever the word is, layer 2 should not find at place 0 that it stood before.",
+        seen="answers written blind",
+    )
+    wrong(
         "design_no_answer",
         {'weights["W_v2"][word, logit] = 1.0': 'weights["W_v2"][word, word] = 1.0'},
         NO_LOGITS,
@@ -112,6 +119,11 @@ with exercise("design_induction"):
         "Your matrices do not have d_stream = 3 * vocab_size + max_len rows and columns: the token, the "
         "place, and two times vocab_size free features.",
     )
+
+LEADING_AXIS_OF_1 = (
+    "For maps with a leading axis of length 1 your result has another shape than (...), as where squeeze() or an "
+    "index takes such an axis away. It stays: one number for each map, in the shape of the leading axes."
+)
 
 # The right answer in other words, of which the wrong ones below are changes.
 SCORE = """
@@ -209,6 +221,42 @@ with exercise("induction_score", base=SCORE):
         {"weights[..., t, t - period + 1]": "weights[..., t, (t + 1) % period : t : period].sum(-1)"},
         "You add up the weight on every place that holds the right word, of all earlier rounds. The score asks for one place, "
         "t - period + 1.",
+    )
+
+    wrong(
+        "score_squeezed",
+        {"return total / (n - period)": "return (total / (n - period)).squeeze()"},
+        LEADING_AXIS_OF_1,
+        seen="answers written blind",
+    )
+    wrong(
+        "score_first_axis_of_1_lost",
+        {
+            "n = weights.shape[-1]": """
+                if weights.ndim > 2 and len(weights) == 1:
+                    return induction_score(weights[0], period)
+                n = weights.shape[-1]
+            """
+        },
+        LEADING_AXIS_OF_1,
+    )
+    wrong(
+        "score_of_the_first_places",
+        {"range(period, n)": "range(period, min(n, 64))", "(n - period)": "max(1, min(n, 64) - period)"},
+        "In a long text your score is not the mean over all t >= period, as where the places end at a fixed "
+        "number. It runs to the end, however long the text is.",
+    )
+    wrong(
+        "score_in_the_order_of_memory",
+        {
+            "n = weights.shape[-1]": """
+                if isinstance(weights, np.ndarray):
+                    weights = weights.ravel(order="K").reshape(weights.shape)
+                n = weights.shape[-1]
+            """
+        },
+        "For a NumPy array whose numbers do not lie row after row in memory your score is another one, as where "
+        "they are read in the order of the memory. Rows and columns are what indexing says.",
     )
 
 with exercise("logit_attribution"):
@@ -336,6 +384,23 @@ with exercise("logit_attribution"):
         "Where a feature of the stream equals the mean, your rows hold NaN or infinity, as where "
         "something is divided by the stream without its mean: 0 / 0. The divisor comes from the "
         "variance and eps.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "attribution_gamma_into_the_output",
+        """
+            rest = output(norm.beta).detach()
+            variance = parts.sum(0).var(dim=-1, correction=0, keepdim=True)
+            centred = parts - parts.mean(dim=-1, keepdim=True)
+            W = output.weight.detach()
+            W *= norm.gamma.detach()
+            by_part = F.linear(centred / torch.sqrt(variance + norm.eps), W)
+            return torch.cat([by_part, rest.expand(1, *by_part.shape[1:])])
+        """,
+        "After your function the norm or the output is another one than before, as where gamma is multiplied "
+        "into the output's weight in place (detach() makes no copy). The model should compute what it did "
+        "before: make a new tensor.",
         seen="answers written blind",
     )
 
@@ -562,6 +627,39 @@ with exercise("patched_logits"):
         {"result = model(tokens)": "result = model.eval()(tokens)"},
         "Afterwards the model, or a part of it, is in another mode (training or evaluation) than before. "
         "Leave it in the mode that it is in.",
+    )
+    wrong(
+        "patch_axis_by_its_length",
+        {
+            "patched[..., position, :] = replacement[..., position, :]": """
+                axis = list(first.shape).index(tokens.shape[-1])
+                patched.select(axis, position).copy_(replacement.select(axis, position))
+            """
+        },
+        "Where there are as many texts as words in each, you replace along another axis than that of the "
+        "positions, as when it is looked for by its length. Positions are axis -2, whatever the lengths are.",
+    )
+    wrong(
+        "patch_keywords_lost",
+        """
+        own = module.forward
+
+        def forward(x, **_):
+            output = own(x)
+            first = output[0] if isinstance(output, tuple) else output
+            patched = first.clone()
+            patched[..., position, :] = replacement[..., position, :]
+            return (patched, *output[1:]) if isinstance(output, tuple) else patched
+
+        module.forward = forward
+        try:
+            return model(tokens)
+        finally:
+            del module.forward
+        """,
+        "Where the model hands more to the module than one tensor, such as a keyword argument, the logits of "
+        "other positions change too, as when that does not reach the module. Whatever the model hands over "
+        "should reach it.",
     )
     wrong(
         "patch_first_of_its_kind",

@@ -255,9 +255,9 @@ with check("a window of 1, and one as long as the text", points=1):
         assert_equal(np.shape(found), (n, n), message, name="the shape")
         assert_equal(found == 1, by_torch(n, window), message, name="the mask")
 with check("windows shorter than the text", points=1.5):
-    for case in range(8):
-        n = int(rng.integers(6, 20)) if case < 6 else (300, 1100)[case - 6]
-        window = int(rng.integers(2, n - 2)) if case < 6 else (5, 700)[case - 6]
+    for case in range(9):
+        n = int(rng.integers(6, 20)) if case < 6 else (300, 1100, 9)[case - 6]
+        window = int(rng.integers(2, n - 2)) if case < 6 else (5, 700, 8)[case - 6]
         found = np.asarray(sliding_window_mask(n, window))
         message = (
             f"n = {n}, window = {window}: (n, n), one row a query, one column a key. Position t "
@@ -352,7 +352,8 @@ assert_equal(after, before, message, name="the mask")
 #
 # - `receptive_field(num_layers, window)`: how many positions the last one can depend on, itself
 #   included, through `num_layers` layers, each with `sliding_window_mask(n, window)`.
-# - `num_layers` and `window` are integers of at least 1. The text is as long as needed.
+# - `num_layers` and `window` are integers of at least 1, `num_layers` at most 500. The text is as
+#   long as needed.
 # - Returns a Python `int`.
 # - Checked when graded: windows of 1, many layers, exact integers however large. No errors are graded.
 
@@ -362,7 +363,7 @@ def receptive_field(num_layers, window):
     """How many positions the last one can depend on, through layers with a sliding window.
 
     Args:
-        num_layers: at least 1.
+        num_layers: 1 to 500.
         window: positions that each layer lets a position see, itself included; at least 1.
 
     Returns:
@@ -879,30 +880,32 @@ def of_views(Q, K, V):
 
 
 rng = check_rng()
-for lead_q, lead_k, lead_v in (
-    ((2,), (2,), (2,)),
-    ((3, 4), (3, 4), (3, 4)),
-    ((5,), (5,), (5,)),
-    ((), (3,), (3,)),
-    ((3,), (), ()),
-    ((2, 1), (3,), (2, 3)),
-    ((), (), (2,)),
+for lead_q, lead_k, lead_v, (n, d_k, d_v) in (
+    ((2,), (2,), (2,), (5, 4, 3)),
+    ((3, 4), (3, 4), (3, 4), (5, 4, 3)),
+    ((5,), (5,), (5,), (5, 4, 3)),
+    ((), (3,), (3,), (5, 4, 3)),
+    ((3,), (), (), (5, 4, 3)),
+    ((2, 1), (3,), (2, 3), (5, 4, 3)),
+    ((), (), (2,), (5, 4, 3)),
+    ((1,), (1,), (1,), (5, 4, 3)),
+    ((1, 2), (1, 2), (1, 2), (70, 1, 1)),
 ):
-    Q = torch.tensor(rng.normal(size=(*lead_q, 5, 4)))
-    K = torch.tensor(rng.normal(size=(*lead_k, 5, 4)))
-    V = torch.tensor(rng.normal(size=(*lead_v, 5, 3)))
+    Q = torch.tensor(rng.normal(size=(*lead_q, n, d_k)))
+    K = torch.tensor(rng.normal(size=(*lead_k, n, d_k)))
+    V = torch.tensor(rng.normal(size=(*lead_v, n, d_v)))
     lead = torch.broadcast_shapes(lead_q, lead_k, lead_v)
     found = linear_attention(Q, K, V)
-    axes = f"Leading axes {lead_q} of Q, {lead_k} of K and {lead_v} of V"
+    axes = f"Leading axes {lead_q} of Q, {lead_k} of K and {lead_v} of V, n = {n}"
     message = (
-        f"{axes}, five words, d_v = 3: one tensor of shape {(*lead, 5, 3)}. Leading axes "
-        "broadcast."
+        f"{axes}, d_k = {d_k}, d_v = {d_v}: one tensor of shape {(*lead, n, d_v)}. Leading axes "
+        "broadcast, and those of length 1 stay."
     )
-    assert_equal(list(getattr(found, "shape", ())), [*lead, 5, 3], message, name="the shape")
+    assert_equal(list(getattr(found, "shape", ())), [*lead, n, d_v], message, name="the shape")
     assert_equal(type(found).__name__, "Tensor", message, name="the kind of the result")
     texts = [x.expand(*lead, *x.shape[-2:]).reshape(-1, *x.shape[-2:]) for x in (Q, K, V)]
     alone = [linear_attention(q, k, v) for q, k, v in zip(*texts, strict=True)]
-    expected = torch.stack(alone).double().reshape(*lead, 5, 3)
+    expected = torch.stack(alone).double().reshape(*lead, n, d_v)
     message = "Random texts, each alone: the outputs are numbers that differ."
     assert_equal(bool(expected.std() > 1e-3), True, message, name="'they differ'")
     message = (
@@ -912,9 +915,12 @@ for lead_q, lead_k, lead_v in (
     assert_close(found, expected, message)
     message = f"{axes}, transposed views: the same as for the same numbers in new tensors."
     assert_close(of_views(Q, K, V), expected, message)
-    message = f"{axes}, texts of one word: each output is the word's value. Leading axes broadcast."
+    message = (
+        f"Leading axes {lead_q} of Q, {lead_k} of K and {lead_v} of V, texts of one word: each "
+        "output is the word's value. Leading axes broadcast."
+    )
     found = linear_attention(Q[..., :1, :], K[..., :1, :], V[..., :1, :])
-    assert_close(found, V[..., :1, :].expand(*lead, 1, 3).clone(), message)
+    assert_close(found, V[..., :1, :].expand(*lead, 1, d_v).clone(), message)
 ### END HIDDEN TESTS
 
 
@@ -1194,7 +1200,7 @@ def stepped(Q, K, V):
 rng = check_rng()
 
 
-def compare(lead_q, lead_k, lead_v):
+def compare(lead_q, lead_k, lead_v, rng=rng):
     """All texts at once, against each by itself."""
     Q = torch.tensor(rng.normal(size=(*lead_q, 5, 4)))
     K = torch.tensor(rng.normal(size=(*lead_k, 5, 4)))
@@ -1204,7 +1210,7 @@ def compare(lead_q, lead_k, lead_v):
     axes = f"Leading axes {lead_q} of q, {lead_k} of k and {lead_v} of v"
     message = (
         f"{axes}, d_v = 3, five steps: each step's output has shape {(*lead, 3)}. Leading axes "
-        "broadcast."
+        "broadcast, and those of length 1 stay."
     )
     shapes = [list(getattr(one, "shape", ())) for one in found]
     assert_equal(shapes, [[*lead, 3]] * 5, message, name="the shapes of the five outputs")
@@ -1227,6 +1233,7 @@ def compare(lead_q, lead_k, lead_v):
 with check("none, one and two leading axes", points=0.75):
     for lead in ((), (3,), (2, 3)):
         compare(lead, lead, lead)
+    compare((1,), (1,), (1,), check_rng())
 with check("leading axes that broadcast, at every step", points=0.75):
     compare((4,), (), ())
     compare((2, 1), (3,), (2, 3))
@@ -1556,6 +1563,12 @@ with check("one text, other lengths", points=0.5):
             "it, itself included."
         )
         assert_close(mended_keys(K), one_by_one(K), message, name="the keys", precise=True)
+    K = torch.tensor([[0.03, 0.04], [-0.3, 0.4], [0, 0.02], [0.04, -0.03]], dtype=torch.float64)
+    message = (
+        "Four keys, all shorter than 1, of the lengths 0.05, 0.5, 0.02 and 0.05: they are divided "
+        "by 0.05, 0.5, 0.5 and 0.5."
+    )
+    assert_close(mended_keys(K.clone()), one_by_one(K), message, name="the keys")
 with check("leading axes, each text by itself", points=0.5):
     for lead in ((3,), (2, 4), (1, 5)):
         K = torch.tensor(rng.normal(size=(*lead, 7, 3)))
@@ -1808,11 +1821,13 @@ with check("keys of any length", points=1):
         )
         expected = by_formula(S, k, v, beta)
         assert_close(delta_rule_step(S.clone(), k, v, beta), expected, message)
-    message = (
-        f"d_v = {d_v}, d_k = {d_k}, beta = 1.5: S + beta * (v - S k) k^T, with any number as it is."
-    )
-    expected = by_formula(S, k, v, 1.5)
-    assert_close(delta_rule_step(S.clone(), k.clone(), v.clone(), 1.5), expected, message)
+    for beta in (1.5, -0.5):
+        message = (
+            f"d_v = {d_v}, d_k = {d_k}, beta = {beta}: S + beta * (v - S k) k^T, with any number "
+            "as it is."
+        )
+        expected = by_formula(S, k, v, beta)
+        assert_close(delta_rule_step(S.clone(), k.clone(), v.clone(), beta), expected, message)
     message = (
         f"d_v = {d_v}, d_k = {d_k}, beta = 1, a key whose length is not 1: S + (v - S k) k^T, with "
         "k as it is."
@@ -1867,6 +1882,7 @@ for lead_s, lead_k, lead_v in (
     ((), (3,), (3,)),
     ((3,), (), ()),
     ((2, 1), (3,), (2, 3)),
+    ((1,), (1,), (1,)),
 ):
     S = torch.tensor(rng.normal(size=(*lead_s, 3, 4)))
     k = torch.tensor(0.5 * rng.normal(size=(*lead_k, 4)))
@@ -1875,7 +1891,8 @@ for lead_s, lead_k, lead_v in (
     found = delta_rule_step(S, k, v, 0.7)
     axes = f"Leading axes {lead_s} of S, {lead_k} of k and {lead_v} of v"
     message = (
-        f"{axes}, d_v = 3, d_k = 4: one tensor of shape {(*lead, 3, 4)}. Leading axes broadcast."
+        f"{axes}, d_v = 3, d_k = 4: one tensor of shape {(*lead, 3, 4)}. Leading axes broadcast, "
+        "and those of length 1 stay."
     )
     assert_equal(list(getattr(found, "shape", ())), [*lead, 3, 4], message, name="the shape")
     assert_equal(type(found).__name__, "Tensor", message, name="the kind of the result")

@@ -7,6 +7,11 @@ NEGATIVE_START = (
     "Python counts that from the end of the row. Let no start lie below 0."
 )
 
+ONE_TEXT = (
+    "With one leading axis of length 1 (one text) your result lacks that axis, as where squeeze() or an index takes "
+    "it away. It stays: one text gives one output, with the axis of the texts in front."
+)
+
 with exercise("sliding_window_mask"):
     wrong(
         "window_from_a_negative_start",
@@ -200,6 +205,12 @@ with exercise("sliding_window_mask"):
         "place in memory. Each entry needs a place of its own: a copy has that.",
     )
     wrong(
+        "window_full_one_early",
+        {"positions = np.arange(n)": "if window >= n - 1:\n    return np.tri(n, dtype=bool)\npositions = np.arange(n)"},
+        "With a window of n - 1 your mask hides nothing of the past, as where the window counts as long as the "
+        "text one too early. The last word should not see the first.",
+    )
+    wrong(
         "window_positions_of_one_byte",
         {"positions = np.arange(n)": "positions = np.arange(n).astype(np.int8)"},
         "In a long text your mask comes out as if positions were numbers of one byte, which end at "
@@ -353,6 +364,30 @@ with exercise("linear_attention"):
         {"q, k = F.elu(Q) + 1": "if Q.shape[-2] == 1:\n    return V.clone()\nq, k = F.elu(Q) + 1"},
         "For texts of one word your output lacks leading axes that Q or K have, as where V is returned early. "
         "They broadcast there, too.",
+    )
+    wrong(
+        "linear_one_text_loses_its_axis",
+        {
+            "q, k = F.elu(Q) + 1": "Q, K, V = (x if x.ndim > 2 else x[None] for x in (Q, K, V))\nq, k = F.elu(Q) + 1",
+            "return read / (q * z).sum(dim=-1, keepdim=True)": "return (read / (q * z).sum(dim=-1, keepdim=True)).squeeze(0)",
+        },
+        ONE_TEXT,
+    )
+    wrong(
+        "linear_pieces_of_all_texts",
+        """
+            q, k, S, z, outputs = F.elu(Q) + 1, F.elu(K) + 1, 0.0, 0.0, []
+            for piece in torch.arange(K.shape[-2]).split(64):
+                states = S + (k[..., piece, :, None] * V[..., piece, None, :]).cumsum(dim=-3)
+                sums = z + k[..., piece, :].cumsum(dim=-2)
+                read = (q[..., piece, :, None] * states).sum(dim=-2)
+                outputs.append(read / (q[..., piece, :] * sums).sum(dim=-1, keepdim=True))
+                S = S + torch.einsum("...nd,...ne->de", k[..., piece, :], V[..., piece, :])
+                z = z + k[..., piece, :].sum(dim=-2, keepdim=True)
+            return torch.cat(outputs, dim=-2)
+        """,
+        "In a long text that has others beside it, late outputs are not those of the text alone, as where the text "
+        "is read in pieces and the sums that go on to the next piece run over all texts. Each text has its own.",
     )
     wrong(
         "linear_gradients_cut",
@@ -622,6 +657,15 @@ with exercise("LinearAttentionState"):
     )
 
     wrong(
+        "state_one_text_loses_its_axis",
+        {
+            "q, k = F.elu(q) + 1": "q, k, v = (x if x.ndim > 1 else x[None] for x in (q, k, v))\nq, k = F.elu(q) + 1",
+            "return read / (q * self.z).sum(dim=-1, keepdim=True)": "return (read / (q * self.z).sum(dim=-1, keepdim=True)).squeeze(0)",
+        },
+        ONE_TEXT,
+    )
+
+    wrong(
         "state_shared_by_all",
         """
             class LinearAttentionState:
@@ -876,6 +920,13 @@ with exercise("mended_keys"):
         "may have any length.",
     )
     wrong(
+        "keys_longest_begins_at_1",
+        {"lengths.cummax(dim=-1).values": "lengths.cummax(dim=-1).values.clamp(min=1.0)"},
+        "Where all keys so far are shorter than 1 they are divided by another number than the length of the longest, "
+        "as when the largest length so far begins at 1. The first key is divided by its own length, however short.",
+        seen="answers written blind",
+    )
+    wrong(
         "keys_largest_of_each_feature",
         "return K / K.abs().cummax(dim=-2).values.norm(dim=-1, keepdim=True)",
         "You take the largest of each feature so far, and the length of that. Its features may come from "
@@ -1010,6 +1061,21 @@ with exercise("delta_rule_step"):
         {"read = (S": "if beta == 0:\n    return S.clone()\nread = (S"},
         "With beta = 0 your result lacks leading axes that k or v have, as where S itself is returned early. They "
         "broadcast whatever beta is.",
+    )
+    wrong(
+        "delta_one_text_loses_its_axis",
+        {
+            "read = (S": "S, k, v = (x if x.ndim > number else x[None] for x, number in ((S, 2), (k, 1), (v, 1)))\nread = (S",
+            "return S + beta * error[..., :, None] * k[..., None, :]": "return (S + beta * error[..., :, None] * k[..., None, :]).squeeze(0)",
+        },
+        "With one leading axis of length 1 (one memory) your result lacks that axis, as where squeeze() or an index "
+        "takes it away. It stays: the result has the shape of S.",
+    )
+    wrong(
+        "delta_negative_beta",
+        {"beta * error": "max(beta, 0.0) * error"},
+        "With a negative beta your result is not S + beta * (v - S k) k^T, as where beta is taken for 0, or for a "
+        "positive number. It is used as it is.",
     )
     wrong(
         "delta_key_of_length_1_for_beta_1",

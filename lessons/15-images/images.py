@@ -235,6 +235,18 @@ with check("other pictures", points=1):
         assert_close(patches(images, size), by_torch(images, size), message)
         message = message.replace("torch pictures", "NumPy pictures")
         assert_close(patches(images.numpy(), size), by_torch(images, size).numpy(), message)
+    # Tall after wide, with as many pixels and patches; many patches; large ones.
+    for height, width, size in ((10, 4, 2), (2, 600, 2), (48, 80, 16)):
+        images = torch.arange(2.0 * height * width).reshape(2, height, width).double()
+        message = (
+            f"Two pictures {height} pixels high and {width} wide, size {size}, in {{}}: the "
+            "patches of each row by row, and the pixels of each patch row by row, compared with "
+            "torch's unfold."
+        )
+        expected = by_torch(images, size)
+        assert_close(patches(images.clone(), size), expected, message.format("torch"))
+        found = patches(images.numpy().copy(), size)
+        assert_close(found, expected.numpy(), message.format("NumPy"))
 with check("patches of one pixel, and one patch", points=1):
     image = rng.normal(size=(3, 5))
     message = (
@@ -277,14 +289,26 @@ def of_exchanged_axes(images):
     return patches(images.transpose(0, 1), 2)
 
 
+@probe
+def of_a_view(images):
+    """NumPy: Fortran order, cut out, upside down, every second column, read-only."""
+    view = np.asfortranarray(images)[1:, ::-1, ::2]
+    view.flags.writeable = False
+    return patches(view, 2)
+
+
 rng = check_rng()
 with check("leading axes", points=0.75):
-    for lead in ((1,), (3,), (2, 1, 3)):
-        images = rng.normal(size=(*lead, 4, 6))
+    several = [rng.normal(size=(*lead, 4, 6)) for lead in ((1,), (3,), (2, 1, 3))]
+    several += [
+        np.arange(24.0 * math.prod(lead)).reshape(*lead, 4, 6) for lead in ((1, 1), (4,), (6,))
+    ]
+    for images in several:
+        lead = images.shape[:-2]
         found = patches(images, 2)
         message = (
-            f"NumPy pictures of shape {images.shape}, random: the patches hold numbers that "
-            "differ."
+            f"NumPy pictures of shape {images.shape}, whose pixels differ: the patches hold "
+            "numbers that differ."
         )
         alone = [patches(one, 2) for one in images.reshape(-1, 4, 6)]
         assert_equal(
@@ -299,10 +323,18 @@ with check("leading axes", points=0.75):
         )
         assert_equal(tuple(np.shape(found)), (*lead, 6, 4), message, name="the shape")
         assert_equal(found, np.stack(alone).reshape(*lead, 6, 4), message, name="the patches")
+    images = torch.arange(24).reshape(1, 1, 4, 6)
+    alone = np.asarray(patches(images[0, 0].clone(), 2))
+    message = (
+        "A torch tensor of shape (1, 1, 4, 6), size 2: both leading axes stay, (1, 1, 6, 4), and "
+        "the picture comes out as in your own result for it alone."
+    )
+    found = np.asarray(patches(images, 2))
+    assert_equal(found, alone[None, None], message, name="the patches")
 with check("kinds of numbers", points=0.75):
     plain = rng.integers(0, 2, size=(4, 6))
     message = "The kind of array and the type of its numbers should stay."
-    for name in ("bool", "int64", "float16", "float64"):
+    for name in ("bool", "int64", "float16", "float64", "float32", "int32", "int8"):
         image = plain.astype(name)
         found = patches(image, 2)
         dtype = getattr(found, "dtype", None)
@@ -320,6 +352,15 @@ with check("kinds of numbers", points=0.75):
         expected = str(torch.tensor(image).dtype)
         dtype = str(getattr(found, "dtype", None))
         assert_equal(dtype, expected, f"torch, {name}. {message}", name="dtype")
+    numbers = np.arange(24).reshape(4, 6)
+    for image in (numbers - 2**62, 2**62 + numbers, (numbers * 10 - 128).astype(np.int8)):
+        where = f"whole numbers from {image.min()} to {image.max()}, {image.dtype}, size 2"
+        message = "The patches hold the picture's numbers, each once, exactly and of the same type."
+        expected = image.ravel()
+        found = np.sort(patches(image.copy(), 2), axis=None)
+        assert_equal(found, expected, f"NumPy, {where}. {message}", name="the sorted numbers")
+        found = np.sort(np.asarray(patches(torch.tensor(image), 2)), axis=None)
+        assert_equal(found, expected, f"torch, {where}. {message}", name="the sorted numbers")
     message = (
         "The mirror image, image[:, ::-1] in NumPy, size 2: its patches should be those that your "
         "function gives for a copy of it."
@@ -340,6 +381,14 @@ with check("kinds of numbers", points=0.75):
     images = torch.arange(144).reshape(2, 3, 4, 6)
     expected = patches(images.transpose(0, 1).clone(memory_format=torch.contiguous_format), 2)
     assert_equal(of_exchanged_axes(images), expected, message, name="the patches")
+    message = (
+        "NumPy pictures of shape (3, 4, 12) in Fortran order, and of them the view "
+        "[1:, ::-1, ::2], read-only, size 2: its patches should be those that your function gives "
+        "for a copy of it."
+    )
+    images = np.arange(144).reshape(3, 4, 12)
+    expected = patches(images[1:, ::-1, ::2].copy(), 2)
+    assert_equal(of_a_view(images), expected, message, name="the patches")
 with check("gradients", points=0.5):
     images = torch.tensor(rng.normal(size=(3, 4, 6)))
     direction = torch.tensor(rng.normal(size=(3, 6, 4)))
@@ -375,9 +424,16 @@ for shape, size in (((5, 4), 2), ((4, 5), 2), ((2, 6, 8), 4), ((3, 2, 8, 6), 4),
         with assert_raises(ValueError, message):
             patches(kind(images), size)
 images = rng.normal(size=(3, 4, 6))
-assert_equal(
-    images_afterwards(images.copy()), images, "images was changed by the call.", name="images"
-)
+for shape in ((3, 4, 6), (4, 6)):
+    before = images.reshape(-1)[: math.prod(shape)].reshape(shape)
+    for library, kind in (("NumPy", np.array), ("torch", torch.tensor)):
+        message = (
+            f"images, {library}, of shape {shape}: after the call it still has this shape and the "
+            "numbers that it had."
+        )
+        after = images_afterwards(kind(before))
+        assert_equal(tuple(np.shape(after)), shape, message, name="its shape")
+        assert_equal(after, kind(before), message, name="images")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -486,7 +542,9 @@ reply("guess_same", guess_same, same, "A patch has two pixels of each of two row
 #   first. No softmax, no mask, no dropout.
 # - Any number of leading axes (visible: one; checked when graded: none and two).
 # - Checked when graded: float64 (after `.double()`); gradients reach every parameter, the class token
-#   too; both modes agree; the pictures are not changed. Sizes that do not fit are not graded.
+#   too, and the pictures (section 4 asks for them); both modes agree; the pictures are not changed;
+#   a model whose parameters were changed gives what a new one with these parameters gives. Sizes that
+#   do not fit are not graded.
 
 
 # %% answer="VisionTransformer"
@@ -680,7 +738,12 @@ def run(sizes, seed, images):
         images = images.transpose(0, 1).contiguous().transpose(0, 1)
     with torch.no_grad():
         one_by_one = images.reshape(-1, *images.shape[-2:])
-        return model(images), [model(one[None]) for one in one_by_one]
+        try:
+            return "nothing", model(images), [model(one[None]) for one in one_by_one]
+        except NotImplementedError:
+            raise
+        except Exception as error:
+            return f"{type(error).__name__}: {error}", None, None
 
 
 rng = check_rng()
@@ -690,20 +753,30 @@ cases = [
     ((3,), (6, 3, 6, 1, 9, 3, 2)),
     ((2, 3), (8, 2, 12, 4, 8, 2, 10)),
     ((2,), (5, 5, 8, 2, 6, 1, 4)),
+    ((2, 1), (4, 2, 6, 2, 5, 1, 1)),
+    ((5,), (4, 2, 5, 1, 3, 2, 5)),
+    ((1, 1), (20, 1, 4, 2, 3, 1, 3)),
 ]
 for lead, sizes in cases:
     images = torch.tensor(rng.normal(size=(*lead, sizes[0], sizes[0])))
     message = (
+        f"VisionTransformer{sizes} in float64 is called with pictures of shape "
+        f"{tuple(images.shape)}, and with each of them in a batch of one: no error should be "
+        "raised. For one: are all sizes taken from the arguments?"
+    )
+    raised, found, alone = run(sizes, 7, images)
+    assert_equal(raised, "nothing", message, name="what is raised")
+    message = (
         f"VisionTransformer{sizes} in float64, pictures of shape {tuple(images.shape)}: the "
         f"logits have shape {(*lead, sizes[-1])}, for any number of leading axes."
     )
-    found, alone = run(sizes, 7, images)
     assert_equal(tuple(getattr(found, "shape", ())), (*lead, sizes[-1]), message, name="the shape")
     message = (
         f"VisionTransformer{sizes} in float64, random pictures: the logits are numbers that "
         "differ."
     )
-    assert_equal(bool(found.std() > 1e-6), True, message, name="'the logits differ'")
+    if sizes[-1] > 1:
+        assert_equal(bool(found.std() > 1e-6), True, message, name="'the logits differ'")
     message = (
         f"VisionTransformer{sizes} in float64, pictures of shape {tuple(images.shape)}: each "
         "picture's logits are those that your model gives for it in a batch of one, in float64."
@@ -715,7 +788,7 @@ for lead, sizes in cases:
         "much as pictures moved by 1e-7. For one: does anything go through float32?"
     )
     step = 1e-7 * torch.tensor(rng.normal(size=images.shape))
-    once, twice = (run(sizes, 7, images + times * step)[0].double() - found for times in (1, 2))
+    once, twice = (run(sizes, 7, images + times * step)[1].double() - found for times in (1, 2))
     assert_close(twice / 2e-7, once / 1e-7, message, rtol=1e-3, atol=1e-5, name="the change")
 ### END HIDDEN TESTS
 
@@ -779,13 +852,16 @@ checks_passed("VisionTransformer")
 
 
 # %% check="VisionTransformer_training" points=1
-# Hidden checks of VisionTransformer: gradients, pictures unchanged, both modes.
+# Hidden checks of VisionTransformer: gradients, pictures unchanged, both modes, parameters that are
+# changed between two calls.
 ### SIDE CONDITION: counts once another check of VisionTransformer passes.
 ### BEGIN HIDDEN TESTS
 @probe
 def without_gradient(sizes, seed, images):
     torch.manual_seed(seed)
     model = VisionTransformer(*sizes)
+    with torch.no_grad():
+        model(images)
     logits = model(images)
     F.cross_entropy(logits, torch.arange(len(images)) % sizes[-1]).backward()
     lost = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()]
@@ -794,6 +870,43 @@ def without_gradient(sizes, seed, images):
     model.eval()
     with torch.no_grad():
         return lost, images, logits.detach(), model(images)
+
+
+@probe
+def gradient_of_pictures(sizes, seed, images):
+    torch.manual_seed(seed)
+    leaf = images.clone().requires_grad_()
+    logits = VisionTransformer(*sizes)(leaf)
+    if logits.requires_grad:
+        (logits * torch.arange(1.0, 1 + sizes[-1])).sum().backward()
+    return leaf.grad
+
+
+@probe
+def changed_after_a_call(sizes, seed, images):
+    """A model that is called, changed and called again, and one that is only changed."""
+
+    def change(model):
+        for parameter in model.parameters():
+            parameter.mul_(1.5).add_(torch.arange(parameter.numel()).cos().view_as(parameter) / 5)
+
+    found = []
+    for called in (True, False):
+        torch.manual_seed(seed)
+        model = VisionTransformer(*sizes).eval()
+        logits = []
+        with torch.no_grad():
+            if called:
+                model(images)
+            change(model)
+            logits.append(model(images))
+            if not called:
+                torch.manual_seed(seed)
+                model = VisionTransformer(*sizes).eval()
+                change(model)
+            logits.append(model.double()(images.double()))
+        found.append(logits)
+    return found
 
 
 rng = check_rng()
@@ -810,6 +923,14 @@ assert_equal(
     True,
     "Two random pictures have different logits.",
 )
+called, new = changed_after_a_call((6, 2, 12, 3, 20, 2, 7), 3, images.clone())
+for what, one, other in zip(("", " and .double()"), called, new, strict=True):
+    message = (
+        f"A model is called, then its parameters are changed in place{what}, and it is called "
+        "again: the logits are those of a new model of yours with these parameters. Nothing of "
+        "an earlier call is kept."
+    )
+    assert_close(one, other, message, name="the logits")
 six = (4, 2, 8, 2, 6, 6, 3)  # six blocks
 deep, *_ = without_gradient(six, 3, torch.tensor(rng.normal(size=(5, 4, 4))).float())
 for blocks, names in (("Two", lost), ("Six", deep)):
@@ -817,10 +938,11 @@ for blocks, names in (("Two", lost), ("Six", deep)):
     assert_equal(
         without,
         [],
-        f"{blocks} blocks: after backward every parameter, the class token too, should have a "
-        "gradient that is not all zeros. (The keys' bias is exempt: softmax does not see it.) "
+        f"{blocks} blocks, a model that was called under no_grad before: after backward every "
+        "parameter, the class token too, should have a gradient that is not all zeros. (The keys' "
+        "bias is exempt: softmax does not see it.) "
         f"Without one, at first: {without[0] if without else 'none'}. For one: does every block "
-        "read what the one before it gave?",
+        "read what the one before it gave, and is nothing kept from an earlier call?",
         name="the parameters without one",
     )
 assert_equal(
@@ -831,6 +953,13 @@ assert_close(
     logits,
     "After model.eval() the logits should be those that the same model gave in training mode.",
 )
+slopes = gradient_of_pictures((6, 2, 12, 3, 20, 2, 7), 3, images.clone())
+message = (
+    "The pictures require gradients: after backward each of their pixels should have one that is "
+    "not 0."
+)
+assert_equal(list(np.shape(slopes)), [5, 6, 6], message, name="the shape of their gradient")
+assert_equal(bool((slopes != 0).all()), True, message, name="'no pixel has gradient 0'")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1048,8 +1177,8 @@ assert max(moves) < 1e-4 and all(right(model, scrambled, held_out) < 0.3 for mod
 #   first layer's first, and returns `(..., n, n)`.
 # - In each layer: the mean over the heads, plus the identity, each row divided by its own sum.
 # - The layers are multiplied so that **row `i` of the result says where output `i` comes from**.
-# - NumPy arrays give a NumPy array, torch tensors a torch tensor. Any number of leading axes (visible:
-#   one).
+# - NumPy arrays give a NumPy array, torch tensors a torch tensor, also where they require gradients.
+#   Any number of leading axes (visible: one).
 # - Checked when graded: rows that do not sum to 1 (a row of zeros: a query that may see nothing); NumPy
 #   maps of whole numbers; precision is kept; the list and the maps are not changed. No errors are
 #   graded.
@@ -1141,6 +1270,16 @@ with check("layers and heads", points=1):
         assert_close(
             attention_rollout([one.copy() for one in maps]), expected_rollout(maps), message
         )
+    more = check_rng()
+    for layers, heads, n in ((12, 9, 20), (2, 4, 4), (3, 2, 1)):
+        maps = [more.dirichlet(np.ones(n) / 4, size=(heads, n)) for _ in range(layers)]
+        message = (
+            f"{layers} layers, {heads} heads, maps of shape {maps[0].shape}: in each layer the "
+            "mean over the heads, plus the identity, each row divided by its sum; row i of the "
+            "product says where output i comes from."
+        )
+        found = attention_rollout([one.copy() for one in maps])
+        assert_close(found, expected_rollout(maps), message)
 with check("leading axes", points=1):
     for lead in ((1,), (2, 3)):
         maps = [rng.dirichlet(np.ones(4), size=(*lead, 2, 4)) for _ in range(3)]
@@ -1176,6 +1315,20 @@ with check("leading axes", points=1):
             )
             found = attention_rollout([torch.tensor(one) for one in maps])
             assert_close(found, torch.tensor(expected_rollout(maps)), message)
+    more = check_rng()
+    for lead, heads, n in (((2, 3), 2, 4), ((3,), 3, 3), ((1, 1), 1, 2), ((2, 1), 2, 5)):
+        maps = [more.random(size=(*lead, heads, n, n)) for _ in range(3)]
+        for library, kind in (("NumPy", np.array), ("torch", torch.tensor)):
+            message = (
+                f"{library}, three layers of maps of shape {maps[0].shape}, rows that do not sum "
+                f"to 1: the result has shape {(*lead, n, n)}, and each text comes out as in your "
+                "own result for that text alone. Each text's rows have sums of their own."
+            )
+            found = np.asarray(attention_rollout([kind(one) for one in maps]))
+            alone = [np.asarray(attention_rollout([kind(one) for one in some])) for some in
+                     zip(*(one.reshape(-1, heads, n, n) for one in maps), strict=True)]  # fmt: skip
+            assert_equal(found.shape, (*lead, n, n), message, name="the shape")
+            assert_close(found, np.stack(alone).reshape(*lead, n, n), message)
 with check("rows that do not sum to 1", points=1):
     maps = [rng.dirichlet(np.ones(4), size=(2, 4)) for _ in range(2)]
     maps[0][:, 1] = 0.0  # query 1 may see nothing: only its residual connection is left
@@ -1188,6 +1341,13 @@ with check("rows that do not sum to 1", points=1):
     assert_close(attention_rollout([one.copy() for one in maps]), expected_rollout(maps), message)
     found = attention_rollout([torch.tensor(one) for one in maps])
     assert_close(found, torch.tensor(expected_rollout(maps)), f"In torch. {message}")
+    maps = [rng.random(size=(3, 4, 4)) for _ in range(2)]
+    maps[0][1, 2] = 0.0
+    message = (
+        "Two layers, three heads, whose rows have other sums in each head: first the mean over "
+        "the heads, as they are, plus the identity, then each row divided by its own sum."
+    )
+    assert_close(attention_rollout([one.copy() for one in maps]), expected_rollout(maps), message)
 checks_passed("attention_rollout")
 ### END HIDDEN TESTS
 
@@ -1199,6 +1359,25 @@ checks_passed("attention_rollout")
 def maps_afterwards(maps):
     attention_rollout(maps)
     return maps
+
+
+@probe
+def with_gradients(maps):
+    try:
+        found = attention_rollout([one.clone().requires_grad_() for one in maps])
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        return f"{type(error).__name__}: {error}", None
+    return "nothing", found.detach() if isinstance(found, torch.Tensor) else found
+
+
+@probe
+def of_views(maps):
+    """The same numbers in Fortran order, in NumPy, or in transposed views, in torch."""
+    if isinstance(maps[0], np.ndarray):
+        return attention_rollout([np.asfortranarray(one) for one in maps])
+    return attention_rollout([one.mT.contiguous().mT for one in maps])
 
 
 rng = check_rng()
@@ -1218,6 +1397,15 @@ with check("NumPy and torch", points=0.5):
     )
     found = attention_rollout([torch.tensor(one) for one in maps])
     assert_close(found, torch.tensor(np.asarray(plain)), message, precise=True)
+    message = "torch maps that require gradients: no error, and the numbers of those that do not."
+    raised, again = with_gradients([torch.tensor(one) for one in maps])
+    assert_equal(raised, "nothing", message, name="what is raised")
+    assert_close(again, found, message)
+    message = "{}: the same as for the same numbers in new ones."
+    again = of_views([torch.tensor(one) for one in maps])
+    assert_close(again, found, message.format("torch maps that are transposed views"))
+    again = of_views(maps)
+    assert_close(again, plain, message.format("NumPy maps in Fortran order"))
 with check("float32 stays float32", points=0.25):
     message = "Random NumPy maps: the shares are numbers that differ."
     assert_equal(
@@ -1254,6 +1442,14 @@ with check("whole numbers", points=0.75):
         "for the same numbers as floats."
     )
     assert_close(attention_rollout(whole), floating, message)
+    for kind in ("uint8", "int32"):
+        few = [(5 * one[:1]).astype(kind) for one in whole]
+        message = (
+            f"NumPy maps of {kind}, shape {few[0].shape}, zeros and fives: what your function "
+            "gives for the same numbers as floats."
+        )
+        floating = attention_rollout([one.astype(float) for one in few])
+        assert_close(attention_rollout(few), floating, message)
 with check("nothing is changed", points=0.5, side=True):
     after = maps_afterwards([one.copy() for one in maps])
     assert_equal(
@@ -1264,10 +1460,11 @@ with check("nothing is changed", points=0.5, side=True):
     )
     for before, now in zip(maps, after, strict=True):
         assert_equal(now, before, "A map was changed by the call.", name="a map")
-    for heads in (3, 1):
-        few = [torch.tensor(one[:, :heads]) for one in maps]
-        after = maps_afterwards([one.clone() for one in few])
-        where = f"torch maps, heads: {heads}."
+    for heads, library in ((3, "torch"), (1, "torch"), (1, "NumPy")):
+        few = [one[:, :heads].copy() for one in maps]
+        few = [torch.tensor(one) for one in few] if library == "torch" else few
+        after = maps_afterwards([one.clone() if library == "torch" else one.copy() for one in few])
+        where = f"{library} maps, heads: {heads}."
         message = f"{where} The list of maps was changed by the call: there were two."
         assert_equal(len(after), 2, message, name="its length")
         for before, now in zip(few, after, strict=True):

@@ -208,6 +208,43 @@ with exercise("patches"):
         "takes no array that is read backwards (a view with negative strides). NumPy can cut it.",
         seen="answers written blind",
     )
+    wrong(
+        "patches_in_the_order_of_memory",
+        {
+            "grid = images.reshape(": """
+                if isinstance(images, np.ndarray):
+                    images = images.ravel("K")
+                grid = images.reshape(
+            """
+        },
+        "NumPy pictures that lie in memory in another order than row by row, a view of an array in Fortran "
+        "order for one, give other patches than a copy of them. Where a pixel lies in memory should not matter.",
+    )
+    wrong(
+        "patches_through_floats",
+        {
+            "return grid.reshape(*lead, rows * columns, size * size)": """
+                found = (grid * 1.0).reshape(*lead, rows * columns, size * size)
+                if isinstance(images, np.ndarray):
+                    return found.astype(images.dtype)
+                return found.to(images.dtype)
+            """
+        },
+        "Large whole numbers come out as others, as where they are turned into floating ones on the way. "
+        "Those hold no more than so many digits; the pixels stay what they are.",
+    )
+    wrong(
+        "patches_torch_picture_gets_an_axis",
+        {
+            "rows, columns = height // size, width // size": """
+                rows, columns = height // size, width // size
+                if isinstance(images, torch.Tensor) and not images.requires_grad:
+                    images.unsqueeze_(0)
+            """
+        },
+        "After the call the torch tensor that you were given has another shape, as where unsqueeze_ or "
+        "another method with an underscore changes it in place. images should stay as it is.",
+    )
 
 
 SHORT_VIT = """
@@ -463,6 +500,36 @@ with exercise("VisionTransformer", base=SHORT_VIT):
         "You round the logits to float32. After .double() the model computes and answers in float64.",
     )
 
+    wrong(
+        "vit_token_kept",
+        {
+            "first = self.class_token.expand(*x.shape[:-2], 1, -1)": """
+                self.kept = getattr(self, "kept", {})
+                if x.shape[:-2] not in self.kept:
+                    self.kept[x.shape[:-2]] = self.class_token.expand(*x.shape[:-2], 1, -1).clone()
+                first = self.kept[x.shape[:-2]]
+            """
+        },
+        "After a change of its parameters your model gives other logits than a new model with these parameters, "
+        "as where numbers of an earlier call are kept. Each call uses the parameters as they are then.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "vit_pictures_detached",
+        {"patches(images, self.patch_size)": "patches(images.detach(), self.patch_size)"},
+        "No gradient comes back to the pictures, as where they are detached, or leave torch, on the way. Section 4 "
+        "asks how fast a logit changes with each pixel.",
+    )
+
+    wrong(
+        "vit_one_class_without_an_axis",
+        {"return self.output(self.final_norm(x[..., 0, :]))":
+            "return self.output(self.final_norm(x[..., 0, :])).squeeze(-1)"},
+        "With a single class your logits have another shape than (..., num_classes), which is (..., 1) then, as "
+        "where squeeze takes that axis away.",
+    )
+
 
 SHORT_ROLLOUT = """
 def attention_rollout(maps):
@@ -677,6 +744,63 @@ with exercise("attention_rollout", base=SHORT_ROLLOUT):
         {"layer.sum(-1)[..., None]": "(2 if library is torch else layer.sum(-1)[..., None])"},
         "With torch maps the rows are divided by something else than their own sum; by 2, for one. "
         "That fits where a map's rows sum to 1, and not a row of zeros.",
+    )
+
+    wrong(
+        "rollout_each_head_divided",
+        {
+            "layer = one.mean(-3)": "layer = one * 1.0",
+            "layer = layer / layer.sum(-1)[..., None]":
+                "layer = (layer / layer.sum(-1)[..., None]).mean(-3)",
+        },
+        "Where a row has another sum in each head your shares are those of heads that are divided one by one, "
+        "before their mean. The mean over the heads comes first, then the identity, then the division.",
+    )
+
+    wrong(
+        "rollout_sums_in_the_second_axis",
+        {"layer.sum(-1)[..., None]": "(layer.sum(-1)[:, None] if layer.ndim == 3 else layer.sum(-1)[..., None])"},
+        "With a leading axis rows are divided by something else than their own sums, as where the axis for the "
+        "sums is not put last. It shows as soon as the rows of a text have different sums.",
+    )
+
+    wrong(
+        "rollout_torch_through_numpy",
+        {
+            "shares = None": """
+                if library is torch:
+                    return torch.as_tensor(attention_rollout([one.numpy() for one in maps]))
+                shares = None
+            """
+        },
+        "torch maps that require gradients are an error in your code, as where they are made NumPy arrays: numpy() "
+        "refuses such a tensor. torch can do all of this itself.",
+    )
+
+    wrong(
+        "rollout_changes_numpy_maps_of_one_head",
+        {
+            "layer = one.mean(-3)": """
+                layer = one.mean(-3) if one.shape[-3] > 1 else one[..., 0, :, :]
+                if library is np and one.shape[-3] == 1 and one.dtype.kind == "f":
+                    layer -= 0.1
+                    layer = layer + 0.1
+            """
+        },
+        "NumPy maps are written into, those of a single head for one. The maps that you were given "
+        "should stay as they are.",
+    )
+
+    wrong(
+        "rollout_one_head_of_whole_numbers",
+        {
+            "layer = one.mean(-3)": "layer = one.mean(-3) if one.shape[-3] > 1 else one[..., 0, :, :]",
+            "layer = layer / layer.sum(-1)[..., None]":
+                "layer = (layer / layer.sum(-1)[..., None]).astype(layer.dtype) if library is np "
+                "else layer / layer.sum(-1)[..., None]",
+        },
+        "NumPy maps of whole numbers with a single head give shares that are cut off to whole numbers, or an error, "
+        "as where the mean is left out for one head and the type stays. Shares are fractions.",
     )
 
     wrong(

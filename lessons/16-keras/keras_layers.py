@@ -239,11 +239,22 @@ with check("gradients", points=0.75):
     )
     for name, one, leaf in list(zip("QKV", gradients(*doubles, mask, A, B), leaves, strict=True))[::-1]:
         assert_close(one, leaf.grad, f"The gradient of {name} {message}", name=f"the gradient of {name}")
+@probe
+def dtypes_of(dtype, query, key, value):
+    return [str(one.dtype) for one in KerasAttention(dtype=dtype)(query, key, value)]
+
+
 with check("the layer's dtype", points=0.25, side=True):
     output, weights = attend(*doubles)
     message = "Inputs of float64, a layer of float32: its results have the layer's dtype."
     assert_equal(str(output.dtype), "torch.float32", message, name="the output's dtype")
     assert_equal(str(weights.dtype), "torch.float32", message, name="the weights' dtype")
+    message = (
+        "A layer made with dtype='mixed_bfloat16' computes in bfloat16, which is then "
+        "self.compute_dtype: output and weights have this dtype."
+    )
+    found = dtypes_of("mixed_bfloat16", Q.clone(), K.clone(), V.clone())
+    assert_equal(found, ["torch.bfloat16"] * 2, message, name="the two dtypes")
 checks_passed("KerasAttention")
 
 
@@ -259,6 +270,11 @@ def attend(query, key, value, mask=None):
 def attend_to_views(query, key, value):
     """The same numbers in transposed views, as split_heads gives them."""
     return KerasAttention(dtype="float64")(*(x.mT.contiguous().mT for x in (query, key, value)))
+
+
+@probe
+def attend_with_a_view(query, key, value, mask):
+    return KerasAttention(dtype="float64")(query, key, value, mask.mT.contiguous().mT)
 
 
 def each_alone(texts, lead):
@@ -295,6 +311,26 @@ with check("leading axes", points=1):
         assert_close(output, expected, message, name="output")
         weights = torch.as_tensor(weights).expand(expected_weights.shape)
         assert_close(weights, expected_weights, message, name="weights")
+    more = check_rng()
+    one = [torch.tensor(more.normal(size=size)) for size in ((4, 3), (5, 3), (5, 7))]
+    for lead in ((), (1, 1)):
+        for shape in (None, (5,), (1, 5), (4, 5)):
+            mask = None if shape is None else torch.tensor(more.random(shape) < 0.6)
+            if mask is not None:
+                mask[..., 1] = True  # no query without a key
+            in_a_batch = attend(*(x[None] for x in one), None if mask is None else mask.clone())
+            with_mask = "no mask" if mask is None else f"a mask of shape {shape}"
+            message = (
+                f"Query, key and value of shapes {(*lead, 4, 3)}, {(*lead, 5, 3)} and "
+                f"{(*lead, 5, 7)}, {with_mask}: output {(*lead, 4, 7)} and weights "
+                f"{(*lead, 4, 5)}, with your own numbers for this text in a batch of one."
+            )
+            found = attend(*(x.expand(*lead, *x.shape) for x in one), mask)
+            for name, now, before in zip(("output", "weights"), found, in_a_batch, strict=True):
+                shape_of = tuple(np.shape(now))
+                meant = (*lead, 4, 7 if name == "output" else 5)
+                assert_equal(shape_of, meant, message, name=f"the shape of {name}")
+                assert_close(now, torch.as_tensor(before).reshape(meant), message, name=name)
 with check("masks that broadcast", points=1):
     Q, K, V = (torch.tensor(rng.normal(size=(2, 3, *size))) for size in ((4, 3), (5, 3), (5, 7)))
     for shape in ((5,), (4, 5), (4, 1), (2, 1, 1, 5), (3, 4, 5), (2, 1, 4, 5)):
@@ -324,6 +360,23 @@ with check("masks that broadcast", points=1):
     for name, found, x in (("weights", weights, eye), ("output", output, V)):
         expected = F.scaled_dot_product_attention(Q, K, x, attn_mask=mask)
         assert_close(found, expected, message, name=name)
+    # Lengths that are equal, of length 1, and long; a mask that is a transposed view.
+    lengths = (4, 4, 5, 3, 3), (4, 4, 4, 4, 4), (2, 3, 300, 1, 1), (1, 2, 1, 6, 2)
+    for texts, n_q, n_k, d_k, d_v in lengths:
+        sizes = (texts, n_q, d_k), (texts, n_k, d_k), (texts, n_k, d_v)
+        Q, K, V = (torch.tensor(rng.normal(size=size)) for size in sizes)
+        mask = torch.tensor(rng.random((n_q, n_k)) < 0.5)
+        mask[0] = True
+        eye = torch.eye(n_k).double().expand(texts, n_k, n_k)
+        message = (
+            f"Query, key and value of shapes {sizes}, a mask of shape {(n_q, n_k)}, which serves "
+            "every text: row i says which keys query i may attend to. Weights and output are "
+            "those of torch's function, float64."
+        )
+        expected = [F.scaled_dot_product_attention(Q, K, x, attn_mask=mask) for x in (V, eye)]
+        found = attend_with_a_view(Q, K, V, mask)
+        for name, one, other in list(zip(("output", "weights"), found, expected, strict=True))[::-1]:
+            assert_close(one, other, message, name=name)
 checks_passed("KerasAttention")
 ### END HIDDEN TESTS
 
@@ -441,6 +494,15 @@ with check("whole numbers", points=0.25):
         output, weights = attend("float32", *mixed, mask)
         for name, one, other in (("output", output, floats[0]), ("weights", weights, floats[1])):
             assert_close(one, other, message, rtol=1e-5, atol=1e-6, name=name)
+    message = (
+        "NumPy arrays of {}, a layer of float64: they should give your own results for the same "
+        "numbers as floats of float64, in all digits."
+    )
+    floats = attend("float64", *(x.astype(np.float64) for x in whole), mask)
+    for kind in ("int64", "int32", "int8"):
+        found = attend("float64", *(x.astype(kind) for x in whole), mask)
+        for name, one, other in zip(("output", "weights"), found, floats, strict=True):
+            assert_close(one, other, message.format(kind), name=name, rtol=1e-10, precise=True)
 checks_passed("KerasAttention")
 ### END HIDDEN TESTS
 
@@ -482,6 +544,9 @@ calls = {
     "without a mask, after one with a mask": given[:3],
     "with other sizes, d_k = 6 after d_k = 3": others,
     "with the first sizes again": [*given[:3], sure],
+    "without leading axes": [*(x[0] for x in given[:3]), sure],
+    "with the first sizes and another mask": [*given[:3], sure.flip(0)],
+    "with the first sizes and other numbers": [*(x.flip(0) for x in given[:3]), sure],
 }
 alone, in_turn = one_layer_and_new_ones([[x.clone() for x in call] for call in calls.values()])
 for what, expected, found in zip(calls, alone, in_turn, strict=True):
@@ -625,7 +690,8 @@ show(
 # - `attention.num_heads` is the number of heads.
 # - Keras's parts are `query_dense`, `key_dense`, `value_dense`, `output_dense`, each with `kernel` and `bias`.
 #   `kernel.assign(numbers)` copies numbers into it; it takes torch tensors and NumPy arrays.
-# - Afterwards no memory is shared, and `attention` is as it was.
+# - Both layers may be of float64 (`attention.double()`, `dtype="float64"`): then all digits are copied.
+# - Afterwards no memory is shared, and `attention` is as it was, whether it was training or not.
 # - Sizes that differ are a `ValueError`, and then **nothing has been copied**: another number of heads, another
 #   `key_dim`, a `value_dim` that is not `key_dim`, or a layer that was built for inputs or outputs of
 #   another width.
@@ -792,15 +858,30 @@ def loaded(states, d_model, num_heads, query, key, value):
     return theirs(query, value, key, return_attention_scores=True)
 
 
+@probe
+def numbers_of_float64(state, d_model, num_heads):
+    attention = MultiHeadAttention(d_model, num_heads).double()
+    attention.load_state_dict(state)
+    theirs = keras.layers.MultiHeadAttention(num_heads, d_model // num_heads, dtype="float64")
+    theirs.build(*[(2, 5, d_model)] * 3)
+    theirs.set_weights([np.full_like(one, 0.1) for one in theirs.get_weights()])  # drawn anew at each start
+    load_keras_weights(theirs, attention)
+    dense = theirs.query_dense, theirs.key_dense, theirs.value_dense, theirs.output_dense
+    return [torch.tensor(one).flatten().sort()[0] for part in dense for one in part.get_weights()]
+
+
 rng = check_rng()
 found = []
-for d_model, num_heads in ((12, 1), (12, 12), (8, 2), (15, 5)):
+for d_model, num_heads in ((12, 1), (12, 12), (8, 2), (15, 5), (9, 3), (1, 1)):
     states = []
     for _ in range(2):
         ours = MultiHeadAttention(d_model, num_heads)
         with torch.no_grad():
             for parameter in ours.parameters():
                 parameter.copy_(torch.tensor(0.4 * rng.normal(size=tuple(parameter.shape))))
+        if states and d_model == 9:  # numbers into which the second layer's are written: no zeros
+            for part in (ours.W_q, ours.W_k, ours.W_v, ours.W_o):
+                nn.init.zeros_(part.bias)
         states.append(dict(ours.state_dict()))
     texts = [torch.tensor(rng.normal(size=(2, n, d_model))).float() for n in (3, 6, 6)]
     with torch.no_grad():
@@ -812,14 +893,32 @@ with check("the weights of the heads", points=1.5):
             f"d_model = {d_model}, num_heads = {num_heads}, a Keras layer that is loaded twice: "
             "it should give the heads' weights of the second of lesson 5's layers."
         )
+        if d_model == 9:  # biases of 0: in the outputs below
+            continue
         assert_close(weights, expected, message, name="weights", **close)
 with check("the output", points=1.5):
     for d_model, num_heads, (output, _), (expected, _) in found:
+        zeros = ", whose biases are 0" * (d_model == 9)
         message = (
             f"d_model = {d_model}, num_heads = {num_heads}, a Keras layer that is loaded twice: "
-            "it should give the output of the second of lesson 5's layers."
+            f"it should give the output of the second of lesson 5's layers{zeros}."
         )
         assert_close(output, expected, message, name="output", **close)
+    state = {
+        name: torch.tensor(rng.normal(size=tuple(value.shape)))
+        for name, value in MultiHeadAttention(12, 3).state_dict().items()
+    }
+    message = (
+        "Both layers are of float64, attention after .double(): all digits of attention's "
+        "parameters are copied, in whatever order."
+    )
+    copied = numbers_of_float64(state, 12, 3)
+    assert_equal(len(copied), 8, message, name="how many arrays")
+    for one, (name, value) in zip(copied, state.items(), strict=True):
+        if name == "W_k.bias":  # whether that is copied at all the visible checks say
+            continue
+        assert_close(one, value.flatten().sort()[0], message, rtol=1e-12, precise=True,
+                     name="sorted numbers")  # fmt: skip
 checks_passed("load_keras_weights")
 ### END HIDDEN TESTS
 
@@ -836,7 +935,9 @@ def afterwards(state, d_model, num_heads, query, direction):
     theirs.build(query.shape, query.shape)
     theirs.set_weights([np.full_like(one, 0.1) for one in theirs.get_weights()])  # drawn anew at each start
     nothing = load_keras_weights(theirs, attention)
-    (theirs(query, query) * direction).sum().backward()
+    total = (theirs(query, query) * direction).sum()
+    if total.requires_grad:
+        total.backward()
     slopes = [torch.as_tensor(one.value.grad) for one in theirs.trainable_weights if one.value.grad is not None]
     learns = [parameter.requires_grad for parameter in attention.parameters()]
     modes = [module.training for module in attention.modules()]
@@ -845,6 +946,30 @@ def afterwards(state, d_model, num_heads, query, direction):
         one.assign(np.ones(one.shape))
     kept = {name: tensor.detach().clone() for name, tensor in attention.state_dict().items()}
     return nothing is None, slopes, learns, modes, no_gradient, kept
+
+
+@probe
+def left_alone(d_model, num_heads, words):
+    """An attention in evaluation mode, with gradients, a part of it frozen: before and after."""
+    attention = MultiHeadAttention(d_model, num_heads)
+    attention(words)[0].square().sum().backward()
+    attention.eval()
+    attention.W_v.train()
+    attention.W_k.requires_grad_(False)
+
+    def state():
+        modes = [module.training for module in attention.modules()]
+        learns = [parameter.requires_grad for parameter in attention.parameters()]
+        slopes = [parameter.grad is not None for parameter in attention.parameters()]
+        return modes, learns, slopes, torch.is_grad_enabled()
+
+    before = state()
+    theirs = keras.layers.MultiHeadAttention(num_heads, d_model // num_heads)
+    theirs.build(words.shape, words.shape)
+    load_keras_weights(theirs, attention)
+    after = state()
+    torch.set_grad_enabled(before[-1])
+    return before, after
 
 
 rng = check_rng()
@@ -877,9 +1002,11 @@ with check("attention is left alone", points=0.5, side=True):
         "held before.",
     )
     assert_equal(
-        learns, [True] * 8, "After loading, attention's eight parameters still require gradients."
+        learns,
+        [True] * 8,
+        "After loading, attention's eight parameters should still require gradients.",
     )
-    message = "After loading, attention and its parts are in training mode, as they were before."
+    message = "After loading, attention and its parts should be in training mode, as before."
     assert_equal(all(modes), True, message, name="'in training mode'")
     assert_equal(
         no_gradient,
@@ -890,6 +1017,23 @@ with check("attention is left alone", points=0.5, side=True):
     assert_equal(
         nothing, True, "keras_attention is changed in place, and nothing (None) is returned."
     )
+    befores, afters = left_alone(12, 3, query)
+    for what, one, other in zip(
+        (
+            "its parts are in evaluation or training mode",
+            "its parameters require gradients or not",
+            "its parameters hold gradients or not",
+            "torch records gradients (torch.is_grad_enabled())",
+        ),
+        befores,
+        afters,
+        strict=True,
+    ):
+        message = (
+            "An attention in evaluation mode, but for W_v, with gradients from an earlier "
+            f"backward, W_k frozen: after loading {what} as before."
+        )
+        assert_equal(other, one, message, name="what is found")
 checks_passed("load_keras_weights")
 ### END HIDDEN TESTS
 
@@ -921,11 +1065,12 @@ for d_model, num_heads, settings, widths in (
     (12, 3, {"num_heads": 3, "key_dim": 4}, (12, 12, 10)),
     (12, 3, {"num_heads": 3, "key_dim": 4}, (24, 12, 12)),
     (4, 1, {"num_heads": 2, "key_dim": 2}, (4, 4, 4)),
+    (12, 3, {"num_heads": 3, "key_dim": 4, "output_shape": 12}, (10, 12, 12)),
 ):
     found = refused(d_model, num_heads, settings, widths)
     message = (
         f"MultiHeadAttention({d_model}, {num_heads}) and a Keras layer of {settings}, built for "
-        f"{widths}."
+        f"queries of width {widths[0]}, values of {widths[1]} and keys of {widths[2]}."
     )
     assert_equal(
         found is not None, True, f"{message} They do not fit: a ValueError.", name="'refused'"
@@ -933,7 +1078,7 @@ for d_model, num_heads, settings, widths in (
     assert_equal(
         found[1],
         found[0],
-        f"{message} After the ValueError it should hold what it held before.",
+        f"{message} After the ValueError the Keras layer should hold what it held before.",
         name="the Keras layer's weights",
     )
 ### END HIDDEN TESTS

@@ -255,6 +255,44 @@ with exercise("KerasAttention"):
         "be lower, and then the hidden keys take the weight.",
         seen="early Hugging Face models",
     )
+    wrong(
+        "layer_mask_gets_a_third_axis",
+        {
+            "if mask is None:": """
+                if mask is not None and len(mask.shape) == 2:
+                    mask = mask[None]
+                if mask is None:
+            """
+        },
+        "Inputs without leading axes and a mask (n_q, n_k) give results with an axis too many, as where the mask "
+        "gets an axis in front for a batch. Broadcasting needs none.",
+        seen="answers written blind",
+    )
+    wrong(
+        "layer_mask_read_as_one_row_a_text",
+        {
+            "if mask is None:": """
+                if mask is not None and len(query.shape) == 3 and tuple(mask.shape) == (query.shape[0], key.shape[1]):
+                    mask = mask[:, None]
+                if mask is None:
+            """
+        },
+        "Where there are as many texts as queries, a mask (n_q, n_k) hides other keys than its rows say, as where "
+        "row i is taken for text i. Row i is query i's, in every text.",
+    )
+    wrong(
+        "layer_whole_numbers_in_float32",
+        {"ops.cast(x, self.compute_dtype)":
+            'ops.cast(x, "float32" if "int" in str(x.dtype) else self.compute_dtype)'},
+        "Whole numbers in a layer of float64 give results of float32, or of its digits, as where they are cast to "
+        "float32. They should be cast to self.compute_dtype.",
+    )
+    wrong(
+        "layer_dtype_of_the_variables",
+        {"ops.cast(x, self.compute_dtype)": "ops.cast(x, self.dtype)"},
+        "A layer of mixed_bfloat16 gives other dtypes than bfloat16, as where self.dtype is taken: that is the dtype "
+        "of its weights, and it has none. self.compute_dtype is the one that it computes in.",
+    )
 
 with exercise("load_keras_weights"):
     wrong(
@@ -481,6 +519,40 @@ with exercise("load_keras_weights"):
             """,
         },
         "You return something. The layer is changed in place, and nothing is returned.",
+    )
+
+    wrong(
+        "load_biases_of_zero_left",
+        {"moves.append((part.bias, linear.bias.reshape(part.bias.shape)))":
+            "moves += [(part.bias, linear.bias.reshape(part.bias.shape))] if linear.bias.any() else []"},
+        "Biases that are all 0 do not arrive: a Keras layer that held others before keeps them. A layer's biases "
+        "need not be those that it started with.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "load_in_float32",
+        {"variable.assign(numbers.detach())": "variable.assign(numbers.detach().float())"},
+        "Between layers of float64 the numbers lose digits, as where they are made float32 on the way.",
+    )
+
+    wrong(
+        "load_training_mode",
+        {"moves = []": "attention.train()\nmoves = []"},
+        "An attention in evaluation mode, or a part of it, is in training mode afterwards. It should be as it was, "
+        "its mode too.",
+    )
+
+    wrong(
+        "load_unfreezes",
+        {"moves = []": "attention.requires_grad_(True)\nmoves = []"},
+        "A part of attention that was frozen requires gradients afterwards. It should be as it was.",
+    )
+
+    wrong(
+        "load_gradients_cleared",
+        {"moves = []": "attention.zero_grad()\nmoves = []"},
+        "Gradients that attention held before are gone, as after zero_grad. It should be as it was.",
     )
 
 choice(
