@@ -16,10 +16,10 @@ import numpy as np
 
 from . import setting
 from .advice import advice
+from .as_known import as_known
 from .cells import asked_by_a_page, exercise_of_cell
 from .evidence import Evidence, evidence_of
 from .exceptions import lines_of
-from .known_mistakes import as_known
 from .shown import NOTHING, WIDTH, as_html, as_tables, as_text, decimals, in_columns, show_box
 
 __all__ = [

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence, Sized
 
 from . import setting
+from .as_known import as_known
 from .cells import (
     namespace,
     not_run,
@@ -17,7 +18,7 @@ from .cells import (
     source_of_cell,
 )
 from .evidence import Evidence
-from .known_mistakes import as_known, known_mistake
+from .known_mistakes import known_mistake
 from .probes import CHANGES_ITS_ARGUMENT, property_seen
 from .repair import in_this_notebook
 from .unused import never_used

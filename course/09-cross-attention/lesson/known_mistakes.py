@@ -18,15 +18,7 @@ from .claims import all_stand_in
 from .evidence import Evidence, Seen, same
 from .fingerprints import BY_HAND, agree, fingerprint
 
-__all__ = [
-    "AS_KNOWN",
-    "Explanation",
-    "as_known",
-    "excluded",
-    "exercises_known",
-    "explanations",
-    "known_mistake",
-]
+__all__ = ["Explanation", "excluded", "exercises_known", "explanations", "known_mistake"]
 
 #: Where a failed check finds the fingerprints of known mistakes in a released lesson.
 #: The tester looks them up itself.
@@ -41,10 +33,6 @@ MANY_VERDICTS = 8
 #: The name of an exception's evidence; it may have ended a cell before its checks.
 RAISED = "error"
 
-#: How a known mistake is told: that an answer fails like it is what was seen, and another answer
-#: may give the very same results.
-AS_KNOWN = "It fails as with this known mistake:"
-
 #: How the sentence of a misconception begins that is made of two others.
 TWO_AT_ONCE = "Two mistakes at once."
 
@@ -52,11 +40,6 @@ TWO_AT_ONCE = "Two mistakes at once."
 def is_two_at_once(sentence: str) -> bool:
     """Whether a misconception with this sentence is made of two others."""
     return sentence.startswith(TWO_AT_ONCE)
-
-
-def as_known(sentence: str) -> str:
-    """The sentence of a known mistake, as it is told of an answer that fails like it."""
-    return f"{AS_KNOWN} {sentence}"
 
 
 #: Whatever stands for a known mistake.
