@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 import time
 from typing import Any
 
@@ -136,7 +137,6 @@ def test_errors_of_shapes_and_names_are_told_with_the_line(make: object) -> None
     [
         ("ValueError", "0.1234"),
         ("ValueError", "x is [1 2 3]"),
-        ("ValueError", "operands could not be broadcast together with shapes (2,3) (4123,5) "),
         ("ValueError", "operands could not be broadcast together with shapes (2,3) (4,5) 0.3"),
         ("NameError", "name 'secret_7_3_1' is not defined"),
         ("AttributeError", "'double' object has no attribute 'v1234'"),
@@ -145,19 +145,33 @@ def test_errors_of_shapes_and_names_are_told_with_the_line(make: object) -> None
         ("Mine", "name 'weights' is not defined"),
         ("KeyError", "'weights'"),
         ("RuntimeError", "expected scalar type Secret but found Double"),
-        ("RuntimeError", "shape '[4, 5]' is invalid for input of size 4123"),
         ("TypeError", "unsupported operand type(s) for +: 'V1234' and 'int'"),
         ("TypeError", "cannot unpack non-iterable secret_7_3_1 object"),
         ("TypeError", "matmul(): argument 'other' (position 2) must be Tensor, not v1234"),
-        (
-            "RuntimeError",
-            "The size of tensor a (99999) must match the size of tensor b (3) at "
-            "non-singleton dimension 1",
-        ),
     ],
 )
 def test_what_code_can_choose_is_not_told(kind: str, text: str) -> None:
     assert let_through(kind, text, LINE, OWN) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "shape '[4, 5]' is invalid for input of size 4123",
+            "'[4, 5]' is invalid for input of size …",
+        ),
+        ("index 1000000 is out of bounds for dimension 2 with size 5", "index … is out of bounds"),
+        ("index -725 is out of bounds for dimension 2 with size 5", "index -… is out of bounds"),
+        ("mat1 and mat2 shapes cannot be multiplied (2x725 and 725x4)", "(2x… and …x4)"),
+        ("Target", ""),
+    ],
+)
+def test_of_a_number_that_is_no_length_only_its_place_is_told(text: str, told: str) -> None:
+    said = let_through("RuntimeError", text, LINE, OWN)
+    assert told in said
+    assert bool(told) == bool(said)
+    assert not {"4123", "1000000", "725"} & set(re.findall(r"\d+", said))
 
 
 def test_a_text_of_any_length_is_looked_at_in_no_time() -> None:
@@ -218,7 +232,7 @@ def test_where_an_error_arose_is_told_by_the_box() -> None:
         ("raise type(f'V{x}', (TypeError,), {})(f'{x}')", f"raised an error. {REFUSED}"),
         ("{}[f'{x}']", "raised an error."),
         ("int(f'{x}')", "raised an error."),
-        ("np.ones((2, 725)) @ np.ones((725, 2, 1))", "raised an error."),
+        ("np.ones((2, int(100 * np.max(x)))) @ np.ones((2, 1))", "(size 2 is different from …)"),
     ],
 )
 def test_a_hidden_test_tells_shapes_and_names_and_nothing_chosen(

@@ -14,16 +14,16 @@ import re
 from autograder.box.box import in_line
 from autograder.lesson.exceptions import meaning
 
-#: Lengths of axes are small; a larger number is no length that a test uses.
+#: Lengths of axes are small; of a larger number only "…" is shown.
 MOST_LENGTH = 64
 #: Numbers in one text.
 MOST_NUMBERS = 12
 #: Characters of a line of the student's.
 MOST_LINE = 160
 
-_NUMBER = r"-?\d{1,4}"
-_SHAPE = r"\((?:\d{1,4}, ?)*\d{0,4},?\)"
-_LENGTHS = r"\[(?:-?\d{1,4}(?:, -?\d{1,4})*)?\]"
+_NUMBER = r"-?\d{1,9}"
+_SHAPE = r"\((?:\d{1,9}, ?)*\d{0,9},?\)"
+_LENGTHS = r"\[(?:-?\d{1,9}(?:, -?\d{1,9})*)?\]"
 _NAME = r"'?([A-Za-z_][\w.]{0,60})'?"
 _KIND = r"(?i:float|double|half|bfloat16|long int|long|int|short|byte|char|bool)"
 _BACKWARD = (
@@ -205,7 +205,7 @@ _KINDS = frozenset(
 _SIGNS = {
     "N": _NUMBER,
     "S": _SHAPE,
-    "R": r"\((?:\d{1,4}|newaxis)(?:,(?:\d{1,4}|newaxis))*,?\)",
+    "R": r"\((?:\d{1,9}|newaxis)(?:,(?:\d{1,9}|newaxis))*,?\)",
     "L": _LENGTHS,
     "D": _KIND,
     "AXES": r"\d-?D",
@@ -228,6 +228,15 @@ def _compiled(form: str) -> re.Pattern[str]:
 
 
 _COMPILED = [_compiled(form) for form in _FORMS]
+
+#: A number, and not a digit of a name such as ``vec2`` or of ``3D``.
+_DIGITS = re.compile(r"(?<![\w.'])\d+|(?<=\dx)\d+")
+
+
+def _lengths_only(text: str) -> str:
+    """The text without numbers that are no lengths: they may have been chosen to say something."""
+    return _DIGITS.sub(lambda number: number[0] if int(number[0]) <= MOST_LENGTH else "…", text)
+
 
 #: What Keras says around the text of an exception: its layer before it, all arguments after it.
 _IN_KERAS = re.compile(
@@ -253,16 +262,14 @@ def let_through(kind: str, text: str, line: str, own: str, *, below: bool = Fals
     match = next((match for form in _COMPILED if (match := form.fullmatch(text))), None)
     if kind not in _KINDS or match is None:
         return ""
-    numbers = [abs(int(number)) for number in re.findall(r"(?<![\w.'])-?\d+", text)]
-    numbers += [int(number) for number in re.findall(r"(?<=\dx)\d+", text)]
-    if len(numbers) > MOST_NUMBERS or any(number > MOST_LENGTH for number in numbers):
+    if len(_DIGITS.findall(text)) > MOST_NUMBERS:
         return ""
     names = set(re.findall(r"[A-Za-z_]\w*", own))
     for name in match.groups():
         if name not in _TYPES and not set(name.split(".")) <= names:
             return ""
-    said = f" ({text.strip()})"
+    said = f" ({_lengths_only(text.strip())})"
     if 0 < len(line) <= MOST_LINE and line in {row.strip() for row in own.splitlines()}:
         said += f" {in_line(line, below)}"
-    means = meaning((kind,), text)
+    means = _lengths_only(meaning((kind,), text))
     return f"{said}. {means}".removesuffix(". ") if means else said
