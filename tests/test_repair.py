@@ -19,7 +19,8 @@ from autograder.grade import naming
 from autograder.lesson import advice as advice_module
 from autograder.lesson import checks, repair, setting
 from autograder.lesson.failures import begin_cell
-from autograder.lesson.repair import in_this_notebook, nearest_repair
+from autograder.lesson.in_a_copy import in_this_notebook
+from autograder.lesson.repair import nearest_repair
 from autograder.lesson.setting import as_grader
 
 from .submissions import SEED, graded, notebook_with
@@ -366,3 +367,27 @@ def test_in_haste_a_cell_of_named_checks_ends_at_the_first_that_fails() -> None:
         cell()
     assert ran == ["one", "two"]
     assert not setting.now.hasty
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "if x.ndim == 3:\n        return x.mean(0)\n    return x.mean(-1)",
+        "return x.mean(0) if x.ndim == 3 else x.mean(-1)",
+    ],
+)
+def test_of_a_condition_is_said_that_the_mistake_may_hang_on_it(wrong: str) -> None:
+    """Another condition goes round the mistake below it as well."""
+
+    def expected(x: Any) -> Any:
+        return x.mean(-1)
+
+    def passes(tree: ast.Module) -> bool:
+        # A mean over axis 0 of what has three axes is no small change away: both are tried.
+        kept = "x.mean(0)" in ast.unparse(tree)
+        return kept and passes_for(expected)(tree)
+
+    said = nearest_repair(f"def f(x):\n    {wrong}\n", passes, 20)
+    assert said.startswith("Look at line 2 of your cell, `")
+    assert "and at what is done where its condition holds, or does not" in said
+    assert "What was changed" not in said
