@@ -389,6 +389,27 @@ with exercise("similarity_scores"):
         seen="answers written blind",
     )
 
+    wrong(
+        "scores_as_precise_as_the_query",
+        {
+            "(keys @ column)[..., 0]":
+                "(keys @ column)[..., 0].astype(np.result_type(query, np.float32))",
+        },
+        "Beside float64 keys a float32 query has scores in float32, as when the result takes its "
+        "precision from the query alone. The more precise of the two decides.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "scores_as_precise_as_the_keys",
+        {
+            "(keys @ column)[..., 0]":
+                "(keys @ column)[..., 0].astype(np.result_type(keys, np.float32))",
+        },
+        "Beside float32 keys a float64 query has scores in float32, as when the result takes its "
+        "precision from the keys alone. The more precise of the two decides.",
+    )
+
 
 with exercise("softmax"):
     wrong(
@@ -1020,6 +1041,41 @@ with exercise("softmax", base=PLAIN_SOFTMAX):
         "through in blocks of one length and what lies behind the last whole block is left out.",
     )
 
+    wrong(
+        "exponents_bounded_below",
+        {
+            "e = np.exp(x - x.max(axis=axis, keepdims=True))": """
+                largest = x.max(axis=axis, keepdims=True)
+                nothing = np.isneginf(largest)
+                e = np.exp(np.maximum(x - np.where(nothing, 0, largest), -30)) * ~nothing
+            """,
+            "e / e.sum(axis=axis, keepdims=True)":
+                "e / np.maximum(e.sum(axis=axis, keepdims=True), 1e-300)",
+        },
+        "A score of -inf gets a very small weight in place of 0, as when exponents are "
+        "bounded below or a small number is added. A forbidden key has the weight 0.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "one_axis_made_a_matrix",
+        {
+            "e = np.exp(x - x.max(axis=axis, keepdims=True))": """
+                flat = x.ndim == 1
+                x = x[None] * 1.0 if flat else x * 1.0
+                largest = x.max(axis=axis, keepdims=True)
+                e = np.exp(x - np.where(np.isneginf(largest), 0, largest))
+            """,
+            "return e / e.sum(axis=axis, keepdims=True)": """
+                w = e / np.maximum(e.sum(axis=axis, keepdims=True), 1e-300)
+                return w[0] if flat else w
+            """,
+        },
+        "With axis=0 an array of one axis gets the weight 1 everywhere, as when it is made a "
+        "matrix of one row and axis stays what it was. Its axis 0 is its only one.",
+        seen="answers written blind",
+    )
+
 
 # The right answer in few words, of which the wrong ones below are changes.
 SHORT_SOFT_LOOKUP = """
@@ -1611,6 +1667,21 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
         },
         "At a very high temperature your weights are even whatever the scores are. Scores that are "
         "as large as the temperature still differ after they are divided by it.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "axes_before_the_matrix_of_values",
+        {
+            "return (weights[..., None, :] @ values)[..., 0, :], weights": """
+                if values.ndim > 2:
+                    for _ in range(weights.ndim + 1 - values.ndim):
+                        values = values[..., None, :, :]
+                return (weights[..., None] * values).sum(axis=-2), weights
+            """,
+        },
+        "Values with a batch axis, but fewer of them than the weights, do not meet the weights of "
+        "their batch, as when the missing axes are put behind the others. Missing axes come first.",
         seen="answers written blind",
     )
 

@@ -373,6 +373,13 @@ message = (
     "and with all its digits."
 )
 assert_close(similarity_scores(single, keys), expected, message, precise=True)
+four = np.stack([np.roll(single, turn) for turn in range(4)])  # float32 keys, exact, too
+expected = np.asarray(similarity_scores(keys[0], four.astype(float)), dtype=float)
+message = (
+    "A float64 query (5,) and float32 keys (4, 5) have to give the scores that the same keys in "
+    "float64 give, in float64 and with all its digits."
+)
+assert_close(similarity_scores(keys[0], four), expected, message, precise=True)
 ### END HIDDEN TESTS
 
 
@@ -662,6 +669,12 @@ message = (
     "however low they are."
 )
 assert_close(big, np.array([[0.5, 0, 0.5], [0, 1, 0]]), message)
+exact = bool((np.asarray(softmax(x))[np.isneginf(x)] == 0).all())
+message = (
+    "An array (2, 3, 4) in which some scores are -inf: their weights have to be exactly 0, not "
+    "nearly. For one: is an exponent bounded, or a small number added?"
+)
+assert_equal(exact, True, message)
 ### END HIDDEN TESTS
 
 # %% check="softmax_axes" points=2
@@ -717,6 +730,12 @@ message = (
     "part of what your function gives for the seven."
 )
 assert_close(softmax(np.tile(seven, 43)), np.tile(alone / 43, 43), message)
+message = (
+    "axis=0 of an array (7,) is its only axis, and so the last one: it gives the weights that your "
+    "function gives this array without axis."
+)
+expected = np.asarray(softmax(seven[0, 0]))
+assert_close(softmax(seven[0, 0], axis=0), expected, message)
 ### END HIDDEN TESTS
 
 # %% check="softmax_kinds" points=0.25

@@ -1268,6 +1268,20 @@ with exercise("padding_mask", base=SHORT_PADDING_MASK):
         seen="answers written blind",
     )
 
+    wrong(
+        "padding_axis_of_the_keys_squeezed",
+        {
+            "return np.arange(n_k) < lengths[:, None, None]": """
+                rows = (np.arange(n_k) < lengths[:, None, None]).squeeze()
+                rows = rows[None] if rows.ndim == 1 else rows
+                return rows[:, None, :]
+            """,
+        },
+        "With one text and n_k = 1 your function fails, as when squeeze takes every axis of length "
+        "1 away: also that of the keys is one to be kept.",
+        seen="answers written blind",
+    )
+
 
 with exercise("torch_scaled_dot_product_attention"):
     wrong(

@@ -1361,8 +1361,8 @@ with exercise("TorchSelfAttention"):
             """,
             "self.W_q(X)": "self.W_q(X) * scale",
         },
-        "In float64 your weights are right in their first seven digits only, as when the scale is "
-        "kept in float32: layer.double() does not bring digits back.",
+        "In float64 your weights have about as many right digits as float32 holds, as when the "
+        "scale is kept in float32: layer.double() does not bring digits back.",
         seen="answers written blind",
     )
 
@@ -1419,6 +1419,25 @@ with exercise("TorchSelfAttention"):
         },
         "After a call under no_grad your layer gives results without gradients, also outside of "
         "it. A call changes nothing for later ones.",
+    )
+
+    wrong(
+        "torch_self_batch_axes_joined",
+        {
+            "return torch_scaled_dot_product_attention(self.W_q(X), self.W_k(X), self.W_v(X), mask)": """
+                flat = X.reshape(-1, *X.shape[-2:])
+                if mask is not None and mask.dim() > 3:
+                    mask = mask.reshape(-1, *mask.shape[-2:])
+                both = torch_scaled_dot_product_attention(
+                    self.W_q(flat), self.W_k(flat), self.W_v(flat), mask
+                )
+                return tuple(one.reshape(*X.shape[:-1], -1) for one in both)
+            """,
+        },
+        "Beside texts with two batch axes your layer fails on a mask that has a batch axis and "
+        "broadcasts along another, as when the batch axes of X are joined and the mask is not "
+        "expanded to all texts first.",
+        seen="answers written blind",
     )
 
 
@@ -1942,6 +1961,14 @@ with exercise("attention_cost"):
         seen="answers written blind",
     )
 
+    wrong(
+        "cost_half_of_an_odd_sum",
+        {"n * n * (d_k + d_v)": "2 * n * n * ((d_k + d_v) // 2)"},
+        "Where d_k + d_v is odd, you count one multiply-add too few for each score, as when half "
+        "of it is taken with // and doubled again.",
+        seen="answers written blind",
+    )
+
 
 choice(
     "answer_shared",
@@ -2170,6 +2197,16 @@ with exercise("mended_encoder"):
         },
         "Your mask holds numbers, and a layer that takes a boolean one reads them the other way "
         "round: what is not 0 counts as True. The mask is boolean, True = may attend.",
+    )
+    wrong(
+        "encoder_mask_from_the_sums",
+        {
+            "torch.arange(batch.shape[1]) < lengths[:, None, None]":
+                "(batch.sum(dim=-1) != 0)[:, None]",
+        },
+        "A word whose numbers add up to 0 is treated as padding, as when the sums say what padding "
+        "is. It is a word, too: what is padding, the lengths say.",
+        seen="answers written blind",
     )
 
 choice(

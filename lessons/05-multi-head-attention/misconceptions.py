@@ -1683,6 +1683,14 @@ with exercise("load_builtin_weights", base=SHORT_LOAD_BUILTIN_WEIGHTS):
     )
 
     wrong(
+        "load_kdim_compared_with_vdim",
+        {"builtin.kdim != d_model or builtin.vdim != d_model": "builtin.kdim != builtin.vdim"},
+        "A kdim and a vdim that are equal to each other, and not to embed_dim, give no ValueError, "
+        "as where the two are compared with each other. Both have to equal embed_dim.",
+        seen="answers written blind",
+    )
+
+    wrong(
         "load_refuses_batch_second",
         {
             "weights = [*builtin.in_proj_weight.chunk(3), builtin.out_proj.weight]": """

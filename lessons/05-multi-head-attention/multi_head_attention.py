@@ -2361,6 +2361,7 @@ with check("a kdim of its own", points=0.25):
         (12, 3, {"embed_dim": 12, "num_heads": 3, "kdim": 8}),
         (12, 3, {"embed_dim": 12, "num_heads": 3, "kdim": 1, "bias": False}),
         (12, 3, {"embed_dim": 12, "num_heads": 3, "kdim": 8, "vdim": 10}),
+        (12, 3, {"embed_dim": 12, "num_heads": 3, "kdim": 8, "vdim": 8}),
     ]
     refuses("a kdim of its own", layers)
 with check("a vdim of its own", points=0.25):

@@ -684,6 +684,20 @@ with check("three masks and more", points=0.75):
         expected = all_of(masks)
         found = combine_masks(*masks)
         assert_close(found, expected, message, name="the combined mask")
+    keys = np.arange(12).reshape(3, 4)
+    for count in (5, 6, 7, 9):
+        masks = [keys != number for number in range(count)]
+        found = combine_masks(*[mask.copy() for mask in masks])
+        seen = np.asarray(found)
+        numbers = range(1, count + 1) if seen.shape == (3, 4) else []
+        allowed = ", ".join(str(number) for number in numbers if seen.flat[number - 1])
+        message = (
+            f"{count} masks of the shape (3, 4), each of which hides one key, each another one: "
+            "all others are allowed."
+        )
+        if allowed:
+            message += f" Allowed in your result is what these masks hide: number {allowed}."
+        assert_close(found, keys >= count, message, name="the combined mask")
 with check("more masks: as two at a time", points=0.25):
     for shapes in more:
         masks = masks_of(shapes, rng)

@@ -518,6 +518,23 @@ with exercise("combine_masks"):
         "the masks broadcast, and axes of length 1 belong to it.",
     )
 
+    wrong(
+        "combine_pairs_leave_some_out",
+        """
+            left = [mask for mask in masks if mask is not None]
+            if not left:
+                return None
+            if len(left) > 1 and len(left) % 2 == 1:
+                left.append(left[-1])
+            while len(left) > 1:
+                left = [a & b for a, b in zip(left[0::2], left[1::2])]
+            return left[0]
+        """,
+        "Of five masks, for one, not all have an effect on your result, as where masks are taken "
+        "in pairs, round by round, and one that finds no partner is dropped. Every mask counts.",
+        seen="answers written blind",
+    )
+
 
 with exercise("leaks_future"):
     wrong(

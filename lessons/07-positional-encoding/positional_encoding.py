@@ -1400,6 +1400,11 @@ with check("random start values", points=0.25):
         "The start values should be random numbers: finite, more than 20 different ones of 28, and "
         "at each place another one in another module."
     )
+    if starts[0].dim() == 2 and starts[0].shape == starts[1].shape:
+        rows = (starts[0] == starts[1]).any(dim=1).nonzero().flatten().tolist()
+        if rows:
+            rows = ", ".join(map(str, rows))
+            message += f" Two modules start with the same numbers in these rows: {rows}."
     assert_equal(many, True, message, name="'the start values differ'")
 with check("gradients", points=0.25):
     _, of_X, reached = start_and_gradients(torch.ones(2, 5, 4))
@@ -2186,7 +2191,12 @@ def waves_of(n, d_model):
 
 @probe
 def result_and_input(X, max_len):
-    return mended_positions(X, max_len), X
+    try:
+        return "nothing", mended_positions(X, max_len), X
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        return type(error).__name__, X, X
 
 
 @probe
@@ -2209,7 +2219,13 @@ def compare(X, max_len):
         f"X of shape {tuple(X.shape)}, float32, max_len = {max_len}: the result is X plus row t of "
         "the encoding at position t. The positions are axis -2."
     )
-    found, after = result_and_input(X.clone(), max_len)
+    raised, found, after = result_and_input(X.clone(), max_len)
+    allowed = (
+        f"X of shape {tuple(X.shape)}, float32, max_len = {max_len}: a text of {X.shape[-2]} words "
+        "is allowed, since max_len is not smaller. For one: has the table max_len rows, and are as "
+        "many of them taken as axis -2 of X has positions?"
+    )
+    assert_equal(raised, "nothing", allowed, name="the error that is raised")
     assert_close(found, expected, message, name="the result")
     assert_equal(after, X, "X was changed by the call.", name="X")
 
@@ -2223,7 +2239,9 @@ again = check_rng()
 for shape in ((6, 6, 6), (2, 5, 1)):  # as many texts as words as features; a single feature
     compare(torch.tensor(again.normal(size=shape)).float(), 512)
 X = torch.tensor(rng.normal(size=(2, 5, 6)))
-found, _ = result_and_input(X.clone(), 512)
+raised, found, _ = result_and_input(X.clone(), 512)
+message = "X in float64, of shape (2, 5, 6), max_len = 512: no error is asked for."
+assert_equal(raised, "nothing", message, name="the error that is raised")
 message = (
     "X in float64, of shape (2, 5, 6): the result is X plus the encoding, to ten digits. For one: "
     "is what is added float64, also on the way?"

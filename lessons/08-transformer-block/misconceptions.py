@@ -1881,8 +1881,9 @@ with exercise("mended_block"):
         "mend_group_norm",
         {"LayerNorm(16)\n": "nn.GroupNorm(1, 16)\n"},
         "In a batch your texts come out otherwise than alone, as with a norm that takes its mean "
-        "over the words too (nn.GroupNorm, for one, takes axis 1 for the features). Layer norm "
-        "works on the last axis, whatever stands in front.",
+        "over the words too (nn.GroupNorm, for one, takes axis 1 for the features, and where n is "
+        "another number than theirs it raises an error). Layer norm works on the last axis, "
+        "whatever stands in front.",
         seen="answers written blind",
     )
 

@@ -1679,8 +1679,9 @@ for script, max_len, expected, longest, start_id in (
 ):
     found, most = write(script, max_len, start_id, 19)
     message = (
-        f"A model that says {script}, with max_len {max_len}, start {start_id} and end 19. Nothing "
-        "but max_len, and an end_id that the model says, ends a text."
+        f"A model that says {script}, with max_len {max_len}, start {start_id} and end 19. The "
+        "text should be what it says, when it is given the whole prefix each time. Nothing but "
+        "max_len, and an end_id that the model says, ends a text."
     )
     if start_id != 19 and start_id in script:
         message += f" {start_id}, the start token, may be said as well: 5 is what comes after it."

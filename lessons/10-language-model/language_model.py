@@ -252,7 +252,19 @@ with check("padding of any integers on the right, as each text alone", points=1)
     lengths = [7, 2, 5, 3]
     keep = torch.arange(n) < torch.tensor(lengths)[:, None]
     garbage = torch.tensor(rng.choice([-100, -1, 10**6], size=(4, n)))
-    found = next_token_loss(logits, torch.where(keep, tokens, garbage), keep)
+    error = "none"
+    try:
+        found = next_token_loss(logits, torch.where(keep, tokens, garbage), keep)
+    except NotImplementedError:
+        raise
+    except Exception as raised:
+        error = type(raised).__name__
+    message = (
+        "Logits of shape (4, 7, 5), tokens and keep of shape (4, 7): texts of 7, 2, 5 and 3 "
+        "tokens, and behind them, where keep is False, -100, -1 or 1,000,000. No error should be "
+        "raised. For one: is an integer that is not kept taken as an index?"
+    )
+    assert_equal(error, "none", message, name="the error")
     message = "The loss of one text, and of four with keep, should be a single number."
     alone = [
         number(next_token_loss(one[:m], text[:m]), message)
@@ -2231,10 +2243,10 @@ assert patterns["clips_each"] == patterns["new_optimizer_each_time"] and len(set
 #   most. You may use `next_token_loss`, and all of torch.
 # - Right steps are written in different ways, and differ by rounding: $10^{-5}$ of a number is no
 #   mistake. (torch's own clipping divides by the norm *plus* $10^{-6}$.)
-# - Graded on right steps, and on broken ones of these eight kinds: old gradients are kept; no
-#   update; the update comes before `backward`; targets are not shifted; no clipping, or one that also
-#   scales small gradients *up*; each parameter is clipped by itself; one layer is frozen, whichever;
-#   the loss is that after the step.
+# - Graded on right steps, and on broken ones of these eight kinds: old gradients are kept, all or
+#   some; no update; the update comes before `backward`; targets are not shifted, or the wrong way; no clipping,
+#   or one that also scales small gradients *up*; each parameter is clipped by itself; one layer is
+#   frozen, whichever; the loss is that after the step.
 # - The check below tries one of each kind. The hidden ones try several of each, and steps that
 #   raise an error. NumPy's global random state should be left as it was (torch's moves when layers are
 #   built, and may).
@@ -2743,6 +2755,9 @@ def verdicts_on_losses(kind):
     def shifted(logits, tokens):
         return cross_entropy(logits[..., :-1, :], tokens[..., 1:])
 
+    def backwards(logits, tokens):
+        return cross_entropy(logits[..., 1:, :], tokens[..., :-1])
+
     def by_gather(logits, tokens):
         log_p = logits - logits.logsumexp(-1, keepdim=True)
         picked = log_p[..., :-1, :].gather(-1, tokens[..., 1:].unsqueeze(-1))
@@ -2752,6 +2767,8 @@ def verdicts_on_losses(kind):
         def step(model, optimizer, tokens, max_norm=1.0):
             if old == "forget":
                 optimizer.zero_grad()
+            if isinstance(old, int):  # that of one parameter is forgotten, all others are kept
+                list(model.parameters())[old].grad = None
             logits = model(tokens)
             loss = loss_of(logits, tokens)
             loss.backward()
@@ -2769,15 +2786,22 @@ def verdicts_on_losses(kind):
         "moment": [with_loss(shifted, report="after")],
         "old": [with_loss(shifted, "keep"), with_loss(by_gather, "keep")],
     }
+    kinds["targets"] += [with_loss(backwards), with_loss(backwards, report_of=shifted)]
+    kinds["old"] += [with_loss(shifted, old=0), with_loss(shifted, old=-1)]
     steps = [with_loss(shifted), *kinds[kind], with_loss(by_gather)]
     return [judges_step(step) for step in steps]
 
 
 #: Which are right is known here and not beside the student's code, which could look at its caller.
 broken = {
-    "targets": ("not shifted", "not shifted, the right loss reported"),
+    "targets": (
+        "not shifted",
+        "not shifted, the right loss reported",
+        "shifted the wrong way",
+        "shifted the wrong way, the right loss reported",
+    ),
     "moment": ("after",),
-    "old": ("kept", "kept, by gather"),
+    "old": ("kept", "kept, by gather", "all but the first kept", "all but the last kept"),
 }
 
 
@@ -2803,7 +2827,7 @@ def compare(kind, message):
 with check("targets", points=0.75):
     message = (
         "The logits at position t should be scored against token t + 1. Broken here: against token "
-        "t; and the same with the right loss returned."
+        "t, or against token t - 1; and the same with the right loss returned."
     )
     compare("targets", message)
 with check("moment", points=0.75):
@@ -2812,7 +2836,8 @@ with check("moment", points=0.75):
 with check("old", points=1):
     message = (
         "Gradients that lay on the parameters should have no influence on a step. Broken here: "
-        "they are kept, and the new ones added."
+        "they are kept, and the new ones added: for all parameters, or for all but the first or "
+        "the last."
     )
     compare("old", message)
 checks_passed("judges_step")

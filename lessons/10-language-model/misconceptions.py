@@ -311,6 +311,19 @@ with exercise("next_token_loss", base=SHORT_LOSS):
         seen="answers written by an adversary",
     )
 
+    wrong(
+        "loss_padding_lifted_to_0",
+        {
+            "return F.cross_entropy(guesses[counted], targets[counted])": """
+                each = guesses.log_softmax(-1).gather(-1, targets.clamp(min=0)[..., None])[..., 0]
+                return -each[counted].mean()
+            """,
+        },
+        "Texts that are filled up with integers of any size, and keep, give an error: for one, an "
+        "integer that is not kept is taken as an index, and is too large. It may be any integer.",
+        seen="answers written blind",
+    )
+
 
 SHORT_GPT = """
 class GPT(nn.Module):
@@ -1650,6 +1663,23 @@ with exercise("judges_step"):
         "A right step that clears the gradients when it is done looks broken to you. What counts is "
         "where the parameters are afterwards and what is returned, not what lies on .grad.",
         seen="input gaps of the tests",
+    )
+
+    wrong(
+        "judge_old_gradient_of_the_first",
+        {"p.grad = torch.randn(p.shape,": "if p is model[0].weight: p.grad = torch.randn(p.shape,"},
+        "A step that forgets the old gradient of one parameter and keeps all others looks right to "
+        "you: for one, an old gradient lies on that parameter alone. Put one on each.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "judge_tokens_in_turn",
+        {"tokens = torch.randint(11, (3, 7), generator=generator)":
+            "tokens = (torch.arange(7) % 2).repeat(3, 1)"},
+        "A step that scores the logits against the token before, and not the next, looks right to "
+        "you: for one, your tokens come in turn, so that both are the same. Take others.",
+        seen="answers written blind",
     )
 
 

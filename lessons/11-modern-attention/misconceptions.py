@@ -560,8 +560,8 @@ with exercise("apply_rotary", base=SHORT_ROTARY):
     wrong(
         "rotary_base_fixed",
         {"base ** (": "10000.0 ** ("},
-        "With another base your result is that of the default base, 10000: for one, base is "
-        "ignored, or speeds are kept from an earlier call. The base of each call counts.",
+        "With another base your result is not what that base gives: for one, base is ignored, or "
+        "speeds are kept from an earlier call. The base of each call counts.",
     )
 
     wrong(
@@ -572,8 +572,8 @@ with exercise("apply_rotary", base=SHORT_ROTARY):
                 speeds = known.setdefault(d_k, base ** (-2 * i / d_k))
             """,
         },
-        "With another base your result is that of the default base, 10000: for one, base is "
-        "ignored, or speeds are kept from an earlier call. The base of each call counts.",
+        "With another base your result is not what that base gives: for one, base is ignored, or "
+        "speeds are kept from an earlier call. The base of each call counts.",
         seen="answers written blind",
     )
 
@@ -1545,6 +1545,30 @@ with exercise("KVCache"):
         "Leading axes of length 1 do not stay in what you return, as where one is squeezed away. "
         "K and V have the leading axes of k and v.",
         seen="a list of inputs that no test had",
+    )
+
+    wrong(
+        "cache_first_piece_too_long",
+        "class KVCache:\n"
+        "    def __init__(self):\n"
+        "        self.K = self.V = None\n"
+        "        self.n = 0\n"
+        "    def append(self, k, v):\n"
+        "        if self.K is None:\n"
+        "            room = 16\n"
+        "            self.K = k.new_zeros(*k.shape[:-2], room, k.shape[-1])\n"
+        "            self.V = v.new_zeros(*v.shape[:-2], room, v.shape[-1])\n"
+        "        end = self.n + k.shape[-2]\n"
+        "        if end > self.K.shape[-2]:\n"
+        "            self.K = torch.cat([self.K, torch.zeros_like(self.K)], dim=-2)\n"
+        "            self.V = torch.cat([self.V, torch.zeros_like(self.V)], dim=-2)\n"
+        "        self.K[..., self.n : end, :] = k\n"
+        "        self.V[..., self.n : end, :] = v\n"
+        "        self.n = end\n"
+        "        return self.K[..., :end, :].clone(), self.V[..., :end, :].clone()\n",
+        "A long piece makes your cache fail, also as the first, as where a store of fixed size is "
+        "doubled once and is still too small. Any number of words may come at each call.",
+        seen="answers written blind",
     )
 
 

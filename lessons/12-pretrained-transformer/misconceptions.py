@@ -376,6 +376,21 @@ with exercise("embed"):
         seen="a list of inputs that no test had",
     )
 
+    wrong(
+        "names_by_their_end",
+        {
+            "words = weights": """
+                ends = {name: ".".join(name.split(".")[-2:]) for name in weights}
+                weights = {f"embeddings.{ends[name]}": weights[name] for name in weights}
+                words = weights
+            """,
+        },
+        "A dictionary in another order, with more names, gives something else or an error: for "
+        "one, the tensors are taken by their place, or by a part of the name. Take each by its "
+        "whole name.",
+        seen="answers written blind",
+    )
+
 
 with exercise("load_block"):
     wrong(
@@ -640,6 +655,14 @@ with exercise("load_block"):
         seen="a list of inputs that no test had",
     )
 
+    wrong(
+        "by_way_of_float32",
+        {"target.copy_(sources[name])": "target.copy_(sources[name].float())"},
+        "Digits of float64 weights are lost on their way into a block of float64: for one, they go "
+        "through float32. Copy them as they are: the block's parameters keep their own precision.",
+        seen="answers written blind",
+    )
+
 with exercise("sentence_embedding"):
     wrong(
         "padding_in_the_mean",
@@ -801,6 +824,20 @@ with exercise("sentence_embedding"):
         "hidden as it lies in memory after a transpose does not give what the same numbers give "
         "one after the other: for one, a `view` asks for that order.",
         seen="a list of inputs that no test had",
+    )
+
+    wrong(
+        "one_vector_for_nothing",
+        {
+            "total = hidden.masked_fill": """
+                if not keep.any():
+                    return hidden.new_zeros(hidden.shape[-1])
+                total = hidden.masked_fill
+            """,
+        },
+        "Where no text of a batch has a kept token, your result has another shape, as where an "
+        "early return gives one vector for all. Each text has a vector of its own, zeros too.",
+        seen="answers written blind",
     )
 
 

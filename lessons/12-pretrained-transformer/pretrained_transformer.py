@@ -611,7 +611,8 @@ with check("float64, and the values", points=1):
     more = dict(reversed(weights.items()))
     more["embeddings.position_embeddings.weight"] = torch.tensor(rng.normal(size=(530, 5)))
     norm = "attention.output.LayerNorm"
-    of_a_layer = {f"encoder.layer.0.{norm}.{kind}": torch.ones(5) for kind in ("weight", "bias")}
+    ones = torch.ones(5, dtype=torch.float64)
+    of_a_layer = {f"encoder.layer.0.{norm}.{kind}": ones for kind in ("weight", "bias")}
     ids = 1 + torch.tensor(rng.integers(7, size=530))
     x = tables[0].double()[ids] + more["embeddings.position_embeddings.weight"]
     x = x + tables[2].double()[0]
@@ -621,11 +622,12 @@ with check("float64, and the values", points=1):
         f"of layer 0 too, such as {next(iter(of_a_layer))!r}: the five tensors are those of the "
         "card's names, and the result word plus position plus token type 0, and then the norm."
     )
-    try:
-        found = embed(of_a_layer | more, ids)
-    except (RuntimeError, LookupError) as error:
-        found = type(error).__name__
-    assert_close(found, expected, message)
+    for given in (of_a_layer | more, more | of_a_layer):  # before and behind the five
+        try:
+            found = embed(given, ids)
+        except (RuntimeError, LookupError) as error:
+            found = type(error).__name__
+        assert_close(found, expected, message)
     single = {name: table.float() for name, table in more.items()}
     message = "The same in float32: the precision is kept, so the result should be float32."
     kind = str(getattr(embed(single, ids), "dtype", None))
@@ -1038,6 +1040,8 @@ rng = check_rng()
 single = {f"encoder.layer.{layer}.{name}": torch.tensor(rng.normal(size=shape)).float()
           for layer in range(3) for name, shape in shapes.items()}  # fmt: skip
 double = {name: tensor.double() for name, tensor in single.items()}
+finer = {name: tensor + 2.0**-40 for name, tensor in double.items()}
+kinds = {"float32": single, "float64": double, "more digits": finer}
 runs = {}
 
 
@@ -1045,7 +1049,7 @@ def run(which):
     """What is seen after loading; once a case."""
     if which not in runs:
         given, block_is_double = which
-        chosen = double if given == "float64" else single
+        chosen = kinds[given]
         runs[which] = after_loading({n: t.clone() for n, t in chosen.items()}, block_is_double)
     return runs[which]
 
@@ -1064,6 +1068,15 @@ with check("precision", points=0.5):
             constant = f"Weights of {which[0]}: {name} should have the numbers of the weights."
             assert_equal(spread > 0.1, True, constant, name="'the numbers differ'")
             assert_equal(values[name], run(same)[1][name].to(kind), message, name=name)
+    message = (
+        "Weights of float64, each a number of float32 plus 2 ** -40, a block of float64: its "
+        "parameters should get all digits, so each what it gets from the number of float32, plus "
+        "2 ** -40."
+    )
+    values, plain = run(("more digits", True))[1], run(into_double)[1]
+    for name in ("attention.W_k.bias", "feed_forward.linear1.weight", "norm2.gamma"):
+        expected = plain[name] + 2.0**-40
+        assert_close(values[name], expected, message, rtol=0, atol=1e-14, precise=True, name=name)
 with check("training goes on", points=0.5, side=True):
     message = "After loading, all 16 parameters should still be trainable, and get a gradient."
     learns, gradients = run(same)[2], run(same)[5]
@@ -1465,12 +1478,19 @@ with check("nothing kept", points=1):
         assert_equal(isinstance(some, torch.Tensor), True, message, name="'it is a tensor'")
         seen = bool(some.abs().max() > 0.1)
         assert_equal(seen, True, message, name="'it has a number above 0.1'")
-        found = sentence_embedding(hidden, ~keep)
-        message = (
-            f"hidden of shape {shape}, nothing kept: the result should be zeros of the shape (..., "
-            "d_model), without NaN."
-        )
-        assert_close(found, torch.zeros(*shape[:-2], shape[-1]), message)
+        expected = torch.zeros(*shape[:-2], shape[-1])
+        for what, given in (("", hidden), (" all 0,", torch.zeros(shape))):
+            found = sentence_embedding(given, ~keep)
+            message = (
+                f"hidden of shape {shape},{what} nothing kept: the result should have the shape "
+                f"{tuple(expected.shape)}, (..., d_model), with a vector of zeros for each text."
+            )
+            assert_equal(list(np.shape(found)), list(expected.shape), message, name="the shape")
+            message = (
+                f"hidden of shape {shape},{what} nothing kept: the result should be zeros of the "
+                "shape (..., d_model), without NaN."
+            )
+            assert_close(found, expected, message)
 checks_passed("sentence_embedding")
 ### END HIDDEN TESTS
 

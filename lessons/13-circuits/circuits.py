@@ -2062,7 +2062,11 @@ def patched(numbers, tokens, name, replacement, position):
             self.mix = Mix()
 
         def forward(self, x):
-            mixed, level, _ = self.mix(x)
+            result = self.mix(x)
+            self.entries = len(result) if isinstance(result, (tuple, list)) else 0
+            if self.entries != 3:
+                return x
+            mixed, level, _ = result
             return x + mixed + level
 
     class Model(nn.Module):
@@ -2078,7 +2082,8 @@ def patched(numbers, tokens, name, replacement, position):
     module = model.block.mix if name == "mix" else getattr(model, name)
     replacement = replacement.mT.contiguous().mT  # the same numbers, a transposed view
     with torch.no_grad():
-        return patched_logits(model, tokens, module, replacement, position)
+        found = patched_logits(model, tokens, module, replacement, position)
+    return found, getattr(model.block, "entries", 3)
 
 
 @probe
@@ -2141,7 +2146,13 @@ for lead in ((), (3,), (2, 3), (1, 1)):
     for name in ("embed", "mix", "block"):
         for position in (0, 3, 4):
             expected = by_formula(numbers, tokens, name, new, position)
-            found = patched(numbers, tokens, name, new.clone(), position)
+            found, entries = patched(numbers, tokens, name, new.clone(), position)
+            message = (
+                f"tokens of shape {tuple(tokens.shape)}; position {position} of the module {name} "
+                "is replaced. The module mix returns a tuple of three, the last one None: the "
+                "model should get three entries from it, whichever module is patched."
+            )
+            assert_equal(entries, 3, message, name="how many entries the model gets from mix")
             returns = "a tuple of three, the last one None" if name == "mix" else "a tensor"
             message = (
                 f"tokens of shape {tuple(tokens.shape)}; the module {name} returns {returns}. The "

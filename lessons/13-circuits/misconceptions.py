@@ -712,6 +712,13 @@ with exercise("patched_logits"):
         "You replace what goes INTO the module. The exercise replaces what comes out of it.",
     )
     wrong(
+        "patch_tuple_is_a_pair",
+        {"(patched, *output[1:])": "(patched, output[1])"},
+        "Of a tuple of three two entries come back to the model, as where a tuple is taken for a pair. All other "
+        "entries stay, however many.",
+        seen="answers written blind",
+    )
+    wrong(
         "patch_without_effect",
         {"return (patched, *output[1:]) if isinstance(output, tuple) else patched": "pass"},
         "The logits are those of the model without a patch. Does a hook run, on this very module of this very "

@@ -1807,7 +1807,8 @@ with check("keys of length 1", points=1):
         k, beta = k / k.norm(), float(rng.uniform(0.2, 0.9))
         message = (
             f"d_v = {d_v}, d_k = {d_k}, a key of length 1, beta = {beta:.2f}, float64: the result "
-            "should be S + beta * (v - S k) k^T, with all its digits."
+            "should be S + beta * (v - S k) k^T, with all digits of float64. For one: is anything, "
+            "beta too, rounded to float32?"
         )
         expected = by_formula(S, k, v, beta)
         assert_close(delta_rule_step(S, k, v, beta), expected, message, precise=True)

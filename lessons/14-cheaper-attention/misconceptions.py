@@ -310,6 +310,14 @@ with exercise("receptive_field"):
     )
 
     wrong(
+        "field_one_back_at_least",
+        "return window + (num_layers - 1) * max(window - 1, 1)",
+        "With a window of 1 you count as many positions as there are layers. A layer with that window reaches no "
+        "further back than the word itself.",
+        seen="answers written blind",
+    )
+
+    wrong(
         "field_half_window",
         "return num_layers * (window // 2) + 1",
         "Each of your layers reaches half a window back. A causal window lies before the word with all of "
@@ -612,7 +620,8 @@ with exercise("linear_attention"):
     wrong(
         "linear_detached",
         {"k.cumsum(dim=-2)": "k.cumsum(dim=-2).detach()"},
-        "The divisor is detached: gradients do not see it.",
+        "The keys' gradients lack what comes through the divisor, as where its sum z is detached. Gradients "
+        "flow through S and through z.",
     )
 
     wrong(
@@ -864,7 +873,8 @@ with exercise("LinearAttentionState"):
     wrong(
         "state_without_gradients",
         {"self.z = self.z + k": "self.z = (self.z + k).detach()"},
-        "The divisor is detached: gradients do not see it.",
+        "The keys' gradients lack what comes through the divisor, as where its sum z is detached. Gradients "
+        "flow through S and through z.",
     )
 
     wrong(
@@ -1230,6 +1240,14 @@ with exercise("delta_rule_step"):
         {"read = (S": "kind = S.dtype\nS, k, v = S.float(), k.float(), v.float()\nread = (S",
          "return S + beta * error[..., :, None] * k[..., None, :]": "return (S + beta * error[..., :, None] * k[..., None, :]).to(kind)"},
         "Something on the way, or all of it, is computed in float32. Float64 should stay float64 on the whole way.",
+    )
+
+    wrong(
+        "delta_beta_in_float32",
+        {"return S + beta * error": "return S + torch.tensor(beta) * error"},
+        "With float64 inputs your result loses digits, as where beta is made a float32 tensor. Float64 should stay "
+        "float64 on the whole way, beta too.",
+        seen="answers written blind",
     )
 
     wrong(

@@ -873,13 +873,14 @@ def without_gradient(sizes, seed, images):
 
 
 @probe
-def gradient_of_pictures(sizes, seed, images):
+def gradients_of(sizes, seed, images, training):
     torch.manual_seed(seed)
     leaf = images.clone().requires_grad_()
-    logits = VisionTransformer(*sizes)(leaf)
+    model = VisionTransformer(*sizes).train(training)
+    logits = model(leaf)
     if logits.requires_grad:
         (logits * torch.arange(1.0, 1 + sizes[-1])).sum().backward()
-    return leaf.grad
+    return leaf.grad, [name for name, one in model.named_parameters() if one.grad is not None]
 
 
 @probe
@@ -953,13 +954,21 @@ assert_close(
     logits,
     "After model.eval() the logits should be those that the same model gave in training mode.",
 )
-slopes = gradient_of_pictures((6, 2, 12, 3, 20, 2, 7), 3, images.clone())
+slopes, reached = gradients_of((6, 2, 12, 3, 20, 2, 7), 3, images.clone(), True)
 message = (
     "The pictures require gradients: after backward each of their pixels should have one that is "
     "not 0."
 )
 assert_equal(list(np.shape(slopes)), [5, 6, 6], message, name="the shape of their gradient")
 assert_equal(bool((slopes != 0).all()), True, message, name="'no pixel has gradient 0'")
+evaluated, names = gradients_of((6, 2, 12, 3, 20, 2, 7), 3, images.clone(), False)
+message = (
+    "After model.eval(), outside of no_grad, the pictures require gradients: backward reaches the "
+    "parameters and the pictures, as in training mode, with the same gradients for the pictures."
+)
+assert_equal(names, reached, message, name="the parameters that have a gradient")
+assert_equal(list(np.shape(evaluated)), [5, 6, 6], message, name="the shape of their gradient")
+assert_close(evaluated, slopes, message, name="the gradient of the pictures")
 ### END HIDDEN TESTS
 
 # %% [markdown]

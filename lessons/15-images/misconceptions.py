@@ -179,8 +179,8 @@ with exercise("patches"):
                 grid = images.reshape(
             """
         },
-        "A torch picture, or a batch of them, that is a transposed view stops your code, as it does "
-        "where view() is called on it. reshape() takes it.",
+        "Torch pictures whose axes were exchanged can stop your code, as some do where view() is "
+        "called on them. reshape() takes them all.",
     )
     wrong(
         "patches_arrays_rows_and_columns_exchanged",
@@ -528,6 +528,26 @@ with exercise("VisionTransformer", base=SHORT_VIT):
             "return self.output(self.final_norm(x[..., 0, :])).squeeze(-1)"},
         "With a single class your logits have another shape than (..., num_classes), which is (..., 1) then, as "
         "where squeeze takes that axis away.",
+    )
+
+    wrong(
+        "vit_one_picture_without_an_axis",
+        {"return self.output(self.final_norm(x[..., 0, :]))":
+            "return self.output(self.final_norm(x[..., 0, :])).squeeze(0)"},
+        "For a batch of one picture the logits have no batch axis, as where squeeze or an index takes it away. "
+        "Leading axes stay, those of length 1 too.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "vit_no_gradients_in_evaluation",
+        {"return self.output(self.final_norm(x[..., 0, :]))": """
+            logits = self.output(self.final_norm(x[..., 0, :]))
+            return logits if self.training else logits.detach()
+        """},
+        "After model.eval() no parameter gets a gradient, as where no_grad is used in that mode. Both modes agree, "
+        "in their gradients too: section 4 asks a model in evaluation mode for some.",
+        seen="answers written blind",
     )
 
 

@@ -854,8 +854,11 @@ def loaded(states, d_model, num_heads, query, key, value):
     for state in states:
         attention = MultiHeadAttention(d_model, num_heads)
         attention.load_state_dict(state)
-        load_keras_weights(theirs, attention)
-    return theirs(query, value, key, return_attention_scores=True)
+        try:
+            load_keras_weights(theirs, attention)
+        except ValueError as error:
+            return "a ValueError", str(error)
+    return "nothing", theirs(query, value, key, return_attention_scores=True)
 
 
 @probe
@@ -885,7 +888,15 @@ for d_model, num_heads in ((12, 1), (12, 12), (8, 2), (15, 5), (9, 3), (1, 1)):
         states.append(dict(ours.state_dict()))
     texts = [torch.tensor(rng.normal(size=(2, n, d_model))).float() for n in (3, 6, 6)]
     with torch.no_grad():
-        found.append((d_model, num_heads, loaded(states, d_model, num_heads, *texts), ours(*texts)))
+        raised, both = loaded(states, d_model, num_heads, *texts)
+        told = f" Raised: {both}" if raised != "nothing" else ""
+        message = (
+            f"MultiHeadAttention({d_model}, {num_heads}) and a Keras layer with num_heads = "
+            f"{num_heads}, key_dim = {d_model // num_heads}, built for width {d_model}: the sizes "
+            f"fit, and no ValueError is asked for. Axes of length 1 stay as they are.{told}"
+        )
+        assert_equal(raised, "nothing", message, name="what is raised")
+        found.append((d_model, num_heads, both, ours(*texts)))
 close = {"rtol": 1e-5, "atol": 1e-5}
 with check("the weights of the heads", points=1.5):
     for d_model, num_heads, (_, weights), (_, expected) in found:

@@ -555,6 +555,23 @@ with exercise("load_keras_weights"):
         "Gradients that attention held before are gone, as after zero_grad. It should be as it was.",
     )
 
+    wrong(
+        "load_one_head_refused",
+        {"if tuple(part.kernel.shape) != shape:":
+            "if tuple(part.kernel.shape) != tuple(linear.weight.T.reshape(shape).squeeze().shape):"},
+        "With a single head a Keras layer that fits is refused with a ValueError, as where squeeze() takes the "
+        "heads' axis away. It stays, with length 1.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "load_width_of_the_keys_too_late",
+        {"if tuple(part.kernel.shape) != shape:": 'if name != "key" and tuple(part.kernel.shape) != shape:'},
+        "Where the Keras layer was built for keys of another width, something has been copied before the "
+        "ValueError. Look at all sizes, the keys' too, before the first copy.",
+        seen="answers written blind",
+    )
+
 choice(
     "answer_key_dim", "a",
     reason="That is eight heads of 64 features each: eight times as wide. It runs, and the output has the right "
