@@ -18,9 +18,9 @@ from .cells import (
     source_of_cell,
 )
 from .evidence import Evidence
+from .in_a_copy import in_this_notebook
 from .known_mistakes import known_mistake
 from .probes import CHANGES_ITS_ARGUMENT, property_seen
-from .repair import in_this_notebook
 from .unused import never_used
 
 __all__ = ["advice"]
