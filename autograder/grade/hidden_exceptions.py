@@ -30,11 +30,15 @@ _BACKWARD = (
     r"(?:Add|Sub|Mul|Div|Mm|Bmm|Softmax|Exp|Sqrt|Tanh|Sigmoid|Relu|CopySlices|AsStrided|Select|"
     r"Slice|View|Transpose)(?:Backward0)?"
 )
+_UFUNC = (
+    r"(?:add|subtract|multiply|divide|floor_divide|power|matmul|maximum|minimum|exp|log|sqrt|tanh|"
+    r"sin|cos|negative|invert|bitwise_and|bitwise_or|bitwise_xor|logical_and|logical_or|isnan|isinf)"
+)
 _OPERATOR = r"(?:\+|-|\*|/|//|@|%|\*\*|&|\||\+=|-=|\*=|/=|@=|&=|<|>|<=|>=)"
 
 #: With N where a number stands, AXES how many axes (3D, 1-D), S a shape, R one with new axes, L a
-#: list of lengths, D what torch calls a dtype, OP an operator, BACKWARD a step of the backward
-#: pass, TENSOR its class, and ID a name.
+#: list of lengths, D what torch calls a dtype, DTYPE what NumPy does, UFUNC one of its functions,
+#: OP an operator, BACKWARD a step of the backward pass, TENSOR its class, and ID a name.
 _FORMS = [
     "matmul: Input operand N has a mismatch in its core dimension N, with gufunc signature "
     "(n?,k),(k,m?)->(n?,m?) (size N is different from N)",
@@ -46,6 +50,15 @@ _FORMS = [
     "operands could not be broadcast together with shapes S S",
     "operands could not be broadcast together with shape S S",
     "could not broadcast input array from shape S into shape S",
+    "non-broadcastable output operand with shape S doesn't match the broadcast shape S",
+    "operands could not be broadcast together with remapped shapes [original->remapped]: R->R "
+    "R->R  and requested shape S",
+    "operands could not be broadcast together with remapped shapes [original->remapped]: S  and "
+    "requested shape S",
+    "shape mismatch: objects cannot be broadcast to a single shape.  Mismatch is between arg N "
+    "with shape S and arg N with shape S.",
+    "shape mismatch: indexing arrays could not be broadcast together with shapes S S ",
+    "shape-mismatch for sum",
     "mat1 and mat2 shapes cannot be multiplied (NxN and NxN)",
     "The size of tensor a (N) must match the size of tensor b (N) at non-singleton dimension N",
     "Expected size for first two dimensions of batch2 tensor to be: [N, N] but got: [N, N].",
@@ -106,6 +119,13 @@ _FORMS = [
     "mat1 and mat2 must have the same dtype, but got D and D",
     "expected scalar type D but found D",
     "data type <class ID> not inexact",
+    "Cannot cast ufunc 'UFUNC' output from DTYPE to DTYPE with casting rule 'same_kind'",
+    "ufunc 'UFUNC' not supported for the input types, and the inputs could not be safely coerced "
+    "to any supported types according to the casting rule ''safe''",
+    "loop of ufunc does not support argument N of type ID which has no callable UFUNC method",
+    "The numpy boolean negative, the `-` operator, is not supported, use the `~` operator or the "
+    "logical_not function instead.",
+    "arrays used as indices must be of integer (or boolean) type",
     "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'",
     "mixed dtype (CPU): all inputs must share same datatype.",
     "mixed dtype (CPU): expect parameter to have scalar type of D",
@@ -197,7 +217,7 @@ _TYPES = frozenset(
 )
 _KINDS = frozenset(
     {"NameError", "UnboundLocalError", "AttributeError", "TypeError", "ValueError"}
-    | {"RuntimeError", "IndexError", "AxisError"}
+    | {"RuntimeError", "IndexError", "AxisError", "UFuncTypeError"}
 )
 
 
@@ -209,6 +229,8 @@ _SIGNS = {
     "L": _LENGTHS,
     "D": _KIND,
     "AXES": r"\d-?D",
+    "UFUNC": _UFUNC,
+    "DTYPE": r"dtype\('(?:float(?:16|32|64)|u?int(?:8|16|32|64)|bool)'\)",
     "OP": _OPERATOR,
     "LETTER": "[A-Za-z]",
     "BACKWARD": _BACKWARD,
