@@ -65,6 +65,18 @@ def test_code_that_is_only_tried_runs_beside_the_notebook_and_without_its_shell(
         assert error is not None and error.types[0] == kind
 
 
+def test_gradients_that_one_answer_switches_off_are_on_for_the_next(box: Box) -> None:
+    source = (
+        "import torch\n\ndef one():\n    torch.set_grad_enabled(False)\n"
+        "    return torch.is_grad_enabled()\n\ndef other():\n    return torch.is_grad_enabled()\n"
+    )
+    assert box.run(source, SECONDS).error is None
+    assert box.call("one", (), {}, SECONDS).value is False
+    assert box.call("other", (), {}, SECONDS).value is True
+    assert box.run("torch.set_grad_enabled(False)", SECONDS).error is None
+    assert box.call("other", (), {}, SECONDS).value is True
+
+
 def test_a_box_sees_the_interpreter_and_its_own_files_and_nothing_else(box: Box) -> None:
     assert inside(box, "return open('beside.txt').read()") == "hello"
     here = Path(__file__).resolve()

@@ -98,6 +98,7 @@ class Inside:
         plt.close("all")
         answer_imports("lesson")
         self.usual_errors = partial(np.errstate, **np.geterr())
+        self.usual_gradients = torch.enable_grad
         self.builtins = {
             name: value for name, value in vars(builtins).items() if not name.startswith("_")
         }
@@ -183,7 +184,8 @@ class Inside:
                 function = self.shell.user_ns[request["name"]]
                 if request["op"] == "get":
                     return {"value": function}
-            with self.usual_errors():  # what a cell set them to is its own affair
+            # What a cell, or another exercise's answer, set them to is its own affair.
+            with self.usual_errors(), self.usual_gradients():
                 return {"value": function(*request["args"], **request["kwargs"])}
         except BaseException as error:  # also an interrupt that the student's code raises
             return {"error": describe(error)}
