@@ -841,6 +841,18 @@ assert_close(
     "Whole numbers in X, W_x and W_h have to give the influence that the same numbers in float64 "
     "give, as floating numbers.",
 )
+X, W_x, W_h = (rng.normal(size=size) * 0.5 for size in ((5, 3), (3, 4), (4, 4)))
+before = np.asarray(position_influence(X, W_x, W_h))
+for name, after in (
+    ("W_x", np.asarray(position_influence(X, W_x * (1 + 1e-12), W_h))),
+    ("W_h", np.asarray(position_influence(X, W_x, W_h * (1 + 1e-12)))),
+):
+    message = (
+        f"All in float64, and {name} times 1 + 1e-12: the influence changes in its later digits, "
+        "of which float64 has 16. For one: is something on the way computed in float32, with 7?"
+    )
+    change = float(np.abs(after - before).max())
+    assert_equal(change > 1e-15, True, message, name="'the influence changes'")
 ### END HIDDEN TESTS
 
 # %% check="position_influence_inputs_unchanged" points=0.25
@@ -1243,6 +1255,13 @@ assert_close(
     expected,
     "weights in float64 and values in float32 have to give the averages of float64 everywhere, in "
     "float64 and with all its digits.",
+    precise=True,
+)
+assert_close(
+    weighted_average(weights / 2, values),
+    np.asarray(weighted_average(weights / 2, values + 0.0), dtype=float),
+    "Weights of halves (0.5, 1.5) and values of whole numbers have to give the averages that the "
+    "same numbers in float64 give, in float64 and with all its digits.",
     precise=True,
 )
 values = rng.normal(size=(2, 4, 3))

@@ -927,6 +927,24 @@ with exercise("position_influence", base=SHORT_POSITION_INFLUENCE):
         "fixed number of words. Each position has its influence, however far from the end.",
     )
 
+    wrong(
+        "influence_single_on_the_way",
+        {
+            "H, J, result = rnn": "H = rnn",
+            ", np.eye(W_h.shape[0]), []": "",
+            "for h in": """
+                H, W_x, W_h = (np.asarray(a, dtype=np.float32) for a in (H, W_x, W_h))
+                J, result = np.eye(len(W_h), dtype=np.float32), []
+                for h in
+            """,
+            "result[::-1]": "result[::-1], dtype=np.float64",
+        },
+        "Your influences have about 7 right digits, also where all inputs are float64, as when "
+        "something on the way is computed in float32. A result in float64 does not bring lost "
+        "digits back.",
+        seen="answers written blind",
+    )
+
 
 # The right answer in few words, of which the wrong ones below are changes.
 SHORT_WEIGHTED_AVERAGE = """
@@ -1574,6 +1592,18 @@ with exercise("weighted_average", base=SHORT_WEIGHTED_AVERAGE):
         "In a long row some positions have no part in your average, or not the part that their "
         "weight says, as when the row is worked through in blocks of one length and what lies "
         "behind the last whole block is left out.",
+    )
+    wrong(
+        "average_weights_in_dtype_of_values",
+        {
+            "weights = weights / weights.sum": """
+                weights = weights.astype(values.dtype)
+                weights = weights / weights.sum
+            """,
+        },
+        "Your weights count as if they had the dtype of the values. Where these are whole numbers, "
+        "fractional weights are cut to whole numbers; where they are float32, digits are lost.",
+        seen="answers written blind",
     )
 
 

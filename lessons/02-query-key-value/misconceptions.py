@@ -1829,6 +1829,21 @@ with exercise("mended_look_up"):
         "as when they are divided in place. Arguments are not changed.",
         seen="answers written blind",
     )
+    wrong(
+        "look_up_penalty_before_temperature",
+        """
+        batch = len(queries)
+        scores = np.einsum("bqd,ckd->bqck", queries, keys)
+        scores = scores - 100.0 * (1 - np.eye(batch))[:, None, :, None]
+        shares = softmax(scores.reshape(*scores.shape[:2], -1) / temperature).reshape(scores.shape)
+        weights = shares[range(batch), :, range(batch)]
+        return weights @ values, weights
+        """,
+        "At a high temperature the weights of a query sum to less than 1, as when keys of other "
+        "sentences take a share. For one: a penalty for these that is subtracted before the "
+        "division by the temperature is divided, too.",
+        seen="answers written blind",
+    )
 
 choice(
     "answer_again_room",

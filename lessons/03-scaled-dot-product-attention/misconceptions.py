@@ -2164,6 +2164,16 @@ with exercise("gradient_descent"):
         {"loss.backward()": "if loss < 0:\n    break\nloss.backward()"},
         "With a loss below 0 nothing moves. A loss may be negative: `steps` says how often.",
     )
+    wrong(
+        "descent_leaves_recording_off",
+        {
+            "loss = loss_of()": "torch.set_grad_enabled(True)\nloss = loss_of()",
+            "with torch.no_grad():": "torch.set_grad_enabled(False)\nif True:",
+        },
+        "After the call torch records no gradients, as when their recording is switched off for the "
+        "step and not on again. A caller with a training loop of its own then gets none.",
+        seen="answers written blind",
+    )
 
 
 choice(

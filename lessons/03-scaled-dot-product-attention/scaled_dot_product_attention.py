@@ -2291,7 +2291,8 @@ def descended(problem, start, steps, lr, old=None):
             return parameters[0] ** 2
         return (parameters[0] * parameters[1] - 1.0) ** 2  # "a times b should be 1"
 
-    losses = gradient_descent(loss_of, parameters, steps, lr)
+    with torch.enable_grad():  # afterwards it is as before, whatever the call does
+        losses = gradient_descent(loss_of, parameters, steps, lr)
     found = [float(loss) for loss in losses] if isinstance(losses, (list, tuple)) else losses
     return [parameter.item() for parameter in parameters], found
 
@@ -2348,7 +2349,8 @@ def fitted(X, y, W, b, steps, lr, old):
     def loss_of():
         return ((X @ W + b - y) ** 2).mean()
 
-    losses = gradient_descent(loss_of, [W, b], steps, lr)
+    with torch.enable_grad():  # afterwards it is as before, whatever the call does
+        losses = gradient_descent(loss_of, [W, b], steps, lr)
     return W.detach(), b.detach(), [float(loss) for loss in losses]
 
 
@@ -2380,7 +2382,8 @@ def climbed(starts, steps, lr):
     def loss_of():
         return sum((one**2).sum() for one in parameters) - 50.0
 
-    gradient_descent(loss_of, parameters, steps, lr)
+    with torch.enable_grad():  # afterwards it is as before, whatever the call does
+        gradient_descent(loss_of, parameters, steps, lr)
     return [one.detach().clone() for one in parameters]
 
 
@@ -2445,23 +2448,30 @@ def kinds(start, steps):
     def loss_of():
         return (parameter**2).sum()
 
-    losses = gradient_descent(loss_of, parameters, steps, 0.1)
-    again = gradient_descent(loss_of, parameters, steps, 0.1)
+    with torch.enable_grad():  # afterwards it is as before, whatever the calls do
+        losses = gradient_descent(loss_of, parameters, steps, 0.1)
+        again = gradient_descent(loss_of, parameters, steps, 0.1)
+        records = torch.is_grad_enabled()
     same = parameters[0] is parameter and parameter.is_leaf and parameter.requires_grad
-    return same, [type(loss).__name__ for loss in [*losses, *again]], parameter.detach()
+    return same, records, [type(loss).__name__ for loss in [*losses, *again]], parameter.detach()
 
 
 start = check_rng().normal(size=4)
 for steps in (0, 1, 5, 40):
-    same, names, after = kinds(start, steps)
+    same, records, names, after = kinds(start, steps)
     message = f"{steps} steps, twice: a list of {steps} Python floats each time."
     assert_equal(names, ["float"] * (2 * steps), message, name="the types of the losses")
     message = "The list holds the same tensors as before, which still require a gradient."
     assert_equal(same, True, message, name="'the same tensors, ready to be trained further'")
+    message = (
+        "After the call torch records gradients as it did before it (torch.is_grad_enabled()): the "
+        "caller may train the parameters further."
+    )
+    assert_equal(records, True, message, name="'gradients are recorded after the call'")
     message = f"Twice {steps} steps on the sum of squares: each takes away a fifth."
     assert_close(after, torch.tensor(start * 0.8 ** (2 * steps)), message, name="the parameter")
 for small in (1e-7, 0.0):
-    _, names, after = kinds(small * start, 3)
+    _, _, names, after = kinds(small * start, 3)
     message = (
         f"A start of numbers times {small:g}, twice 3 steps on the sum of squares: three losses "
         "each time, and each step takes away a fifth, however small loss and gradient are."

@@ -698,6 +698,20 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
         seen="input gaps of the tests",
     )
 
+    wrong(
+        "block_all_false_for_none",
+        {
+            "x = self.norm1(x + attended)": """
+                x = self.norm1(x + attended)
+                if memory_mask is not None and not memory_mask.any():
+                    memory_mask = None
+            """,
+        },
+        "With a memory_mask that is False everywhere your block gives what it gives without one. "
+        "Such a mask lets nothing of memory be read: all cross weights are 0.",
+        seen="answers written blind",
+    )
+
 
 # The right answer in few words, of which the wrong ones below are changes.
 SHORT_GREEDY_DECODE = """

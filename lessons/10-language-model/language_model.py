@@ -357,6 +357,9 @@ def compare(lead, lead_tokens, n=4, rng=rng):
         for one, text in zip(logits.expand(*shape, n, 6).reshape(-1, n, 6), texts, strict=True)
     ]
     other = number(next_token_loss(logits, (tokens + 1) % 6), scalar)
+    message = f"{shapes}, and each text alone: the loss should be a finite number, not NaN."
+    finite = all(math.isfinite(loss) for loss in (other, *alone))
+    assert_equal(finite, True, message, name="'the losses are finite'")
     message = f"{shapes}: other tokens should give another loss."
     differs = abs(other - sum(alone) / len(alone)) > 1e-6
     assert_equal(differs, True, message, name="'the losses differ'")
@@ -402,14 +405,17 @@ with check("leading axes that broadcast", points=0.5):
     tokens_of = {"(3, 5)": tokens, "(5,)": tokens[0]}
     three = torch.tensor([[True, False, True, False, True], [True] * 5, [False] * 4 + [True]])
     for shape, given in tokens_of.items():
+        every = logits[0].expand(3, 5, 6).clone(), given.expand(3, 5).clone()
+        message = "Logits (3, 5, 6), tokens and keep (3, 5): the loss should be a finite number."
+        each = number(next_token_loss(*every, three), message)
+        assert_equal(math.isfinite(each), True, message, name="'the loss is finite'")
         message = (
             f"Logits (5, 6), tokens {shape} and a keep of shape (3, 5): they broadcast to three "
             "texts. The loss should be the one that you give when all three are written out, and a "
             "single number."
         )
-        every = logits[0].expand(3, 5, 6).clone(), given.expand(3, 5).clone()
         found = number(told(logits[0], given, three), message)
-        assert_close(found, number(next_token_loss(*every, three), message), message)
+        assert_close(found, each, message)
 checks_passed("next_token_loss")
 ### END HIDDEN TESTS
 
@@ -733,7 +739,7 @@ for lead, n, sizes in cases:
     message = f"{given}: the logits should be a tensor of shape (..., n, vocab_size)."
     assert_equal(isinstance(found, torch.Tensor), True, message, name="'they are a tensor'")
     assert_equal(tuple(found.shape), (*lead, n, sizes[0]), message, name="the shape")
-    message = f"{given}: other tokens should give other logits."
+    message = f"{given}: other tokens should give other logits, without NaN."
     differs = bool((found - other).abs().max() > 1e-6)
     assert_equal(differs, True, message, name="'the logits differ'")
     one_by_one = torch.stack(alone).double().reshape(found.shape)

@@ -240,10 +240,16 @@ for shape in ((5,), (3, 5), (1, 7), (4, 1, 6), (2, 3, 5), (2, 4, 3, 6), (5, 1, 2
         " both should give the same, in float64. Any number of leading axes is allowed.",
     )
 gamma, three = torch.tensor(rng.normal(size=1)), torch.tensor(rng.normal(size=(3, 1)))
-words = [normalise(gamma, word[None])[0] for word in three]
+words = [normalise(gamma, word[None]) for word in three]
+for word in words:
+    message = "x of shape (1, 1) in float64, d_model = 1: the result should have the same shape."
+    assert_equal(list(np.shape(word)), [1, 1], message, name="the shape")
+    message = "x of shape (1, 1) in float64, d_model = 1, no x is 0: finite numbers, not NaN."
+    finite = bool(torch.as_tensor(word).isfinite().all())
+    assert_equal(finite, True, message, name="'the result is finite'")
 assert_close(
     normalise(gamma, three.repeat(100, 1)[None]),
-    torch.stack(words).double().reshape(3, 1).repeat(100, 1)[None],
+    torch.cat([torch.as_tensor(word) for word in words]).double().repeat(100, 1)[None],
     "x of shape (1, 300, 1) in float64, a batch of one text, d_model = 1, the same three words "
     "again and again: the result should have the same shape, leading axes of length 1 included, "
     "and each word come out as x of shape (1, 1) gives it.",
@@ -1563,7 +1569,9 @@ with check("each text as if it were alone", points=1):
         assert_equal(list(np.shape(weights)), shape, message, name="the shape of weights")
         other = attend(seed, (6, 3), {"query": query + 1, "key": key, "value": 1 - value})[0]
         differs = bool((output - other).abs().max() > 1e-4)
-        sentence = f"Leading axes {lead}: another query and value should give another output."
+        sentence = (
+            f"Leading axes {lead}: another query and value should give another output, without NaN."
+        )
         assert_equal(differs, True, sentence, name="'the outputs differ'")
         message = f"{message} Each text should come out as your layer gives it alone."
         texts = zip(*(x.reshape(-1, *x.shape[-2:]) for x in (query, key, value)), strict=True)
@@ -1636,6 +1644,10 @@ def compare(cases, n_q=4, n_k=5, draw=rng):
         free = pair(attend(seed, bias, query, key, None))[1]
         message = "Without a mask the weights should not all be equal, nor NaN."
         assert_equal(bool(free.std() > 1e-3), True, message, name="'the weights differ'")
+        if draw is later:
+            message = f"query of shape {tuple(query.shape)}, no mask: weights (..., 6, n_q, n_k)."
+            size = [*lead, 6, n_q, n_k or n_q]
+            assert_equal(list(np.shape(free)), size, message, name="the shape of weights")
         expected = torch.where(whole, free, 0.0)
         expected = expected / expected.sum(-1, keepdim=True)
         message = (

@@ -587,7 +587,8 @@ with exercise("load_block"):
     wrong(
         "key_error_without_the_name",
         {'raise KeyError(f"{published} is not among the weights")': 'raise KeyError("a weight is missing")'},
-        "Your KeyError does not say which name is missing. With 100 names that is what one needs to know.",
+        "Your KeyError does not hold the whole name that is missing, as it stands in the "
+        "dictionary. With 100 names that is what one needs to know.",
     )
 
     wrong(

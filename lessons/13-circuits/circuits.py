@@ -716,6 +716,17 @@ with check("every period", points=1):
         "mean of the weights from t to t - 32, for t = 33 to 69."
     )
     assert_close(induction_score(maps, 33), np.mean(picked, axis=0), message)
+    maps = rng.dirichlet(np.ones(6), size=(2, 6))
+    maps[0, [3, 5], [1, 3]] = 0.0
+    maps[1, [3, 4, 5], [1, 2, 3]] = 0.0
+    message = (
+        "Two maps of six places, (2, 6, 6), period 3: of the three weights from t to t - 2, for "
+        "t = 3 to 5, two are exactly 0 in the first map, and all three in the second. The mean is "
+        "over all three, zeros too: the second score is 0."
+    )
+    expected = np.array([maps[0, 4, 2] / 3, 0.0])
+    assert_close(induction_score(maps, 3), expected, message)
+    assert_close(induction_score(torch.tensor(maps), 3), torch.tensor(expected), message)
 checks_passed("induction_score")
 ### END HIDDEN TESTS
 

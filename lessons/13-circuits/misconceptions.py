@@ -258,6 +258,19 @@ with exercise("induction_score", base=SCORE):
         "For a NumPy array whose numbers do not lie row after row in memory your score is another one, as where "
         "they are read in the order of the memory. Rows and columns are what indexing says.",
     )
+    wrong(
+        "score_zeros_left_out",
+        """
+            n = weights.shape[-1]
+            if not 1 <= period < n:
+                raise ValueError("no such period")
+            picked = weights.diagonal(1 - period, -2, -1)[..., 1:]
+            return picked.sum(-1) / (picked != 0).sum(-1)
+        """,
+        "Where weights are exactly 0 your score is not the mean over all t >= period, as when only those "
+        "that are not 0 are counted. A place from which nothing is looked at counts too, with 0.",
+        seen="answers written blind",
+    )
 
 with exercise("logit_attribution"):
     wrong(

@@ -905,6 +905,10 @@ for lead_q, lead_k, lead_v, (n, d_k, d_v) in (
     assert_equal(type(found).__name__, "Tensor", message, name="the kind of the result")
     texts = [x.expand(*lead, *x.shape[-2:]).reshape(-1, *x.shape[-2:]) for x in (Q, K, V)]
     alone = [linear_attention(q, k, v) for q, k, v in zip(*texts, strict=True)]
+    message = f"Texts without leading axes, n = {n}: each has an output of ({n}, {d_v}), finite."
+    for one in alone:
+        assert_equal(list(getattr(one, "shape", ())), [n, d_v], message, name="the shape")
+        assert_equal(bool(torch.as_tensor(one).isfinite().all()), True, message, name="'finite'")
     expected = torch.stack(alone).double().reshape(*lead, n, d_v)
     message = "Random texts, each alone: the outputs are numbers that differ."
     assert_equal(bool(expected.std() > 1e-3), True, message, name="'they differ'")
@@ -1216,10 +1220,12 @@ def compare(lead_q, lead_k, lead_v, rng=rng):
     assert_equal(shapes, [[*lead, 3]] * 5, message, name="the shapes of the five outputs")
     found = torch.stack([torch.as_tensor(one) for one in found], dim=-2)
     texts = [x.expand(*lead, *x.shape[-2:]).reshape(-1, *x.shape[-2:]) for x in (Q, K, V)]
-    alone = [
-        torch.stack([torch.as_tensor(one) for one in stepped(q, k, v)])
-        for q, k, v in zip(*texts, strict=True)
-    ]
+    alone = [[torch.as_tensor(x) for x in stepped(*text)] for text in zip(*texts, strict=True)]
+    message = "One text without leading axes: each of the five outputs is of shape (3,), finite."
+    for one in alone:
+        assert_equal([list(x.shape) for x in one], [[3]] * 5, message, name="the shapes")
+        assert_equal(all(bool(x.isfinite().all()) for x in one), True, message, name="'finite'")
+    alone = [torch.stack(one) for one in alone]
     expected = torch.stack(alone).double().reshape(*lead, 5, 3)
     message = "Random texts, each with a state of its own: the outputs are numbers that differ."
     assert_equal(bool(expected.std() > 1e-3), True, message, name="'they differ'")
@@ -1811,7 +1817,8 @@ with check("keys of length 1", points=1):
             "beta too, rounded to float32?"
         )
         expected = by_formula(S, k, v, beta)
-        assert_close(delta_rule_step(S, k, v, beta), expected, message, precise=True)
+        found = delta_rule_step(S, k, v, beta)
+        assert_close(found, expected, message, rtol=1e-10, atol=1e-12, precise=True)
 with check("keys of any length", points=1):
     for d_v, d_k in sizes:
         S, k, v = (torch.tensor(rng.normal(size=s)) for s in ((d_v, d_k), d_k, d_v))
@@ -1903,6 +1910,10 @@ for lead_s, lead_k, lead_v in (
         v.expand(*lead, 3).reshape(-1, 3),
     )
     alone = [delta_rule_step(*one, 0.7) for one in zip(*ones, strict=True)]
+    message = "Memories of 3 x 4 without leading axes: the result for each is of (3, 4), finite."
+    for one in alone:
+        assert_equal(list(getattr(one, "shape", ())), [3, 4], message, name="the shape")
+        assert_equal(bool(torch.as_tensor(one).isfinite().all()), True, message, name="'finite'")
     expected = torch.stack(alone).double().reshape(*lead, 3, 4)
     message = "Random memories: those of the result hold numbers that differ."
     assert_equal(bool(expected.std() > 1e-3), True, message, name="'they differ'")

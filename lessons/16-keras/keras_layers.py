@@ -325,6 +325,15 @@ with check("leading axes", points=1):
                 f"{(*lead, 5, 7)}, {with_mask}: output {(*lead, 4, 7)} and weights "
                 f"{(*lead, 4, 5)}, with your own numbers for this text in a batch of one."
             )
+            single = (
+                f"One text in a batch of one, query (1, 4, 3), key (1, 5, 3) and value (1, 5, 7), "
+                f"{with_mask}: output (1, 4, 7) and weights (1, 4, 5), finite."
+            )
+            for name, now in zip(("output", "weights"), in_a_batch, strict=True):
+                meant = [1, 4, 7 if name == "output" else 5]
+                assert_equal(list(np.shape(now)), meant, single, name=f"the shape of {name}")
+                finite = bool(torch.as_tensor(now).isfinite().all())
+                assert_equal(finite, True, single, name=f"'{name} is finite'")
             found = attend(*(x.expand(*lead, *x.shape) for x in one), mask)
             for name, now, before in zip(("output", "weights"), found, in_a_batch, strict=True):
                 shape_of = tuple(np.shape(now))
@@ -418,6 +427,15 @@ with check("weights and output 0", points=0.75):
         count = int(nothing.sum())
         assert_close(weights[nothing], torch.zeros(count, 5).double(), message, name="weights")
         assert_close(output[nothing], torch.zeros(count, 7).double(), message, name="output")
+    for shape in ((4, 5), (5,), (2, 1, 5)):
+        mask = torch.zeros(shape, dtype=torch.bool)
+        output, weights, _ = results_and_gradients(Q, K, V, mask, A, B)
+        message = (
+            f"A mask of shape {shape} that is False everywhere: no query may attend to anything: "
+            "all weights, (2, 4, 5), and the output, (2, 4, 7), are 0."
+        )
+        assert_close(weights, torch.zeros(2, 4, 5).double(), message, name="weights")
+        assert_close(output, torch.zeros(2, 4, 7).double(), message, name="output")
 with check("finite gradients", points=0.75):
     for name, mask in (("row", row), ("text", text)):
         leaves = [x.clone().requires_grad_() for x in (Q, K, V)]

@@ -293,6 +293,13 @@ with exercise("KerasAttention"):
         "A layer of mixed_bfloat16 gives other dtypes than bfloat16, as where self.dtype is taken: that is the dtype "
         "of its weights, and it has none. self.compute_dtype is the one that it computes in.",
     )
+    wrong(
+        "layer_false_everywhere_is_no_mask",
+        {"if mask is None:": "if mask is None or not ops.any(mask):"},
+        "With a mask that is False everywhere the weights are not 0, as when it is taken for no mask. Then no query "
+        "may attend to anything: weights 0 and output 0.",
+        seen="answers written blind",
+    )
 
 with exercise("load_keras_weights"):
     wrong(
