@@ -1732,28 +1732,8 @@ with exercise("mended_batch"):
         "get the same text.",
     )
 
-    wrong(
-        "mend_drops_empty_texts",
-        {"return back": "return [text for text in back if text]"},
-        "Empty texts are missing in your result, and what follows moves up. An empty text is a text "
-        "as well: one for each sentence.",
-        seen="answers written blind",
-    )
 
-    wrong(
-        "mend_returns_a_tuple",
-        {"return back": "return tuple(back)"},
-        "You return a tuple. A list of the texts was asked for.",
-        seen="input gaps of the tests",
-    )
 
-    wrong(
-        "mend_lengths_as_text",
-        {"key=lambda i: len(sentences[i])": "key=lambda i: str(len(sentences[i]))"},
-        "Sentences of ten words and more come to run before shorter ones, as where the lengths are "
-        "compared as text, '10' before '2'. Compare them as numbers.",
-        seen="input gaps of the tests",
-    )
 
 
 
@@ -2004,40 +1984,8 @@ with exercise("still_right"):
         seen="answers written by an adversary",
     )
 
-    wrong(
-        "still_one_text_squeezed",
-        {"logits[:, -1]": "logits.squeeze(0)[:, -1]"},
-        "One text alone gets another share, as where its leading axis of length 1 is lost. A batch "
-        "of one text is a batch: every axis stays where it is.",
-        seen="input gaps of the tests",
-    )
 
-    wrong(
-        "still_words_come_first",
-        {
-            "positions = torch.arange(source.shape[-1])": """
-                positions = torch.arange(source.shape[-1])
-                mask = positions < mask.sum(dim=-1, keepdim=True)
-            """,
-        },
-        "Where the padding stands before the words, other positions are hidden than mask says, as "
-        "when it is made anew from the number of words. mask says of each position whether it is a "
-        "real word.",
-        seen="input gaps of the tests",
-    )
 
-    wrong(
-        "still_gradients_stay_off",
-        {
-            "with torch.no_grad():": """
-                torch.set_grad_enabled(False)
-                if True:
-            """,
-        },
-        "After your function torch computes no gradients any more, so that no model can be trained "
-        "after it. They should be off while it works, and only then.",
-        seen="input gaps of the tests",
-    )
 
 
 

@@ -309,13 +309,6 @@ with exercise("receptive_field"):
         seen="dilated windows",
     )
 
-    wrong(
-        "field_one_back_at_least",
-        "return window + (num_layers - 1) * max(window - 1, 1)",
-        "With a window of 1 you count as many positions as there are layers. A layer with that window reaches no "
-        "further back than the word itself.",
-        seen="answers written blind",
-    )
 
     wrong(
         "field_half_window",
