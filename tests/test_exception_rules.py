@@ -53,6 +53,7 @@ SAID = {
     "with einsum those of one letter": ['np.einsum("ij,jk->ik", a, a)'],
     "axis by axis from the right": [
         "a + np.ones(4)",
+        "np.ones((2, 3, 4)) @ np.ones((3, 4, 2))",
         "t + torch.ones(4)",
     ],
     "a fixed number of axes": ["torch.bmm(t, t)", "torch.dot(t, t)", "torch.mv(t, t)"],

@@ -74,6 +74,8 @@ RULES: list[tuple[str, str, str]] = [
     ),
     ("RuntimeError", r"^einsum\(\)", _EINSUM),
     ("ValueError", r"einstein sum|einsum", _EINSUM),
+    # The leading axes of a matrix product; what is asked of broadcast_to has no arrow.
+    ("ValueError", r"->\([\d,]*newaxis[^\n]* and requested shape", _BROADCAST),
     (
         "ValueError",
         r"could not broadcast input|non-broadcastable output operand|more dimensions than allowed "
