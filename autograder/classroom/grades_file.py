@@ -79,7 +79,7 @@ def _test_entry(test: TestResult) -> dict[str, Any]:
         "points": test.points,
         "max_points": test.max_points,
         "outcome": test.outcome,
-        "message": f"{test.sentence}\n{test.message}" if test.sentence else test.message,
+        "message": test.recorded,
         "diagnosis": test.diagnosis,
     }
 

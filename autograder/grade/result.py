@@ -40,7 +40,14 @@ class TestResult:
     @property
     def says(self) -> str:
         """All that the student is told: of the known mistake, and of the test."""
-        sentence = as_known(self.sentence) if self.diagnosis else self.sentence
+        return self._under(as_known(self.sentence) if self.diagnosis else self.sentence)
+
+    @property
+    def recorded(self) -> str:
+        """The same as ``grades.json`` keeps it: the sentence as the catalogue has it."""
+        return self._under(self.sentence)
+
+    def _under(self, sentence: str) -> str:
         return f"{sentence}\n{self.message}" if sentence else self.message
 
 

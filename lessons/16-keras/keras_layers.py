@@ -274,7 +274,11 @@ def attend_to_views(query, key, value):
 
 @probe
 def attend_with_a_view(query, key, value, mask):
-    return KerasAttention(dtype="float64")(query, key, value, mask.mT.contiguous().mT)
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a softmax over one key
+        return KerasAttention(dtype="float64")(query, key, value, mask.mT.contiguous().mT)
 
 
 def each_alone(texts, lead):
@@ -874,8 +878,8 @@ def loaded(states, d_model, num_heads, query, key, value):
         attention.load_state_dict(state)
         try:
             load_keras_weights(theirs, attention)
-        except ValueError as error:
-            return "a ValueError", str(error)
+        except ValueError:  # its text is the answer's own, and may say what it was given
+            return "a ValueError", None
     return "nothing", theirs(query, value, key, return_attention_scores=True)
 
 
@@ -907,11 +911,10 @@ for d_model, num_heads in ((12, 1), (12, 12), (8, 2), (15, 5), (9, 3), (1, 1)):
     texts = [torch.tensor(rng.normal(size=(2, n, d_model))).float() for n in (3, 6, 6)]
     with torch.no_grad():
         raised, both = loaded(states, d_model, num_heads, *texts)
-        told = f" Raised: {both}" if raised != "nothing" else ""
         message = (
             f"MultiHeadAttention({d_model}, {num_heads}) and a Keras layer with num_heads = "
             f"{num_heads}, key_dim = {d_model // num_heads}, built for width {d_model}: the sizes "
-            f"fit, and no ValueError is asked for. Axes of length 1 stay as they are.{told}"
+            f"fit, and no ValueError is asked for. Axes of length 1 stay as they are."
         )
         assert_equal(raised, "nothing", message, name="what is raised")
         found.append((d_model, num_heads, both, ours(*texts)))
