@@ -70,3 +70,12 @@ def test_every_visible_check_fails_on_the_untouched_notebook(lesson: Lesson) -> 
     for name, cell in lesson.tests.items():
         assert is_test(cell)
         assert used_names(cell.source) & set(lesson.exercises), f"{name} calls no exercise"
+
+
+@pytest.mark.parametrize("lesson", COURSE.lessons, ids=lambda lesson: lesson.folder)
+def test_no_solved_notebook_shows_a_warning(lesson: Lesson) -> None:
+    """One names a file of the machine on which the notebook was built."""
+    for path in (ROOT / "solutions" / lesson.folder).glob("*.ipynb"):
+        for cell in nbformat.read(path, as_version=4).cells:
+            for output in cell.get("outputs", []):
+                assert output.get("name") != "stderr", grade_id(cell) or cell.source
