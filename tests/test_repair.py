@@ -101,6 +101,20 @@ def test_nothing_is_said_where_no_single_change_mends_it(wrong: str) -> None:
     assert nearest_repair(f"def f(x):\n    {wrong}\n", passes_for(expected), 2) == ""
 
 
+@pytest.mark.parametrize("sizes", ["n, block = x.shape[-1], 3", "n = x.shape[-1]\n    block = 3"])
+def test_the_size_of_a_block_is_not_what_is_wrong_between_two_blocks(sizes: str) -> None:
+    wrong = (
+        f"def f(x):\n    {sizes}\n    out, last = np.zeros(x.shape), 0\n"
+        "    for start in range(0, n, block):\n        of_block = x[..., start : start + block]\n"
+        "        out[..., start : start + block] = np.cumsum(of_block, axis=-1) + last\n"
+        "        last = np.sum(of_block, axis=-1, keepdims=True) ** 1.01\n    return out\n"
+    )
+    in_one = wrong.replace("3", "6", 1)
+    assert passes_for(lambda x: np.cumsum(x, axis=-1))(ast.parse(in_one))
+    said = nearest_repair(wrong, passes_for(lambda x: np.cumsum(x, axis=-1)), 20)
+    assert "** 1.01`" in said, said
+
+
 def test_changes_in_two_lines_that_mend_it_alike_are_not_guessed_between() -> None:
     wrong = "def f(x):\n    y = x + 1\n    return y + 1\n"
     assert nearest_repair(wrong, passes_for(lambda x: x + 1), 20) == ""

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from autograder.authors.own_results import unsaid_own_results
 from autograder.authors.processor_bound import processor_bound
 from autograder.course.implementations import alternatives, misconceptions
 from autograder.course.lessons import Lesson
@@ -72,6 +73,16 @@ def _texts(lesson: Lesson) -> Iterator[str]:
             )
         if HIDDEN.search(cell.source) and "print" in _called(tree):
             yield f"{name}: a hidden test prints; what it prints could show its inputs, remove it"
+        if HIDDEN.search(cell.source) and _tells_exceptions(tree):
+            yield (
+                f"{name}: a hidden test writes an exception's text into its own; student code "
+                "chooses that text and could tell the inputs with it: say type(error).__name__"
+            )
+        for compared in unsaid_own_results(cell.source, lesson.exercises):
+            yield (
+                f"{name}: compares {compared}: both come of the student's code and either may be "
+                'wrong; say of which call the second is: against="for each text alone"'
+            )
         loose = sorted(_CLOSE & _called(tree))
         if loose:
             yield (
@@ -81,6 +92,16 @@ def _texts(lesson: Lesson) -> Iterator[str]:
         if _GLOBAL_DRAW.search(cell.source) and not _SEEDED.search(cell.source):
             yield f"{name}: draws from the global random state; take check_rng() or a generator"
         yield from _named_points(name, tree, nbgrader_metadata(cell).get("points", 0))
+
+
+def _tells_exceptions(tree: ast.AST) -> bool:
+    """Whether a text is made of what a caught exception says."""
+    return any(
+        isinstance(value, ast.FormattedValue) and getattr(value.value, "id", None) == handler.name
+        for handler in ast.walk(tree)
+        if isinstance(handler, ast.ExceptHandler) and handler.name
+        for value in ast.walk(handler)
+    )
 
 
 def _named_points(name: str, tree: ast.Module, points: float) -> Iterator[str]:

@@ -234,11 +234,13 @@ for cut in (1, 2, 4):
         f"Reading on after {cut} words, from the state there as h0, has to give the states that "
         "reading all at once gives. h0 takes the place of the zeros before the first word, and is "
         "no row of the result.",
+        against="in one reading",
     )
 assert_close(
     rnn_hidden_states(X, W_x, W_h, np.zeros(d_h)),
     read,
     "With zeros as h0 the states have to be those without h0.",
+    against="without h0",
 )
 assert_equal(
     bool(np.isfinite(rnn_hidden_states(1e9 * X, W_x, W_h)).all()),
@@ -260,6 +262,7 @@ assert_close(
     "A start state whose numbers sum to 0 counts as any other: only None stands for zeros. "
     "For one: how do you find out whether h0 is given?",
     name="the first number of each state",
+    against="in one reading",
 )
 words = -np.abs(rng.normal(size=(307, 2)))
 whole = rnn_hidden_states(words, np.eye(2), 0.9 * np.eye(2))
@@ -271,6 +274,7 @@ for cut in (1, 150):
         f"307 words of negative numbers: reading on after {cut} of them, from the state there as "
         "h0, has to give the states that reading all at once gives. For one: does every word have "
         "its state, and does a start state of negative numbers count as any other?",
+        against="in one reading",
     )
 ### END HIDDEN TESTS
 
@@ -297,12 +301,14 @@ assert_close(
     "With whole numbers in X the states should be those of the same numbers in float64. For "
     "one: which dtype does the array have that collects the states? Among whole numbers a state "
     "of 0.76 becomes 0.",
+    against="with the same numbers in float64",
 )
 assert_close(
     rnn_hidden_states(X, W_x, W_h, h0),
     np.asarray(rnn_hidden_states(X + 0.0, W_x, W_h, h0 + 0.0)),
     "With whole numbers in X and in h0 the states should be those of the same numbers in "
     "float64. For one: is a state kept in the dtype of h0? The states are no whole numbers.",
+    against="with the same numbers in float64",
 )
 X, W_x, W_h = np.array([[1], [0]]), np.array([[1, -1]]), np.array([[0, 1], [1, 0]])
 assert_close(
@@ -310,6 +316,7 @@ assert_close(
     np.asarray(rnn_hidden_states(X + 0.0, W_x + 0.0, W_h + 0.0)),
     "Whole numbers in X, W_x and W_h have to give the states that the same numbers in float64 "
     "give, as floating numbers.",
+    against="with the same numbers in float64",
 )
 X, W_x = np.array([[1, 0], [0, -2], [1, 1]]), np.array([[1, -1, 0], [0, 1, 1]])
 W_h, h0 = rng.normal(size=(3, 3)) * 0.5, rng.normal(size=3)
@@ -318,6 +325,7 @@ assert_close(
     np.asarray(rnn_hidden_states(X + 0.0, W_x + 0.0, W_h, h0)),
     "Whole numbers in X and W_x, others in W_h and h0: the states have to be those of float64 "
     "everywhere, with nothing cut to whole numbers on the way.",
+    against="with the same numbers in float64",
 )
 ### END HIDDEN TESTS
 
@@ -343,6 +351,7 @@ assert_close(
     "X in float32 and matrices in float64 have to give states in float64, with all its digits: the "
     "widest input decides.",
     precise=True,
+    against="with X in float64",
 )
 narrow = [X, W_x.astype(np.float32), W_h.astype(np.float32), np.zeros(d_h, dtype=np.float32)]
 for position, name in enumerate(["X", "W_x", "W_h", "h0"]):
@@ -356,12 +365,14 @@ for position, name in enumerate(["X", "W_x", "W_h", "h0"]):
         precise=True,
         rtol=1e-3,
         atol=1e-4,
+        against="in float64, without h0",
     )
 assert_close(
     rnn_hidden_states(*narrow[:3]),
     expected.astype(np.float32),
     "X, W_x and W_h in float32 have to give the states that they give in float64, up to rounding, "
     "in float32 or better.",
+    against="with all inputs in float64",
 )
 ### END HIDDEN TESTS
 
@@ -389,6 +400,7 @@ for name, before_call, after_call in zip(["X", "W_x", "W_h", "h0"], [X, W_x, W_h
         before_call,
         f"rnn_hidden_states changes its input {name}. What the caller gives stays as it is.",
         name=name,
+        against="before the call",
     )
 ### END HIDDEN TESTS
 
@@ -706,8 +718,8 @@ with check("matrices and words that are not zero", points=0.75):
         "Four words of three numbers, a state of three, no word zero: the influence is the norm of "
         "the product J_t. For one: does each matrix stand as it does "
         "there (transposed, the later link on the left), and each D_s at its own place (a diagonal "
-        "matrix on the right scales columns, on the left rows)? Numbers that are nearly right come "
-        "of a slope that is only nearly right.",
+        "matrix on the right scales columns, on the left rows)? Where the numbers are nearly "
+        "right: is the slope exact, or a difference over a small step?",
         atol=1e-7,
     )
 
@@ -820,7 +832,8 @@ for X, message in [
     positive = "One number above 0 for each word: an array (n,), none of it NaN."
     assert_equal(np.shape(floating), (n,), positive, name="the shape")
     assert_equal(bool((expected > 0).all()), True, positive, name="above 0")
-    assert_close(position_influence(X, W_x, W_h), expected, message, precise=True)
+    found = position_influence(X, W_x, W_h)
+    assert_close(found, expected, message, precise=True, against="with X in float64")
 narrow = [X, W_x.astype(np.float32), W_h.astype(np.float32)]  # X is float32 here
 for position, name in enumerate(["X", "W_x", "W_h"]):
     mixed = list(narrow)
@@ -833,6 +846,7 @@ for position, name in enumerate(["X", "W_x", "W_h"]):
         precise=True,
         rtol=1e-3,
         atol=1e-4,
+        against="with all inputs in float64",
     )
 X, W_x, W_h = np.zeros((2, 1), dtype=int), np.array([[3, 4]]), np.eye(2, dtype=int)
 assert_close(
@@ -840,6 +854,7 @@ assert_close(
     np.asarray(position_influence(X + 0.0, W_x + 0.0, W_h + 0.0)),
     "Whole numbers in X, W_x and W_h have to give the influence that the same numbers in float64 "
     "give, as floating numbers.",
+    against="with the same numbers in float64",
 )
 X, W_x, W_h = (rng.normal(size=size) * 0.5 for size in ((5, 3), (3, 4), (4, 4)))
 before = np.asarray(position_influence(X, W_x, W_h))
@@ -852,7 +867,7 @@ for name, after in (
         "of which float64 has 16. For one: is something on the way computed in float32, with 7?"
     )
     change = float(np.abs(after - before).max())
-    assert_equal(change > 1e-15, True, message, name="'the influence changes'")
+    assert_equal(change > 1e-15, True, message, name="'it changes, and none of it is NaN'")
 ### END HIDDEN TESTS
 
 # %% check="position_influence_inputs_unchanged" points=0.25
@@ -874,7 +889,7 @@ def inputs_after_influence(X, W_x, W_h):
 influence, *after = inputs_after_influence(X.copy(), W_x.copy(), W_h.copy())
 for name, before_call, after_call in zip(["X", "W_x", "W_h"], [X, W_x, W_h], after, strict=True):
     message = f"position_influence changes its input {name}."
-    assert_equal(after_call, before_call, message, name=name)
+    assert_equal(after_call, before_call, message, name=name, against="before the call")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1092,7 +1107,8 @@ with check("leading axes that broadcast", points=0.5):
     alone = [[weighted_average(one.copy(), some.copy()) for some in three] for one in batch[:2]]
     expected = np.array([[np.asarray(average) for average in row] for row in alone])
     message = (
-        "Two rows of weights and three sets of values: not all averages are one number or NaN."
+        "Two rows of weights and three sets of values: the averages are not all one "
+        "number, and none is NaN."
     )
     assert_equal(bool(np.ptp(expected) > 1e-3), True, message)
     assert_close(
@@ -1100,6 +1116,7 @@ with check("leading axes that broadcast", points=0.5):
         expected,
         "Leading axes broadcast: weights (2, 1, n) and values (3, n, d_v) give (2, 3, d_v), each "
         "average as your function gives it for this row of weights and these values alone.",
+        against="for the pairs one by one",
     )
 with check("four errors", points=0.5, side=True):
     with assert_raises(ValueError, "Three weights for one value are a ValueError."):
@@ -1164,6 +1181,7 @@ for batch_weights, batch_values in [
         expected,
         f"{shapes}: each average has to be the one that your function gives for its row of weights "
         "and its values alone.",
+        against="for the rows one by one",
     )
 weights, values = rng.uniform(0.1, 1.0, size=(2, n)), rng.normal(size=(2, n, n))
 expected = np.stack([weighted_average(weights[i], values[i]) for i in range(2)])
@@ -1172,6 +1190,7 @@ assert_close(
     expected,
     "When values have as many features as positions, a batch of two has to give the averages of "
     "its rows one by one. Positions are axis -2 of the values.",
+    against="for the rows one by one",
 )
 for batch_weights, batch_values, n in [((2, 1, 3), (4, 1), 4), ((3,), (), 1), ((3, 1), (2,), 1)]:
     weights = rng.uniform(0.1, 1.0, size=(*batch_weights, n))
@@ -1187,6 +1206,7 @@ for batch_weights, batch_values, n in [((2, 1, 3), (4, 1), 4), ((3,), (), 1), ((
         f"weights of shape {weights.shape} and values of shape {values.shape} give averages of "
         f"shape {(*shape, 2)}, each as your function gives it for its row of weights and its "
         "values alone.",
+        against="for the rows one by one",
     )
 # Seven weights and seven values, and these 43 times one after the other.
 weights, values = rng.uniform(0.1, 1.0, size=(2, 1, 7)), rng.normal(size=(1, 1, 7, 1))
@@ -1198,6 +1218,7 @@ assert_close(
     np.array([np.asarray(one) for one in alone]).reshape(2, 1, 1),
     "Weights (2, 1, 301) and values (1, 1, 301, 1), seven of each 43 times: averages (2, 1, 1), as "
     "your function gives them for the seven alone. For one: does every position enter?",
+    against="for the seven alone",
 )
 ### END HIDDEN TESTS
 
@@ -1221,6 +1242,7 @@ for factor in (1e-12, 1e9):
         f"All weights times {factor:g}, with single zeros among them, have to give the average of "
         "the weights as they were. For one: is something added to the sum that divides, or "
         "compared with a small number?",
+        against="with the weights as they were",
     )
 ### END HIDDEN TESTS
 
@@ -1240,6 +1262,7 @@ assert_close(
     expected,
     "Whole numbers in weights and values have to give the averages that the same numbers in "
     "float64 give, as floating numbers.",
+    against="with the same numbers in float64",
 )
 assert_close(
     weighted_average(weights.astype(np.float32), values.astype(float)),
@@ -1249,6 +1272,7 @@ assert_close(
     precise=True,
     rtol=1e-5,
     atol=1e-5,
+    against="with both in float64",
 )
 assert_close(
     weighted_average(weights.astype(float), values.astype(np.float32)),
@@ -1256,6 +1280,7 @@ assert_close(
     "weights in float64 and values in float32 have to give the averages of float64 everywhere, in "
     "float64 and with all its digits.",
     precise=True,
+    against="with both in float64",
 )
 assert_close(
     weighted_average(weights / 2, values),
@@ -1263,6 +1288,7 @@ assert_close(
     "Weights of halves (0.5, 1.5) and values of whole numbers have to give the averages that the "
     "same numbers in float64 give, in float64 and with all its digits.",
     precise=True,
+    against="with the values in float64",
 )
 values = rng.normal(size=(2, 4, 3))
 expected = np.asarray(weighted_average(weights + 0.0, values + 0.0), dtype=float)
@@ -1276,6 +1302,7 @@ assert_close(
     "Weights of whole numbers and values in float64 have to give the averages of float64 "
     "everywhere, in float64 and with all its digits.",
     precise=True,
+    against="with both in float64",
 )
 ### END HIDDEN TESTS
 
@@ -2025,7 +2052,7 @@ with check("another order, and one twice", points=0.5):
         "The third sentence twice, then the first: each has the state that your function gives it "
         "in a list of its own, and none is NaN."
     )
-    assert_close(found, np.stack(alone), message)
+    assert_close(found, np.stack(alone), message, against="for the sentences one by one")
     message = "Two sentences that differ have states that differ, and none is NaN."
     assert_equal(bool(np.abs(np.asarray(found)[0] - found[2]).max() > 1e-3), True, message)
 checks_passed("mended_last_states")
@@ -2065,6 +2092,7 @@ told = {
     "the second is the first with a word of zeros behind it, a word as any other": [X, zero_last],
     "whole numbers in the first, others in the second": [whole, X],
     "float32 in the first, float64 in the second": [whole.astype(np.float32), X],
+    "of 3, 2 and 3 words": [other_first, X[1:], X],
 }
 for d_h in (3, 1):
     W_x, W_h = rng.normal(size=(2, d_h)) * 0.5, rng.normal(size=(d_h, d_h)) * 0.5
@@ -2084,7 +2112,7 @@ for d_h in (3, 1):
         assert_equal(len(after), len(sentences), message)
         message = "A sentence holds other words after the call."
         for now, before in zip(after, sentences, strict=True):
-            assert_equal(now, before, message)
+            assert_equal(now, before, message, against="before the call")
 into, onward = np.array([[1, 0, -1], [0, 1, 1]]), np.array([[0, 1, 0], [0, 0, 1], [1, 0, 0]])
 expected = np.asarray(mended_last_states([X.copy(), other_last.copy()], into + 0.0, onward + 0.0))
 assert_equal(np.shape(expected), (2, 3), "Two sentences, a state of three.", name="the shape")
@@ -2096,7 +2124,9 @@ for kind in (int, np.float32):
         "matrices in float64, and in float64."
     )
     found = mended_last_states([X.copy(), other_last.copy()], into.astype(kind), onward.astype(kind))
-    assert_close(found, expected.astype(float), message, precise=True)
+    in_float64 = expected.astype(float)
+    phrase = "with the matrices in float64"
+    assert_close(found, in_float64, message, precise=True, against=phrase)
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -219,6 +219,7 @@ with check("loud queries and keys", points=0.25, side=True):
         6 * np.asarray(four_scores),
         "A query times 3 and keys times 2 have to give your own scores of before, times 6. For "
         "one: a cosine divides by the lengths, and a distance follows them in another way.",
+        against="from your own scores, times 6",
     )
 
 two_keys = np.array([[3.0, 0.0, 1.0], [1.0, 2.0, 4.0]])
@@ -248,19 +249,20 @@ with check("batch axes that broadcast", points=0.5):
     pairs = [[(one.copy(), text.copy()) for text in texts] for one in three_queries]
     alone = [[similarity_scores(*pair) for pair in row] for row in pairs]
     expected = np.array([[np.asarray(scores) for scores in row] for row in alone])
-    message = "Three queries and four texts: not all scores are one number or NaN."
+    message = "Three queries and four texts: the scores are not all one number, and none is NaN."
     assert_equal(bool(np.ptp(expected) > 1e-3), True, message)
     message = (
         "Batch axes broadcast: (3, 1, d) and (4, n, d) give (3, 4, n), each row as your function "
         "gives it for this query and this text alone."
     )
     found = similarity_scores(three_queries[:, None].copy(), texts.copy())
-    assert_close(found, expected, message)
+    assert_close(found, expected, message, against="for the pairs one by one")
     message = (
         "One query (d,) against keys (4, n, d) gives (4, n), each row as your function gives it "
         "for this text alone."
     )
-    assert_close(similarity_scores(three_queries[0].copy(), texts.copy()), expected[0], message)
+    found = similarity_scores(three_queries[0].copy(), texts.copy())
+    assert_close(found, expected[0], message, against="for the texts one by one")
 with check("a batch of two", points=0.5):
     assert_close(
         similarity_scores(three_queries[:2].copy(), np.stack([two_keys, two_keys[::-1] - 1])),
@@ -311,7 +313,8 @@ for (query_batch, keys_batch), message in messages.items():
     differ = np.abs(np.asarray(scores) - np.asarray(others)).max() > 1e-3
     assert_equal(bool(differ), True, "Queries times -2 have other scores, and none is NaN.")
     alone = f"{message} Each row has to be as your function gives it for its query and keys alone."
-    assert_close(similarity_scores(query, keys), expected, alone)
+    found = similarity_scores(query, keys)
+    assert_close(found, expected, alone, against="for the pairs one by one")
 query, keys = rng.normal(size=(2, 1, 3, d)), rng.normal(size=(4, 1, n, d))
 query[1] = 0.0
 places = np.ndindex(2, 4, 3)
@@ -321,7 +324,8 @@ message = (
     "each row as your function gives it for its query and keys alone."
 )
 expected = np.array([np.asarray(one) for one in alone]).reshape(2, 4, 3, n)
-assert_close(similarity_scores(query, keys), expected, message)
+found = similarity_scores(query, keys)
+assert_close(found, expected, message, against="for the pairs one by one")
 message = "Queries that are all 0: (3, d) and (n, d) give scores (3, n), all of them 0."
 assert_close(similarity_scores(query[1, 0], keys[0, 0]), np.zeros((3, n)), message)
 # Seven keys, and these 43 times one after the other.
@@ -335,7 +339,8 @@ message = (
     "key have its score?"
 )
 expected = np.tile(alone[:, None], 43)
-assert_close(similarity_scores(query, np.tile(keys, (43, 1))), expected, message)
+found = similarity_scores(query, np.tile(keys, (43, 1)))
+assert_close(found, expected, message, against="with the seven keys only")
 ### END HIDDEN TESTS
 
 # %% check="similarity_scores_kinds" points=0.5
@@ -350,7 +355,7 @@ assert_equal(expected.shape, (4,), message, name="the shape")
 assert_equal(bool(np.abs(expected).max() > 0), True, "Not every score is 0, and none is NaN.")
 whole = np.asarray(similarity_scores(query, keys)) * 1.0  # integers may stay integers
 message = "A query and keys of integers have the scores of the same numbers in float64."
-assert_close(whole, expected, message)
+assert_close(whole, expected, message, against="with the same numbers in float64")
 
 keys = rng.normal(size=(4, 5))
 expected = np.asarray(similarity_scores(query + 0.0, keys), dtype=float)
@@ -358,28 +363,31 @@ message = (
     "An integer query and float64 keys have to give the scores of the same numbers in float64, in "
     "float64 and with all its digits."
 )
-assert_close(similarity_scores(query, keys), expected, message, precise=True)
+found = similarity_scores(query, keys)
+assert_close(found, expected, message, precise=True, against="with the same numbers in float64")
 message = (
     "A float64 query and integer keys have to give the scores of the same numbers in float64, in "
     "float64 and with all its digits. For one: is the query cut to whole numbers?"
 )
 expected = np.asarray(similarity_scores(keys[0], (query + np.arange(4)[:, None]) + 0.0), dtype=float)
 found = similarity_scores(keys[0], query + np.arange(4)[:, None])
-assert_close(found, expected, message, precise=True)
+assert_close(found, expected, message, precise=True, against="with the same numbers in float64")
 single = rng.permutation([1, -1, 1, -1, 0]).astype(np.float32)  # of length 2: exact in float32
 expected = np.asarray(similarity_scores(single.astype(float), keys), dtype=float)
 message = (
     "A float32 query and float64 keys have to give the scores of float64 everywhere, in float64 "
     "and with all its digits."
 )
-assert_close(similarity_scores(single, keys), expected, message, precise=True)
+found = similarity_scores(single, keys)
+assert_close(found, expected, message, precise=True, against="with the same numbers in float64")
 four = np.stack([np.roll(single, turn) for turn in range(4)])  # float32 keys, exact, too
 expected = np.asarray(similarity_scores(keys[0], four.astype(float)), dtype=float)
 message = (
     "A float64 query (5,) and float32 keys (4, 5) have to give the scores that the same keys in "
     "float64 give, in float64 and with all its digits."
 )
-assert_close(similarity_scores(keys[0], four), expected, message, precise=True)
+found = similarity_scores(keys[0], four)
+assert_close(found, expected, message, precise=True, against="with the same numbers in float64")
 ### END HIDDEN TESTS
 
 
@@ -568,7 +576,8 @@ with check("every axis", points=0.75):
             f"axis={axis} of an array (2, 3, 4) gives what your function gives where that axis is "
             "the last: every axis stays in its place, and along this one the weights sum to 1."
         )
-        assert_close(softmax(box.copy(), axis=axis), turned, message)
+        found = softmax(box.copy(), axis=axis)
+        assert_close(found, turned, message, against="along the last axis, turned back")
         above = bool(np.ptp(turned) > 1e-3 and turned.min() > 0)
         assert_equal(above, True, "Weights are above 0, none is NaN, and they are no constant.")
 with check("scores of 1e4", points=0.75):
@@ -604,6 +613,7 @@ for shift in (1e4, -1e4):
         expected,
         f"Adding {shift:g} to all scores must not change the weights of scores near 0. For one: "
         "does exp overflow or vanish?",
+        against="for the scores near 0",
     )
 shifts = np.array([[1e4], [0.0], [-1e4]])
 assert_close(
@@ -611,6 +621,7 @@ assert_close(
     expected,
     "Rows with scores around 1e4, 0 and -1e4 in one array: each row has the weights that it has "
     "around 0. For one: is the largest score that of each row?",
+    against="for rows around 0",
 )
 x = np.array([1e4, 1e4 - 1, -1e4])
 assert_close(
@@ -629,14 +640,17 @@ x = rng.normal(size=(2, 3, 4))
 x[0, 0, 1] = x[0, 1, 0] = x[0, 1, 3] = x[1, 2, 2] = -np.inf
 weights = softmax(x)
 assert_equal(np.shape(weights), (2, 3, 4), "One weight for each score.", name="the shape")
-message = "Six rows, some with -inf: a finite score has a weight above 0; here no weight is."
+message = (
+    "Six rows, some with -inf: a finite score has a weight above 0; here no weight is a number "
+    "above 0."
+)
 assert_equal(bool((weights > 0).any()), True, message)
 for place in np.ndindex(2, 3):  # as if what is -inf were not there, by your own function
     row, there = x[place], np.isfinite(x[place])
     expected = np.zeros(4)
     expected[there] = softmax(row[there])
     message = "A score of -inf has the weight 0; the others share 1 as if it were not there."
-    assert_close(weights[place], expected, message)
+    assert_close(weights[place], expected, message, against="from the finite scores alone")
 
 x[1, 1] = -np.inf
 expected = np.array(weights, dtype=float)
@@ -645,12 +659,12 @@ message = (
     "A row that is all -inf gives zeros, not NaN and not 1/n, and the other rows have the weights "
     "that they had before."
 )
-assert_close(softmax(x), expected, message)
+assert_close(softmax(x), expected, message, against="as before, with zeros at [1, 1]")
 message = (
     "Two rows, of which the first is all -inf: it gives zeros, and the second has the weights that "
     "it had before, with all their digits."
 )
-assert_close(softmax(x[1, 1:]), expected[1, 1:], message)
+assert_close(softmax(x[1, 1:]), expected[1, 1:], message, against="as before, with zeros at [0]")
 
 nothing = np.full(3, -np.inf)
 said = "One row alone that is all -inf: floating zeros, in an array of its shape."
@@ -696,6 +710,7 @@ for axis in range(-4, 4):  # as if that axis were the last one, by your own func
         np.moveaxis(np.asarray(softmax(turned)), -1, axis),
         f"axis={axis} of an array (2, 3, 4, 5) gives what your function gives where that axis is "
         "the last: every axis stays in its place, and along this one the weights sum to 1.",
+        against="along the last axis, turned back",
     )
 square = rng.normal(size=(4, 4))
 assert_close(
@@ -703,12 +718,14 @@ assert_close(
     np.asarray(softmax(np.ascontiguousarray(square.T))).T,
     "axis=0 of a square array gives what your function gives for the rows of the transposed one: "
     "each column sums to 1.",
+    against="for the transposed array, turned back",
 )
 assert_close(
     softmax(square),
     np.stack([softmax(row) for row in square]),
     "A square array has the weights that your function gives each row alone. For one: was the "
     "summed axis kept (keepdims)?",
+    against="for the rows one by one",
 )
 message = "axis=1 of an array (2, 1, 4, 5), an axis of length 1: every weight is 1."
 assert_close(softmax(x[:, :1], 1), np.ones((2, 1, 4, 5)), message)
@@ -724,18 +741,19 @@ alone = np.asarray(softmax(seven), dtype=float)
 assert_equal(alone.shape, seven.shape, "One weight for each score.", name="the shape")
 given = np.ascontiguousarray(seven.T)  # (7, 3, 2); its transpose does not lie in memory row by row
 message = "x.T has the weights that the same numbers have in an array of its own."
-assert_close(weights_of_transposed(given), alone, message)
+assert_close(weights_of_transposed(given), alone, message, against="in an array of its own")
 message = (
     "Seven scores, 43 times one after the other: a row of 301, in which each weight is the 43rd "
     "part of what your function gives for the seven."
 )
-assert_close(softmax(np.tile(seven, 43)), np.tile(alone / 43, 43), message)
+found = softmax(np.tile(seven, 43))
+assert_close(found, np.tile(alone / 43, 43), message, against="from the seven, divided by 43")
 message = (
     "axis=0 of an array (7,) is its only axis, and so the last one: it gives the weights that your "
     "function gives this array without axis."
 )
 expected = np.asarray(softmax(seven[0, 0]))
-assert_close(softmax(seven[0, 0], axis=0), expected, message)
+assert_close(softmax(seven[0, 0], axis=0), expected, message, against="without axis")
 ### END HIDDEN TESTS
 
 # %% check="softmax_kinds" points=0.25
@@ -750,6 +768,7 @@ assert_close(
     softmax(x),
     np.asarray(softmax(x + 0.0)),
     "Integer scores have to give the weights of the same numbers in float64, as floating numbers.",
+    against="with the same numbers in float64",
 )
 x = rng.normal(size=(3, 4)).astype(np.float32)
 assert_close(
@@ -757,6 +776,7 @@ assert_close(
     np.asarray(softmax(x.astype(float)), dtype=np.float32),
     "float32 scores have to give the weights of the same numbers in float64, up to rounding, in "
     "float32 or better.",
+    against="with the same numbers in float64",
 )
 weights = np.asarray(softmax(rng.normal(size=(3, 3))))
 message = "float64 scores: none of your weights has more digits than float32 holds."
@@ -1099,7 +1119,7 @@ with check("values with batch axes of their own", points=0.5):
         "One query and one set of keys serve values (3, n, d_v): the answer is (3, d_v), each row "
         "as your function gives it for these values alone."
     )
-    assert_close(answer, expected, message, name="the answer")
+    assert_close(answer, expected, message, name="the answer", against="for the sets one by one")
     message = "The weights have the leading axes of query and keys: values play no part in them."
     assert_equal(np.shape(its_weights), (4,), message, name="the shape of the weights")
 with check("no such temperature", points=0.25, side=True):
@@ -1204,6 +1224,7 @@ for (query_batch, keys_batch, values_batch), (n, d, d_v) in zip(cases, sizes, st
         f"{shapes}: each answer has to be the one that your function gives for its query, keys and "
         "values alone: each query meets the keys and values of its batch.",
         name="the answer",
+        against="for the queries one by one",
     )
     if batch == np.broadcast_shapes(query_batch, keys_batch):
         assert_close(
@@ -1212,6 +1233,7 @@ for (query_batch, keys_batch, values_batch), (n, d, d_v) in zip(cases, sizes, st
             f"{shapes}: each row of weights has to be the one that your function gives for its "
             "query and keys alone; the leading axes are those of query and keys.",
             name="the weights",
+            against="for the queries one by one",
         )
 ### END HIDDEN TESTS
 
@@ -1265,8 +1287,9 @@ for temperature in (1.0, 2):
         f"Integer arrays, temperature {temperature}: what comes out is what the same numbers in "
         "float64 give, as floating numbers."
     )
-    assert_close(value, np.asarray(floating[0]), message, name="the answer")
-    assert_close(weights, np.asarray(floating[1]), message, name="the weights")
+    same = "with the same numbers in float64"
+    assert_close(value, np.asarray(floating[0]), message, name="the answer", against=same)
+    assert_close(weights, np.asarray(floating[1]), message, name="the weights", against=same)
 for one in soft_lookup(*(rng.normal(size=shape) for shape in ((3, 5), (4, 5), (4, 2)))):
     message = "float64 arrays: in one of your results no number has more digits than float32 holds."
     single = bool((np.asarray(one) == np.asarray(one, dtype=np.float32)).all())
@@ -1291,8 +1314,11 @@ for kinds in (
     )
     rough = {"rtol": 1e-3, "atol": 1e-4} if kinds == "float32 float32 float64" else {}
     expected, expected_weights = (np.asarray(one, dtype=float) for one in floating)
-    assert_close(value, expected, message, precise=True, name="the answer", **rough)
-    assert_close(weights, expected_weights, message, precise=not rough, name="the weights", **rough)
+    for name, one, other, precise in (
+        ("the answer", value, expected, True),
+        ("the weights", weights, expected_weights, not rough),
+    ):
+        assert_close(one, other, message, precise=precise, name=name, against=same, **rough)
 ### END HIDDEN TESTS
 
 
@@ -1309,7 +1335,8 @@ rng = check_rng()
 given = (rng.normal(size=(2, 5)), rng.normal(size=(2, 4, 5)), rng.normal(size=(2, 4, 3)))
 _, *after = result_and_inputs(*(array.copy() for array in given), 0.7)
 for name, before, now in zip(("query", "keys", "values"), given, after, strict=True):
-    assert_equal(now, before, f"soft_lookup changes its {name} in place.")
+    message = f"soft_lookup changes its {name} in place."
+    assert_equal(now, before, message, against="before the call")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1962,9 +1989,13 @@ with check("three sentences of three words", points=1):
 with check("sizes that differ", points=0.5, side=True):
     one, its_weights = mended_look_up(queries[:2, :1], keys[:2], values[:2], 0.7)
     message = "One query in each of two sentences: it gets what your code gave it with the others."
-    assert_close(its_weights, np.asarray(weights)[:2, :1], message, name="the weights")
-    assert_close(one, np.asarray(answers)[:2, :1], message, name="the answers")
-    assert_equal(bool(np.ptp(np.asarray(weights)) > 1e-3), True, "The weights are no constant.")
+    others = "with the other queries and sentences"
+    expected = np.asarray(weights)[:2, :1]
+    assert_close(its_weights, expected, message, name="the weights", against=others)
+    expected = np.asarray(answers)[:2, :1]
+    assert_close(one, expected, message, name="the answers", against=others)
+    message = "The weights are no constant, and none is NaN."
+    assert_equal(bool(np.ptp(np.asarray(weights)) > 1e-3), True, message)
 checks_passed("mended_look_up")
 
 # %% check="mended_look_up_sizes" points=1
@@ -2002,7 +2033,8 @@ def results_and_inputs(queries, keys, values, temperature):
 given = queries, keys, values
 _, after = results_and_inputs(*(x.copy() for x in given), 2.0)
 for name, before, now in zip(("queries", "keys", "values"), given, after, strict=True):
-    assert_equal(now, before, f"mended_look_up changes its {name} in place.", name=name)
+    message = f"mended_look_up changes its {name} in place."
+    assert_equal(now, before, message, name=name, against="before the call")
 whole = [rng.integers(-1, 2, size=shape) for shape in ((2, 3, 5), (2, 4, 5), (2, 4, 3))]
 whole[0][:, 0, :2], whole[1][:, 0, :2] = 1, 1
 for kinds in (
@@ -2025,8 +2057,12 @@ for kinds in (
         "numbers in float64: floating, and as precise as the widest of what they are made from."
     )
     exact = {} if kinds != "float32 float32 float64" else {"rtol": 1e-3, "atol": 1e-4}
-    assert_close(answers, expected[0], message, precise=True, name="the answers", **exact)
-    assert_close(weights, expected[1], message, precise=not exact, name="the weights", **exact)
+    same = "with the same numbers in float64"
+    for name, found, other, precise in (
+        ("the answers", answers, expected[0], True),
+        ("the weights", weights, expected[1], not exact),
+    ):
+        assert_close(found, other, message, precise=precise, name=name, against=same, **exact)
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -221,7 +221,7 @@ with check("every number from rng", points=1.5):
     three, before, after = three_measurements(int(check_rng().integers(2**31)))
     facts = {
         "it measures: not exactly 5 with d_k = 5": three[0] != 5,
-        "the same seed, the same value": three[0] == three[1],
+        "the same seed, the same value, and not NaN": three[0] == three[1],
         "another seed, another value": three[0] != three[2],
         "NumPy's global random state is left alone": before[0] == after[0],
         "torch's global random state is left alone": torch.equal(before[1], after[1]),
@@ -345,12 +345,14 @@ assert_close(
     float(first),
     "Two generators with the same seed should give the same value, with draws from np.random and "
     "torch in between. For one: does every number come from rng?",
+    against="in the first call",
 )
 assert_equal(
     bool(abs(first - other) > 1e-9),
     True,
     "Two generators with different seeds should give values that differ (by more than 1e-9). For "
     "one: is rng used at all?",
+    name="'numbers that differ'",
 )
 first, then = measured_in_a_row(seed)
 assert_equal(
@@ -359,6 +361,7 @@ assert_equal(
     "Two calls with one generator, one after the other, have new pairs each: the values should "
     "differ (by more than 1e-9). For one: are the numbers drawn from rng itself, so that it moves "
     "on?",
+    name="'numbers that differ'",
 )
 before, after = global_states()
 assert_equal(
@@ -681,7 +684,7 @@ with check("a batch of two texts", points=0.75):
         "gives it alone."
     )
     output, _ = scaled_dot_product_attention(Q2.copy(), K2.copy(), V2.copy())
-    assert_close(output, expected, message, name="output")
+    assert_close(output, expected, message, name="output", against="for each text alone")
 with check("leading axes that broadcast", points=0.5):
     queries, keys = np.stack([Q, -Q])[:, None], np.stack([K, 2 * K, K[::-1]])
     given = [[(q[0].copy(), k.copy(), V.copy()) for k in keys] for q in queries]
@@ -694,7 +697,7 @@ with check("leading axes that broadcast", points=0.5):
         "function gives it for these queries, keys and values alone."
     )
     output, _ = scaled_dot_product_attention(queries.copy(), keys.copy(), V.copy())
-    assert_close(output, expected, message, name="output")
+    assert_close(output, expected, message, name="output", against="for each text alone")
 
 
 def as_if_not_there(mask):
@@ -718,6 +721,7 @@ with check("a mask with a row for each query", points=0.75):
         "keys were not there: they sum to 1. True means: may attend. For one: does the mask act "
         "before the softmax?",
         name="weights",
+        against="without the forbidden keys",
     )
     message = (
         "The weight of a forbidden key is exactly 0, not only small, and that of an allowed one is "
@@ -730,6 +734,7 @@ with check("a mask with a row for each query", points=0.75):
         "With a mask the output should be as if the forbidden keys were not there: made of the "
         "masked weights, those that are returned.",
         name="output",
+        against="without the forbidden keys",
     )
 keys_only = np.array([True, True, False, True, True])
 with check("one mask for all queries", points=0.25):
@@ -738,7 +743,13 @@ with check("one mask for all queries", points=0.25):
         "A mask of shape (n_k,) hides the same keys from every query; the weights are as if these "
         "keys were not there."
     )
-    assert_close(weights, as_if_not_there(keys_only)[1], message, name="weights")
+    assert_close(
+        weights,
+        as_if_not_there(keys_only)[1],
+        message,
+        name="weights",
+        against="without the forbidden keys",
+    )
     message = "A mask of shape (n_k,): every key that it allows has a weight above 0."
     assert_equal(bool((weights[:, keys_only] > 0).all()), True, message)
     _, weights = scaled_dot_product_attention(Q2.copy(), K2.copy(), V2.copy(), mask.copy())
@@ -746,14 +757,20 @@ with check("one mask for all queries", points=0.25):
         "A mask of shape (n_q, n_k) serves every text of a batch: the weights of the first text "
         "are as if its forbidden keys were not there."
     )
-    assert_close(weights[0], as_if_not_there(mask)[1], message, name="its weights")
+    assert_close(
+        weights[0],
+        as_if_not_there(mask)[1],
+        message,
+        name="its weights",
+        against="without the forbidden keys",
+    )
 with check("a query that may attend to nothing", points=0.25):
     mask[1] = False
     output, weights = scaled_dot_product_attention(Q.copy(), K.copy(), V.copy(), mask.copy())
     message = "Query 1 may attend to nothing now: its weights are 0, and its output as well."
     assert_close(weights[1], np.zeros(5), message, name="the weights of query 1")
     assert_close(output[1], np.zeros(2), message, name="the output of query 1")
-    message = "The two other queries still have weights above 0."
+    message = "The two other queries still have weights above 0, and none is NaN."
     assert_equal(bool((weights[[0, 2]].max(axis=-1) > 0).all()), True, message)
 with check("scores of several thousands", points=0.25):
     _, weights = scaled_dot_product_attention(10_000 * Q, K.copy(), V.copy())
@@ -791,12 +808,17 @@ with check("each text by itself", points=1):
             f"With leading axes {lead} each text should have the results that your function gives "
             f"it alone. {advice}"
         )
-        assert_close(weights, expected_weights, message, name="weights")
-        assert_close(output, expected, message, name="output")
+        assert_close(
+            weights, expected_weights, message, name="weights", against="for each text alone"
+        )
+        assert_close(output, expected, message, name="output", against="for each text alone")
     # Two queries and seven keys, all of one number; then each of them many times, in one call.
     Q, K, V = (rng.normal(size=(n, 1)) for n in (2, 7, 7))
     expected, expected_weights = scaled_dot_product_attention(Q, K, V)
-    message = "An output and a row of weights for each query; no query has the mean of the values."
+    message = (
+        "An output and a row of weights for each query; no query has the mean of the values, and "
+        "none has NaN."
+    )
     assert_equal([np.shape(expected), np.shape(expected_weights)], [(2, 1), (2, 7)], message)
     assert_equal(bool((np.abs(np.asarray(expected) - V.mean()) > 0).all()), True, message)
     for lead in ((1,), (1, 1)):
@@ -809,8 +831,16 @@ with check("each text by itself", points=1):
             "and each of the 70 the output of its query. Axes of length 1 stay."
         )
         shares = np.tile(np.asarray(expected_weights) / 43, (*lead, 35, 43))
-        assert_close(weights, shares, message, name="weights")
-        assert_close(output, np.tile(expected, (*lead, 35, 1)), message, name="output")
+        assert_close(
+            weights, shares, message, name="weights", against="from your results for seven keys"
+        )
+        assert_close(
+            output,
+            np.tile(expected, (*lead, 35, 1)),
+            message,
+            name="output",
+            against="from your results for seven keys",
+        )
 with check("as torch", points=1):
     for lead, (Q, K, V) in texts.items():
         output, weights = scaled_dot_product_attention(Q, K, V)
@@ -850,9 +880,11 @@ for lead_q, lead_k, lead_v in cases:
         f"Leading axes {lead_q} of Q, {lead_k} of K and {lead_v} of V should broadcast against "
         "each other, and each text should have the results that your function gives it alone."
     )
-    assert_close(output, expected, message, name="output")
+    assert_close(output, expected, message, name="output", against="for each text alone")
     if lead_q or lead_k:
-        assert_close(weights, expected_weights, message, name="weights")
+        assert_close(
+            weights, expected_weights, message, name="weights", against="for each text alone"
+        )
 ### END HIDDEN TESTS
 
 
@@ -1015,8 +1047,22 @@ with check("whole numbers", points=0.5):
         )
         output, weights = scaled_dot_product_attention(Q, K, V)
         expected, expected_weights = (np.asarray(one, dtype="f4") for one in floating)
-        assert_close(weights, expected_weights, message, name="weights", **rough)
-        assert_close(output, expected, message, name="output", **rough)
+        assert_close(
+            weights,
+            expected_weights,
+            message,
+            name="weights",
+            against="with the same numbers as floats",
+            **rough,
+        )
+        assert_close(
+            output,
+            expected,
+            message,
+            name="output",
+            against="with the same numbers as floats",
+            **rough,
+        )
 with check("precision", points=0.5):
     Q, K, V = rng.normal(size=(4, 3)), rng.normal(size=(5, 3)), rng.normal(size=(5, 7))
     output, weights = scaled_dot_product_attention(Q, K, V)
@@ -1033,15 +1079,43 @@ with check("precision", points=0.5):
     )
     precise = {"rtol": 1e-10, "atol": 1e-13, "precise": True}
     expected = np.asarray(weights, dtype=float)[:, order]
-    assert_close(moved, expected, message, name="weights", **precise)
-    assert_close(again, np.asarray(output, dtype=float), message, name="output", **precise)
+    assert_close(
+        moved,
+        expected,
+        message,
+        name="weights",
+        against="with the keys in their first order",
+        **precise,
+    )
+    assert_close(
+        again,
+        np.asarray(output, dtype=float),
+        message,
+        name="output",
+        against="with the keys in their first order",
+        **precise,
+    )
     narrow = scaled_dot_product_attention(*(x.astype(np.float32) for x in (Q, K, V)))
     message = (
         "Float32 arrays should give the results of the same numbers in float64, up to rounding, in "
         "float32 or better."
     )
-    assert_close(narrow[1], np.asarray(weights, dtype="f4"), message, name="weights", **rough)
-    assert_close(narrow[0], np.asarray(output, dtype="f4"), message, name="output", **rough)
+    assert_close(
+        narrow[1],
+        np.asarray(weights, dtype="f4"),
+        message,
+        name="weights",
+        against="with the same numbers in float64",
+        **rough,
+    )
+    assert_close(
+        narrow[0],
+        np.asarray(output, dtype="f4"),
+        message,
+        name="output",
+        against="with the same numbers in float64",
+        **rough,
+    )
     whole = [rng.integers(-3, 4, size=shape) / 4 for shape in ((4, 3), (5, 3), (5, 7))]
     floating = [np.asarray(one, dtype=float) for one in scaled_dot_product_attention(*whole)]
     for kinds in ("f8 f4 f4", "f4 f8 f8", "f8 f8 f4", "f4 f4 f8"):
@@ -1053,8 +1127,24 @@ with check("precision", points=0.5):
         )
         wide = "f8" in kinds[:5]  # then the weights are made in float64
         near = {} if wide else rough
-        assert_close(weights, floating[1], message, precise=wide, name="weights", **near)
-        assert_close(output, floating[0], message, precise=True, name="output", **near)
+        assert_close(
+            weights,
+            floating[1],
+            message,
+            precise=wide,
+            name="weights",
+            against="with float64 everywhere",
+            **near,
+        )
+        assert_close(
+            output,
+            floating[0],
+            message,
+            precise=True,
+            name="output",
+            against="with float64 everywhere",
+            **near,
+        )
 checks_passed("scaled_dot_product_attention")
 ### END HIDDEN TESTS
 
@@ -1209,7 +1299,12 @@ with check("an empty text", points=0.5):
     assert_equal(np.reshape(found, (2, 3)), rows, message, name="the mask (without its middle axis)")
 with check("lengths as a list", points=0.25):
     found, other = padding_mask([1, 3], 4), padding_mask(np.array([1, 3]), 4)
-    assert_equal(found, other, "lengths may be a list or an array; both give the same mask.")
+    assert_equal(
+        found,
+        other,
+        "lengths may be a list or an array; both give the same mask.",
+        against="for the same lengths as array",
+    )
     message = "Two lengths with n_k = 4: two rows of four."
     assert_equal(np.size(found), 8, message, name="how many entries")
     message = "The lengths 1 and 3 have rows that differ."
@@ -1245,7 +1340,7 @@ for dtype in (np.int64, np.int32):
     assert_equal(bool(np.any(expected[0] != expected[1])), True, message)
     mask, after = mask_and_lengths(lengths.copy(), 7)
     message = f"lengths as an array of {dtype.__name__} have the mask that the same list has."
-    assert_equal(mask, expected, message)
+    assert_equal(mask, expected, message, against="for the same list")
     assert_equal(after, lengths, "lengths was changed by the call.", name="lengths")
 ### END HIDDEN TESTS
 
@@ -1268,7 +1363,13 @@ with check("as many columns as n_k", points=0.75):
         assert_equal(np.size(found), len(lengths) * n_k, message, name="how many entries")
         for length, row in zip(lengths, np.reshape(found, (len(lengths), n_k)), strict=True):
             message = f"lengths {lengths} with n_k = {n_k}: texts of one length have the same row."
-            assert_equal(row, rows.setdefault((length, n_k), row), message, name="a row")
+            assert_equal(
+                row,
+                rows.setdefault((length, n_k), row),
+                message,
+                name="a row",
+                against="for another text of this length",
+            )
     message = "The lengths 2 and 1 with n_k = 4 have rows that differ."
     assert_equal(bool(np.any(rows[2, 4] != rows[1, 4])), True, message)
 with check("the rows", points=0.5):
@@ -1286,7 +1387,7 @@ with check("the rows", points=0.5):
     short = np.array([[[T, T, N, N]], [[T, N, N, N]], [[T, T, N, N]]])
     assert_equal(padding_mask(np.array([2, 1, 2]), 4), short, message)
     long = [130, 600, 299]
-    rows = np.array([[[True] * length + [False] * (600 - length)] for length in long])
+    rows = np.array([[[True] * count + [False] * (600 - count)] for count in long])
     message = (
         "Lengths 130, 600 and 299 with n_k = 600, a boolean array (3, 1, 600): n_k may be any "
         "number."
@@ -1524,7 +1625,7 @@ with check("a batch of two texts", points=0.75):
         "gives it alone."
     )
     output, _ = torch_scaled_dot_product_attention(Q2.clone(), K2.clone(), V2.clone())
-    assert_close(output, expected, message, name="output")
+    assert_close(output, expected, message, name="output", against="for each text alone")
 with check("leading axes that broadcast", points=0.5):
     queries, keys = torch.stack([Q, -Q])[:, None], torch.stack([K, 2 * K, K.flip(0)])
     given = [[(q[0].clone(), k.clone(), V.clone()) for k in keys] for q in queries]
@@ -1540,7 +1641,7 @@ with check("leading axes that broadcast", points=0.5):
         "function gives it for these queries, keys and values alone."
     )
     output, _ = torch_scaled_dot_product_attention(queries.clone(), keys.clone(), V.clone())
-    assert_close(output, expected, message, name="output")
+    assert_close(output, expected, message, name="output", against="for each text alone")
 
 T, N = True, False
 mask = torch.tensor([[T, T, N, T, N], [N, N, N, N, N], [T, T, T, T, T]])
@@ -1556,7 +1657,13 @@ with check("a mask", points=0.75):
         "keys were not there: they sum to 1. True means: may attend. For one: does the mask act "
         "before the softmax?"
     )
-    assert_close(weights[[0, 2]], expected_weights[[0, 2]], message, name="weights of queries 0, 2")
+    assert_close(
+        weights[[0, 2]],
+        expected_weights[[0, 2]],
+        message,
+        name="weights of queries 0, 2",
+        against="without the forbidden keys",
+    )
     message = "Without the forbidden keys, and without a mask, the weights of a query sum to 1."
     sums = bool((expected_weights[[0, 2]].sum(dim=-1) > 0.5).all())
     assert_equal(sums, True, message, name="'more than 0.5'")
@@ -1564,7 +1671,13 @@ with check("a mask", points=0.75):
         "With a mask the output should be as if the forbidden keys were not there: made of the "
         "masked weights."
     )
-    assert_close(output[[0, 2]], expected[[0, 2]], message, name="output of queries 0, 2")
+    assert_close(
+        output[[0, 2]],
+        expected[[0, 2]],
+        message,
+        name="output of queries 0, 2",
+        against="without the forbidden keys",
+    )
 with check("a query that may attend to nothing", points=0.5):
     output, weights = torch_scaled_dot_product_attention(*(x.clone() for x in (Q, K, V, mask)))
     message = "Query 1 may attend to nothing: its weights and its output are 0, never NaN."
@@ -1611,7 +1724,9 @@ with check("gradients through the output and the weights", points=0.5):
     for name, one, slope in list(zip("QKV", found, slopes, strict=True))[::-1]:
         what = f"the gradient of {name}"
         said = f"Without a mask {what} {message}"
-        assert_close(one, slope, said, rtol=1e-5, atol=1e-6, name=what)
+        assert_close(
+            one, slope, said, rtol=1e-5, atol=1e-6, name=what, against=f"by small steps in {name}"
+        )
         moves = f"The results should change when {name} is moved a little."
         assert_equal(bool(slope.abs().max() > 1e-3), True, moves)
 with check("finite gradients where a query may attend to nothing", points=0.5):
@@ -1621,7 +1736,15 @@ with check("finite gradients where a query may attend to nothing", points=0.5):
     for name, one, slope in zip("QKV", found, slopes, strict=True):
         what = f"the gradient of {name}"
         with_mask = f"With a mask {what} {message} {said}"
-        assert_close(one, slope, with_mask, rtol=1e-5, atol=1e-6, name=what)
+        assert_close(
+            one,
+            slope,
+            with_mask,
+            rtol=1e-5,
+            atol=1e-6,
+            name=what,
+            against=f"by small steps in {name}",
+        )
         moves = f"With a mask, too, the results should change when {name} is moved a little."
         assert_equal(bool(slope.abs().max() > 1e-3), True, moves)
 checks_passed("torch_scaled_dot_product_attention")
@@ -1679,9 +1802,11 @@ with check("each text by itself", points=1):
         assert_equal(differ, True, message)
         output, weights = torch_scaled_dot_product_attention(Q, K, V)
         message = f"Leading axes {leads} of Q, K and V: {said}"
-        assert_close(output, expected, message, name="output")
+        assert_close(output, expected, message, name="output", against="for each text alone")
         if leads[0] or leads[1]:
-            assert_close(weights, expected_weights, message, name="weights")
+            assert_close(
+                weights, expected_weights, message, name="weights", against="for each text alone"
+            )
     for lead, (turned, given) in zip(leads_of_odd, odd, strict=True):
         n_q, n_k, d_v = given[0].shape[-2], given[1].shape[-2], given[2].shape[-1]
         expected = torch.empty(*lead, n_q, d_v, dtype=torch.float64)
@@ -1698,8 +1823,10 @@ with check("each text by itself", points=1):
             "each text as your function gives it alone. An axis of length 1 is an axis, too."
         )
         output, weights = of_transposes(*turned)
-        assert_close(weights, expected_weights, message, name="weights")
-        assert_close(output, expected, message, name="output")
+        assert_close(
+            weights, expected_weights, message, name="weights", against="for each text alone"
+        )
+        assert_close(output, expected, message, name="output", against="for each text alone")
 with check("as torch", points=0.5):
     for leads, (Q, K, V) in zip(cases, texts, strict=True):
         output, _ = torch_scaled_dot_product_attention(Q, K, V)
@@ -1892,6 +2019,7 @@ for mask in (one_row, one_text):
             rtol=1e-5,
             atol=1e-6,
             name=f"the gradient of {name}",
+            against=f"by small steps in {name}",
         )
         moves = f"The results should change when {name} is moved a little."
         assert_equal(bool(slope.abs().max() > 1e-3), True, moves)
@@ -1924,8 +2052,22 @@ for given in (None, mask):
         "ten digits, and float64. For one: is something computed in float32 on the way?"
     )
     precise = {"rtol": 1e-10, "atol": 1e-13, "precise": True}
-    assert_close(again, output.double(), message, name="output", **precise)
-    assert_close(moved, weights.double()[:, order], message, name="weights", **precise)
+    assert_close(
+        again,
+        output.double(),
+        message,
+        name="output",
+        against="with the keys in their first order",
+        **precise,
+    )
+    assert_close(
+        moved,
+        weights.double()[:, order],
+        message,
+        name="weights",
+        against="with the keys in their first order",
+        **precise,
+    )
     exact = F.scaled_dot_product_attention(Q, K, torch.eye(5).double(), attn_mask=given)
     message = (
         "In float64 the weights should be torch's to ten digits. For one: is something computed in "
@@ -1938,8 +2080,20 @@ for given in (None, mask):
         "Float32 tensors should give the results of the same numbers in float64, up to rounding, "
         "in float32 or better."
     )
-    assert_close(narrow[0], output.float(), message, name="output")
-    assert_close(narrow[1], weights.float(), message, name="weights")
+    assert_close(
+        narrow[0],
+        output.float(),
+        message,
+        name="output",
+        against="with the same numbers in float64",
+    )
+    assert_close(
+        narrow[1],
+        weights.float(),
+        message,
+        name="weights",
+        against="with the same numbers in float64",
+    )
 ### END HIDDEN TESTS
 
 
@@ -2147,7 +2301,12 @@ with check("another batch size, and booleans", points=0.5, side=True):
     )
     assert_equal(bool(fewer.abs().max() > 1e-3), True, message)
     message = "Three texts of the four, with a mask of booleans: they come out as among the four."
-    assert_close(fewer, mended_encode(texts.clone(), words.clone())[:3], message)
+    assert_close(
+        fewer,
+        mended_encode(texts.clone(), words.clone())[:3],
+        message,
+        against="among the four, with whole numbers",
+    )
 checks_passed("mended_encode")
 
 # %% check="mended_encode_texts" points=1
@@ -2195,7 +2354,13 @@ message = (
 )
 assert_close(encoded, expected, message, precise=True)
 for name, now, before in zip(("texts", "attention_mask"), after, (texts, words), strict=True):
-    assert_equal(now, before, f"mended_encode changes {name}, which is the caller's.", name=name)
+    assert_equal(
+        now,
+        before,
+        f"mended_encode changes {name}, which is the caller's.",
+        name=name,
+        against="before the call",
+    )
 for batch, n, d, kind in ((3, 1, 4, "i4"), (4, 4, 4, "u1"), (2, 90, 1, "i4"), (1, 1, 1, "i8"), (2, 3, 2, "?")):
     texts = torch.tensor(rng.normal(size=(batch, n, d)))
     words = rng.integers(0, 2, size=(batch, n))
@@ -2312,13 +2477,21 @@ with check("how far", points=0.75):
 with check("the losses", points=0.75):
     places = [4.0] + [descended("p squared", [4.0], steps, 0.25)[0][0] for steps in (1, 2)]
     message = "The first step moves p, by less than 4."
-    assert_equal(bool(0 < abs(places[1] - 4.0) < 4.0), True, message, name="'p has moved'")
+    assert_equal(
+        bool(0 < abs(places[1] - 4.0) < 4.0), True, message, name="'p has moved, by less than 4'"
+    )
     _, losses = descended("p squared", [4.0], 3, 0.25)
     message = (
         "Three steps from p = 4: one loss a step, p squared as it was before that step. With right "
         "steps these are 16, 4 and 1."
     )
-    assert_close(np.array(losses), np.array(places) ** 2, message, name="the losses")
+    assert_close(
+        np.array(losses),
+        np.array(places) ** 2,
+        message,
+        name="the losses",
+        against="as p squared, from shorter runs",
+    )
 with check("two parameters", points=0.5):
     after, _ = descended("a times b", [2.0, 1.0], 1, 0.125)
     message = (
@@ -2331,9 +2504,11 @@ with check("old gradients", points=0.25):
     after, _ = descended("p squared", [4.0], 1, 0.25, old=100.0)
     fresh, _ = descended("p squared", [4.0], 1, 0.25)
     message = "One step from p = 4 moves p towards 0."
-    assert_equal(bool(0 < fresh[0] < 4.0), True, message, name="'p has moved'")
+    assert_equal(bool(0 < fresh[0] < 4.0), True, message, name="'p is between 0 and 4'")
     message = "p.grad was 100 when the function was called. That should change nothing."
-    assert_close(np.array(after), np.array(fresh), message, name="p")
+    assert_close(
+        np.array(after), np.array(fresh), message, name="p", against="without an old gradient"
+    )
 checks_passed("gradient_descent")
 
 
@@ -2418,10 +2593,12 @@ with check("what it returns", points=1):
         )
         message = f"A linear model, {steps} steps of {lr}: a loss a step, each from before it."
         assert_equal(len(losses), steps, message, name="the number of losses")
-        assert_close(losses[0], first, message, name="the first loss")
-        assert_close(losses[-1], last, message, name="the last loss")
+        assert_close(
+            losses[0], first, message, name="the first loss", against="at the W and b given"
+        )
+        assert_close(losses[-1], last, message, name="the last loss", against="after one step less")
         moved = bool((fitted(X, y, W, b, steps, lr, old)[0] - W).abs().max() > 1e-4)
-        assert_equal(moved, True, "The steps move W.", name="'W has moved'")
+        assert_equal(moved, True, "The steps move W.", name="'W has moved, and holds no NaN'")
     given, steps, _, _ = cases[1]
     message = "A learning rate so small that nothing seems to move: still a loss for each step."
     losses = fitted(*given, steps, 1e-12, False)[2]
@@ -2431,7 +2608,13 @@ with check("what it returns", points=1):
     expected = [float((X @ weight + bias - y).square().mean()) for weight, bias in places]
     message = "A rate so large that the loss grows: a loss for each step, each from before it."
     losses = fitted(*given, steps, 50.0, False)[2]
-    assert_close(np.array(losses), np.array(expected), message, name="the list of losses")
+    assert_close(
+        np.array(losses),
+        np.array(expected),
+        message,
+        name="the list of losses",
+        against="from runs with fewer steps",
+    )
 checks_passed("gradient_descent")
 ### END HIDDEN TESTS
 

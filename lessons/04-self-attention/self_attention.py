@@ -353,7 +353,7 @@ with check("each text by itself", points=0.5):
     message = "Two texts in one batch should come out as your layer gives each of them alone."
     for place, name in ((1, "weights"), (0, "output")):
         expected = np.stack([np.asarray(one[place]) for one in alone])
-        assert_close(both[place], expected, message, name=name)
+        assert_close(both[place], expected, message, name=name, against="for each text alone")
 with check("a mask", points=0.5):
     message = (
         "A mask of shape (5,) hides the last word (True = may attend) before the softmax: its "
@@ -370,9 +370,9 @@ with check("a word that may attend to nothing", points=0.5):
     shape = "Two texts of five words with a mask: weights of shape (2, 5, 5)."
     assert_equal(np.shape(weights), (2, 5, 5), shape, name="the shape of the weights")
     found = [bool((np.abs(weights[:, word]) > 0).any()) for word in range(5)]
-    assert_equal(found, others, message, name="a weight above 0, word by word")
+    assert_equal(found, others, message, name="a weight above 0 (NaN is none), word by word")
     found = [bool((np.abs(output[:, word]) > 0).any()) for word in range(5)]
-    assert_equal(found, others, message, name="an output above 0, word by word")
+    assert_equal(found, others, message, name="an output above 0 (NaN is none), word by word")
     assert_equal(bool(np.isfinite(output).all()), True, "No number is NaN or infinite.")
 checks_passed("SelfAttention")
 
@@ -422,8 +422,8 @@ for name, same, other in zip(names, again, others, strict=True):
     message = (
         f"The same seed should give the same {name}. For one: does every number come from rng?"
     )
-    assert_close(same, drawn[name], message, name=name)
-    message = f"Another seed should give another {name}. For one: is rng used at all?"
+    assert_close(same, drawn[name], message, name=name, against="in the first call")
+    message = f"Another seed should give another {name}, without NaN. For one: is rng used at all?"
     assert_equal(bool(np.abs(other - drawn[name]).max() > 1e-9), True, message)
 sizes = ((6, 2), (6, 2), (6, 7))
 for name, W, shape in zip(names, projections(6, 2, 7, seed, 4), sizes, strict=True):
@@ -472,27 +472,28 @@ for when, wanted, (used, both) in zip(whens, (results[0][0], changed, new), resu
             f"W_q, W_k and W_v {when}: {name} should hold what was put there. For one: does "
             "forward change it, or do two attributes share one array?"
         )
-        assert_close(W, W_wanted, message, name=name)
+        assert_close(W, W_wanted, message, name=name, against="in what was put there")
     message = (
         f"With W_q, W_k and W_v {when}, forward should give torch's results with exactly these "
         "three. For one: are the attributes read when forward is called?"
     )
     output, weights = both
     expected_output, expected_weights = by_torch(X, *wanted)
-    assert_close(weights, expected_weights, message, name="weights")
-    assert_close(output, expected_output, message, name="output")
+    by = "in torch, with these three"
+    assert_close(weights, expected_weights, message, name="weights", against=by)
+    assert_close(output, expected_output, message, name="output", against=by)
 # Whole numbers and float32 in the attributes, as W_q_hand of section 2 could be written.
 whole = [rng.integers(-1, 2, shape) for shape in ((6, 3), (6, 3), (6, 4))]
-kept = [W.astype("f8") for W in new]
+kept = [matrix.astype("f8") for matrix in new]
 mixtures = {
     "whole numbers in all three": whole,
     "whole numbers in W_q alone": (whole[0], *kept[1:]),
     "whole numbers in W_v alone": (*kept[:2], whole[2]),
-    "float32 in W_q and W_k": (*(W.astype("f4") for W in kept[:2]), kept[2]),
+    "float32 in W_q and W_k": (*(matrix.astype("f4") for matrix in kept[:2]), kept[2]),
 }
 for what, matrices in mixtures.items():
     _, _, (_, (output, weights)) = drawn_and_changed(X, (6, 3, 4), 0, tuple(matrices))
-    expected_output, expected_weights = by_torch(X, *(W.astype("f8") for W in matrices))
+    expected_output, expected_weights = by_torch(X, *(matrix.astype("f8") for matrix in matrices))
     message = (
         f"X is float64, and somebody has put {what} there: forward should give torch's results for "
         "X as it is, with these matrices, in float64. For one: what becomes of the fractions of X?"
@@ -573,9 +574,10 @@ message = (
     "X (2, 5, 6) and the matrices lie in memory column by column (np.asfortranarray): the results "
     "should be torch's for the same numbers, as for any other X."
 )
+found = attend_turned(W_q, W_k, W_v, X)
 expected = by_torch(X, W_q, W_k, W_v)
-for one, other, name in zip(attend_turned(W_q, W_k, W_v, X), expected, ("output", "weights")):
-    assert_close(one, other, message, name=name)
+for place, name in enumerate(("output", "weights")):
+    assert_close(found[place], expected[place], message, name=name)
 ### END HIDDEN TESTS
 
 
@@ -659,7 +661,7 @@ words = np.zeros((2, 3, 4))
 words[..., 0], words[..., 1] = 2.0, [[1.0, 2.0, 5000.0], [-8001.0, -8000.0, 9000.0]]
 exchanged, second = np.zeros((4, 4)), np.diag([0.0, 1.0, 0.0, 0.0])
 exchanged[0, 1] = exchanged[1, 0] = 1.0
-_, weights = attend(exchanged, second, np.eye(4), words, np.array([True, True, False]))
+weights = attend(exchanged, second, np.eye(4), words, np.array([True, True, False]))[1]
 message = (
     "The other words share 1 as if a forbidden one were not there, also where scores are "
     "thousands. For one: does the mask act before the softmax, and does it put there what is low "
@@ -783,24 +785,24 @@ for name, one, other in zip(("output", "weights"), first, second, strict=True):
         "Two calls with the same X and mask should give the same, without NaN. For one: does "
         "forward draw or change something?"
     )
-    assert_close(other, one, message, name=name)
+    assert_close(other, one, message, name=name, against="in the first call")
 message = (
     "Calls without a mask should give the same before and after one with a mask, without NaN. For "
     "one: is the mask kept?"
 )
-assert_close(again[0], unmasked[0], message, name="output")
+assert_close(again[0], unmasked[0], message, name="output", against="before the call with a mask")
 found, fresh, (W_q, W_q_after, _) = another_mask(X.copy(), mask.copy(), int(rng.integers(999)))
 message = (
     "A call with another mask of the same shape should give what a new layer with the same "
     "matrices gives for that mask. For one: is the mask of the first call kept?"
 )
 for name, one, other in zip(("output", "weights"), found, fresh, strict=True):
-    assert_close(one, np.asarray(other), message, name=name)
+    assert_close(one, np.asarray(other), message, name=name, against="from a new layer")
 message = (
     "Another layer was made, from another seed: W_q of the first one should be as before. For one: "
     "do the matrices belong to the object, self, or to the class?"
 )
-assert_close(W_q_after, W_q, message, name="W_q")
+assert_close(W_q_after, W_q, message, name="W_q", against="before the other was made")
 longer = rng.normal(size=(3, 7, 6)), rng.random((7, 7)) < 0.6
 calls = [(X,), (-X,), (X, mask), longer, longer[:1], (X[:1, :2],)]
 found, fresh = one_after_the_other(calls, int(rng.integers(999)))
@@ -811,7 +813,7 @@ for call, one, other in zip(calls, found, fresh, strict=True):
         "same matrices gives for it."
     )
     for name, now, alone in zip(("output", "weights"), one, other, strict=True):
-        assert_close(now, np.asarray(alone), message, name=name)
+        assert_close(now, np.asarray(alone), message, name=name, against="from a new layer")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1019,8 +1021,9 @@ with check("each text by itself", points=0.5):
     message = "Two texts, each alone, have outputs that differ, and neither holds NaN."
     assert_equal(bool((alone[0][0] - alone[1][0]).abs().max() > 1e-3), True, message)
     message = "Two texts in one batch should come out as your layer gives each of them alone."
-    assert_close(weights, torch.stack([one[1] for one in alone]), message, name="weights")
-    assert_close(output, torch.stack([one[0] for one in alone]), message, name="output")
+    for place, name, both in ((1, "weights", weights), (0, "output", output)):
+        each = torch.stack([one[place] for one in alone])
+        assert_close(both, each, message, name=name, against="for each text alone")
 with check("a mask", points=0.5):
     hides = torch.tensor([True, True, False, True, False])
     output, weights = attend(W_q, W_k, W_v, X[0], hides)
@@ -1029,8 +1032,10 @@ with check("a mask", points=0.5):
         "Words 2 and 4 are hidden from all (True = may attend, before the softmax). For the other "
         "words that is as if those two were not there."
     )
-    assert_close(weights[hides][:, hides], left[1], message, name="weights of words 0, 1 and 3")
-    assert_close(output[hides], left[0], message, name="output of words 0, 1 and 3")
+    seen, name = weights[hides][:, hides], "weights of words 0, 1 and 3"
+    assert_close(seen, left[1], message, name=name, against="without those two words")
+    seen, name = output[hides], "output of words 0, 1 and 3"
+    assert_close(seen, left[0], message, name=name, against="without those two words")
     assert_equal(bool((weights[:, ~hides] == 0).all()), True, "A hidden word has the weight 0.")
     message = "Three words without a mask: their output is not 0 everywhere, and holds no NaN."
     assert_equal(bool(left[0].abs().max() > 1e-3), True, message)
@@ -1041,9 +1046,9 @@ with check("a word that may attend to nothing", points=0.25):
     message = "Word 2 may attend to nothing: its weights and its output are 0, those of others not."
     others = [True, True, False, True, True]
     found = [bool((weights[:, word].abs() > 0).any()) for word in range(5)]
-    assert_equal(found, others, message, name="a weight above 0, word by word")
+    assert_equal(found, others, message, name="a weight above 0 (NaN is none), word by word")
     found = [bool((output[:, word].abs() > 0).any()) for word in range(5)]
-    assert_equal(found, others, message, name="an output above 0, word by word")
+    assert_equal(found, others, message, name="an output above 0 (NaN is none), word by word")
     assert_equal(bool(output.isfinite().all()), True, "No number is NaN or infinite.")
 with check("sizes that differ", points=0.25):  # the formula at once, without Q, K and V
     X = torch.tensor(rng.normal(size=(5, 6))).float()
@@ -1072,6 +1077,7 @@ def gradients_and_slopes(W_q, W_k, W_v, X, mask, of_output, of_weights, step):
         for leaf, value in zip(leaves[:3], (W_q, W_k, W_v), strict=True):
             leaf.copy_(value)
     result = total()
+    calls = [result.item(), total().item()]
     if result.requires_grad:
         result.backward()
     slopes = [torch.zeros_like(leaf) for leaf in leaves]
@@ -1084,7 +1090,7 @@ def gradients_and_slopes(W_q, W_k, W_v, X, mask, of_output, of_weights, step):
                 leaf.view(-1)[place] = old - step
                 slope.view(-1)[place] = (above - total()) / (2 * step)
                 leaf.view(-1)[place] = old
-    return [leaf.grad for leaf in leaves], [slope.detach() for slope in slopes]
+    return [leaf.grad for leaf in leaves], [slope.detach() for slope in slopes], calls
 
 
 shapes = ((3, 6), (3, 6), (2, 6), (4, 6), (4, 2), (4, 4))
@@ -1094,8 +1100,15 @@ nothing[2], nothing[0, 1] = False, False
 
 
 def compare_gradients(mask):
-    found, slopes = gradients_and_slopes(*given[:4], mask, *given[4:], 1e-5)
+    found, slopes, calls = gradients_and_slopes(*given[:4], mask, *given[4:], 1e-5)
     when = "Without a mask" if mask is None else "With a mask that leaves word 2 nothing,"
+    message = (
+        f"{when} two calls with the same X and weights differ, so that the results have no slope. "
+        "For one: is something random, or kept from a call before?"
+    )
+    if not np.isnan(calls).all():
+        name, first = "a weighted sum of the results", "in the first call"
+        assert_close(calls[1], calls[0], message, rtol=1e-9, atol=1e-9, name=name, against=first)
     for name, one, slope in zip(("W_q", "W_k", "W_v", "X"), found, slopes, strict=True):
         message = (
             f"{when} the gradient of {name} should be the slope of your own results: as much as "
@@ -1103,7 +1116,8 @@ def compare_gradients(mask):
             "detached, NaN or float32 on the way?"
         )
         what = f"the gradient of {name}"
-        assert_close(one, slope, message, rtol=1e-5, atol=1e-6, name=what)
+        steps = f"by small steps in {name}"
+        assert_close(one, slope, message, rtol=1e-5, atol=1e-6, name=what, against=steps)
         message = f"{when} the results should change when {name} is moved a little."
         assert_equal(bool(slope.abs().max() > 1e-4), True, message)
 
@@ -1153,8 +1167,8 @@ message = "For d_model = 20 and d_k = d_v = 15 the three weights have shape (15,
 assert_equal(shapes, [(15, 20)] * 3, message, name="the shapes")
 for i, j in ((0, 1), (0, 2), (1, 2)):
     message = (
-        f"{wanted[i]} and {wanted[j]} should hold other random numbers. For one: has each a layer "
-        "of its own?"
+        f"{wanted[i]} and {wanted[j]} should hold other random numbers, and neither NaN. For one: "
+        "has each a layer of its own?"
     )
     assert_equal(bool((weights[i] - weights[j]).abs().max() > 1e-6), True, message)
 rng = check_rng()
@@ -1169,8 +1183,9 @@ message = (
     "with these weights does."
 )
 for (output, weights), (expected_output, expected_weights) in results:
-    assert_close(weights, expected_weights.detach(), message, name="weights")
-    assert_close(output, expected_output.detach(), message, name="output")
+    new = "from a new layer"
+    assert_close(weights, expected_weights.detach(), message, name="weights", against=new)
+    assert_close(output, expected_output.detach(), message, name="output", against=new)
 for place, name in enumerate(("output", "weights")):
     moved = bool((results[0][0][place] - results[1][0][place]).abs().max() > 1e-3)
     assert_equal(moved, True, f"With other weights in W_q, W_k and W_v the {name} should change.")
@@ -1215,8 +1230,9 @@ for lead, n, d_k, d_v in (
             f"X of shape {tuple(X.shape)}, d_k = {d_k}, d_v = {d_v}, {dtype}: each text should "
             "have the results that your layer gives it alone, in that dtype and with its digits."
         )
-        assert_close(weights, expected_weights, message, name="weights", **tolerance)
-        assert_close(output, expected_output, message, name="output", **tolerance)
+        apart = "for each text alone"
+        assert_close(weights, expected_weights, message, name="weights", against=apart, **tolerance)
+        assert_close(output, expected_output, message, name="output", against=apart, **tolerance)
         other, _ = attend(*matrices, -2 * X)
         if dtype == torch.float64:
             Q, K, V = (F.linear(X, W) for W in matrices)
@@ -1254,8 +1270,9 @@ for lead, n, d_model, d_k, d_v in (
         f"output {(*lead, n, d_v)} and weights {(*lead, n, n)}, each text as your layer gives it "
         "alone. An axis of length 1 is an axis, too."
     )
-    assert_close(weights, expected_weights, message, name="weights")
-    assert_close(output, expected_output, message, name="output")
+    apart = "for each text alone"
+    assert_close(weights, expected_weights, message, name="weights", against=apart)
+    assert_close(output, expected_output, message, name="output", against=apart)
 ### END HIDDEN TESTS
 
 
@@ -1476,18 +1493,20 @@ result = called_twice(X.clone(), mask.clone())
 first, second, X_after, mask_after, kept, kept_after, unmasked, again = result
 assert_equal(X_after, X, "X was changed by forward.", name="X")
 assert_equal(mask_after, mask, "The mask was changed by forward.", name="mask")
-assert_equal(kept_after, kept, "The weights of the layer were changed by forward.")
+message = "The weights of the layer were changed by forward."
+assert_equal(kept_after, kept, message, name="the weights", against="before the calls")
 for name, one, other in zip(("output", "weights"), first, second, strict=True):
     message = (
         "Two calls with the same X and mask should give the same, without NaN. For one: does "
         "forward draw or change something?"
     )
-    assert_close(other, one.detach(), message, name=name)
+    assert_close(other, one.detach(), message, name=name, against="in the first call")
 message = (
     "Calls without a mask should give the same before and after one with a mask, without NaN. For "
     "one: is the mask kept?"
 )
-assert_close(again[0], unmasked[0].detach(), message, name="output")
+before = "before the call with a mask"
+assert_close(again[0], unmasked[0].detach(), message, name="output", against=before)
 pairs, flow = further_calls(X.clone(), mask.clone())
 for when, (found, fresh) in pairs.items():
     message = (
@@ -1495,7 +1514,7 @@ for when, (found, fresh) in pairs.items():
         "mask."
     )
     for name, one, other in zip(("output", "weights"), found, fresh, strict=True):
-        assert_close(one, other.detach(), message, name=name)
+        assert_close(one, other.detach(), message, name=name, against="from a new layer")
 message = "After eval(), too, gradients flow through output and weights: both require a gradient."
 assert_equal(flow[:2], [True, True], message, name="whether they require one")
 message = (
@@ -2084,7 +2103,7 @@ with check("small errors", points=0.25):
         "for 0, 1, 2, 3, times 1e-8."
     )
     large, small = (error_of(kind, X, [1, 2, 3, 0]) for kind in ("rows", "rows, a little"))
-    assert_close(1e8 * small, large, message, name="1e8 times the result")
+    assert_close(1e8 * small, large, message, name="1e8 times the result", against="for 0, 1, 2, 3")
     message = "A layer that adds 0, 1, 2, 3 to the rows has an error above 0."
     assert_equal(bool(large > 1e-3), True, message)
 with check("a batch of two texts", points=0.5):
@@ -2094,7 +2113,7 @@ with check("a batch of two texts", points=0.5):
     )
     for order in ([1, 2, 3, 0], np.array([3, 0, 1, 2])):
         alone, both = error_of("rows", X, order), error_of("rows", np.stack([X, X]), order)
-        assert_close(both, float(alone), message)
+        assert_close(both, float(alone), message, against="for one text alone")
         known = "A layer that adds 0, 1, 2, 3 to the rows has an error above 0."
         assert_equal(bool(alone > 1e-3), True, known)
 with check("layers that do not know it", points=1):
@@ -2191,7 +2210,8 @@ for given in ([1, 2, 3, 0], np.array([1, 2, 3, 0]), np.array([1, 2, 3, 0], dtype
             f"The permutation as a {type(given).__name__}, X of dtype {x.dtype}: the error should "
             "be that of the permutation as a list and the same numbers in float64."
         )
-        assert_close(error, float(error_of(x + 0.0, [1, 2, 3, 0])[0]), message)
+        listed = float(error_of(x + 0.0, [1, 2, 3, 0])[0])
+        assert_close(error, listed, message, against="for the list and float64")
         message = "A layer that adds 0, 2, 4, 6 to the rows has an error above 0."
         assert_equal(bool(error > 1e-3), True, message)
         assert_equal(is_float, True, "The result should be one float.")
@@ -2215,7 +2235,8 @@ message = (
     "X of shape (2, 6, 5) lies in memory column by column (np.asfortranarray), and the permutation "
     "is a view of another array: the error should be that of the same numbers in the usual order."
 )
-assert_close(np.array(found), np.array(alone), message, name="the errors of six X")
+usual = "in the usual order"
+assert_close(np.array(found), np.array(alone), message, name="the errors of six X", against=usual)
 message = "A layer that multiplies the rows by 0, 1, 2 and so on has an error above 0."
 assert_equal(bool(min(alone) > 1e-3), True, message)
 ### END HIDDEN TESTS
@@ -2541,13 +2562,24 @@ equal = [torch.tensor(rng.normal(size=(4, 5))).float() for _ in range(3)]
 different = [one[:n] for one, n in zip(equal, (4, 2, 4), strict=True)]
 
 
+def equals(one, other):
+    """Whether a result is, up to rounding, what the layer gives for some sentence."""
+    if not isinstance(one, torch.Tensor) or one.shape != other.shape:
+        return False
+    return bool((one.double() - other.double()).abs().max() < 1e-4)
+
+
 def compare(sentences, what):
     found = encoded([sentence.clone() for sentence in sentences])
     message = f"{what}: a list with one output for each sentence."
     assert_equal(len(found), 3, message, name="how many outputs")
-    for number, (one, sentence) in enumerate(zip(found, sentences, strict=True)):
+    wanted = [alone(sentence) for sentence in sentences]
+    for number, expected in enumerate(wanted):
         message = f"{what}: sentence {number} should come out as the layer gives it alone."
-        assert_close(one, alone(sentence), message, name=f"the output of sentence {number}")
+        known = [equals(found[number], other) for other in wanted]
+        if any(known) and not known[number]:
+            message += " Yours is what another one gives. For one: are they in the list's order?"
+        assert_close(found[number], expected, message, name=f"the output of sentence {number}")
 
 
 with check("equal lengths", points=1):
@@ -2570,6 +2602,29 @@ def encoded(sentences):
     return list(mended_encoder(layer, sentences))
 
 
+def alone(X):
+    """What that layer gives for one sentence."""
+    return F.scaled_dot_product_attention(torch.tanh(X), X.flip(-1), X[:, 1:] * 2)
+
+
+def is_that(one, other):
+    """Whether a result is, up to rounding, what the layer gives for some sentence."""
+    if not isinstance(one, torch.Tensor) or one.shape != other.shape:
+        return False
+    return bool((one.double() - other.double()).abs().max() < 1e-4)
+
+
+def compare(found, wanted, message):
+    for one, expected in zip(found, wanted, strict=True):
+        said = message
+        if any(is_that(one, other) for other in wanted) and not is_that(one, expected):
+            said += (
+                " One of yours is what another sentence of the list gives. For one: do they stand "
+                "in the order of the list?"
+            )
+        assert_close(one, expected, said, name="an output")
+
+
 rng = check_rng()
 for lengths in ((3,), (5, 5), (1, 6, 2, 4, 2), (2, 2, 2), (7, 1), (3, 5, 3)):
     sentences = [torch.tensor(rng.normal(size=(n, 4))).float() for n in lengths]
@@ -2579,9 +2634,7 @@ for lengths in ((3,), (5, 5), (1, 6, 2, 4, 2), (2, 2, 2), (7, 1), (3, 5, 3)):
         "with one row for each word; a sentence of one word gives (1, d_v)."
     )
     assert_equal(len(found), len(lengths), message, name="how many outputs")
-    for one, X in zip(found, sentences, strict=True):
-        alone = F.scaled_dot_product_attention(torch.tanh(X), X.flip(-1), X[:, 1:] * 2)
-        assert_close(one, alone, message, name="an output")
+    compare(found, [alone(X) for X in sentences], message)
 sentences = [one.clone() for one in sentences[:2]]
 sentences[0][1] = torch.tensor([1.0, -1.0, 0.5, -0.5])
 sentences[1][4] = torch.tensor([0.0, 2.0, 0.0, -2.0])
@@ -2589,18 +2642,14 @@ message = (
     "Sentences of 3 and 5 words, in each a word whose numbers add up to 0 and are not all 0: each "
     "comes out as if it were alone. Such a word is a word; what is padding, the lengths say."
 )
-for one, X in zip(encoded(sentences), sentences, strict=True):
-    alone = F.scaled_dot_product_attention(torch.tanh(X), X.flip(-1), X[:, 1:] * 2)
-    assert_close(one, alone, message, name="an output")
+compare(encoded(sentences), [alone(X) for X in sentences], message)
 sentences = [torch.tensor(rng.normal(size=(n, 4))).float() for n in (4, 2)]
 sentences[0][3], sentences[1][0] = 0.0, 0.0
 message = (
     "Sentences of 4 and 2 words, in each a word whose numbers are all 0: each comes out as if it "
     "were alone. Such a word is a word; what is padding, the lengths say."
 )
-for one, X in zip(encoded(sentences), sentences, strict=True):
-    alone = F.scaled_dot_product_attention(torch.tanh(X), X.flip(-1), X[:, 1:] * 2)
-    assert_close(one, alone, message, name="an output")
+compare(encoded(sentences), [alone(X) for X in sentences], message)
 
 
 @probe
@@ -2619,9 +2668,7 @@ message = (
     "alone. What one sentence gives says nothing of another."
 )
 assert_equal(len(found), 4, message, name="how many outputs")
-for one, X in zip(found, sentences, strict=True):
-    alone = F.scaled_dot_product_attention(torch.tanh(X), X.flip(-1), X[:, 1:] * 2)
-    assert_close(one, alone, message, name="an output")
+compare(found, [alone(X) for X in sentences], message)
 
 
 @probe
@@ -2644,12 +2691,12 @@ for d_model, lengths in ((4, (4, 4, 4, 4)), (4, (2, 4, 1, 4)), (1, (3, 1, 2)), (
         "takes a boolean mask, True = may attend: each comes out as if it were alone, (n, d_v)."
     )
     assert_equal(len(found), len(lengths), message, name="how many outputs")
-    for one, X in zip(found, [one.mT.contiguous() for one in given], strict=True):
-        alone = F.scaled_dot_product_attention(torch.tanh(X), X.flip(-1), X * 2)
-        assert_close(one, alone, message, name="an output")
+    texts = [one.mT.contiguous() for one in given]
+    parts = [(torch.tanh(X), X.flip(-1), X * 2) for X in texts]
+    compare(found, [F.scaled_dot_product_attention(*QKV) for QKV in parts], message)
 after = sentences_afterwards([one.clone() for one in sentences])
 message = "The caller's list of sentences, and the sentences in it, are as before after the call."
-assert_equal(after, sentences, message, name="sentences")
+assert_equal(after, sentences, message, name="sentences", against="before the call")
 ### END HIDDEN TESTS
 
 # %% [markdown]

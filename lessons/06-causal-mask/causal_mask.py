@@ -227,7 +227,13 @@ def allowed():
 
 with check("the shape; bool, in NumPy", points=0.25):
     mask = causal_mask(4)
-    assert_close(mask, np.asarray(mask) == 1, "The mask is a NumPy array of bool.", name="the mask")
+    assert_close(
+        mask,
+        np.asarray(mask) == 1,
+        "The mask is a NumPy array of bool.",
+        name="the mask",
+        against="in the form asked for",
+    )
     allowed()
 with check("each word sees itself", points=0.5):
     assert_close(
@@ -286,6 +292,7 @@ with check("a new array each call", points=0.25, side=True):
         "The next masks should be what they are when nobody has written into a mask. Here somebody "
         "wrote False everywhere into an earlier one. For one: is a new array made in each call?",
         name="the next masks, of 4 and 3 words",
+        against="with nothing written into a mask",
     )
 checks_passed("causal_mask")
 
@@ -298,6 +305,7 @@ with check("other lengths: the dtype", points=0.25):
         mask,
         np.asarray(mask) == 1,
         "The mask should be a NumPy array of bool, also for 7 words.",
+        against="in the form asked for",
     )
     found = np.asarray(mask)
     message = "For 7 words some pairs of query and key are allowed, and some are not."
@@ -362,7 +370,7 @@ message = (
 found = np.asarray(written_into(5, 1, 3)) == 1
 expected = np.array(causal_mask(5)) == 1
 expected[1, 3] = not expected[1, 3]
-assert_equal(found, expected, message)
+assert_equal(found, expected, message, against="with that entry alone changed")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -562,13 +570,13 @@ with check("torch as NumPy; the masks stay as they are", points=0.5):
         name="'some are allowed, some are not'",
     )
     by_torch = combine_masks(torch.tensor(triangle), torch.tensor(real))
-    assert_equal(
+    assert_close(
         by_torch,
         torch.tensor(np.asarray(by_numpy)),
         "Torch tensors should be combined to a torch tensor of bool, with the values that your "
-        "function gives for NumPy arrays. (Expected: these.) For one: does each step work for "
-        "tensors too?",
+        "function gives for NumPy arrays. For one: does each step work for tensors too?",
         name="the combined mask",
+        against="for NumPy arrays",
     )
     assert_equal(masks, (triangle, real), "A mask was changed by the call.", name="the two masks")
 checks_passed("combine_masks")
@@ -710,7 +718,8 @@ with check("more masks: as two at a time", points=0.25):
         message = "These masks, combined two at a time, allow some keys and not others."
         assert_equal(bool(by_pairs.any() and not by_pairs.all()), True, message)
         message = f"Masks of the shapes {shapes}: all at once should give what pairs give in turn."
-        assert_equal(np.asarray(combine_masks(*masks)), by_pairs, message)
+        found = np.asarray(combine_masks(*masks))
+        assert_equal(found, by_pairs, message, against="two at a time")
 with check("torch as NumPy", points=0.5):
     for shapes in pairs + more:
         masks = masks_of(shapes, rng)
@@ -724,7 +733,10 @@ with check("torch as NumPy", points=0.5):
             "your function gives for NumPy arrays."
         )
         found = combine_masks(*[torch.tensor(mask) for mask in masks])
-        assert_equal(found, torch.tensor(by_numpy), message, name="the combined mask")
+        name = "the combined mask"
+        assert_close(
+            found, torch.tensor(by_numpy), message, name=name, against="for NumPy arrays"
+        )
     masks = masks_of([(4, 5), (3, 1, 5), (5,), (4, 5), (4, 1), (1, 1, 5), (4, 5), (4, 5)], rng)
     masks.append(np.ones((2, 1, 1, 1), dtype=bool))
     for last in (masks[-2], masks[-1]):
@@ -760,10 +772,12 @@ with check("None beside masks", points=0.5):
             + ". The result is that of your function for the two masks alone."
         )
         found = np.asarray(combine_masks(*masks))
-        assert_equal(found, expected, message, name="the combined mask")
+        assert_equal(found, expected, message, name="the combined mask", against="without None")
         tensors = [None if mask is None else torch.tensor(mask) for mask in masks]
         found = torch.tensor(np.asarray(combine_masks(*tensors)))
-        assert_equal(found, tensors_expected, message, name="the combined mask")
+        assert_equal(
+            found, tensors_expected, message, name="the combined mask", against="without None"
+        )
 with check("None alone, and a mask that hides everything", points=0.5):
     # A box that always says None, or always False, fails one of the two.
     message = "No mask at all should give None."

@@ -557,8 +557,12 @@ with check("odd: the columns", points=0.5):
         message = f"d_model = {d_model}: column 0 holds the sine of the position itself."
         assert_close(encoding[:, 0], sines, message, name="column 0", **near)
         wanders = np.abs(encoding[:, -1] - row[-1]).max() > 0
-        message = f"d_model = {d_model} is odd: the last column is a sine that no cosine follows."
-        assert_equal(bool(wanders), True, message, name="'the last column is not 0 everywhere'")
+        message = (
+            f"d_model = {d_model} is odd: the last column should be a sine that no cosine follows, "
+            "not 0 everywhere and without NaN."
+        )
+        name = "'the last column is finite, and not 0 everywhere'"
+        assert_equal(bool(wanders), True, message, name=name)
 with check("odd: all values", points=0.5):
     for d_model in (1, 3, 5, 9):
         seq_len = int(rng.integers(10, 30))
@@ -593,7 +597,14 @@ ones = np.ones((2 * middle + 1, 4))
 assert_close(sines**2 + cosines**2, ones, message, name="sin**2 + cos**2", precise=True)
 twice = 2 * sines[middle] * cosines[middle]
 message = f"Position {2 * middle} should have twice the angles of position {middle}. {hint}"
-assert_close(sines[2 * middle], twice, message, name="the sines of the last row", precise=True)
+assert_close(
+    sines[2 * middle],
+    twice,
+    message,
+    name="the sines of the last row",
+    against=f"from your row {middle}",
+    precise=True,
+)
 # The same for two positions: sin(a + b) = sin a cos b + cos a sin b. Angles cut to float32 miss it.
 together = sines[middle] * cosines[703] + cosines[middle] * sines[703]
 nine = {"rtol": 1e-9, "atol": 1e-9, "precise": True}
@@ -601,7 +612,9 @@ message = (
     f"The angles of position {middle + 703} should be those of {middle} and of 703 together, to 9 "
     f"digits. {hint}"
 )
-assert_close(sines[middle + 703], together, message, name="the sines of a later row", **nine)
+both = f"from your rows {middle} and 703"
+name = "the sines of a later row"
+assert_close(sines[middle + 703], together, message, name=name, against=both, **nine)
 message = (
     f"Position {2 * middle - 1}: each pair of columns should have turned {2 * middle - 1} times as "
     "far as at position 1, to 9 digits. For one: is a number on the way too short, such as a 2 pi "
@@ -610,7 +623,8 @@ message = (
 last = np.stack([sines[2 * middle - 1], cosines[2 * middle - 1]])
 turned = (cosines[1] + 1j * sines[1]) ** (2 * middle - 1)
 turned = np.stack([turned.imag, turned.real])
-assert_close(last, turned, message, name="the sines and cosines of a late row", **nine)
+name = "the sines and cosines of a late row"
+assert_close(last, turned, message, name=name, against="from your row 1", **nine)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -980,17 +994,23 @@ def shift_matrix(offset, d_model):
 # %% check="shift_matrix" points=2
 def matrix_of(offset, d_model):
     """M, with the shape that is asked for."""
-    matrix, asked = shift_matrix(offset, d_model), (d_model, d_model)
+    matrix = shift_matrix(offset, d_model)
+    asked = (d_model, d_model)
     message = f"shift_matrix({offset}, {d_model}): the matrix is (d_model, d_model), here {asked}."
     assert_equal(tuple(np.shape(matrix)), asked, message, name="the shape")
+    if offset and "int" in str(getattr(matrix, "dtype", "")):
+        message = (
+            f"shift_matrix({offset}, {d_model}) holds whole numbers (an integer dtype). M should "
+            "be a NumPy float64 array, for its sines and cosines. For one: does it begin as an "
+            "array of whole numbers? What is written into such an array is cut to whole numbers."
+        )
+        assert_equal(str(matrix.dtype), "float64", message, name="the dtype of the matrix")
     return matrix
 
 
 with check("two columns", points=0.5):
     # d_model = 2: one pair of columns, (sin pos, cos pos).
-    matrix = shift_matrix(3, 2)
-    message = "The matrix is a NumPy array (d_model, d_model), here (2, 2)."
-    assert_equal(np.shape(matrix), (2, 2), message, name="the shape")
+    matrix = matrix_of(3, 2)
     start, there = np.array([math.sin(2), math.cos(2)]), np.array([math.sin(5), math.cos(5)])
     assert_close(
         matrix @ start,
@@ -1015,7 +1035,7 @@ with check("there and back", points=0.5):
     there = matrix_of(5, 4) @ at_2
     moved = bool(np.abs(there - at_2).max() > 0.1)
     message = "An offset of 5 moves position 2 (some number of it by more than 0.1)."
-    assert_equal(moved, True, message, name="'it moves'")
+    assert_equal(moved, True, message, name="'it moves, and all its numbers are finite'")
     assert_close(
         matrix_of(-5, 4) @ there,
         at_2,
@@ -1056,9 +1076,17 @@ def encoding_at(positions, d_model):
 
 
 def matrix_of(offset, d_model):
-    matrix, asked = shift_matrix(offset, d_model), (d_model, d_model)
+    matrix = shift_matrix(offset, d_model)
+    asked = (d_model, d_model)
     message = f"shift_matrix({offset}, {d_model}): the matrix is (d_model, d_model), here {asked}."
     assert_equal(tuple(np.shape(matrix)), asked, message, name="the shape")
+    if offset and "int" in str(getattr(matrix, "dtype", "")):
+        message = (
+            f"shift_matrix({offset}, {d_model}) holds whole numbers (an integer dtype). M should "
+            "be a NumPy float64 array, for its sines and cosines. For one: does it begin as an "
+            "array of whole numbers? What is written into such an array is cut to whole numbers."
+        )
+        assert_equal(str(matrix.dtype), "float64", message, name="the dtype of the matrix")
     return matrix
 
 
@@ -1106,13 +1134,17 @@ with check("two shifts one after the other", points=0.75):
         (start,) = encoding_at(np.array([7]), d_model)
         there = matrix_of(one, d_model) @ start
         moved = bool(np.abs(there - start).max() > 1e-3)
-        message = f"A shift by {one} should move PE[7] (d_model = {d_model}) by more than 0.001."
-        assert_equal(moved, True, message, name="'something moves'")
+        message = (
+            f"A shift by {one} should move PE[7] (d_model = {d_model}) by more than 0.001, and "
+            "give no NaN."
+        )
+        assert_equal(moved, True, message, name="'something moves, and all is finite'")
         message = f"Shifts by {one} and by {other} together should be the shift by {one + other}."
         kept = "A shift turns each pair of columns, so the length of the vector stays as it was."
         assert_close(np.linalg.norm(there), np.linalg.norm(start), kept, name="|M @ x|")
         together = np.asarray(matrix_of(one + other, d_model) @ start)
-        assert_close(matrix_of(other, d_model) @ there, together, message)
+        there = matrix_of(other, d_model) @ there
+        assert_close(there, together, message, against="with one shift by the sum")
 checks_passed("shift_matrix")
 ### END HIDDEN TESTS
 
@@ -1121,9 +1153,17 @@ checks_passed("shift_matrix")
 # Hidden checks of shift_matrix: negative offsets, and none.
 ### BEGIN HIDDEN TESTS
 def matrix_of(offset, d_model):
-    matrix, asked = shift_matrix(offset, d_model), (d_model, d_model)
+    matrix = shift_matrix(offset, d_model)
+    asked = (d_model, d_model)
     message = f"shift_matrix({offset}, {d_model}): the matrix is (d_model, d_model), here {asked}."
     assert_equal(tuple(np.shape(matrix)), asked, message, name="the shape")
+    if offset and "int" in str(getattr(matrix, "dtype", "")):
+        message = (
+            f"shift_matrix({offset}, {d_model}) holds whole numbers (an integer dtype). M should "
+            "be a NumPy float64 array, for its sines and cosines. For one: does it begin as an "
+            "array of whole numbers? What is written into such an array is cut to whole numbers."
+        )
+        assert_equal(str(matrix.dtype), "float64", message, name="the dtype of the matrix")
     return matrix
 
 
@@ -1133,8 +1173,11 @@ for d_model in (4, 6, 16):
     for offset in (1, int(rng.integers(2, 40)), int(rng.integers(100, 300))):
         there = matrix_of(offset, d_model) @ start
         moved = bool(np.abs(there - start).max() > 1e-3)
-        message = f"d_model = {d_model}: a shift by {offset} should move a vector, by over 0.001."
-        assert_equal(moved, True, message, name="'something moves'")
+        message = (
+            f"d_model = {d_model}: a shift by {offset} should move a vector, by over 0.001, and "
+            "give no NaN."
+        )
+        assert_equal(moved, True, message, name="'something moves, and all is finite'")
         message = (
             f"d_model = {d_model}: a shift by {offset} and then one by {-offset}, of any vector, "
             "should give that vector again."
@@ -1405,7 +1448,7 @@ with check("random start values", points=0.25):
         if rows:
             rows = ", ".join(map(str, rows))
             message += f" Two modules start with the same numbers in these rows: {rows}."
-    assert_equal(many, True, message, name="'the start values differ'")
+    assert_equal(many, True, message, name="'the start values are finite and differ'")
 with check("gradients", points=0.25):
     _, of_X, reached = start_and_gradients(torch.ones(2, 5, 4))
     message = "The gradient should pass to X unchanged: it is 1 for the sum of all outputs."
@@ -1582,7 +1625,7 @@ for training in (True, False):
 texts = [torch.tensor(rng.normal(size=shape)) for shape in ((2, 4, 30), (7, 30), (3, 1, 2, 30))]
 for training in (True, False):
     found = one_after_the_other(values, texts, training)
-    for number, output in enumerate(found):
+    for number in range(2 * len(texts)):
         X = texts[number // 2]
         message = (
             f"Several calls of one layer, {'training' if training else 'evaluation'} mode, here "
@@ -1590,7 +1633,8 @@ for training in (True, False):
             f"{'in another order in memory' if number % 2 else 'as it is'}: the output should be X "
             f"+ the first {X.shape[-2]} position vectors, whatever was given before."
         )
-        assert_close(output, X + values.narrow(0, 0, X.shape[-2]), message, name="the output")
+        expected = X + values.narrow(0, 0, X.shape[-2])
+        assert_close(found[number], expected, message, name="the output")
 ### END HIDDEN TESTS
 
 
@@ -2158,13 +2202,13 @@ with check("the same words anywhere in a batch", points=0.5):
     alone = mended_positions(text.clone())
     varied = bool((alone[0, 0] - alone[0, 1]).abs().max() > 0.1)
     message = "The same word at positions 0 and 1 comes out differently, by more than 0.1."
-    assert_equal(varied, True, message, name="'they differ'")
+    assert_equal(varied, True, message, name="'both are finite, and they differ by over 0.1'")
     assert_close(
         mended_positions(text.repeat(3, 1, 1)),
         alone.repeat(3, 1, 1),
-        "Three times the same text should give three times the same result. (Expected: what your "
-        "function gives for this text alone.)",
+        "Three times the same text should give three times the same result.",
         name="the result",
+        against="for this text alone",
     )
 with check("any number of leading axes", points=0.5):
     for shape in ((5, 6), (2, 3, 5, 6)):

@@ -323,12 +323,13 @@ with check("the default of eps", points=0.25):
     given = normalise(gamma, beta, small, 1e-5)
     other = bool((given - normalise(gamma, beta, small, 0.1)).abs().max() > 1e-3)
     message = "For features near 0.003, eps = 1e-5 and eps = 0.1 should give other results."
-    assert_equal(other, True, message, name="'they differ'")
+    assert_equal(other, True, message, name="'both are finite, and they differ by over 0.001'")
     assert_close(
         normalise(gamma, beta, small, None),
         given,
-        "LayerNorm(6) without eps should give what it gives with eps = 1e-5. (Expected: this, by "
-        "your own layer.) These features are so small that eps counts.",
+        "LayerNorm(6) without eps should give what it gives with eps = 1e-5. These features are so "
+        "small that eps counts.",
+        against="with eps = 1e-5",
     )
 with check("equal features", points=0.25):
     equal = torch.tensor(1000 + rng.integers(0, 16, size=(20, 1)) / 16).float().expand(20, 6)
@@ -398,16 +399,18 @@ for shape in ((3, 5), (1, 7), (4, 1, 6), (2, 3, 5), (2, 4, 3, 6), (5, 1, 2, 3, 4
     found, other = normalise(gamma, beta, x), normalise(gamma, beta, x.square() + x)
     message = f"x of shape {shape}: the result has the shape of x."
     assert_equal(list(np.shape(found)), list(shape), message, name="the shape")
-    message = f"x of shape {shape}: other words should give another result."
-    assert_equal(bool((found - other).abs().max() > 1e-3), True, message)
-    message = f"x of shape {shape}: the result should not be x itself."
-    assert_equal(bool((found - x).abs().max() > 1e-3), True, message)
+    message = f"x of shape {shape}: other words should give another result, without NaN."
+    name = "'both are finite, and they differ by over 0.001'"
+    assert_equal(bool((found - other).abs().max() > 1e-3), True, message, name=name)
+    message = f"x of shape {shape}: the result should not be x itself, nor hold NaN."
+    assert_equal(bool((found - x).abs().max() > 1e-3), True, message, name=name)
     alone = [normalise(gamma, beta, word[None])[0] for word in x.reshape(-1, shape[-1])]
     assert_close(
         found,
         torch.stack(alone).double().reshape(shape),
         f"x of shape {shape} in float64. Each word should come out as your layer gives it alone; "
         "any number of leading axes is allowed.",
+        against="for each word alone",
     )
 far = 3e7 + torch.tensor(rng.normal(size=(4, 6)))
 gamma, beta = (torch.tensor(rng.normal(size=6)) for _ in range(2))
@@ -425,7 +428,7 @@ for x, found in zip(texts, one_after_the_other(gamma, beta, texts), strict=True)
         "memory in another order, as after a transpose: the result should be that of a new layer "
         "with the same gamma and beta, for x in the usual order."
     )
-    assert_close(found, normalise(gamma, beta, x), message)
+    assert_close(found, normalise(gamma, beta, x), message, against="in a new layer")
 one = torch.tensor(rng.normal(size=(2, 3, 1)))
 message = (
     "x of shape (2, 3, 1): one feature is its own mean, so that the result is beta, in the shape "
@@ -437,7 +440,8 @@ message = (
     "x of shape (1, 3, 6), a batch of one text: the result is what your layer gives for the text "
     "alone, in the shape of x."
 )
-assert_close(normalise(gamma, beta, one_text), normalise(gamma, beta, one_text[0])[None], message)
+found, alone = normalise(gamma, beta, one_text), normalise(gamma, beta, one_text[0])
+assert_close(found, alone[None], message, against="for the text alone")
 ### END HIDDEN TESTS
 
 
@@ -471,19 +475,24 @@ with check("eps as it is given", points=1.5):
 with check("the default of eps", points=0.5):
     given = normalise(gamma, beta, 3e-3 * noise, 1e-5)
     other = bool((given - normalise(gamma, beta, 3e-3 * noise, 0.1)).abs().max() > 1e-3)
-    message = "For inputs near 0.003, eps = 1e-5 and eps = 0.1 should give other results."
-    assert_equal(other, True, message)
+    message = (
+        "For inputs near 0.003, eps = 1e-5 and eps = 0.1 should give other results, both without "
+        "NaN."
+    )
+    assert_equal(other, True, message, name="'both are finite, and they differ by over 0.001'")
     assert_close(
         normalise(gamma, beta, 3e-3 * noise, None),
         given,
         "Without eps the layer should give what it gives with eps = 1e-5. The inputs of this check "
         "are so small that eps counts.",
+        against="with eps = 1e-5",
     )
     assert_close(
         normalise(gamma, beta, 3e-3 * noise, 0.0),
         normalise(gamma, beta, 3e-3 * noise, 1e-12),
         "eps = 0 is an eps as any other: the result should be that of eps = 1e-12, up to rounding. "
-        "(Expected: this, by your layer.) For one: is 0 taken for an eps that is not given?",
+        "For one: is 0 taken for an eps that is not given?",
+        against="with eps = 1e-12",
         rtol=1e-4,
         atol=1e-4,
     )
@@ -578,33 +587,35 @@ with check("x afterwards, nothing remembered, both modes", points=0.75):
     expected = torch.stack([three_calls(text.clone(), text)[1] for text in x]).double()
     message = "Three texts, one at a time: each result has the shape of its text."
     assert_equal(expected.shape, x.shape, message, name="the shape")
-    message = "A new layer should normalise: not x, and not 0."
-    nothing = [bool((expected - one).abs().max() < 1e-3) for one in (x, 0 * x)]
-    assert_equal(nothing, [False, False], message)
+    message = "A new layer should normalise: give neither x nor 0, and no NaN."
+    nothing = [not bool((expected - one).abs().max() >= 1e-3) for one in (x, 0 * x)]
+    assert_equal(nothing, [False, False], message, name="'near x, or NaN', 'near 0, or NaN'")
     message = "Three texts at once should give what a new layer gives for each by itself."
-    assert_close(first, expected, message)
+    assert_close(first, expected, message, against="for each text alone")
     message = "After a call with other texts the result should be the same as in a new layer."
-    assert_close(again, expected, message)
+    assert_close(again, expected, message, against="for each text alone")
     message = "In evaluation mode the result should be that of training mode."
-    assert_close(evaluated, expected, message)
+    assert_close(evaluated, expected, message, against="in training mode")
     gamma, beta = (torch.tensor(rng.normal(size=6)) for _ in range(2))
     for training in (True, False):
         found, expected = (with_parameters(gamma, beta, x, one, training) for one in (True, False))
         message = (
             "gamma and beta got other numbers after a first call, as in training "
             f"({'training' if training else 'evaluation'} mode): the next result should be that of "
-            "a new layer with these numbers."
+            "a new layer with these numbers, and hold no NaN."
         )
-        assert_close(found, expected, message, name="the result after the change")
+        name = "the result after the change"
+        assert_close(found, expected, message, name=name, against="in a new layer")
 with check("precision", points=0.25, side=True):
     plain, far = (three_calls(one, other)[1] for one in (x.clone(), x + 100))
-    assert_close(plain, plain.double(), "After `layer.double()` the result is float64.", precise=True)
+    message = "After `layer.double()` the result should be float64 and hold no NaN."
+    assert_close(plain, plain.double(), message, precise=True, against="in the dtype asked for")
     message = (
         "100 was added to every feature, in float64: the result should stay as it is, to seven "
         "digits. For one: is anything float32 on the way? A mean near 100 then keeps too few "
         "digits."
     )
-    assert_close(far, plain, message, precise=True)
+    assert_close(far, plain, message, precise=True, against="without the 100")
 checks_passed("LayerNorm")
 ### END HIDDEN TESTS
 
@@ -764,21 +775,20 @@ with check("any number of leading axes", points=0.25):
     by_word = torch.stack([forward(parameters, word[None])[0] for word in three])
     varied = [bool((by_word[0] - by_word[1]).abs().max() > 0.1), not torch.equal(by_word, three)]
     message = "The first two words should come out differently, and not all as they went in."
-    assert_equal(varied, [True, True], message, name="'they differ', 'they are others than x'")
+    name = "'both are finite, and they differ by over 0.1', 'not all are as they went in'"
+    assert_equal(varied, [True, True], message, name=name)
     batch = torch.stack([three, three.flip(0)])[:, None]  # (2, 1, 3, 2)
     assert_close(
         forward(parameters, batch),
         torch.stack([by_word, by_word.flip(0)])[:, None],
-        "x of shape (2, 1, 3, 2): each word should come out as it does alone. (Expected: what your "
-        "network gives for each word alone.)",
+        "x of shape (2, 1, 3, 2): each word should come out as it does alone.",
+        against="for each word alone",
     )
 with check("training mode as evaluation mode", points=0.25, side=True):
     many = three.repeat(20, 1)
-    message = (
-        "In training mode the result should be that of evaluation mode (Expected): there is no "
-        "dropout."
-    )
-    assert_close(forward(parameters, many, True), forward(parameters, many), message)
+    message = "In training mode the result should be that of evaluation mode: there is no dropout."
+    trained, evaluated = forward(parameters, many, True), forward(parameters, many)
+    assert_close(trained, evaluated, message, against="in evaluation mode")
 
 
 @probe
@@ -879,40 +889,49 @@ with check("each word by itself", points=1):
         )
         assert_equal(list(np.shape(evaluated)), list(shape), message, name="the shape")
         other = forward(parameters, x.square() + x, d_ff)[1]
-        differ = f"x of shape {shape}, d_ff = {d_ff}: other words should give another result."
-        assert_equal(bool((evaluated - other).abs().max() > 1e-3), True, differ)
-        differ = f"x of shape {shape}, d_ff = {d_ff}: the result should not be x itself."
-        assert_equal(bool((evaluated - x).abs().max() > 1e-3), True, differ)
+        start = f"x of shape {shape}, d_ff = {d_ff}: "
+        name = "'both are finite, and they differ by over 0.001'"
+        differ = start + "other words should give another result, without NaN."
+        assert_equal(bool((evaluated - other).abs().max() > 1e-3), True, differ, name=name)
+        differ = start + "the result should not be x itself, nor hold NaN."
+        assert_equal(bool((evaluated - x).abs().max() > 1e-3), True, differ, name=name)
         alone = [forward(parameters, word[None], d_ff)[1][0] for word in x.reshape(-1, shape[-1])]
-        assert_close(evaluated, torch.stack(alone).double().reshape(shape), message)
+        alone = torch.stack(alone).double().reshape(shape)
+        assert_close(evaluated, alone, message, against="for each word alone")
     _, d_ff, parameters, x, _, (_, evaluated, _) = cases_run[2]  # (2, 5, 4)
     message = "Two texts of 320 words, 64 times the same five: as in texts of these five words."
     long = forward(parameters, x.repeat(1, 64, 1), d_ff)[1]
-    assert_close(long, evaluated.repeat(1, 64, 1), message)
+    assert_close(long, evaluated.repeat(1, 64, 1), message, against="for the five words once")
     message = (
         "x of shape (2, 5, 4) whose numbers lie in memory in another order, as after a transpose: "
         "the result should be the same."
     )
-    assert_close(in_other_order(parameters, x, d_ff), evaluated, message)
+    found = in_other_order(parameters, x, d_ff)
+    assert_close(found, evaluated, message, against="in the usual order in memory")
     message = "x of shape (1, 5, 4), a batch of one text: as the first of two, in the shape of x."
-    assert_close(forward(parameters, x[:1].clone(), d_ff)[1], evaluated[:1], message)
+    found = forward(parameters, x[:1].clone(), d_ff)[1]
+    assert_close(found, evaluated[:1], message, against="for the first of two")
 with check("the values", points=0.5):
     for shape, d_ff, _, _, expected, (_, evaluated, _) in cases_run:
         message = f"x of shape {shape}, d_ff = {d_ff}: linear1, ReLU, linear2, to float64's digits."
         assert_close(evaluated, expected, message, precise=True)
 with check("training mode, and x afterwards", points=0.5, side=True):
     for _, _, _, x, _, (trained, evaluated, x_after) in cases_run:
-        message = "In training mode the result should be that of evaluation mode: no dropout."
-        assert_close(trained, evaluated, message)
+        message = (
+            "In training mode the result should be that of evaluation mode, without NaN: no "
+            "dropout."
+        )
+        assert_close(trained, evaluated, message, against="in evaluation mode")
         assert_equal(x_after, x, "x is changed by the call.", name="x")
     _, d_ff, parameters, x, _, (_, evaluated, _) = cases_run[2]  # (2, 5, 4)
     for training in (True, False):
         message = (
             "The parameters got other numbers after a first call, as in training "
             f"({'training' if training else 'evaluation'} mode): the next result should be that of "
-            "a new network with these numbers."
+            "a new network with these numbers, and hold no NaN."
         )
-        assert_close(after_a_change(parameters, x, d_ff, training), evaluated, message)
+        found = after_a_change(parameters, x, d_ff, training)
+        assert_close(found, evaluated, message, against="in a new network")
 checks_passed("FeedForward")
 ### END HIDDEN TESTS
 
@@ -1199,14 +1218,18 @@ def differ(found, plain, what):
     """Without this a block that ignores everything would pass what is compared with itself."""
     found, plain = (torch.as_tensor(one) for one in (found, plain))
     moved = found.shape == plain.shape and bool((found - plain).abs().max() > 1e-3)
-    assert_equal(moved, True, what, name="'the two differ'")
+    name = "'both are finite, of one shape, and differ by over 0.001'"
+    assert_equal(moved, True, what, name=name)
 
 
 with check("the mask reaches the attention", points=0.5):
     # With a triangle as mask, each word comes out as the last word of a text that ends there.
     for norm_first in (False, True):
         output, weights = of_yours(norm_first, mask[:1])
-        message = f"norm_first={norm_first}: a mask should change the output, and not its shape."
+        message = (
+            f"norm_first={norm_first}: a mask should change the output, and not its shape; neither "
+            "output should hold NaN."
+        )
         differ(output, of_yours(norm_first)[0], message)
         for length in (1, 2, 4):
             short = of_yours(norm_first, None, x[:, :length])[0]
@@ -1214,9 +1237,10 @@ with check("the mask reaches the attention", points=0.5):
                 output[:, length - 1],
                 short[:, -1],
                 f"norm_first={norm_first}: a word that may not see the later ones should come out "
-                "as the last word of a text that ends with it. (Expected: this, by your block.) "
-                "For one: does the attention get the mask?",
+                "as the last word of a text that ends with it. For one: does the attention get the "
+                "mask?",
                 name=f"the output of word {length - 1}",
+                against="in the text that ends there",
             )
         nothing = mask.clone()
         nothing[:, 2] = False
@@ -1225,26 +1249,23 @@ with check("the mask reaches the attention", points=0.5):
             f"norm_first={norm_first}, word 2 may attend to nothing: its weights are 0 in every "
             "head, and no number of the output is NaN or infinite."
         )
-        assert_equal(bool(torch.as_tensor(output).isfinite().all()), True, message)
+        finite = bool(torch.as_tensor(output).isfinite().all())
+        assert_equal(finite, True, message, name="'the output is finite'")
         assert_equal(weights[:, :, 2], torch.zeros(2, 3, 5), message, name="the weights of word 2")
 with check("any number of leading axes", points=0.25):
     for norm_first in (False, True):
         alone = torch.stack([torch.as_tensor(of_yours(norm_first, None, one)[0]) for one in x])
         other = torch.stack([torch.as_tensor(of_yours(norm_first, None, -one)[0]) for one in x])
-        differ(alone, x, "Texts (5, 12): the output has the shape of x, and is another than x.")
-        differ(alone, other, "Texts (5, 12): -x should give another output than x.")
-        message = (
-            "x of shape (2, 1, 5, 12): each text should come out as it does alone. (Expected: "
-            "this, by your block.)"
-        )
-        assert_close(of_yours(norm_first, None, x[:, None])[0], alone[:, None], message)
+        message = "Texts (5, 12): the output should have the shape of x, not be x, and hold no NaN."
+        differ(alone, x, message)
+        differ(alone, other, "Texts (5, 12): -x should give another output than x, without NaN.")
+        message = "x of shape (2, 1, 5, 12): each text should come out as it does alone."
+        found = of_yours(norm_first, None, x[:, None])[0]
+        assert_close(found, alone[:, None], message, against="for each text alone")
 with check("training mode as evaluation mode", points=0.25, side=True):
-    message = (
-        "In training mode the output should be that of evaluation mode (Expected): there is no "
-        "dropout."
-    )
-    found = of_yours(False, training=True)[0]
-    assert_close(found, of_yours(False)[0], message, name="the output")
+    message = "In training mode the output should be that of evaluation mode: there is no dropout."
+    found, evaluated = of_yours(False, training=True)[0], of_yours(False)[0]
+    assert_close(found, evaluated, message, name="the output", against="in evaluation mode")
 
 
 @probe
@@ -1271,7 +1292,8 @@ with check("gradients through both results", points=0.25):
             "and through the weights. For one: is something detached?"
         )
         flows = [isinstance(one, torch.Tensor) and bool(one.abs().max() > 0) for one in of_x]
-        assert_equal(flows, [True, True], message, name="'x gets one, from output and weights'")
+        name = "'x gets one without NaN, not 0', from the output and from the weights,"
+        assert_equal(flows, [True, True], message, name=name)
         message = (
             f"norm_first={norm_first}: all parameters of the four parts, and no others, should get "
             "a gradient through output or weights."
@@ -1388,26 +1410,31 @@ with check("each text as alone", points=0.25):
             assert_equal(list(output.shape), list(x.shape), shape)
             other, _ = evaluated(parameters, sizes, norm_first, x.square() - 1)
             moved = [bool((one - output).abs().max() > 1e-3) for one in (other, x)]
-            differ = message + "other words give another output, and the output is not x."
+            differ = message + (
+                "other words should give another output, and none should be x itself or hold NaN."
+            )
             assert_equal(moved, [True, True], differ)
             for one in np.ndindex(*lead):
                 alone, _ = evaluated(parameters, sizes, norm_first, x[one])
                 near = {"rtol": 1e-4, "atol": 1e-5}
                 same = message + "each text should come out as your block gives it alone."
-                assert_close(output[one], alone, same, **near)
+                assert_close(output[one], alone, same, **near, against="for this text alone")
 with check("post-norm is the default; training mode; precision", points=0.25, side=True):
     for _, sizes, x, parameters, message in cases:
         output, _ = evaluated(parameters, sizes, None, x)
         expected, _ = evaluated(parameters, sizes, False, x)
         near = {"rtol": 1e-4, "atol": 1e-5}
-        default = message + "without norm_first as with norm_first=False: post-norm is the default."
-        assert_close(output, expected, default, **near)
+        default = message + (
+            "without norm_first as with norm_first=False, and no NaN: post-norm is the default."
+        )
+        assert_close(output, expected, default, **near, against="with norm_first=False")
         for found, again in zip(*forward(parameters, sizes, True, x), strict=True):
-            modes = message + "norm_first=True: in training mode as in evaluation mode."
-            assert_close(found, again, modes)
+            modes = message + "norm_first=True: in training mode as in evaluation mode, and no NaN."
+            assert_close(found, again, modes, against="in evaluation mode")
         trained, after = forward(parameters, sizes, False, x)
         for found, again in zip(trained, after, strict=True):
-            assert_close(found, again, message + "in training mode as in evaluation mode.")
+            modes = message + "in training mode as in evaluation mode, and no NaN."
+            assert_close(found, again, modes, against="in evaluation mode")
             assert_equal(str(found.dtype), "torch.float64", message + "float64 stays float64.")
         expected, _ = torchs_values(parameters, sizes[1], False, x)
         digits = message + (
@@ -1542,9 +1569,14 @@ def shapes(norm_first):
         output, expected = (by_block(norm_first, text, one)[0] for one in (mask, full))
         plain = by_block(norm_first, text, None)[0]
         moved = bool((expected - plain).abs().max() > 1e-3)
-        effect = f"A mask of shape {tuple(full.shape)} changes the output, norm_first={norm_first}."
-        assert_equal(moved, True, effect, name="'the mask changes the output'")
-        assert_close(output, expected, message, name="the output", **near)
+        effect = (
+            f"norm_first={norm_first}: a mask of shape {tuple(full.shape)} should change the "
+            "output, and neither output should hold NaN."
+        )
+        name = "'the mask changes the output, and all is finite'"
+        assert_equal(moved, True, effect, name=name)
+        all_axes = "with all axes written"
+        assert_close(output, expected, message, name="the output", against=all_axes, **near)
 
 
 def nothing_to_see(norm_first):
@@ -1553,8 +1585,11 @@ def nothing_to_see(norm_first):
     expected = by_block(norm_first, x, None)[0].clone()
     alone = by_block(norm_first, x, None, blind)[0]
     moved = bool((expected - alone).abs().max() > 1e-3)
-    message = "Without a mask: another W_o.weight, 0 everywhere, should change the output."
-    assert_equal(moved, True, message, name="'the output changes'")
+    message = (
+        "Without a mask: another W_o.weight, 0 everywhere, should change the output, and neither "
+        "output should hold NaN."
+    )
+    assert_equal(moved, True, message, name="'the output changes, and all is finite'")
     expected[1, 2] = alone[1, 2]
     mask = torch.ones(2, n, n, dtype=torch.bool)
     mask[1, 2] = False  # word 2 of the second text
@@ -1568,7 +1603,8 @@ def nothing_to_see(norm_first):
     sums = torch.ones(2, 3, n, dtype=torch.float64)
     sums[1, :, 2] = 0.0
     assert_close(weights.sum(-1), sums, message, name="the sums of the weights", **near)
-    assert_close(output, expected, message, name="the output", **near)
+    plain = "from your outputs without a mask"
+    assert_close(output, expected, message, name="the output", against=plain, **near)
 
 
 with check("the values, post-norm", points=0.5):
@@ -1585,8 +1621,10 @@ with check("nothing to attend to, pre-norm", points=0.25):
     nothing_to_see(norm_first=True)
 with check("mask by its name and by its place; both unchanged", points=0.5, side=True):
     by_name, by_place, x_after, mask_after = forward(p, False, x.clone(), per_head.clone())
-    message = "The mask as mask=mask and as the second argument should give the same output."
-    assert_close(by_name[0], by_place[0], message)
+    message = (
+        "The mask as mask=mask and as the second argument should give the same output, and no NaN."
+    )
+    assert_close(by_name[0], by_place[0], message, against="as the second argument")
     assert_equal(x_after, x, "x is changed by the call.", name="x")
     assert_equal(mask_after, per_head, "The mask is changed by the call.", name="the mask")
     masks = causal, per_head, None
@@ -1599,10 +1637,12 @@ with check("mask by its name and by its place; both unchanged", points=0.5, side
                 message = (
                     f"norm_first={norm_first}, three calls of one block with other masks ({how}; "
                     f"here {given}): each should give what a new block with the same parameters "
-                    "gives in evaluation mode, with x and mask in the usual order in memory."
+                    "gives in evaluation mode, with x and mask in the usual order in memory, and "
+                    "no NaN."
                 )
-                assert_close(one[0], other[0], message, name="the output")
-                assert_close(one[1], other[1], message, name="the weights")
+                new = "in a new block"
+                assert_close(one[0], other[0], message, name="the output", against=new)
+                assert_close(one[1], other[1], message, name="the weights", against=new)
 checks_passed("TransformerBlock")
 ### END HIDDEN TESTS
 
@@ -1695,8 +1735,11 @@ def as_it_changes(norm_first, mask, what):
     found = gradients(p, norm_first, x, mask, toward_output, toward_weights)
     slopes = quotients({"x": x, **p}, norm_first, mask, toward_output, toward_weights, directions)
     moves = bool(np.abs(slopes).max() > 1e-2)
-    message = f"norm_first={norm_first}, {what}: the results should depend on x or on a parameter."
-    assert_equal(moves, True, message, name="'something changes'")
+    message = (
+        f"norm_first={norm_first}, {what}: the results should depend on x or on a parameter, and "
+        "hold no NaN."
+    )
+    assert_equal(moves, True, message, name="'something changes, and all is finite'")
     along = [
         0.0 if found[name] is None else float((found[name] * direction).sum())
         for name, direction in directions.items()
@@ -1708,6 +1751,7 @@ def as_it_changes(norm_first, mask, what):
         "when x or a parameter moves a little. They should flow from output and weights to x and "
         "to every parameter, and be finite. For one: is something detached?",
         name="the gradients, along one direction each",
+        against="by small steps",
         rtol=1e-3,
         atol=1e-4,
     )
@@ -2718,16 +2762,17 @@ other[-1] = torch.tensor(rng.normal(size=16))  # another last word
 with check("no word feels a later one", points=0.75):
     parameters, mask, (found, changed) = run_block(6, [text, other])
     message = "Another last word should give another result for this word."
-    assert_equal(bool((found[-1] - changed[-1]).abs().max() > 1e-3), True, message)
+    name = "'both are finite, and they differ by over 0.001'"
+    assert_equal(bool((found[-1] - changed[-1]).abs().max() > 1e-3), True, message, name=name)
     message = "Words 0 and 1, which differ, should give different results."
-    assert_equal(bool((found[0] - found[1]).abs().max() > 1e-3), True, message)
+    assert_equal(bool((found[0] - found[1]).abs().max() > 1e-3), True, message, name=name)
     assert_close(
         changed[:-1],
         found[:-1],
-        "The last word was exchanged: the results of all words before it should stay as they are "
-        "(Expected: with the old last word). For one: over which axes does each norm take its "
-        "mean, and what does the mask allow?",
+        "The last word was exchanged: the results of all words before it should stay as they are. "
+        "For one: over which axes does each norm take its mean, and what does the mask allow?",
         name="the results before the last word",
+        against="with the old last word",
     )
 with check("the friend's mask", points=0.25):
     parameters, mask, (found,) = run_block(6, [0.05 * text])
@@ -2749,6 +2794,7 @@ with check("the rest", points=0.75):
         "had it; norm1 is an ordinary layer norm over the 16 features of a word; norm2 the same "
         "with an eps of 1e-3; mask as the friend had it.",
         name="the result",
+        against="in torch, with your block's parameters",
     )
     message = "The block, first of the pair, is a SideBySide, as the friend's is."
     assert_equal("SideBySide" in classes_of_block(6), True, message, name="'it is a SideBySide'")
@@ -2799,19 +2845,22 @@ for n in (4, 9):
     text = torch.tensor(rng.normal(size=(n, 16)))
     message = f"n = {n}: a text that ends earlier should give the same results up to there."
     whole, *shorter = run_block(n, [text, *(text[:length] for length in range(1, n))])
-    differ = f"n = {n}: the words of a text, which differ, should give different results."
-    assert_equal(bool((whole[1:] - whole[:1]).abs().max() > 1e-3), True, differ)
-    differ = f"n = {n}: the block should give another result than its input."
-    assert_equal(bool((whole - text).abs().max() > 1e-3), True, differ)
+    differ = f"n = {n}: words of a text, which differ, should give different results, and no NaN."
+    name = "'both are finite, and they differ by over 0.001'"
+    assert_equal(bool((whole[1:] - whole[:1]).abs().max() > 1e-3), True, differ, name=name)
+    differ = f"n = {n}: the block should give another result than its input, and no NaN."
+    assert_equal(bool((whole - text).abs().max() > 1e-3), True, differ, name=name)
     for length, short in enumerate(shorter, start=1):
-        assert_close(short, whole[:length], message, name=f"the results of {length} words")
+        name = f"the results of {length} words"
+        assert_close(short, whole[:length], message, name=name, against="in the whole text")
 for batch, n in ((2, 16), (1, 3)):
     found, alone = batch_and_each(n, torch.tensor(rng.normal(size=(batch, n, 16))))
     message = (
         f"A batch of shape {(batch, n, 16)}: each text should come out as the same block gives it "
-        "alone. For one: over which axis does each norm take its mean?"
+        "alone, without NaN. For one: over which axis does each norm take its mean?"
     )
-    assert_close(found, torch.stack(alone), message, name="the results of the batch")
+    name = "the results of the batch"
+    assert_close(found, torch.stack(alone), message, name=name, against="for each text alone")
 ### END HIDDEN TESTS
 
 # %% [markdown]

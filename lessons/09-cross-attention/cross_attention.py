@@ -471,6 +471,7 @@ with check("self_mask", points=0.5):
             "come out as the last word of a text that ends with it, as your block gives that "
             "without masks. For one: does self_mask reach the self-attention, and only it?",
             name=f"output of word {length - 1}",
+            against="for the text that ends there",
         )
 with check("memory_mask", points=0.5):
     # A mask that hides the last position of memory is like a memory without it.
@@ -485,6 +486,7 @@ with check("memory_mask", points=0.5):
         "that your block gives for memory without that position, with no masks. For one: does "
         "memory_mask reach the cross-attention, and only it?",
         name="output",
+        against="for memory without that position",
     )
 with check("a position that may attend to nothing", points=0.25):
     nothing = torch.tensor([[T, T, T, T], [T, T, T, T], [N, N, N, N], [T, T, T, T]])
@@ -506,7 +508,13 @@ with check("a position that may attend to nothing", points=0.25):
         "as your block gives them without a mask."
     )
     kept = [0, 1, 3]
-    assert_close(masked[0][:, kept], plain[0][:, kept], message, name="the other outputs")
+    assert_close(
+        masked[0][:, kept],
+        plain[0][:, kept],
+        message,
+        name="the other outputs",
+        against="without a mask",
+    )
 with check("leading axes, also such as broadcast", points=0.25):
     both = own(x[:, None], memory[0])  # (2, 1, 4, 12) and (5, 12)
     message = "x of shape (2, 1, 4, 12), memory (5, 12): output should have as many axes as x."
@@ -518,7 +526,9 @@ with check("leading axes, also such as broadcast", points=0.25):
             "x of shape (2, 1, 4, 12), memory (5, 12): each text of x should come out as your "
             "block gives it alone."
         )
-        assert_close(both[0][i, 0], alone[0], message, name="output")
+        assert_close(
+            both[0][i, 0], alone[0], message, name="output", against="for that text alone"
+        )
     # The other way round: one x looks at two memories.
     stops = (
         "forward stops with an error: x of shape (4, 12), memory (2, 5, 12). Leading axes should "
@@ -532,14 +542,16 @@ with check("leading axes, also such as broadcast", points=0.25):
         )
         alone = own(x[0], read)
         assert_equal(list(both[0].shape), [2, 4, 12], message, name="the shape of output")
-        assert_close(both[0][i], alone[0], message, name="output")
+        assert_close(
+            both[0][i], alone[0], message, name="output", against="with that memory alone"
+        )
 with check("training mode as evaluation mode", points=0.25, side=True):
     trained, plain = own(x, memory, training=True), own(x, memory)
     message = (
         "block.train() should give the output that block.eval() gives, for the same parameters and "
         "input. The card asks for no dropout."
     )
-    assert_close(trained[0], plain[0], message, name="output")
+    assert_close(trained[0], plain[0], message, name="output", against="in evaluation mode")
 
 
 @probe
@@ -697,8 +709,10 @@ with check("the values, in float64", points=0.5):
             f"{message} Compared with torch's decoder layer, with the same parameters, to ten "
             "digits. Any number of leading axes is allowed, and they broadcast."
         )
-        assert_close(output, expected, message, name="output", **precise)
-        assert_close(weights, expected_weights, message, name="the cross weights", **precise)
+        of_torch = "from torch's decoder layer"
+        assert_close(output, expected, message, name="output", against=of_torch, **precise)
+        name = "the cross weights"
+        assert_close(weights, expected_weights, message, name=name, against=of_torch, **precise)
 with check("each text as alone", points=1.5):
     for lead_x, lead_memory, num_heads, n, m in cases:
         layer, x, memory, message = a_case(lead_x, lead_memory, num_heads, n, m)
@@ -710,8 +724,8 @@ with check("each text as alone", points=1.5):
             alone = decode(named, num_heads, 7, xs[one], memories[one])
             other = decode(named, num_heads, 7, 2 - xs[one], memories[one])
             changes = bool((alone[0] - other[0]).abs().max() > 1e-6)
-            sentence = f"{message} Another x should give another output."
-            assert_equal(changes, True, sentence, name="'the output depends on x'")
+            sentence = f"{message} Another x should give another output, and neither holds NaN."
+            assert_equal(changes, True, sentence, name="'the outputs are numbers that differ'")
             for both, single, name in zip(found, alone, ("output", "weights"), strict=False):
                 sentence = f"{message} {name} should have the leading axes of both, broadcast."
                 assert_equal(
@@ -724,7 +738,7 @@ with check("each text as alone", points=1.5):
                     f"{message} The {name} of text {list(one)} should be what your block gives for "
                     "that text alone."
                 )
-                assert_close(both[one], single, text, name=name)
+                assert_close(both[one], single, text, name=name, against="for that text alone")
 checks_passed("DecoderBlock")
 ### END HIDDEN TESTS
 
@@ -858,8 +872,11 @@ with check("the values", points=0.5):
             f"{message} Compared with torch's decoder layer, with the same parameters. True means "
             "'may attend', and each mask goes as it is to its own attention."
         )
-        assert_close(weights, expected_weights, message, name="the cross weights")
-        assert_close(output, expected, message, name="output")
+        of_torch = "from torch's decoder layer"
+        assert_close(
+            weights, expected_weights, message, name="the cross weights", against=of_torch
+        )
+        assert_close(output, expected, message, name="output", against=of_torch)
 with check("a mask of each shape, as the same mask in full", points=1.5):
     for case in cases:
         layer, x, memory, masks, message = a_case(*case)
@@ -875,13 +892,17 @@ with check("a mask of each shape, as the same mask in full", points=1.5):
                 without = [None if i == n else other for i, other in enumerate(full)]
                 plain = decode(named, x, memory, *without)[0]
                 changes = bool((plain - expected[0]).abs().max() > 1e-6)
-                sentence = f"{message} With and without each mask, the output should differ."
-                assert_equal(changes, True, sentence, name="'the mask changes the output'")
+                sentence = (
+                    f"{message} With and without each mask, the output should differ, and neither "
+                    "holds NaN."
+                )
+                assert_equal(changes, True, sentence, name="'the outputs are numbers that differ'")
         message = (
             f"{message} The same masks in full, with every leading axis and a map for each head, "
             "should give the same output: one of your block's two outputs is compared with the other."
         )
-        assert_close(found[0], expected[0], message, name="output")
+        in_full_too = "with the masks in full"
+        assert_close(found[0], expected[0], message, name="output", against=in_full_too)
 checks_passed("DecoderBlock")
 ### END HIDDEN TESTS
 
@@ -1040,7 +1061,15 @@ for which in ("output", "cross_weights"):
             "decoder layer. Gradients should flow through both results, to x, to memory and to "
             "every parameter. Where the results are right: is something detached?"
         )
-        assert_close(got, gradient, message, name="the gradient", rtol=1e-6, atol=1e-8)
+        assert_close(
+            got,
+            gradient,
+            message,
+            name="the gradient",
+            rtol=1e-6,
+            atol=1e-8,
+            against="from torch's decoder layer",
+        )
 ### END HIDDEN TESTS
 
 
@@ -1103,13 +1132,15 @@ message = (
     "and another memory: nothing of one call, no length, no mask, no memory, should stay for the "
     "next."
 )
-assert_equal(second, first, message)
+stopped = second if isinstance(second, str) else "nothing"
+assert_equal(stopped, "nothing", message, name="the error")
+assert_equal(second, first, message, against="in the first call")
 changed, other = with_new_parameters(x, memory)
 message = (
     "A block that was called before gets the parameters of another block, by load_state_dict. For "
     "the same x and memory it should then give the output that the other block gives."
 )
-assert_close(changed, other, message, name="output")
+assert_close(changed, other, message, name="output", against="from the other block")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1433,6 +1464,7 @@ print(f"loss: guessing {math.log(len(SPANISH)):.2f}, at the end {model.last_loss
 # - Decoding stops when the model says `end_id`, or when `max_len` tokens have been generated. After
 #   that `step` is not called again: a model may not have room for a longer prefix.
 # - Returns a list of Python ints: what was generated, without the start and without the end token.
+#   A `start_id` that the model itself says, and that is not `end_id`, was generated: it stays.
 # - Not graded: ties.
 
 
@@ -1526,6 +1558,7 @@ with check("logits that are whole numbers", points=0.25):
         "Logits may be whole numbers: here ten times the floating ones, as a torch tensor. The "
         "text should be the one that your function writes with the floating ones.",
         name="the tokens, without start and end,",
+        against="with the floating ones",
     )
 with check("what the model is shown", points=1):
     written, prefixes = write(script, 10, "numpy")
@@ -1622,7 +1655,8 @@ with check("the tokens", points=1.25):
         assert_equal(found, by_hand(*case), message, name="the tokens, without start and end,")
 with check("a list of ints, without start and end", points=0.75):
     for case, kind, _ in cases:
-        found, expected = write(*case, kind), by_hand(*case)
+        found = write(*case, kind)
+        expected = by_hand(*case)
         of_list = (
             f"start_id {case[1]}, end_id {case[2]}, max_len {case[3]}, logits from {kind}: the "
             "result should be a list of Python ints, one for each token that the model says, "
@@ -1677,7 +1711,7 @@ for script, max_len, expected, longest, start_id in (
     ([*text[:4], 19], 3, text[:3], 3, 18),
     ([3, 3, 3, 3, 19], 9, [3, 3, 3, 3], 5, 18),
     ([0, 0, 5, 0, 19], 9, [0, 0, 5, 0], 5, 18),
-    ([3, 18, 5, 19], 9, [3, 5], 4, 18),  # 18 begins every prefix; said later, it ends nothing
+    ([3, 18, 5, 19], 9, [3, 18, 5], 4, 18),  # 18 begins every prefix; said later, it is a word
     (text, 0, [], 0, 18),
     ([*text[:4], 19], 9, text[:4], 5, 19),  # one token for both: the model has not said the first
 ):
@@ -1687,10 +1721,16 @@ for script, max_len, expected, longest, start_id in (
         "text should be what it says, when it is given the whole prefix each time. Nothing but "
         "max_len, and an end_id that the model says, ends a text."
     )
+    name, tokens = "the tokens, without start and end,", bare(found, 18, 19)
     if start_id != 19 and start_id in script:
-        message += f" {start_id}, the start token, may be said as well: 5 is what comes after it."
-    name = "the tokens, without start and end,"
-    assert_equal(bare(found, 18, 19), expected, message, name=name)
+        message += (
+            f" {start_id}, the start token, may be said as well: what the model says itself stays "
+            "in the text, and 5 comes after it."
+        )
+        name, tokens = "the text without the first start and the end", bare(found, 19)
+        if isinstance(tokens, list) and tokens[:1] == [start_id]:
+            tokens = tokens[1:]  # the start that begins the prefix: it has its own check
+    assert_equal(tokens, expected, message, name=name)
     message += f" The longest prefix that it is given should have {longest} tokens (0: not asked)."
     assert_equal(most, longest, message, name="the length of the longest prefix")
 text = [*rng.integers(260, 390, size=70).tolist(), 0, 256, 257]
@@ -2038,8 +2078,23 @@ def translated(sentences, kind):
             batch = [[word for word in words if word not in ("birds", "cows")] for words in batch]
         return [list(words[::-1]) if kind == "lists" else "+".join(words) for words in batch]
 
-    found = mended_batch(run, sentences)
-    return list(found) if isinstance(found, (list, tuple)) else found
+    try:
+        found = mended_batch(run, sentences)
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        return type(error).__name__, None
+    return "nothing", list(found) if isinstance(found, (list, tuple)) else found
+
+
+def texts_of(sentences, kind, message):
+    """What mended_batch returns; that it stops with an error is told with the sizes."""
+    raised, found = translated(sentences, kind)
+    lengths = [len(words) for words in sentences]
+    what = f"lists of {sorted(lengths)} words" if kind == "lists" else "strings"
+    stops = f"{message} mended_batch stops with an error: run gives {len(lengths)} texts, {what}."
+    assert_equal(raised, "nothing", stops, name="the error")
+    return found
 
 
 rng = check_rng()
@@ -2053,24 +2108,24 @@ for count in (1, 2, 3, 7, 20):
         f"Sentences of {[len(words) for words in sentences]} words: text i of the result should "
         "belong to sentence i."
     )
-    assert_equal(translated(sentences, "strings"), expected, message, name="the texts")
+    assert_equal(texts_of(sentences, "strings", message), expected, message, name="the texts")
     message += " Here each text is a list of words, as in translate_batch, and as run gives it."
     expected = [words[::-1] for words in sentences]
-    assert_equal(translated(sentences, "lists"), expected, message, name="the texts")
+    assert_equal(texts_of(sentences, "lists", message), expected, message, name="the texts")
 turned = [["dogs", "see", "cats"], ["birds"], ["cats", "see", "dogs"], ["cows", "sleep"]]
 message = (
     "Two sentences of the same words in another order, 'dogs see cats' and 'cats see dogs': text i "
     "of the result should belong to sentence i."
 )
 expected = ["+".join(words) for words in turned]
-assert_equal(translated(turned, "strings"), expected, message, name="the texts")
+assert_equal(texts_of(turned, "strings", message), expected, message, name="the texts")
 empty = [["cows", "see", "birds"], ["birds"], ["dogs", "see", "many", "cats"], ["cows", "birds"]]
 message = (
     "A translator that leaves out birds and cows: two of its four texts are empty, ''. They are "
     "texts as well: text i of the result should belong to sentence i, and there should be four."
 )
 expected = ["see", "", "dogs+see+many+cats", ""]
-assert_equal(translated(empty, "empty"), expected, message, name="the texts")
+assert_equal(texts_of(empty, "empty", message), expected, message, name="the texts")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -2213,12 +2268,14 @@ with check("torch as NumPy", points=0.25):
         name="'there are different words'",
     )
     message = "A torch tensor should give the words that align gives for the same NumPy array."
-    assert_equal(words_of(torch.tensor(weights), source), by_numpy, message)
+    as_torch = words_of(torch.tensor(weights), source)
+    assert_equal(as_torch, by_numpy, message, against="for the NumPy array")
     message = (
         "An array of whole numbers, here 48 times the weights and rounded down, should give the "
         "words that align gives for the weights."
     )
-    assert_equal(words_of((48 * weights).astype(int), source), by_numpy, message)
+    whole = words_of((48 * weights).astype(int), source)
+    assert_equal(whole, by_numpy, message, against="for the weights")
 with check("a torch tensor that requires grad", points=0.25):
     given = torch.tensor(weights, requires_grad=True)
     by_torch = words_of(torch.tensor(weights), source)
@@ -2233,7 +2290,7 @@ with check("a torch tensor that requires grad", points=0.25):
         "A tensor that requires grad should give the words that align gives for the same numbers "
         "in one that does not."
     )
-    assert_equal(words_of(given, source), by_torch, message)
+    assert_equal(words_of(given, source), by_torch, message, against="without requires_grad")
 checks_passed("align")
 
 
@@ -2308,7 +2365,8 @@ with check("all kinds of arrays", points=0.75):
                 f"{what}, {size[0]} heads, should give the words that align gives for the same "
                 "weights as a NumPy array of float64."
             )
-            assert_equal(words_of(given, names[: size[2]]), by_numpy, message)
+            found = words_of(given, names[: size[2]])
+            assert_equal(found, by_numpy, message, against="for NumPy and float64")
 checks_passed("align")
 ### END HIDDEN TESTS
 
@@ -3104,7 +3162,8 @@ def shares_are_right(where, place):
         right = torch.tensor(rng.random(batch) < 0.7) | torch.tensor(batch == 1)
         comes_next = torch.where(right, said, (said + 1) % vocab)
         given = (source, mask, targets, comes_next, torch.tensor(hidden), where)
-        found, expected = share_of(gather, fetch, tell, read, *given), right.double().mean().item()
+        found = share_of(gather, fetch, tell, read, *given)
+        expected = right.double().mean().item()
         message = (
             f"Number of texts: {batch}, of 2 to {m} words, with padding {padding}, {n} target tokens "
             f"read, one position of each text hidden {place}. {READ[where]} There are {vocab} words, and one may stand "
@@ -3165,7 +3224,7 @@ for where in ("decoder", "encoder"):
         ("source", "mask", "reads", "says", "hidden"), given, after, strict=True
     ):
         message = f'where = "{where}": {name} should be as before after the call.'
-        assert_equal(now, before, message, name=name)
+        assert_equal(now, before, message, name=name, against="before the call")
     message = 'where = "sideways": a ValueError, whose text names what was given, sideways.'
     assert_equal(names_it, True, message, name="'the text names it'")
     message = (

@@ -280,6 +280,7 @@ with check("padding of any integers on the right, as each text alone", points=1)
         "Four texts of 7, 2, 5 and 3 tokens, padded on the right with any integers, and keep: the "
         "loss should be the mean over the 6 + 1 + 4 + 2 predictions, each text as next_token_loss "
         "gives it alone.",
+        against="from the texts alone",
     )
 with check("the target decides, not the input", points=1):
     keep = torch.tensor(rng.random((4, n)) < 0.6)
@@ -369,7 +370,8 @@ def compare(lead, lead_tokens, n=4, rng=rng):
         f"{shapes}: any number of leading axes is allowed, and they broadcast. The loss should be "
         "the mean of those that next_token_loss gives for each text alone."
     )
-    assert_close(number(found, scalar), sum(alone) / len(alone), message)
+    mean = sum(alone) / len(alone)
+    assert_close(number(found, scalar), mean, message, against="from the texts alone")
 
 
 with check("any number of leading axes", points=1.5):
@@ -390,7 +392,8 @@ with check("leading axes that broadcast", points=0.5):
         "that you give when keep is written out for each text, and a single number."
     )
     found = number(next_token_loss(logits, tokens, keep), message)
-    assert_close(found, number(expected, message), message)
+    written_out = number(expected, message)
+    assert_close(found, written_out, message, against="with keep written out")
     more = torch.tensor([[[True, True, False, False, True]], [[False, False, True, False, False]]])
     written = more.expand(2, 3, 5).clone()
     every = logits.expand(2, 3, 5, 6).clone(), tokens.expand(2, 3, 5).clone()
@@ -400,7 +403,8 @@ with check("leading axes that broadcast", points=0.5):
         "give when all three are written out, and a single number."
     )
     found = number(next_token_loss(logits, tokens, more), message)
-    assert_close(found, number(next_token_loss(*every, written), message), message)
+    written_out = number(next_token_loss(*every, written), message)
+    assert_close(found, written_out, message, against="with all three written out")
     # The other way round: logits are what has the fewest axes.
     tokens_of = {"(3, 5)": tokens, "(5,)": tokens[0]}
     three = torch.tensor([[True, False, True, False, True], [True] * 5, [False] * 4 + [True]])
@@ -415,7 +419,7 @@ with check("leading axes that broadcast", points=0.5):
             "single number."
         )
         found = number(told(logits[0], given, three), message)
-        assert_close(found, each, message)
+        assert_close(found, each, message, against="with all three written out")
 checks_passed("next_token_loss")
 ### END HIDDEN TESTS
 
@@ -741,14 +745,14 @@ for lead, n, sizes in cases:
     assert_equal(tuple(found.shape), (*lead, n, sizes[0]), message, name="the shape")
     message = f"{given}: other tokens should give other logits, without NaN."
     differs = bool((found - other).abs().max() > 1e-6)
-    assert_equal(differs, True, message, name="'the logits differ'")
+    assert_equal(differs, True, message, name="'they are finite numbers that differ'")
     one_by_one = torch.stack(alone).double().reshape(found.shape)
     message = (
         f"{given}: any number of leading axes is allowed, and the logits should be those that the "
         "same model gives for each text alone, in float64. (A shorter text went through it before, "
         "and another model was made, with max_len 1.)"
     )
-    assert_close(found, one_by_one, message, precise=True)
+    assert_close(found, one_by_one, message, precise=True, against="for each text alone")
     half = (n + 1) // 2
     message = (
         f"{given}. Then the same model gets the first {half} tokens alone, a text that is shorter "
@@ -756,9 +760,21 @@ for lead, n, sizes in cases:
         "length up to max_len is allowed, in any order of calls, and another model that was made "
         "since, with max_len 1, changes nothing."
     )
-    assert_close(shorter, found[..., :half, :], message, name="the logits of the shorter text")
+    assert_close(
+        shorter,
+        found[..., :half, :],
+        message,
+        name="the logits of the shorter text",
+        against="in the longer text",
+    )
     message = f"{given}: the same tokens as integers of 32 bits should give the same logits."
-    assert_close(small, found, message, name="the logits of int32 tokens")
+    assert_close(
+        small,
+        found,
+        message,
+        name="the logits of int32 tokens",
+        against="with integers of 64 bits",
+    )
 ### END HIDDEN TESTS
 
 
@@ -791,7 +807,7 @@ for sizes, n in (((7, 12, 3, 20, 2, 6), 5), ((6, 8, 2, 10, 1, 9), 9)):
         f"{sizes[4]} blocks, {n} tokens, after a shorter text. Row: the token that is changed. "
         "Column: do the logits at this position move? They should at the changed position and "
         "after it, and nowhere before.",
-        name="what moves",
+        name="what moves (NaN counts as unmoved)",
     )
 ### END HIDDEN TESTS
 
@@ -850,23 +866,23 @@ message = "tokens of shape (4, 6), vocab_size 7: the logits should have shape (4
 assert_equal(list(np.shape(logits)), [4, 6, 7], message, name="the shape")
 message = "The positions of one text should not all have the same logits."
 differ = bool((logits[0] - logits[0, 0]).abs().max() > 1e-6)
-assert_equal(differ, True, message, name="'the positions differ'")
+assert_equal(differ, True, message, name="'they are finite numbers that differ'")
 message = "model.eval() should give the logits that the same model gave in training mode."
-assert_close(evaluated, logits, message)
+assert_close(evaluated, logits, message, against="in training mode")
 every = torch.stack([torch.arange(6), torch.arange(6).flip(0)])
 assert_equal(
     learning_tokens((7, 12, 3, 20, 2, 6), 3, every),
     torch.ones(6, dtype=torch.bool),
     "Two texts of the tokens 0 to 5: the vector of each of these tokens in token_embedding should "
     "get a gradient that is not 0, also that of token 0.",
-    name="'this token has a gradient'",
+    name="'this token has a gradient of numbers, not all 0'",
 )
 changed, other = with_new_parameters((7, 12, 3, 20, 2, 6), 3, tokens.clone())
 message = (
     "A model that was called before gets the parameters of another model, by load_state_dict. For "
     "the same tokens it should then give the logits that the other model gives."
 )
-assert_close(changed, other, message)
+assert_close(changed, other, message, against="from the other model")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1208,7 +1224,7 @@ with check("the loss before the step; one call; the mode", points=1):
     assert_close(loss, loss_before, message, name="the loss", rtol=1e-4, atol=1e-5)
     moved = bool((after - start).abs().max() > 1e-6)
     message = "The parameters should move in a step."
-    assert_equal(moved, True, message, name="'they moved'")
+    assert_equal(moved, True, message, name="'they moved, and none is NaN'")
     assert_equal(
         facts,
         {"calls": [[3, 6]], "train mode": False},
@@ -1235,13 +1251,14 @@ with check("old gradients", points=1):
     other = one_step(parameters, (tokens + 1) % 7, None, 0.5 * norm)[1]
     moved = bool((fresh - other).abs().max() > 1e-6)
     message = "Another text should give other parameters after the step."
-    assert_equal(moved, True, message, name="'they differ'")
+    assert_equal(moved, True, message, name="'they are finite numbers that differ'")
     assert_close(
         one_step(parameters, tokens, old, 0.5 * norm)[1],
         fresh,
         "Gradients lay on the parameters before the call: the step should be the one that yours is "
         "without them. For one: torch adds new gradients to old ones.",
         name="the parameters after the step",
+        against="without old gradients",
         rtol=1e-4,
         atol=1e-5,
     )
@@ -1343,7 +1360,7 @@ message = (
     "Gradient descent with rate 1 and max_norm 1e9: the step should be the whole gradient, which "
     "is longer than 2 here."
 )
-assert_equal(size > 2, True, message, name="'it is longer than 2'")
+assert_equal(size > 2, True, message, name="'it is longer than 2, and none of it is NaN'")
 for max_norm in (None, 0.4, 0.7 * size):
     found = movement(parameters, tokens, max_norm)
     bound = 1.0 if max_norm is None else max_norm
@@ -1354,6 +1371,7 @@ for max_norm in (None, 0.4, 0.7 * size):
         f"max_norm is {said}, gradient descent with rate 1: the step should be the one that yours "
         f"is with max_norm 1e9, in the same direction, with the length {bound:.2f} as a whole.",
         name="the movement",
+        against="with max_norm 1e9, shortened",
         rtol=1e-4,
         atol=1e-5,
     )
@@ -1415,7 +1433,13 @@ for mode in (True, False):
     found, after = facts(tokens.clone(), mode)
     assert_equal(
         found,
-        {name: [True] * 3 if name == "the others moved" else True for name in found},
+        {
+            "the frozen layer is as it was": True,
+            "the others moved": [True] * 3,
+            "the mode is as it was": True,
+            "the call has this mode": True,
+            "the loss is a float": True,
+        },
         "One layer has requires_grad False, so its gradient is None: it should stay as it is, the "
         f"other parameters should move, the mode ({'train' if mode else 'eval'}) stay, also in the "
         "one call of the model, and the loss be a Python float.",
@@ -1739,7 +1763,8 @@ def keep_first(full, ranks, count):
 def other_end(logits, message, **knobs):
     """Turned round, the least likely is the most likely one."""
     found = torch.as_tensor(sampling_distribution(-logits, **knobs))
-    assert_equal(int(found.argmax()), int(logits.argmin()), message, name="the largest")
+    name = "the place of the largest number (or of NaN)"
+    assert_equal(int(found.argmax()), int(logits.argmin()), message, name=name)
 
 
 with check("top_k", points=1.5):
@@ -2613,7 +2638,7 @@ def compare(kind, message):
         "right step should be True, on a broken one False."
     )
     assert_equal(len(found) > 5, True, message, name="'all were judged'")
-    expected = {name: name.startswith("right") for name in found}
+    expected = {f"{one}: {name}": one == "right" for one in both for name in kinds[one]}
     assert_equal(found, expected, message, name="your verdicts")
 
 
@@ -2826,7 +2851,8 @@ def compare(kind, message):
         "a broken one False."
     )
     assert_equal(len(found) >= 3, True, message, name="'all were judged'")
-    expected = {name: name.startswith("right") for name in found}
+    names = ("right", "right, by gather", *broken[kind])
+    expected = {name: name.startswith("right") for name in names}
     assert_equal(found, expected, message, name="your verdicts")
 
 
@@ -2895,7 +2921,7 @@ message = (
 )
 assert_equal(verdict[2:], [True], message, name="your verdict")
 message = "NumPy's global random state should be as before after the call."
-assert_equal(after, state, message, name="NumPy's state")
+assert_equal(after, state, message, name="NumPy's state", against="before the call")
 ### END HIDDEN TESTS
 
 # %% [markdown]

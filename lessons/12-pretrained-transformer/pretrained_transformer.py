@@ -591,12 +591,13 @@ with check("each text alone", points=2):
         other = embed(weights, (ids + 1) % 8)
         message = f"ids of shape {shape}: other pieces should give other vectors, without NaN."
         differs = bool((found - other).abs().max() > 1e-3)
-        assert_equal(differs, True, message, name="'the vectors differ'")
+        assert_equal(differs, True, message, name="'they are finite numbers that differ'")
         message = f"ids of shape {shape}: each text should come out as embed gives it alone."
         alone = [embed(weights, text) for text in ids.reshape(-1, shape[-1])]
-        assert_close(found, torch.stack(alone).reshape(*shape, 5), message)
+        one_by_one = torch.stack(alone).reshape(*shape, 5)
+        assert_close(found, one_by_one, message, against="for each text alone")
         message = f"ids of shape {shape}, in int32 and in int64: the vectors should be the same."
-        assert_close(embed(weights, ids.int()), found, message)
+        assert_close(embed(weights, ids.int()), found, message, against="in int64")
 with check("float64, and the values", points=1):
     _, weights, ids = cases[-1]
     weights = {name: table.double() for name, table in weights.items()}
@@ -695,7 +696,7 @@ message = (
     "result should be that of the same numbers one after the other."
 )
 plain, turned = both_ways({n: t.clone() for n, t in weights.items()}, ids.clone())
-assert_close(turned, plain, message)
+assert_close(turned, plain, message, against="one after the other in memory")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -882,7 +883,7 @@ with check("a name is missing", points=0.5, side=True):
     said, before, after = error_of(rest, 2)
     assert_equal(name in said[1], True, message, name="'the message says the name'")
     message = f"{name} is missing: after the error the whole block should be as it was."
-    assert_equal(after, before, message, name="the block")
+    assert_equal(after, before, message, name="the block", against="before the call")
 with check("a shape does not fit", points=1, side=True):
     name = "encoder.layer.1.output.dense.weight"
     misfit = weights | {name: torch.ones(12, 7)}
@@ -893,7 +894,7 @@ with check("a shape does not fit", points=1, side=True):
     all_three = [part in said[1] for part in (name, "12, 7", "12, 20")]
     assert_equal(all_three, [True] * 3, message, name="'the message says the name, each shape'")
     message = f"{name} does not fit: after the error the whole block should be as it was."
-    assert_equal(after, before, message, name="the block")
+    assert_equal(after, before, message, name="the block", against="before the call")
 checks_passed("load_block")
 
 
@@ -1066,8 +1067,10 @@ with check("precision", points=0.5):
             assert_equal(str(values[name].dtype), str(kind), message, name=f"{name}.dtype")
             spread = float(values[name].max() - values[name].min())
             constant = f"Weights of {which[0]}: {name} should have the numbers of the weights."
-            assert_equal(spread > 0.1, True, constant, name="'the numbers differ'")
-            assert_equal(values[name], run(same)[1][name].to(kind), message, name=name)
+            assert_equal(spread > 0.1, True, constant, name="'they are finite numbers that differ'")
+            plain = run(same)[1][name].to(kind)
+            phrase = "with weights and block of float32"
+            assert_equal(values[name], plain, message, name=name, against=phrase)
     message = (
         "Weights of float64, each a number of float32 plus 2 ** -40, a block of float64: its "
         "parameters should get all digits, so each what it gets from the number of float32, plus "
@@ -1076,7 +1079,9 @@ with check("precision", points=0.5):
     values, plain = run(("more digits", True))[1], run(into_double)[1]
     for name in ("attention.W_k.bias", "feed_forward.linear1.weight", "norm2.gamma"):
         expected = plain[name] + 2.0**-40
-        assert_close(values[name], expected, message, rtol=0, atol=1e-14, precise=True, name=name)
+        exact = {"rtol": 0, "atol": 1e-14, "precise": True}
+        phrase = "with the float32 numbers, plus 2 ** -40"
+        assert_close(values[name], expected, message, name=name, against=phrase, **exact)
 with check("training goes on", points=0.5, side=True):
     message = "After loading, all 16 parameters should still be trainable, and get a gradient."
     learns, gradients = run(same)[2], run(same)[5]
@@ -1097,7 +1102,7 @@ with check("no shared memory", points=0.5, side=True):
             "should leave weights as they are. For one: are the numbers copied, or is memory "
             "shared?"
         )
-        assert_equal(moved, kept, message, name="weights")
+        assert_equal(moved, kept, message, name="weights", against="before 1 was added")
 with check("weights unchanged, nothing returned", points=0.5, side=True):
     nothing, _, _, kept, *_ = run(same)
     message = "weights, and the tensors in it, should be as before after the call."
@@ -1171,7 +1176,7 @@ with check("nothing copied", points=1):
         wrong = f"has shape {shapes_of_it[0]}" if shapes_of_it else "is missing"
         message = f"{full} {wrong}: an error, after which the whole block should be as it was."
         assert_equal(said[0] in ("KeyError", "ValueError"), True, message, name="'an error'")
-        assert_equal(after, before, message, name="the block")
+        assert_equal(after, before, message, name="the block", against="before the call")
 checks_passed("load_block")
 ### END HIDDEN TESTS
 
@@ -1391,7 +1396,7 @@ with check("nothing kept", points=1):
     assert_equal(list(np.shape(found)), [3, 4], message, name="the shape")
     seen = bool(found[0].abs().max() > 0.1)
     message = "The first text has kept tokens: its vector should have length 1, not be 0 or NaN."
-    assert_equal(seen, True, message, name="'it has a number above 0.1'")
+    assert_equal(seen, True, message, name="'it has a number above 0.1 in size, and no NaN'")
     message = (
         "The second text of three has no kept token: its vector should be zeros. For one: 0 "
         "divided by 0 is NaN."
@@ -1419,7 +1424,7 @@ with check("each text alone", points=1.5):
         other = sentence_embedding(hidden.square() + hidden, keep)
         message = f"hidden of shape {shape}: another hidden should give other vectors, without NaN."
         differs = bool((found - other).abs().max() > 1e-3)
-        assert_equal(differs, True, message, name="'the vectors differ'")
+        assert_equal(differs, True, message, name="'they are finite numbers that differ'")
         message = (
             f"hidden of shape {shape}, keep of shape {shape[:-1]}: each text should have the "
             "vector that sentence_embedding gives for it alone."
@@ -1429,7 +1434,8 @@ with check("each text alone", points=1.5):
             sentence_embedding(one, row)
             for one, row in zip(hidden.reshape(-1, n, d), keep.reshape(-1, n), strict=True)
         ]
-        assert_close(found, torch.stack(alone).reshape(*shape[:-2], d), message)
+        one_by_one = torch.stack(alone).reshape(*shape[:-2], d)
+        assert_close(found, one_by_one, message, against="for each text alone")
 with check("tokens that are not kept", points=1.5):
     hidden = torch.tensor(rng.normal(size=(6, 7, 5))).float()
     keep = torch.arange(7) < torch.tensor([1, 2, 3, 4, 5, 6])[:, None]
@@ -1438,17 +1444,18 @@ with check("tokens that are not kept", points=1.5):
     message = (
         "Six texts: the result should be the same where 1e8 stands at the tokens that are not kept."
     )
-    assert_close(sentence_embedding(moved, keep), found, message)
+    with_it = sentence_embedding(moved, keep)
+    assert_close(with_it, found, message, against="without 1e8 at those tokens")
     for length, one, vector in zip(range(1, 7), hidden, found, strict=True):
         cut = sentence_embedding(one[:length], torch.ones(length, dtype=torch.bool))
         message = (
             f"A text of {length} tokens that is filled up to 7 should have the vector that "
             "sentence_embedding gives for it alone, without the filling."
         )
-        assert_close(vector, cut, message)
+        assert_close(vector, cut, message, against="for the text alone")
         message = f"A text of {length} tokens, all kept: its vector should not be 0."
         seen = bool(cut.abs().max() > 0.1)
-        assert_equal(seen, True, message, name="'it has a number above 0.1'")
+        assert_equal(seen, True, message, name="'it has a number above 0.1 in size, and no NaN'")
 checks_passed("sentence_embedding")
 ### END HIDDEN TESTS
 
@@ -1477,7 +1484,7 @@ with check("nothing kept", points=1):
         message = f"hidden of shape {shape}, all tokens kept: the result should not be 0 or NaN."
         assert_equal(isinstance(some, torch.Tensor), True, message, name="'it is a tensor'")
         seen = bool(some.abs().max() > 0.1)
-        assert_equal(seen, True, message, name="'it has a number above 0.1'")
+        assert_equal(seen, True, message, name="'it has a number above 0.1 in size, and no NaN'")
         expected = torch.zeros(*shape[:-2], shape[-1])
         for what, given in (("", hidden), (" all 0,", torch.zeros(shape))):
             found = sentence_embedding(given, ~keep)
@@ -1527,13 +1534,13 @@ message = (
     "hidden and keep with their numbers in another order in memory, as after a transpose of texts "
     "and tokens: the result should be that of the same numbers one after the other."
 )
-assert_close(strided(hidden, keep), found, message)
+assert_close(strided(hidden, keep), found, message, against="one after the other in memory")
 message = "hidden is float64: so should the result be."
 assert_equal(str(getattr(found, "dtype", None)), "torch.float64", message, name="the dtype")
 message = (
     "hidden in float64 and the same in float32: the vectors should be the same, up to rounding."
 )
-assert_close(found.float(), same, message, atol=1e-5)
+assert_close(found.float(), same, message, atol=1e-5, against="with hidden in float32")
 means = torch.stack([text[row].mean(0) for text, row in zip(hidden, keep, strict=True)])
 message = (
     "Three texts of four tokens in float64: the result should be computed in float64 throughout. "
@@ -1937,14 +1944,14 @@ with check("all queries: as each text alone", points=1):
         other = attention_share(weights.square(), columns)
         message = f"{given}: other weights should give other shares, without NaN."
         differs = bool((found - other).abs().max() > 1e-4)
-        assert_equal(differs, True, message, name="'the shares differ'")
+        assert_equal(differs, True, message, name="'they are finite numbers that differ'")
         pairs = zip(weights.reshape(-1, heads, n, n), columns.reshape(-1, n), strict=True)
         alone = torch.stack([attention_share(one, marked) for one, marked in pairs])
         message = (
             f"{given}: all texts have equally many queries, so the share should be the mean of "
             "those that attention_share gives for each text alone."
         )
-        assert_close(found, alone.mean(0), message)
+        assert_close(found, alone.mean(0), message, against="from the texts alone")
 with check("some queries: as each text alone", points=1):
     for weights, columns, keep in cases:
         heads, n = weights.shape[-3:-1]
@@ -1955,7 +1962,7 @@ with check("some queries: as each text alone", points=1):
         other = attention_share(weights.square(), columns, keep)
         message = f"{given}: other weights should give other shares, without NaN."
         differs = bool((found - other).abs().max() > 1e-4)
-        assert_equal(differs, True, message, name="'the shares differ'")
+        assert_equal(differs, True, message, name="'they are finite numbers that differ'")
         flat = weights.reshape(-1, heads, n, n), columns.reshape(-1, n), keep.reshape(-1, n)
         alone = torch.stack([attention_share(*one) for one in zip(*flat, strict=True)])
         counts = flat[2].sum(-1, keepdim=True)
@@ -1963,7 +1970,8 @@ with check("some queries: as each text alone", points=1):
             f"{given}: the share should be the mean of those that attention_share gives for each "
             "text alone, where a text counts as often as it has kept queries."
         )
-        assert_close(found, (alone * counts).sum(0) / counts.sum(), message)
+        together = (alone * counts).sum(0) / counts.sum()
+        assert_close(found, together, message, against="from the texts alone")
 with check("the values", points=1):
     for weights, columns, keep in cases:
         message = (
@@ -2033,19 +2041,20 @@ columns, keep = (torch.tensor(rng.random((2, 4)) < 0.5) for _ in range(2))
 columns[0, 0] = keep[0, 0] = True
 found, *after = afterwards(weights.clone(), columns.clone(), keep.clone())
 for name, one, other in zip(("weights", "columns", "keep"), after, (weights, columns, keep), strict=True):
-    assert_equal(one, other, f"{name} should be as before after the call.", name=name)
+    message = f"{name} should be as before after the call."
+    assert_equal(one, other, message, name=name, against="before the call")
 message = (
     "weights.expand(3, ...), and columns and keep likewise, which is each text three times, with "
     "one axis more: the shares should be those of each text once."
 )
-assert_close(strided(weights, columns, keep), found, message)
+assert_close(strided(weights, columns, keep), found, message, against="for each text once")
 message = "weights are float64: so should the result be."
 assert_equal(str(getattr(found, "dtype", None)), "torch.float64", message, name="the dtype")
 same = attention_share(weights.float(), columns, keep)
 message = (
     "weights in float64 and the same in float32: the shares should be the same, up to rounding."
 )
-assert_close(found.float(), same, message, atol=1e-5)
+assert_close(found.float(), same, message, atol=1e-5, against="with weights in float32")
 message = (
     "Two texts of four tokens, weights in float64, with keep: the shares should be computed in "
     "float64 throughout. They are compared with those of the formula, to ten digits."

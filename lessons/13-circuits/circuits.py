@@ -617,22 +617,25 @@ maps = rng.dirichlet(np.ones(6), size=(2, 3, 6))
 with check("leading axes", points=0.5):
     alone = np.array([[one_score(induction_score(one.copy(), 4)) for one in text] for text in maps])
     message = "Six random maps, period 4, one at a time: their scores are numbers that differ."
-    assert_equal(bool(np.ptp(alone) > 1e-3), True, message, name="'the scores differ'")
+    name = "'the scores are numbers that differ'"
+    assert_equal(bool(np.ptp(alone) > 1e-3), True, message, name=name)
     message = (
         "Two texts, three heads, period 4: one number for each map, (2, 3), as your function "
         "gives it for each map alone."
     )
-    assert_close(induction_score(maps.copy(), 4), alone, message)
+    assert_close(induction_score(maps.copy(), 4), alone, message, against="for each map alone")
 with check("torch", points=0.5):
     one = induction_score(maps.copy(), 2)
     message = "Two texts, three heads, in NumPy: one score for each map, (2, 3)."
     assert_equal(tuple(np.shape(one)), (2, 3), message, name="the shape")
     message = "Six random maps, period 2, all at once: their scores are numbers that differ."
-    assert_equal(bool(np.ptp(np.asarray(one)) > 1e-3), True, message, name="'the scores differ'")
+    name = "'the scores are numbers that differ'"
+    assert_equal(bool(np.ptp(np.asarray(one)) > 1e-3), True, message, name=name)
     message = (
         "A torch tensor gives a torch tensor, with the numbers that your function gives for NumPy."
     )
-    assert_close(induction_score(torch.tensor(maps), 2), torch.tensor(np.asarray(one)), message)
+    by_torch = induction_score(torch.tensor(maps), 2)
+    assert_close(by_torch, torch.tensor(np.asarray(one)), message, against="in NumPy")
 with check("periods that do not fit", points=0.25, side=True):
     for period in (0, 5, 7, -2):
         with assert_raises(ValueError, f"Five places, period {period}: a ValueError is asked for."):
@@ -671,34 +674,43 @@ with check("each map by itself", points=1):
                 numbers = 0 if score is None else np.asarray(score).size
                 assert_equal(numbers, 1, message, name="how many numbers come back")
                 alone[place] = float(score)
-            message = f"One of the {where}, by itself: the score of positive weights is positive."
-            assert_equal(bool(np.all(alone > 0)), True, message)
+            message = (
+                f"One of the {where}, by itself: the score of positive weights is a positive "
+                "number, and not NaN."
+            )
+            name = "'the scores are positive numbers'"
+            assert_equal(bool(np.all(alone > 0)), True, message, name=name)
             doubled = float(induction_score(2 * maps[(0,) * len(lead)], period))
             message = f"One of the {where}, by itself: twice the weights have twice the score."
-            assert_close(doubled, 2 * float(alone[(0,) * len(lead)]), message)
+            single = float(alone[(0,) * len(lead)])
+            assert_close(doubled, 2 * single, message, against="as twice the first score")
             message = (
                 f"A torch tensor, {where}: a torch tensor of shape {lead} comes back, one score "
                 "for each map, as your function gives it for that map alone in NumPy. Leading axes "
                 "stay, also those of length 1."
             )
-            assert_close(induction_score(torch.tensor(maps), period), torch.tensor(alone), message)
+            by_torch, one_by_one = induction_score(torch.tensor(maps), period), torch.tensor(alone)
+            by_numpy = "for each map alone, in NumPy"
+            assert_close(by_torch, one_by_one, message, against=by_numpy)
             message = (
                 f"A torch tensor that is a transposed view, {where}: the same scores as for the "
                 "same maps, one number after the other in memory."
             )
             found = score_of_a_view(torch.tensor(maps), period)
-            assert_close(found, torch.tensor(alone), message)
+            assert_close(found, one_by_one, message, against=by_numpy)
             if lead:
                 message = (
                     f"A NumPy array, {where}: one score for each map, {lead}, as your function "
                     "gives it for that map alone."
                 )
-                assert_close(induction_score(maps, period), alone, message)
+                found = induction_score(maps, period)
+                assert_close(found, alone, message, against="for each map alone")
                 message = (
                     f"A NumPy array whose columns lie one after the other in memory, {where}: the "
                     "same scores as for the same maps, row after row in memory."
                 )
-                assert_close(score_of_a_view(maps, period), alone, message)
+                found = score_of_a_view(maps, period)
+                assert_close(found, alone, message, against="for each map alone")
 with check("every period", points=1):
     maps = rng.dirichlet(np.ones(7), size=(3, 7))
     for period in range(1, 7):
@@ -755,7 +767,15 @@ for given in (maps, torch.tensor(maps)):
         "in float64 too. For one: is something rounded to float32 on the way?"
     )
     rise = (more - score) * 1e9
-    assert_close(rise, 0.0 * rise + 1.0, message, rtol=1e-3, precise=True)
+    assert_close(
+        rise,
+        torch.ones_like(rise) if isinstance(rise, torch.Tensor) else np.ones_like(rise),
+        message,
+        rtol=1e-3,
+        precise=True,
+        name="the rise in units of 1e-9",
+        against="for the weights",
+    )
 for kind in (np.ones, torch.ones):
     for n, period in ((4, 4), (4, 0), (6, -1), (3, 9), (1, 1)):
         with assert_raises(
@@ -1077,10 +1097,16 @@ with check("the same rest at every position", points=0.5):
         "The last row depends on no part: at each position of each text it is what it is, in your "
         "result, at the first position of the first text."
     )
-    assert_close(found[-1], found[-1, :1, :1].expand(2, 3, 7).clone(), message, name="the last row")
+    assert_close(
+        found[-1],
+        found[-1, :1, :1].expand(2, 3, 7).clone(),
+        message,
+        name="the last row",
+        against="at the first position",
+    )
     varied = found[:4].std(dim=0)
     message = "Four random parts: for each word, at each position, they add numbers that differ."
-    assert_equal(bool(varied.min() > 1e-6), True, message, name="'differ'")
+    assert_equal(bool(varied.min() > 1e-6), True, message, name="'they are numbers that differ'")
 checks_passed("logit_attribution")
 
 
@@ -1129,9 +1155,10 @@ for lead in ((), (4,), (1, 3), (2, 3, 4)):
         for place in np.ndindex(*lead):
             where = (slice(None), *place)
             alone[where] = attributed(parts[where].clone(), gamma, beta, 0.1, weight, bias)
-        assert_close(found, alone, message)
+        assert_close(found, alone, message, against="for each position alone")
         message = "A random part adds numbers that differ."
-        assert_equal(bool(alone[0].std() > 1e-3), True, message, name="'differ'")
+        name = "'they are numbers that differ'"
+        assert_equal(bool(alone[0].std() > 1e-3), True, message, name=name)
 ### END HIDDEN TESTS
 
 
@@ -1193,7 +1220,7 @@ with check("each part by its own numbers", points=1):
         "mean is gone?"
     )
     far = attributed(exact + 7_500_000.0, gamma, beta, 0.1, weight, bias)
-    assert_close(far, near, message, name="the rows")
+    assert_close(far, near, message, name="the rows", against="without the added number")
     whole = torch.tensor([[1.0, 4, 0, 3, -2, 6], [2, -3, 2, -1, 3, -3]], dtype=torch.float64)
     found = attributed(whole, gamma, beta, 0.1, weight, bias)  # the stream is 3 1 2 2 1 3
     centred = whole - whole.mean(-1, keepdim=True)
@@ -1254,7 +1281,8 @@ assert_equal(
 )
 moved, *_ = attributed(parts[order].clone(), gamma, beta, weight, bias)
 precise = {"rtol": 1e-10, "atol": 1e-12, "precise": True}
-assert_close(moved[:3], found[:3].double()[order], message, **precise)
+in_order = "with the parts in their first order"
+assert_close(moved[:3], found[:3].double()[order], message, against=in_order, **precise)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1455,9 +1483,8 @@ with check("the other heads", points=0.5):
         message = f"{how}, head 1: what heads 0, 2 and 3 say stays as it is, in each text."
         assert_close(found[:, kept], outputs[:, kept], message, name="heads 0, 2, 3")
         message = f"{how}: head 1 says other numbers than before."
-        assert_equal(
-            bool((found[:, 1] - own).abs().max() > 1e-3), True, message, name="'it is replaced'"
-        )
+        other = bool((found[:, 1] - own).abs().max() > 1e-3)
+        assert_equal(other, True, message, name="'they are other numbers'")
 
 
 @probe
@@ -1559,7 +1586,14 @@ for how in ("zero", "mean", "resample"):
             "For one: is something rounded to float32 on the way?"
         )
         change = ablate_head(outputs + 1e-9, 0, how)[:, 0].double() - found[:, 0]
-        assert_close(change / 1e-9, torch.ones_like(change), message, rtol=1e-4, name="the change")
+        assert_close(
+            change / 1e-9,
+            torch.ones_like(change),
+            message,
+            rtol=1e-4,
+            name="the change in units of 1e-9",
+            against="for the outputs",
+        )
     dtype = getattr(ablate_head(outputs.float(), 0, how), "dtype", None)
     message = f"{how}: outputs of float32 give a result of float32."
     assert_equal(str(dtype), "torch.float32", message, name="the dtype")
@@ -1725,7 +1759,9 @@ for shape in ((2, 3), (3, 2), (1, 4)):
         "All randomness comes from rng: a new generator with the same seed should give the same "
         "50 controls as in your own draws before."
     )
-    assert_equal(drawn(scores, seed, 50), controls[:50], message, name="the controls")
+    again = drawn(scores, seed, 50)
+    before = "in the draws before"
+    assert_equal(again, controls[:50], message, name="the controls", against=before)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -2034,7 +2070,7 @@ with check("the other positions", points=0.75):
         "The last module's output is replaced at position 3: the logits there are other numbers."
     )
     changes = bool((found[:, 3] - plain[:, 3]).abs().max() > 1e-3)
-    assert_equal(changes, True, message, name="'they change'")
+    assert_equal(changes, True, message, name="'they are other numbers'")
 with check("nothing is left behind", points=0.75, side=True):
     for name in ("embed", "mix"):
         found, after, hooks = patched(numbers, tokens, name, new.clone(), 2)
@@ -2044,7 +2080,8 @@ with check("nothing is left behind", points=0.75, side=True):
             f"The output of {name} is replaced at position 2: the logits there should be other "
             "numbers."
         )
-        assert_equal(bool((found - plain)[:, 2].abs().max() > 1e-3), True, message, name="'changes'")
+        changes = bool((found - plain)[:, 2].abs().max() > 1e-3)
+        assert_equal(changes, True, message, name="'they are other numbers'")
         assert_close(
             after, plain, f"{name} was patched. Now model(tokens) should give what it gave before."
         )

@@ -173,7 +173,9 @@ table = ["x....", "xx...", "xxx..", ".xxx.", "..xxx"]  # the table above; x = ma
 inside = np.array([[sign == "x" for sign in row] for row in table])
 with check("the shape; bool, in NumPy", points=0.25):
     mask = sliding_window_mask(5, 3)
-    assert_close(mask, np.asarray(mask) == 1, "The mask is a NumPy array of bool.", name="the mask")
+    message = "The mask is a NumPy array of bool."
+    own = "as an array of bool"
+    assert_close(mask, np.asarray(mask) == 1, message, name="the mask", against=own)
     allowed(5, 3)
 with check("each word sees itself", points=0.25):
     message = "A word should see itself: query and key are the same position."
@@ -226,7 +228,13 @@ with check("a new array each call", points=0.25, side=True):
         "False was written everywhere into one mask. The next call should give what your function "
         "gives without that. For one: is it a new array?"
     )
-    assert_equal(after_writing(5, 3), sliding_window_mask(5, 3), message, name="the next mask")
+    assert_equal(
+        after_writing(5, 3),
+        sliding_window_mask(5, 3),
+        message,
+        name="the next mask",
+        against="without writing into a mask",
+    )
 with check("a window of 0", points=0.25, side=True):
     for window in (0, -1):
         with assert_raises(
@@ -268,9 +276,8 @@ with check("windows shorter than the text", points=1.5):
 with check("the dtype", points=0.5):
     mask = sliding_window_mask(9, 4)
     found = np.asarray(mask)
-    assert_equal(
-        mask, found == 1, "n = 9, window = 4: the mask is a NumPy array of bool.", name="the mask"
-    )
+    message = "n = 9, window = 4: the mask is a NumPy array of bool."
+    assert_equal(mask, found == 1, message, name="the mask", against="as an array of bool")
     message = "n = 9, window = 4: some pairs are allowed (True), and some are not."
     some = bool(found.any() and not found.all())
     assert_equal(some, True, message, name="'some are, some are not'")
@@ -317,7 +324,8 @@ message = (
     "n = 6, window = 3: the entry in row 4, column 3 is written to, and nothing else of the mask "
     "should change. For one: does every entry have memory of its own?"
 )
-assert_equal(after, before, message, name="the mask")
+own = "before, with that entry turned"
+assert_equal(after, before, message, name="the mask", against=own)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -911,14 +919,14 @@ for lead_q, lead_k, lead_v, (n, d_k, d_v) in (
         assert_equal(bool(torch.as_tensor(one).isfinite().all()), True, message, name="'finite'")
     expected = torch.stack(alone).double().reshape(*lead, n, d_v)
     message = "Random texts, each alone: the outputs are numbers that differ."
-    assert_equal(bool(expected.std() > 1e-3), True, message, name="'they differ'")
+    assert_equal(bool(expected.std() > 1e-3), True, message, name="'numbers that differ'")
     message = (
         f"{axes}: each text comes out as in your own result for that text alone. Leading axes "
         "broadcast."
     )
-    assert_close(found, expected, message)
+    assert_close(found, expected, message, against="for each text alone")
     message = f"{axes}, transposed views: the same as for the same numbers in new tensors."
-    assert_close(of_views(Q, K, V), expected, message)
+    assert_close(of_views(Q, K, V), expected, message, against="for each text alone")
     message = (
         f"Leading axes {lead_q} of Q, {lead_k} of K and {lead_v} of V, texts of one word: each "
         "output is the word's value. Leading axes broadcast."
@@ -990,13 +998,22 @@ for number, (name, gradient) in enumerate(zip("QKV", gradients, strict=True)):
     near = [[x + step * way if i == number else x for i, x in enumerate(given)] for step in (1e-5, -1e-5)]
     ends = [value_and_gradients(one, direction)[0] for one in near]
     slope = (ends[0] - ends[1]) / 2e-5
-    assert_equal(abs(slope) > 1e-6, True, f"Another {name} gives another result, in numbers.")
+    message = f"Another {name} gives another result, in numbers."
+    assert_equal(abs(slope) > 1e-6, True, message, name="'a number that changes'")
     along = 0.0 if gradient is None else (gradient * way).sum().item()
     message = (
         f"float64: the gradient of {name} should say how your own result changes when {name} "
         "changes by 1e-5. For one: is something detached, or rounded to float32?"
     )
-    assert_close(along, slope, message, name=f"the slope along {name}", rtol=1e-4, atol=1e-7)
+    assert_close(
+        along,
+        slope,
+        message,
+        name=f"the slope along {name}",
+        rtol=1e-4,
+        atol=1e-7,
+        against=f"by small steps in {name}",
+    )
 given = [torch.tensor(rng.normal(size=s)) for s in ((80, 2), (80, 2), (80, 3))]
 last = torch.zeros(80, 3, dtype=torch.float64)
 last[-1] = 100.0
@@ -1012,7 +1029,15 @@ for number, name in ((1, "K"), (2, "V")):
         "and say how your own result changes when that row changes by 1e-5."
     )
     slope = (ends[0] - ends[1]) / 2e-5
-    assert_close(along, slope, message, name=f"the slope along {name}[0]", rtol=1e-4, atol=1e-7)
+    assert_close(
+        along,
+        slope,
+        message,
+        name=f"the slope along {name}[0]",
+        rtol=1e-4,
+        atol=1e-7,
+        against=f"by small steps in {name}[0]",
+    )
 ### END HIDDEN TESTS
 
 
@@ -1142,12 +1167,13 @@ with check("two states in turn", points=0.5):
     for found, text in zip(stepped_in_turn(*copies), (given, other), strict=True):
         expected = torch.as_tensor(stepped(*(x.clone() for x in text)))
         message = "A random text, with a state of its own: the outputs are numbers that differ."
-        assert_equal(bool(expected.std() > 1e-3), True, message, name="'they differ'")
+        assert_equal(bool(expected.std() > 1e-3), True, message, name="'numbers that differ'")
         message = (
             "Two states that are used in turn: each gives what your own state gives for its words "
             "alone, and knows nothing of the other's."
         )
-        assert_close(found, expected, message, name="the outputs")
+        own = "with one state alone"
+        assert_close(found, expected, message, name="the outputs", against=own)
 checks_passed("LinearAttentionState")
 
 
@@ -1228,12 +1254,12 @@ def compare(lead_q, lead_k, lead_v, rng=rng):
     alone = [torch.stack(one) for one in alone]
     expected = torch.stack(alone).double().reshape(*lead, 5, 3)
     message = "Random texts, each with a state of its own: the outputs are numbers that differ."
-    assert_equal(bool(expected.std() > 1e-3), True, message, name="'they differ'")
+    assert_equal(bool(expected.std() > 1e-3), True, message, name="'numbers that differ'")
     message = (
         f"{axes}: each text comes out as in your own result for that text alone. Leading axes "
         "broadcast."
     )
-    assert_close(found, expected, message)
+    assert_close(found, expected, message, against="for each text alone")
 
 
 with check("none, one and two leading axes", points=0.75):
@@ -1316,14 +1342,23 @@ for number, (name, gradient) in enumerate(zip("qkv", gradients, strict=True)):
     near = [[x + step * way if i == number else x for i, x in enumerate(given)] for step in (1e-5, -1e-5)]
     ends = [value_and_gradients(one, direction)[0] for one in near]
     slope = (ends[0] - ends[1]) / 2e-5
-    assert_equal(abs(slope) > 1e-6, True, f"Another {name} gives other outputs, in numbers.")
+    message = f"Another {name} gives other outputs, in numbers."
+    assert_equal(abs(slope) > 1e-6, True, message, name="'a number that changes'")
     along = 0.0 if gradient is None else (gradient * way).sum().item()
     message = (
         f"Five steps, float64: the gradient of {name} should say how your own outputs change when "
         f"{name} changes by 1e-5, at every step. For one: is the state detached, or something "
         "rounded to float32?"
     )
-    assert_close(along, slope, message, name=f"the slope along {name}", rtol=1e-4, atol=1e-7)
+    assert_close(
+        along,
+        slope,
+        message,
+        name=f"the slope along {name}",
+        rtol=1e-4,
+        atol=1e-7,
+        against=f"by small steps in {name}",
+    )
 given = [torch.tensor(rng.normal(size=s)) for s in ((80, 2), (80, 2), (80, 3))]
 last = torch.zeros(80, 3, dtype=torch.float64)
 last[-1] = 100.0
@@ -1339,7 +1374,15 @@ for number, name in ((1, "k"), (2, "v")):
         "step, and say how your own result changes when it changes by 1e-5."
     )
     slope = (ends[0] - ends[1]) / 2e-5
-    assert_close(along, slope, message, name=f"the slope along the first {name}", rtol=1e-4, atol=1e-7)
+    assert_close(
+        along,
+        slope,
+        message,
+        name=f"the slope along the first {name}",
+        rtol=1e-4,
+        atol=1e-7,
+        against=f"by small steps in the first {name}",
+    )
 ### END HIDDEN TESTS
 
 
@@ -1364,7 +1407,9 @@ for dtype in (torch.float32, torch.float64):
     *after, outputs, copies = afterwards(*(x.clone() for x in before))
     for name, now, then in zip("qkv", after, before, strict=True):
         assert_equal(now, then, f"{name} was changed by a step.", name=name)
-    assert_equal(outputs, copies, "An output was changed by a later step.", name="the outputs")
+    message = "An output was changed by a later step."
+    own = "right after each step"
+    assert_equal(outputs, copies, message, name="the outputs", against=own)
     message = f"Arguments of {str(dtype)[6:]}: the outputs should be {str(dtype)[6:]} too."
     assert_equal(str(outputs.dtype), str(dtype), message, name="the dtype")
 ### END HIDDEN TESTS
@@ -1587,19 +1632,21 @@ with check("leading axes, each text by itself", points=0.5):
         alone = [mended_keys(text) for text in K.reshape(-1, 7, 3)]
         expected = torch.stack(alone).double().reshape(*lead, 7, 3)
         message = "Random keys: those of the result are numbers that differ."
-        assert_equal(bool(expected.std() > 1e-3), True, message, name="'they differ'")
+        assert_equal(bool(expected.std() > 1e-3), True, message, name="'numbers that differ'")
         message = "Random keys: those of the result are others than those of K."
-        assert_equal(bool((expected - K).abs().max() > 1e-3), True, message, name="'others'")
+        others = bool((expected - K).abs().max() > 1e-3)
+        assert_equal(others, True, message, name="'numbers that differ from K'")
         message = (
             f"Leading axes {lead}: each text comes out as in your own result for that text alone, "
             "whatever stands in the texts before it."
         )
-        assert_close(found, expected, message, name="the keys")
+        own = "for each text alone"
+        assert_close(found, expected, message, name="the keys", against=own)
         message = (
             f"Leading axes {lead}, a transposed view: the same as for the same keys in a new "
             "tensor."
         )
-        assert_close(of_a_view(K), expected, message, name="the keys")
+        assert_close(of_a_view(K), expected, message, name="the keys", against=own)
 checks_passed("mended_keys")
 ### END HIDDEN TESTS
 
@@ -1782,8 +1829,9 @@ with check("reading afterwards gives v", points=0.5):
         "S keeps its shape (..., d_v, d_k), (2, 3, 4).",
         name="the shape",
     )
-    for memory, key, value in zip(after, k, v):
-        assert_close(memory.to(key) @ key, value, message, name="what is read")
+    for number in range(2):
+        read = after[number].to(k) @ k[number]
+        assert_close(read, v[number], message, name="what is read")
 with check("a new tensor", points=0.25, side=True):
 
     @probe
@@ -1916,16 +1964,18 @@ for lead_s, lead_k, lead_v in (
         assert_equal(bool(torch.as_tensor(one).isfinite().all()), True, message, name="'finite'")
     expected = torch.stack(alone).double().reshape(*lead, 3, 4)
     message = "Random memories: those of the result hold numbers that differ."
-    assert_equal(bool(expected.std() > 1e-3), True, message, name="'they differ'")
+    assert_equal(bool(expected.std() > 1e-3), True, message, name="'numbers that differ'")
     message = "Random memories, beta = 0.7: the result is another one than S."
-    assert_equal(bool((expected - S).abs().max() > 1e-3), True, message, name="'another one'")
+    others = bool((expected - S).abs().max() > 1e-3)
+    assert_equal(others, True, message, name="'numbers that differ from S'")
     message = (
         f"{axes}: each memory comes out as in your own result for it alone. Leading axes "
         "broadcast."
     )
-    assert_close(found, expected, message)
+    assert_close(found, expected, message, against="for each memory alone")
     message = f"{axes}, transposed views: the same as for the same numbers in new tensors."
-    assert_close(of_views(S, k, v, 0.7), expected, message)
+    own = "for each memory alone"
+    assert_close(of_views(S, k, v, 0.7), expected, message, against=own)
     message = f"{axes}, beta = 0: nothing is written, and leading axes broadcast all the same."
     kept = S.expand(*lead, 3, 4).clone()
     assert_close(delta_rule_step(S.clone(), k.clone(), v.clone(), 0.0), kept, message)
@@ -1938,7 +1988,7 @@ message = (
 )
 for number in range(3):
     alone = delta_rule_step(S[number], k[number], v[number], 0.7)
-    assert_close(found[number], alone, message)
+    assert_close(found[number], alone, message, against="for this memory alone")
 ### END HIDDEN TESTS
 
 
@@ -1962,19 +2012,29 @@ given = [torch.tensor(rng.normal(size=s)) for s in ((3, 4), (2, 4), (2, 3))]
 direction = torch.tensor(rng.normal(size=(3, 4)))
 _, gradients, written = value_and_gradients(given, direction)
 message = "Two steps, beta = 0.8 and 0.6: the memory afterwards is another one than S."
-assert_equal(bool((written - given[0]).abs().max() > 1e-3), True, message, name="'another one'")
+others = bool((written - given[0]).abs().max() > 1e-3)
+assert_equal(others, True, message, name="'numbers that differ from S'")
 for number, (name, gradient) in enumerate(zip("Skv", gradients, strict=True)):
     way = torch.tensor(rng.normal(size=tuple(given[number].shape)))
     near = [[x + step * way if i == number else x for i, x in enumerate(given)] for step in (1e-5, -1e-5)]
     ends = [value_and_gradients(one, direction)[0] for one in near]
     slope = (ends[0] - ends[1]) / 2e-5
-    assert_equal(abs(slope) > 1e-6, True, f"Another {name} gives another result, in numbers.")
+    message = f"Another {name} gives another result, in numbers."
+    assert_equal(abs(slope) > 1e-6, True, message, name="'a number that changes'")
     along = 0.0 if gradient is None else (gradient * way).sum().item()
     message = (
         f"float64: the gradient of {name} should say how your own result changes when {name} "
         "changes by 1e-5. For one: is something detached, or rounded to float32?"
     )
-    assert_close(along, slope, message, name=f"the slope along {name}", rtol=1e-4, atol=1e-7)
+    assert_close(
+        along,
+        slope,
+        message,
+        name=f"the slope along {name}",
+        rtol=1e-4,
+        atol=1e-7,
+        against=f"by small steps in {name}",
+    )
 ### END HIDDEN TESTS
 
 
@@ -1997,7 +2057,8 @@ for dtype in (torch.float32, torch.float64):
         before = [x.to(dtype) for x in given]
         *after, new, shared = afterwards(*(x.clone() for x in before), beta)
         for name, now, then in zip("Skv", after, before, strict=True):
-            assert_equal(now, then, f"{name} was changed by the call, beta = {beta}.", name=name)
+            message = f"{name} was changed by the call, beta = {beta}."
+            assert_equal(now, then, message, name=name, against="before the call")
         message = f"beta = {beta}: the result is a new tensor, which shares no memory with S."
         assert_equal(shared, False, message, name="'the memory is shared'")
         message = (

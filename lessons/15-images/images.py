@@ -180,7 +180,8 @@ with check("leading axes", points=0.75):
     kind = "Pictures in a torch tensor give their patches in one torch tensor."
     assert_equal(type(found).__name__, "Tensor", kind, name="the kind of the result")
     alone = torch.stack([torch.stack([patches(one.clone(), 3) for one in some]) for some in images])
-    assert_equal(found, alone, message, name="the patches")
+    against = "for each picture alone"
+    assert_equal(found, alone, message, name="the patches", against=against)
     message = (
         "Pictures of shape (2, 3, 6, 12): the first patch begins with the top row's first three "
         "pixels, in float64 as they are."
@@ -319,14 +320,16 @@ with check("leading axes", points=0.75):
             bool(np.std(np.asarray(found, dtype=float)) > 0.1),
             True,
             message,
-            name="'the pixels differ'",
+            name="'finite numbers with a standard deviation above 0.1'",
         )
         message = (
             f"NumPy pictures of shape {images.shape}, size 2: {(*lead, 6, 4)}, and each picture "
             "comes out as in your own result for that picture alone."
         )
         assert_equal(tuple(np.shape(found)), (*lead, 6, 4), message, name="the shape")
-        assert_equal(found, np.stack(alone).reshape(*lead, 6, 4), message, name="the patches")
+        one_by_one = np.stack(alone).reshape(*lead, 6, 4)
+        against = "for each picture alone"
+        assert_equal(found, one_by_one, message, name="the patches", against=against)
     images = torch.arange(24).reshape(1, 1, 4, 6)
     alone = patches(images[0, 0].clone(), 2)
     message = "A torch picture of shape (4, 6), whole numbers, size 2: its patches are of (6, 4)."
@@ -337,7 +340,8 @@ with check("leading axes", points=0.75):
         "the picture comes out as in your own result for it alone."
     )
     found = np.asarray(patches(images, 2))
-    assert_equal(found, alone[None, None], message, name="the patches")
+    against = "for the picture alone"
+    assert_equal(found, alone[None, None], message, name="the patches", against=against)
 with check("kinds of numbers", points=0.75):
     plain = rng.integers(0, 2, size=(4, 6))
     message = "The kind of array and the type of its numbers should stay."
@@ -373,13 +377,15 @@ with check("kinds of numbers", points=0.75):
         "function gives for a copy of it."
     )
     expected = patches(plain[:, ::-1].copy(), 2)
-    assert_equal(mirrored(plain), expected, message, name="the patches")
+    against = "for a copy of the mirror image"
+    assert_equal(mirrored(plain), expected, message, name="the patches", against=against)
     message = (
         "The transposed image in torch, image.T, size 2: its patches should be those that your "
         "function gives for a contiguous copy of it."
     )
     expected = patches(torch.tensor(plain.T.copy()), 2)
-    assert_equal(turned(plain), expected, message, name="the patches")
+    against = "for a contiguous copy of it"
+    assert_equal(turned(plain), expected, message, name="the patches", against=against)
     message = (
         "torch pictures of shape (2, 3, 4, 6) with the first two axes exchanged, "
         "images.transpose(0, 1), size 2: their patches should be those that your function gives "
@@ -387,7 +393,8 @@ with check("kinds of numbers", points=0.75):
     )
     images = torch.arange(144).reshape(2, 3, 4, 6)
     expected = patches(images.transpose(0, 1).clone(memory_format=torch.contiguous_format), 2)
-    assert_equal(of_exchanged_axes(images), expected, message, name="the patches")
+    against = "for a contiguous copy of them"
+    assert_equal(of_exchanged_axes(images), expected, message, name="the patches", against=against)
     message = (
         "NumPy pictures of shape (3, 4, 12) in Fortran order, and of them the view "
         "[1:, ::-1, ::2], read-only, size 2: its patches should be those that your function gives "
@@ -395,7 +402,8 @@ with check("kinds of numbers", points=0.75):
     )
     images = np.arange(144).reshape(3, 4, 12)
     expected = patches(images[1:, ::-1, ::2].copy(), 2)
-    assert_equal(of_a_view(images), expected, message, name="the patches")
+    against = "for a copy of the view"
+    assert_equal(of_a_view(images), expected, message, name="the patches", against=against)
 with check("gradients", points=0.5):
     images = torch.tensor(rng.normal(size=(3, 4, 6)))
     direction = torch.tensor(rng.normal(size=(3, 6, 4)))
@@ -789,20 +797,22 @@ for lead, sizes in cases:
         "differ."
     )
     if sizes[-1] > 1:
-        assert_equal(bool(found.std() > 1e-6), True, message, name="'the logits differ'")
+        name = "'the logits are finite numbers that differ'"
+        assert_equal(bool(found.std() > 1e-6), True, message, name=name)
     message = (
         f"VisionTransformer{sizes} in float64, pictures of shape {tuple(images.shape)}: each "
         "picture's logits are those that your model gives for it in a batch of one, in float64."
     )
     one_by_one = torch.cat(alone).double().reshape(found.shape)
-    assert_close(found, one_by_one, message, precise=True)
+    assert_close(found, one_by_one, message, precise=True, against="in a batch of one")
     message = (
         f"VisionTransformer{sizes} in float64: pictures moved by 2e-7 change the logits twice as "
         "much as pictures moved by 1e-7. For one: does anything go through float32?"
     )
     step = 1e-7 * torch.tensor(rng.normal(size=images.shape))
     once, twice = (run(sizes, 7, images + times * step)[1].double() - found for times in (1, 2))
-    assert_close(twice / 2e-7, once / 1e-7, message, rtol=1e-3, atol=1e-5, name="the change")
+    assert_close(twice / 2e-7, once / 1e-7, message, rtol=1e-3, atol=1e-5,
+                 name="the change per step", against="for half the step")  # fmt: skip
 ### END HIDDEN TESTS
 
 
@@ -839,7 +849,7 @@ with check("every patch counts", points=1):
     )
     found = [change > 1e-9 for change in moved]
     message = "Nine patches. Where any one of them is changed, the logits should move."
-    assert_equal(found, [True] * 9, message, name="what moves the logits")
+    assert_equal(found, [True] * 9, message, name="'logits are numbers that move'")
 with check("where it stands counts", points=1):
     others = []
     for (r, c), (s, d) in zip(corners, corners[1:] + corners[:1], strict=True):
@@ -859,7 +869,7 @@ with check("where it stands counts", points=1):
         "Two of nine patches change places: the logits should move, for each of nine such pairs. "
         "For one: are the positions added before the blocks?"
     )
-    assert_equal(found, [True] * 9, message, name="what moves the logits")
+    assert_equal(found, [True] * 9, message, name="'logits are numbers that move'")
 checks_passed("VisionTransformer")
 ### END HIDDEN TESTS
 
@@ -936,6 +946,7 @@ assert_equal(
     bool((logits[0] - logits[1]).abs().max() > 1e-6),
     True,
     "Two random pictures have different logits.",
+    name="'their logits are finite numbers that differ'",
 )
 called, new = changed_after_a_call((6, 2, 12, 3, 20, 2, 7), 3, images.clone())
 for what, one, other in zip(("", " and .double()"), called, new, strict=True):
@@ -944,7 +955,7 @@ for what, one, other in zip(("", " and .double()"), called, new, strict=True):
         "again: the logits are those of a new model of yours with these parameters. Nothing of "
         "an earlier call is kept."
     )
-    assert_close(one, other, message, name="the logits")
+    assert_close(one, other, message, name="the logits", against="for the new model")
 six = (4, 2, 8, 2, 6, 6, 3)  # six blocks
 deep, *_ = without_gradient(six, 3, torch.tensor(rng.normal(size=(5, 4, 4))).float())
 for blocks, names in (("Two", lost), ("Six", deep)):
@@ -966,6 +977,7 @@ assert_close(
     evaluated,
     logits,
     "After model.eval() the logits should be those that the same model gave in training mode.",
+    against="in training mode",
 )
 slopes, reached = gradients_of((6, 2, 12, 3, 20, 2, 7), 3, images.clone(), True)
 message = (
@@ -979,9 +991,10 @@ message = (
     "After model.eval(), outside of no_grad, the pictures require gradients: backward reaches the "
     "parameters and the pictures, as in training mode, with the same gradients for the pictures."
 )
-assert_equal(names, reached, message, name="the parameters that have a gradient")
+against = "in training mode"
+assert_equal(names, reached, message, name="the parameters that have a gradient", against=against)
 assert_equal(list(np.shape(evaluated)), [5, 6, 6], message, name="the shape of their gradient")
-assert_close(evaluated, slopes, message, name="the gradient of the pictures")
+assert_close(evaluated, slopes, message, name="the gradient of the pictures", against=against)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1322,12 +1335,14 @@ with check("leading axes", points=1):
             f"Three layers of random maps of shape {maps[0].shape}: the shares are numbers that "
             "differ."
         )
-        assert_equal(bool(np.ptp(found) > 0.05), True, message, name="'the shares differ'")
+        name = "'the shares are finite and differ by more than 0.05'"
+        assert_equal(bool(np.ptp(found) > 0.05), True, message, name=name)
         message = (
             f"Three layers of maps of shape {maps[0].shape}: each text comes out as in your own "
             "result for that text alone."
         )
-        assert_close(found, np.stack(alone).reshape(*lead, 4, 4), message)
+        one_by_one = np.stack(alone).reshape(*lead, 4, 4)
+        assert_close(found, one_by_one, message, against="for each text alone")
     for lead in ((), (2, 3)):
         for layers in (1, 3):
             maps = [rng.dirichlet(np.ones(4), size=(*lead, 2, 4)) for _ in range(layers)]
@@ -1357,7 +1372,8 @@ with check("leading axes", points=1):
                 assert_equal(one.shape, (n, n), single, name="the shape")
                 assert_equal(bool(np.isfinite(one).all()), True, single, name="'finite'")
             assert_equal(found.shape, (*lead, n, n), message, name="the shape")
-            assert_close(found, np.stack(alone).reshape(*lead, n, n), message)
+            one_by_one = np.stack(alone).reshape(*lead, n, n)
+            assert_close(found, one_by_one, message, against="for each text alone")
 with check("rows that do not sum to 1", points=1):
     maps = [rng.dirichlet(np.ones(4), size=(2, 4)) for _ in range(2)]
     maps[0][:, 1] = 0.0  # query 1 may see nothing: only its residual connection is left
@@ -1397,7 +1413,7 @@ def with_gradients(maps):
     except NotImplementedError:
         raise
     except Exception as error:
-        return f"{type(error).__name__}: {error}", None
+        return type(error).__name__, None
     return "nothing", found.detach() if isinstance(found, torch.Tensor) else found
 
 
@@ -1418,30 +1434,33 @@ with check("NumPy and torch", points=0.5):
         bool(np.ptp(np.asarray(plain, dtype=float)) > 0.05),
         True,
         message,
-        name="'the shares differ'",
+        name="'the shares are finite and differ by more than 0.05'",
     )
     message = (
         "The same float64 maps, as NumPy arrays and as torch tensors, should give the same numbers, "
         "for torch in a torch tensor of float64. (Which of the two are right the other checks say.)"
     )
     found = attention_rollout([torch.tensor(one) for one in maps])
-    assert_close(found, torch.tensor(np.asarray(plain)), message, precise=True)
+    in_numpy = torch.tensor(np.asarray(plain))
+    assert_close(found, in_numpy, message, precise=True, against="for the NumPy maps")
     message = "torch maps that require gradients: no error, and the numbers of those that do not."
     raised, again = with_gradients([torch.tensor(one) for one in maps])
     assert_equal(raised, "nothing", message, name="what is raised")
-    assert_close(again, found, message)
+    assert_close(again, found, message, against="for maps without requires_grad")
     message = "{}: the same as for the same numbers in new ones."
     again = of_views([torch.tensor(one) for one in maps])
-    assert_close(again, found, message.format("torch maps that are transposed views"))
+    views = message.format("torch maps that are transposed views")
+    assert_close(again, found, views, against="for maps that are no views")
     again = of_views(maps)
-    assert_close(again, plain, message.format("NumPy maps in Fortran order"))
+    message = message.format("NumPy maps in Fortran order")
+    assert_close(again, plain, message, against="for maps in C order")
 with check("float32 stays float32", points=0.25):
     message = "Random NumPy maps: the shares are numbers that differ."
     assert_equal(
         bool(np.ptp(np.asarray(plain, dtype=float)) > 0.05),
         True,
         message,
-        name="'the shares differ'",
+        name="'the shares are finite and differ by more than 0.05'",
     )
     double = torch.as_tensor(attention_rollout([torch.tensor(one) for one in maps]))
     single = attention_rollout([torch.tensor(one).float() for one in maps])
@@ -1449,11 +1468,12 @@ with check("float32 stays float32", points=0.25):
         "torch maps of float32 give a float32 tensor, with the numbers of your own result for the "
         "same maps in float64."
     )
-    assert_close(single, double.float(), message)
+    assert_close(single, double.float(), message, against="for the maps in float64")
     assert_equal(str(single.dtype), "torch.float32", message, name="dtype")
     single = attention_rollout([one.astype(np.float32) for one in maps])
     message = "NumPy maps of float32 give a float32 array, with the numbers of your float64 result."
-    assert_close(single, np.asarray(plain).astype(np.float32), message)
+    rounded = np.asarray(plain).astype(np.float32)
+    assert_close(single, rounded, message, against="for the maps in float64")
     assert_equal(str(single.dtype), "float32", message, name="dtype")
 with check("whole numbers", points=0.75):
     heads = [[rng.permutation(5) for _ in range(2)] for _ in range(2)]
@@ -1464,13 +1484,14 @@ with check("whole numbers", points=0.75):
         bool(np.ptp(np.asarray(floating, dtype=float)) > 0.05),
         True,
         message,
-        name="'the shares differ'",
+        name="'the shares are finite and differ by more than 0.05'",
     )
     message = (
         "NumPy maps of whole numbers, of two heads each, are valid, and give what your function gives "
         "for the same numbers as floats."
     )
-    assert_close(attention_rollout(whole), floating, message)
+    against = "for the same numbers as floats"
+    assert_close(attention_rollout(whole), floating, message, against=against)
     for kind in ("uint8", "int32"):
         few = [(5 * one[:1]).astype(kind) for one in whole]
         message = (
@@ -1478,7 +1499,7 @@ with check("whole numbers", points=0.75):
             "gives for the same numbers as floats."
         )
         floating = attention_rollout([one.astype(float) for one in few])
-        assert_close(attention_rollout(few), floating, message)
+        assert_close(attention_rollout(few), floating, message, against=against)
 with check("nothing is changed", points=0.5, side=True):
     after = maps_afterwards([one.copy() for one in maps])
     assert_equal(

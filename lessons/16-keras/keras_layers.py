@@ -187,7 +187,15 @@ with check("the output", points=1.25):
     message = (
         "The first result, (2, 3, 6), is your own weights, the second result, times the values."
     )
-    assert_close(output, torch.as_tensor(weights) @ V, message, rtol=1e-5, atol=1e-6, name="output")
+    assert_close(
+        output,
+        torch.as_tensor(weights) @ V,
+        message,
+        rtol=1e-5,
+        atol=1e-6,
+        name="output",
+        against="as your weights times the values",
+    )
     message = "Two different texts have different outputs."
     assert_equal(bool((output[0] - output[1]).abs().max() > 1e-3), True, message)
 T, N = True, False
@@ -201,10 +209,18 @@ with check("a mask", points=1):
         "softmax?"
     )
     shown = torch.stack([torch.as_tensor(output)[:, i] for i in (0, 2)], dim=1)
-    assert_close(shown, torch.cat([one[0] for one in alone], dim=1), message, rtol=1e-5, atol=1e-6,
-                 name="output of queries 0, 2")  # fmt: skip
+    assert_close(
+        shown,
+        torch.cat([one[0] for one in alone], dim=1),
+        message,
+        rtol=1e-5,
+        atol=1e-6,
+        name="output of queries 0, 2",
+        against="without the hidden keys",
+    )
     hidden = (weights * ~mask)[:, [0, 2]].abs().max()
-    assert_equal(bool(hidden == 0), True, message, name="'hidden keys have weight 0'")
+    known = "'hidden keys have weight 0, and none has NaN'"
+    assert_equal(bool(hidden == 0), True, message, name=known)
     assert_equal(
         bool(shown.std() > 1e-3), True, "A mask, random texts: the outputs are numbers that differ."
     )
@@ -287,7 +303,7 @@ def each_alone(texts, lead):
     for place in np.ndindex(*lead):
         one = attend(*(x.expand(*lead, *x.shape[-2:])[place][None] for x in texts))
         output[place], weights[place] = one[0][0], one[1][0]
-    message = "Random texts, each alone: different texts have different outputs."
+    message = "Random texts, each alone: different texts have different outputs, and none has NaN."
     assert_equal(bool((output[0] - output[-1]).abs().max() > 1e-3), True, message)
     return output, weights
 
@@ -304,17 +320,27 @@ with check("leading axes", points=1):
             "as in your own results for that text alone."
         )
         output, weights = attend(*texts)
-        assert_close(output, expected, message, name="output")
+        assert_close(output, expected, message, name="output", against="for each text alone")
         weights = torch.as_tensor(weights).expand(expected_weights.shape)
-        assert_close(weights, expected_weights, message, name="weights")
+        assert_close(
+            weights, expected_weights, message, name="weights", against="for each text alone"
+        )
         message = (
             f"Leading axes {leads} of query, key and value, transposed views: the same as for the "
             "same numbers in new tensors."
         )
         output, weights = attend_to_views(*texts)
-        assert_close(output, expected, message, name="output")
+        assert_close(
+            output, expected, message, name="output", against="for each text alone, in new tensors"
+        )
         weights = torch.as_tensor(weights).expand(expected_weights.shape)
-        assert_close(weights, expected_weights, message, name="weights")
+        assert_close(
+            weights,
+            expected_weights,
+            message,
+            name="weights",
+            against="for each text alone, in new tensors",
+        )
     more = check_rng()
     one = [torch.tensor(more.normal(size=size)) for size in ((4, 3), (5, 3), (5, 7))]
     for lead in ((), (1, 1)):
@@ -333,17 +359,25 @@ with check("leading axes", points=1):
                 f"One text in a batch of one, query (1, 4, 3), key (1, 5, 3) and value (1, 5, 7), "
                 f"{with_mask}: output (1, 4, 7) and weights (1, 4, 5), finite."
             )
-            for name, now in zip(("output", "weights"), in_a_batch, strict=True):
-                meant = [1, 4, 7 if name == "output" else 5]
-                assert_equal(list(np.shape(now)), meant, single, name=f"the shape of {name}")
+            of_batch = dict(zip(("output", "weights"), in_a_batch, strict=True))
+            for name, last in (("output", 7), ("weights", 5)):
+                now = of_batch[name]
+                assert_equal(list(np.shape(now)), [1, 4, last], single, name=f"the shape of {name}")
                 finite = bool(torch.as_tensor(now).isfinite().all())
                 assert_equal(finite, True, single, name=f"'{name} is finite'")
             found = attend(*(x.expand(*lead, *x.shape) for x in one), mask)
-            for name, now, before in zip(("output", "weights"), found, in_a_batch, strict=True):
-                shape_of = tuple(np.shape(now))
-                meant = (*lead, 4, 7 if name == "output" else 5)
-                assert_equal(shape_of, meant, message, name=f"the shape of {name}")
-                assert_close(now, torch.as_tensor(before).reshape(meant), message, name=name)
+            of_this = dict(zip(("output", "weights"), found, strict=True))
+            for name, last in (("output", 7), ("weights", 5)):
+                now, before = of_this[name], of_batch[name]
+                meant = (*lead, 4, last)
+                assert_equal(tuple(np.shape(now)), meant, message, name=f"the shape of {name}")
+                assert_close(
+                    now,
+                    torch.as_tensor(before).reshape(meant),
+                    message,
+                    name=name,
+                    against="in a batch of one",
+                )
 with check("masks that broadcast", points=1):
     Q, K, V = (torch.tensor(rng.normal(size=(2, 3, *size))) for size in ((4, 3), (5, 3), (5, 7)))
     for shape in ((5,), (4, 5), (4, 1), (2, 1, 1, 5), (3, 4, 5), (2, 1, 4, 5)):
@@ -358,7 +392,7 @@ with check("masks that broadcast", points=1):
         output, weights = attend(Q, K, V, mask)
         for name, found, x in (("weights", weights, eye), ("output", output, V)):
             expected = F.scaled_dot_product_attention(Q, K, x, attn_mask=whole)
-            assert_close(found, expected, message, name=name)
+            assert_close(found, expected, message, name=name, against="by torch's function")
     Q, K = (torch.tensor(rng.integers(-2, 3, size=(2, n, 4)) / 2) for n in (4, 5))
     Q[..., 0], K[..., 0] = 160.0, -200.0  # every score is near -16000; float32 holds them all
     V = torch.tensor(rng.normal(size=(2, 5, 7)))
@@ -372,7 +406,7 @@ with check("masks that broadcast", points=1):
     eye = torch.eye(5).double().expand(2, 5, 5)
     for name, found, x in (("weights", weights, eye), ("output", output, V)):
         expected = F.scaled_dot_product_attention(Q, K, x, attn_mask=mask)
-        assert_close(found, expected, message, name=name)
+        assert_close(found, expected, message, name=name, against="by torch's function")
     # Lengths that are equal, of length 1, and long; a mask that is a transposed view.
     lengths = (4, 4, 5, 3, 3), (4, 4, 4, 4, 4), (2, 3, 300, 1, 1), (1, 2, 1, 6, 2)
     for texts, n_q, n_k, d_k, d_v in lengths:
@@ -389,7 +423,7 @@ with check("masks that broadcast", points=1):
         expected = [F.scaled_dot_product_attention(Q, K, x, attn_mask=mask) for x in (V, eye)]
         found = attend_with_a_view(Q, K, V, mask)
         for name, one, other in list(zip(("output", "weights"), found, expected, strict=True))[::-1]:
-            assert_close(one, other, message, name=name)
+            assert_close(one, other, message, name=name, against="by torch's function")
 checks_passed("KerasAttention")
 ### END HIDDEN TESTS
 
@@ -453,7 +487,13 @@ with check("finite gradients", points=0.75):
             "0 for what may attend to nothing. For one: is there NaN on the way?"
         )
         for letter, one, leaf in zip("QKV", found[name][2], leaves, strict=True):
-            assert_close(one, leaf.grad, message, name=f"the gradient of {letter}")
+            assert_close(
+                one,
+                leaf.grad,
+                message,
+                name=f"the gradient of {letter}",
+                against="by torch's function",
+            )
 checks_passed("KerasAttention")
 ### END HIDDEN TESTS
 
@@ -474,39 +514,68 @@ with check("float64", points=0.5):
     order = [3, 0, 4, 2, 1]
     output, weights = attend("float64", Q, K, V, mask)
     again, moved = attend("float64", Q, K[:, order], V[:, order], mask[..., order])
-    message = "A layer of float64: two different texts have different outputs."
+    message = "A layer of float64: two different texts have different outputs, and none has NaN."
     assert_equal(bool((output[0] - output[1]).abs().max() > 1e-3), True, message)
     message = (
         "A layer of float64: the same keys, values and mask in another order give your own output "
         "and weights again, in float64, to ten digits. For one: is something cast to float32?"
     )
     precise = {"rtol": 1e-10, "atol": 1e-13, "precise": True}
-    assert_close(again, torch.as_tensor(output).double(), message, name="output", **precise)
-    assert_close(moved, torch.as_tensor(weights).double()[..., order], message, name="weights", **precise)
+    assert_close(
+        again,
+        torch.as_tensor(output).double(),
+        message,
+        name="output",
+        against="with the keys in their first order",
+        **precise,
+    )
+    assert_close(
+        moved,
+        torch.as_tensor(weights).double()[..., order],
+        message,
+        name="weights",
+        against="with the keys in their first order",
+        **precise,
+    )
     shares = torch.as_tensor(attend("float64", Q, K, V, None)[1]).double().log()
     ratios, products = (x[..., :1] - x[..., 1:] for x in (shares, Q @ K.mT))
     scale = float((ratios * products).sum() / products.square().sum())
     # Another scale altogether is told elsewhere: here only the digits count.
-    meant = 3**-0.5 if abs(scale - 3**-0.5) < 1e-4 else scale
+    meant = scale if abs(scale - 3**-0.5) >= 1e-4 else 3**-0.5  # also where it is NaN
     message = (
         "A layer of float64, no mask: by your weights, the scores are divided by a root of d_k "
         "with all digits of float64. For one: is the root, or a score, rounded to float32?"
     )
-    assert_close(scale, meant, message, name="the factor of the scores", **precise)
+    assert_close(
+        scale,
+        meant,
+        message,
+        name="the factor of the scores",
+        against="with all digits for d_k = 3",
+        **precise,
+    )
 with check("whole numbers", points=0.25):
     whole = [rng.integers(-2, 3, size=(2, *size)) for size in ((4, 3), (5, 3), (5, 7))]
     floats = attend("float32", *(x.astype(np.float32) for x in whole), mask)
     assert_equal(
         bool((floats[0][0] - floats[0][1]).abs().max() > 1e-3),
         True,
-        "Two different texts have different outputs.",
+        "Two different texts have different outputs, and neither has NaN.",
     )
     message = (
         "NumPy arrays of whole numbers, a layer of float32: they should give your own results for "
         "the same numbers as floats."
     )
     for name, one, other in zip(("output", "weights"), attend("float32", *whole, mask), floats, strict=True):
-        assert_close(one, other, message, rtol=1e-5, atol=1e-6, name=name)
+        assert_close(
+            one,
+            other,
+            message,
+            rtol=1e-5,
+            atol=1e-6,
+            name=name,
+            against="with the same numbers as floats",
+        )
     for place, what in enumerate(("query", "key", "value")):
         mixed = [x if i == place else x.astype(np.float32) for i, x in enumerate(whole)]
         message = (
@@ -515,7 +584,15 @@ with check("whole numbers", points=0.25):
         )
         output, weights = attend("float32", *mixed, mask)
         for name, one, other in (("output", output, floats[0]), ("weights", weights, floats[1])):
-            assert_close(one, other, message, rtol=1e-5, atol=1e-6, name=name)
+            assert_close(
+                one,
+                other,
+                message,
+                rtol=1e-5,
+                atol=1e-6,
+                name=name,
+                against="with the same numbers as floats",
+            )
     message = (
         "NumPy arrays of {}, a layer of float64: they should give your own results for the same "
         "numbers as floats of float64, in all digits."
@@ -524,7 +601,15 @@ with check("whole numbers", points=0.25):
     for kind in ("int64", "int32", "int8"):
         found = attend("float64", *(x.astype(kind) for x in whole), mask)
         for name, one, other in zip(("output", "weights"), found, floats, strict=True):
-            assert_close(one, other, message.format(kind), name=name, rtol=1e-10, precise=True)
+            assert_close(
+                one,
+                other,
+                message.format(kind),
+                name=name,
+                rtol=1e-10,
+                precise=True,
+                against="with the same numbers as float64",
+            )
 checks_passed("KerasAttention")
 ### END HIDDEN TESTS
 
@@ -577,15 +662,17 @@ for what, expected, found in zip(calls, alone, in_turn, strict=True):
         "gives when it is new, and no error comes. Nothing of an earlier call is kept."
     )
     assert_equal(found is None, False, message, name="'an error came'")
-    assert_close(found, expected, message, name="output")
+    assert_close(found, expected, message, name="output", against="from a new layer")
 *after, first, second = called_twice(*(x.clone() for x in given))
 for name, now, before in zip(("query", "key", "value", "mask"), after, given, strict=True):
-    assert_equal(now, before, f"{name} was changed by a call.", name=name)
+    assert_equal(
+        now, before, f"{name} was changed by a call.", name=name, against="before the calls"
+    )
 message = (
     "One layer, a random mask: called again with the same inputs, after a call without a mask, it "
     "gives its first output again, in numbers, not NaN."
 )
-assert_close(second, first, message, name="output")
+assert_close(second, first, message, name="output", against="in the first call")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -807,7 +894,7 @@ with check("no memory is shared", points=0.5):
         "attention's parameters are set to zero afterwards: the Keras layer should give its own "
         "output as before. For one: do the two share memory?"
     )
-    assert_close(later, before, message, name="the output")
+    assert_close(later, before, message, name="the output", against="before they were set to zero")
     assert_equal(
         bool(torch.as_tensor(before).std() > 1e-3),
         True,

@@ -129,6 +129,32 @@ def _in_conditions(tree: ast.AST) -> set[int]:
     return {id(node) for test in tests for node in ast.walk(test)}
 
 
+def _sizes_of_blocks(tree: ast.AST) -> set[int]:
+    """The ids of all nodes by which the step of a ``range`` is set. With one block in place of
+    several, what goes wrong between blocks is not seen any more: its place is elsewhere."""
+    steps = {
+        name.id
+        for node in ast.walk(tree)
+        if called(node) == "range" and isinstance(node, ast.Call)
+        for step in node.args[2:]
+        for name in ast.walk(step)
+        if isinstance(name, ast.Name)
+    }
+    return {
+        id(node)
+        for setting in ast.walk(tree)
+        if isinstance(setting, ast.Assign)
+        and steps
+        & {
+            name.id
+            for target in setting.targets
+            for name in ast.walk(target)
+            if isinstance(name, ast.Name)
+        }
+        for node in ast.walk(setting)
+    }
+
+
 def _names_read(tree: ast.AST) -> set[str]:
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     return {name.id for name in names if isinstance(name.ctx, ast.Load)}
@@ -138,13 +164,13 @@ def _candidates(
     tree: ast.Module, groups: Groups
 ) -> Iterator[tuple[int, str, set[str], contextlib.AbstractContextManager[None]]]:
     """Line, kind, names that are read there no more, and change of every small repair."""
-    names, conditions = names_in(tree), _in_conditions(tree)
+    names, conditions, sizes = names_in(tree), _in_conditions(tree), _sizes_of_blocks(tree)
     places = [
         (parent, field, index, node)
         for parent in ast.walk(tree)
         for field, value in ast.iter_fields(parent)
         for index, node in (enumerate(value) if isinstance(value, list) else [(None, value)])
-        if isinstance(node, ast.AST)
+        if isinstance(node, ast.AST) and id(node) not in sizes
     ]
     for operators in groups:
         for parent, field, index, node in places:

@@ -5,6 +5,7 @@ Lies beside every notebook as ``lesson/differences.py``.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ import torch
 
 from .slices import Shown, where_they_differ
 
-__all__ = ["Difference", "as_numpy", "difference", "first_place", "kind_of"]
+__all__ = ["Difference", "as_numpy", "difference", "first_place", "in_place_of", "kind_of"]
 
 #: In words, and a pair of arrays with the place of the slice that is shown.
 Difference = tuple[str, Shown]
@@ -26,6 +27,8 @@ def kind_of(value: Any) -> str:
     """What a value is, in words."""
     if value is None:
         return "None"
+    if isinstance(value, str) and _is_an_error(getattr(builtins, value, None)):
+        return f"no result: {value} was raised"  # a check gives the name of an error that it caught
     if isinstance(value, torch.Tensor):
         return "a torch tensor"
     if isinstance(value, np.ndarray):
@@ -34,6 +37,10 @@ def kind_of(value: Any) -> str:
         return f"a {type(value).__name__} of {len(value)}"
     name = getattr(value, "type_name", type(value).__name__)  # a type_name stays in the box
     return f"{'an' if name[:1] in 'aeiou' else 'a'} {name}"
+
+
+def _is_an_error(thing: object) -> bool:
+    return isinstance(thing, type) and issubclass(thing, Exception)
 
 
 def as_numpy(value: Any) -> np.ndarray:
@@ -51,19 +58,42 @@ def first_place(where: np.ndarray) -> tuple[int, ...]:
     return tuple(int(i) for i in np.argwhere(where)[0])
 
 
-def difference(actual: Any, expected: Any, name: str) -> Difference | None:
-    """What differs first, in words and, where they are small, as a pair of arrays."""
+def in_place_of(does: str, yours: object, wanted: object, against: str = "") -> str:
+    """What a result does, and what it should do or what another result of the same code does.
+
+    Args:
+        does: such as "is" or "has shape", in the third person.
+        yours, wanted: what follows it.
+        against: where the other comes of the same code, when: "for each text alone". That one may
+            be the wrong one, so nothing is said to be as it should be.
+    """
+    if against:
+        return f"{does} {yours}, and {wanted} {against}."
+    verb, *noun = does.split()
+    should = " ".join([{"is": "be", "has": "have"}[verb], *noun])
+    return f"{does} {yours} and should {should} {wanted}."
+
+
+def difference(actual: Any, expected: Any, name: str, against: str = "") -> Difference | None:
+    """What differs first, in words and, where they are small, as a pair of arrays.
+
+    Args:
+        actual, expected: of any kind.
+        name: what the first is called.
+        against: as in :func:`in_place_of`.
+    """
     if type(actual) is not type(expected):
         kinds = kind_of(actual), kind_of(expected)
         if kinds[0] == kinds[1]:  # such as Python's bool and NumPy's
             kinds = str(type(actual)), str(type(expected))
-        return f"{name} is {kinds[0]} and should be {kinds[1]}.", (None, "")
+        return f"{name} {in_place_of('is', *kinds, against)}", (None, "")
     if isinstance(expected, (np.ndarray, torch.Tensor)):
         if actual.dtype != expected.dtype:
-            return f"{name} has dtype {actual.dtype} and should have {expected.dtype}.", (None, "")
+            said = in_place_of("has dtype", actual.dtype, expected.dtype, against)
+            return f"{name} {said}", (None, "")
         got, want = as_numpy(actual), as_numpy(expected)
         if got.shape != want.shape:
-            return f"{name} has shape {got.shape} and should have shape {want.shape}.", (None, "")
+            return f"{name} {in_place_of('has shape', got.shape, want.shape, against)}", (None, "")
         same = got == want
         if want.dtype.kind == "f":
             same |= np.isnan(got) & np.isnan(want)
@@ -76,7 +106,10 @@ def difference(actual: Any, expected: Any, name: str) -> Difference | None:
     if isinstance(expected, (tuple, list)):
         if len(actual) != len(expected):
             items = "1 item" if len(actual) == 1 else f"{len(actual)} items"
-            counted = f"{name}: {items} in place of {len(expected)}."
+            other = (
+                f", and {len(expected)} {against}" if against else f" in place of {len(expected)}"
+            )
+            counted = f"{name}: {items}{other}."
             return counted + _lacking(actual, expected), (None, "")
         pairs = [(f"item {n} of {name}", *pair) for n, pair in enumerate(zip(actual, expected))]
     elif isinstance(expected, dict):
@@ -87,10 +120,11 @@ def difference(actual: Any, expected: Any, name: str) -> Difference | None:
         pairs = [(f"{name}[{key!r}]", actual[key], other) for key, other in expected.items()]
     else:
         if actual != expected:
-            return f"{name} is {actual!r} and should be {expected!r}.", (None, "")
+            said = in_place_of("is", repr(actual), repr(expected), against)
+            return f"{name} {said}", (None, "")
         return None
     for part, yours, wanted in pairs:
-        found = difference(yours, wanted, part)
+        found = difference(yours, wanted, part, against)
         if found is not None:
             return found
     return None

@@ -24,7 +24,7 @@ from . import setting
 from .absent import NotInstalled
 from .accidents import too_early
 from .cells import not_run, watch
-from .differences import as_numpy, difference, first_place, kind_of
+from .differences import as_numpy, difference, first_place, in_place_of, kind_of
 from .failures import (
     CheckFailed,
     ChecksFailed,
@@ -127,6 +127,7 @@ def assert_close(
     atol: float | None = None,
     precise: bool = False,
     name: str = "the result",
+    against: str = "",
 ) -> None:
     """Fail with ``message`` unless ``actual`` equals ``expected`` up to rounding.
 
@@ -142,6 +143,8 @@ def assert_close(
         rtol, atol: as in ``np.testing.assert_allclose``; see :func:`.tolerance.tolerance`.
         precise: ask for the precision of ``expected`` too, in dtype and in every number.
         name: what the value is called in the message.
+        against: where ``expected`` comes of the student's code too, when: "for each text alone".
+            It may be the wrong one, so the message does not say that it is expected.
 
     Raises:
         CheckFailed: what differs, and where.
@@ -151,9 +154,9 @@ def assert_close(
 
     def fail(detail: str, shown: Shown = (None, "")) -> None:
         evidence = Evidence.of("close", message, actual, allowed)
-        raise CheckFailed(message, detail, evidence=evidence, arrays=shown[0], place=shown[1])
+        raise CheckFailed(message, detail, evidence=evidence, shown=shown, against=against)
 
-    unfit = _unfit(actual, expected, name, precise=precise)
+    unfit = _unfit(actual, expected, name, against, precise=precise)
     if unfit:
         fail(f"{name} {unfit}")
     got, want = as_numpy(actual), as_numpy(expected)
@@ -170,13 +173,15 @@ def assert_close(
     wrong = np.isnan(got) if np.isnan(got).any() else ~same
     first = first_place(wrong)
     shown = where_they_differ(got, want, first) if got.ndim else (None, "")
-    fail(_how_they_differ(got, want, wrong, name), shown)
+    fail(_how_they_differ(got, want, wrong, (name, against)), shown)
 
 
-def _how_they_differ(got: np.ndarray, want: np.ndarray, wrong: np.ndarray, name: str) -> str:
+def _how_they_differ(
+    got: np.ndarray, want: np.ndarray, wrong: np.ndarray, names: tuple[str, str]
+) -> str:
+    name, against = names
     if got.ndim == 0:
-        yours, right = _told_apart(got, want)
-        return f"{name} is {yours} and should be {right}."
+        return f"{name} {in_place_of('is', *_told_apart(got, want), against)}"
     first = first_place(wrong)
     if np.isnan(got).any():
         both = ", and in what it is compared with" if np.isnan(want).any() else ""
@@ -185,7 +190,8 @@ def _how_they_differ(got: np.ndarray, want: np.ndarray, wrong: np.ndarray, name:
     if want.dtype == bool:
         return f"{said}; the first at {list(first)}."
     yours, right = _told_apart(got[first], want[first])
-    where = f"the first at {list(first)}: {yours}, expected {right}"
+    other = f"and {right} {against}" if against else f"expected {right}"
+    where = f"the first at {list(first)}: {yours}, {other}"
     return f"{said} by more than the check allows for rounding; {where}."
 
 
@@ -198,7 +204,7 @@ def _told_apart(got: Any, want: Any) -> tuple[str, str]:
     return texts
 
 
-def _unfit(actual: Any, expected: Any, name: str, *, precise: bool) -> str:
+def _unfit(actual: Any, expected: Any, name: str, against: str, *, precise: bool) -> str:
     """Why a result cannot be compared number by number, or ""."""
     if actual is None and "gradient" in name:
         return (
@@ -221,7 +227,7 @@ def _unfit(actual: Any, expected: Any, name: str, *, precise: bool) -> str:
     if got.dtype.kind not in "biuf":
         return f"should hold real numbers and has dtype {got.dtype}."
     if got.shape != want.shape:
-        return f"has shape {got.shape} and should have shape {want.shape}."
+        return in_place_of("has shape", got.shape, want.shape, against)
     if want.dtype == bool and got.dtype != bool:
         return f"should be boolean and has dtype {got.dtype}."
     if want.dtype.kind == "f":
@@ -234,20 +240,21 @@ def _unfit(actual: Any, expected: Any, name: str, *, precise: bool) -> str:
     return ""
 
 
-def assert_equal(actual: Any, expected: Any, message: str, *, name: str = "the result") -> None:
+def assert_equal(
+    actual: Any, expected: Any, message: str, *, name: str = "the result", against: str = ""
+) -> None:
     """Fail with ``message`` unless ``actual`` is exactly ``expected``, also in type.
 
     For arrays and tensors: the same kind, shape, dtype and values. For containers: the
-    same type, length and items.
+    same type, length and items. ``against`` is as in :func:`assert_close`.
 
     Raises:
         CheckFailed: what differs.
     """
-    differs = difference(actual, expected, name)
+    differs = difference(actual, expected, name, against)
     if differs is not None:
-        detail, (arrays, place) = differs
         evidence = Evidence.of("equal", message + _in_words(expected), actual)
-        raise CheckFailed(message, detail, evidence=evidence, arrays=arrays, place=place)
+        raise CheckFailed(message, differs[0], evidence=evidence, shown=differs[1], against=against)
 
 
 def _in_words(expected: Any) -> str:

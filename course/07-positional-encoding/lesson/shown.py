@@ -126,13 +126,14 @@ _MARK = '<span style="display:inline-block;width:1.2em">{}</span>'
 _NOT_YET = "This check does not pass yet."
 
 
-def as_tables(got: np.ndarray, want: np.ndarray, place: str = "") -> str:
+def as_tables(got: np.ndarray, want: np.ndarray, place: str = "", against: str = "") -> str:
     """Two small arrays side by side; values that differ are framed and marked.
 
     Args:
         got: the student's.
-        want: what it should be.
+        want: what it should be, or the student's for another call.
         place: which part of larger arrays they are, as an index; or "".
+        against: which other call that is; or "".
     """
     got, want = np.atleast_2d(got), np.atleast_2d(want)
     if want.dtype == bool:
@@ -145,7 +146,7 @@ def as_tables(got: np.ndarray, want: np.ndarray, place: str = "") -> str:
     if same.all():  # a matter of digits: those whose digits differ
         same = np.array(texts[0]) == np.array(texts[1])
     tables = []
-    for name, rows_of_text in zip(("yours", "expected"), texts):
+    for name, rows_of_text in zip(("yours", against or "expected"), texts):
         mark = _MARK if name == "yours" else ""
         rows = []
         for values, row in zip(rows_of_text, same):
@@ -165,7 +166,7 @@ def as_tables(got: np.ndarray, want: np.ndarray, place: str = "") -> str:
         tables.append(
             '<table style="display:inline-table;border-collapse:separate;margin-right:2em;'
             'vertical-align:top">'
-            f"<caption>{name}{html.escape(place)}</caption>{''.join(rows)}</table>"
+            f"<caption>{html.escape(name + place)}</caption>{''.join(rows)}</table>"
         )
     return f'<div style="overflow-x:auto">{"".join(tables)}</div>'
 

@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from . import setting
 from .advice import advice
 from .as_known import as_known
@@ -21,6 +19,7 @@ from .cells import asked_by_a_page, exercise_of_cell
 from .evidence import Evidence, evidence_of
 from .exceptions import lines_of
 from .shown import NOTHING, WIDTH, as_html, as_tables, as_text, decimals, in_columns, show_box
+from .slices import Shown
 
 __all__ = [
     "CheckFailed",
@@ -46,6 +45,7 @@ class CheckFailed(AssertionError):
         arrays: the student's array and the expected one; of larger ones the first part that
             differs; or None.
         place: which part that is, as an index, such as " [0, 2:10]"; or "".
+        against: of what call the second array is, where it comes of the student's code too; or "".
     """
 
     def __init__(
@@ -53,14 +53,14 @@ class CheckFailed(AssertionError):
         sentence: str,
         *details: str,
         evidence: Evidence | None = None,
-        arrays: tuple[np.ndarray, np.ndarray] | None = None,
-        place: str = "",
+        shown: Shown = (None, ""),
+        against: str = "",
     ) -> None:
         self.sentence = sentence
         self.details = tuple(_sentence(detail) for detail in details if detail)
         self.evidence = evidence
-        self.arrays = arrays
-        self.place = place
+        self.arrays, self.place = shown
+        self.against = against
         self._boxed = False
         super().__init__(sentence, *details)
 
@@ -81,7 +81,8 @@ class CheckFailed(AssertionError):
         if self.arrays is not None:
             places = decimals(*self.arrays)
             yours, expected = (in_columns(array, places) for array in self.arrays)
-            shown = [f"Yours{self.place}:", yours, f"Expected{self.place}:", expected]
+            other = self.against[:1].upper() + self.against[1:] or "Expected"
+            shown = [f"Yours{self.place}:", yours, f"{other}{self.place}:", expected]
             yield "arrays", "\n".join(shown)
 
     def lines(self) -> list[str]:
@@ -98,7 +99,7 @@ class CheckFailed(AssertionError):
     def _own_html(self) -> Iterator[str]:
         for kind, text in self.own_blocks():
             if kind == "arrays" and self.arrays is not None:
-                yield as_tables(*self.arrays, self.place)
+                yield as_tables(*self.arrays, self.place, self.against)
             else:
                 yield f"<p>{as_html(text)}</p>"
 
@@ -249,6 +250,6 @@ class ChecksFailed(CheckFailed):
             for kind, text in blocks:
                 if kind == "arrays":
                     assert isinstance(part.error, CheckFailed) and part.error.arrays is not None
-                    yield as_tables(*part.error.arrays, part.error.place)
+                    yield as_tables(*part.error.arrays, part.error.place, part.error.against)
                 else:
                     yield f"<p>{as_html(text)}</p>"

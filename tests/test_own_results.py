@@ -1,0 +1,124 @@
+"""What is compared with another result of the student's own code is never called expected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from autograder.authors.lint import lint
+from autograder.authors.own_results import unsaid_own_results
+from autograder.lesson.checks import assert_close, assert_equal
+from autograder.lesson.failures import CheckFailed
+
+from .test_lint import cell, lesson_with
+
+ALONE = "for each text alone"
+EXERCISES = {
+    "double": "def double(x):\n    return 2 * x\n",
+    "Layer": "class Layer(nn.Module):\n    def forward(self, x):\n        return x\n\n"
+    "    def steps(self, x):\n        return [x]\n",
+}
+
+
+@pytest.mark.parametrize(
+    "compare",
+    [
+        lambda against: assert_close(np.arange(6.0), np.ones(6), "Says.", against=against),
+        lambda against: assert_close(np.ones((2, 3)), np.ones((3, 2)), "Says.", against=against),
+        lambda against: assert_close(1.0, 2.0, "Says.", against=against),
+        lambda against: assert_close(
+            torch.ones(2, 2), torch.eye(2), "Says.", name="output", against=against
+        ),
+        lambda against: assert_equal(3, 4, "Says.", against=against),
+        lambda against: assert_equal((1, 2), (1, 3), "Says.", against=against),
+        lambda against: assert_equal([1, 2], [1, 2, 3], "Says.", against=against),
+        lambda against: assert_equal(np.ones(2), np.ones(3), "Says.", against=against),
+        lambda against: assert_equal(np.ones(2), np.ones(2, "f4"), "Says.", against=against),
+        lambda against: assert_equal(np.ones(2), np.zeros(2), "Says.", against=against),
+        lambda against: assert_equal(1, "1", "Says.", against=against),
+    ],
+)
+def test_it_is_not_called_right(compare: Callable[[str], None]) -> None:
+    with pytest.raises(CheckFailed) as reference:
+        compare("")
+    with pytest.raises(CheckFailed) as own:
+        compare(ALONE)
+    said, html = "\n".join(own.value.lines()), own.value.html()
+    for word in ("should", "xpected", "in place of"):
+        assert word not in said and word not in html, said
+    assert any(
+        word in str(reference.value) for word in ("should", "xpected", "in place of", "other")
+    )
+    assert ALONE in said.lower()
+    assert own.value.evidence == reference.value.evidence
+
+
+def test_the_name_of_an_error_is_no_result() -> None:
+    with pytest.raises(CheckFailed, match="is no result: RuntimeError was raised"):
+        assert_close("RuntimeError", torch.ones(2), "Says.")
+    with pytest.raises(CheckFailed, match="should be a NumPy array and is a str"):
+        assert_close("print", np.ones(2), "Says.")
+
+
+def test_a_table_says_which_call_it_is() -> None:
+    with pytest.raises(CheckFailed) as failed:
+        assert_close(np.ones((2, 2)), np.eye(2), "Says.", against=ALONE)
+    assert "For each text alone:" in failed.value.lines()
+    assert "<caption>for each text alone</caption>" in failed.value.html()
+    assert "the first at [0, 1]: 1, and 0 for each text alone." in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("test", "found"),
+    [
+        ("alone = double(x[0])\nassert_close(double(x)[0], alone, 'm')", "double(x)[0], alone"),
+        ("alone = [double(one) for one in x]\nassert_close(y, np.stack(alone), 'm')", "y, np.st"),
+        ("assert_equal(y, double(x), 'm')", "y, double(x)"),
+        ("twice = double\nassert_close(y, twice(x), 'm')", "y, twice(x)"),
+        ("layer = Layer().double()\nassert_close(y, layer(x), 'm')", "y, layer(x)"),
+        ("assert_close(y, Layer()(x), 'm')", "y, Layer()(x)"),
+        ("layer = Layer()\nassert_close(y, layer.steps(x), 'm')", "y, layer.steps(x)"),
+        ("def run(x):\n    return double(x)\nassert_close(y, run(x), 'm')", "y, run(x)"),
+        ("def run(f, x):\n    return f(x)\nassert_close(y, run(double, x), 'm')", "y, run(d"),
+        ("def same(y, x):\n    assert_close(y, double(x), 'm')", "y, double(x)"),
+        ("rows = {}\nrows[0] = double(x)\nassert_close(y, rows[0], 'm')", "y, rows[0]"),
+        ("total = 0\ntotal += double(x)\nassert_close(y, total, 'm')", "y, total"),
+        ("for one in double(x):\n    assert_close(y, one, 'm')", "y, one"),
+        ("with check('n', points=1):\n    assert_close(y, double(x), 'm')", "y, double(x)"),
+        ("if x:\n    pass\nelse:\n    assert_close(y, double(x), 'm')", "y, double(x)"),
+        ("assert_close(double(x), 2 * x, 'm')", ""),
+        ("assert_close(y, double(x), 'm', against='in one batch')", ""),
+        ("alone = double(x)\nalone = 2 * x\nassert_close(y, alone, 'm')", ""),
+        ("layer = Layer()\nassert_close(y, x @ layer.weight, 'm')", ""),
+        ("def by_torch(layer, x):\n    return x @ layer.weight\nlayer = Layer()\n"
+         "assert_close(y, by_torch(layer, x), 'm')", ""),
+        ("facts = {1: double(1) == 2}\nassert_equal(facts, dict.fromkeys(facts, True), 'm')", ""),
+    ],
+)  # fmt: skip
+def test_a_comparison_that_does_not_say_so_is_found(test: str, found: str) -> None:
+    texts = list(unsaid_own_results(test, EXERCISES))
+    assert len(texts) == bool(found) and all(text.startswith(found) for text in texts), texts
+
+
+@pytest.mark.parametrize(
+    ("test", "says"),
+    [
+        (
+            "assert_close(double(np.ones(2)), double(np.ones(2)), 'm')\n",
+            "compares double(np.ones(2)), double(np.ones(2))",
+        ),
+        (
+            "### BEGIN HIDDEN TESTS\ntry:\n    said = str(double(2.0))\n"
+            "except Exception as error:\n    said = f'no: {error}'\n"
+            "assert_equal(said, '4.0', 'm')\n### END HIDDEN TESTS\n",
+            "a hidden test writes an exception's text",
+        ),
+    ],
+)
+def test_lint_tells_of_it(tmp_path: Path, test: str, says: str) -> None:
+    found = lint(lesson_with(tmp_path, cell("test_double_other", test)))
+    assert any(says in text for text in found), found
