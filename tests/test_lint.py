@@ -93,6 +93,16 @@ MISTAKES = {
         "from lesson.checks import check\ny = double(2.0)\n"
         "with check('two', points=1):\n    assert_close(y, 4.0, 'Twice.')\n",
     ),
+    "compares double(x), 2 * double(x / 2)": cell(
+        "test_double_halves",
+        "x = np.ones(3)\nassert_close(double(x), 2 * double(x / 2), 'Halves.')\n",
+    ),
+    "a hidden test writes an exception's text": cell(
+        "test_double_tells",
+        "# Hidden checks of double.\n### BEGIN HIDDEN TESTS\ntry:\n    said = double(2.0)\n"
+        "except ValueError as error:\n    said = f'no number: {error}'\n"
+        "assert_equal(said, 4.0, 'Twice.')\n### END HIDDEN TESTS\n",
+    ),
     "the solution fails it": cell(
         "test_double_wrong", "assert_close(double(2.0), 5.0, 'Twice.')\n"
     ),

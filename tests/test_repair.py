@@ -57,6 +57,7 @@ def softly(x: Any) -> Any:
         ("return x @ x", lambda x: x @ x.swapaxes(-1, -2), 2, "transposed"),
         ("return x.min(-1)", lambda x: x.max(-1), 2, "function"),
         ("return np.cos(x)", np.sin, 2, "function"),
+        ("return x[max(x.ndim - 3, 1)]", lambda x: x[0], 2, "changed: a number,"),
         ("return np.max(x - 90)", lambda x: np.abs(x - 90).max(), 2, "sign"),
         ("return x / x.shape[-1]", lambda x: x / x.shape[-1] ** 0.5, 2, "root"),
         ("i = np.arange(5)\n    return x + i / 5", lambda x: x + 2 * np.arange(5) / 5, 3, "number"),
@@ -113,6 +114,20 @@ def test_the_size_of_a_block_is_not_what_is_wrong_between_two_blocks(sizes: str)
     assert passes_for(lambda x: np.cumsum(x, axis=-1))(ast.parse(in_one))
     said = nearest_repair(wrong, passes_for(lambda x: np.cumsum(x, axis=-1)), 20)
     assert "** 1.01`" in said, said
+
+
+@pytest.mark.parametrize(
+    ("step", "named"), [("rng.normal(size=(900, 3))", False), ("np.sin(x)", True)]
+)
+def test_what_is_drawn_is_no_place_of_a_repair(step: str, named: bool) -> None:
+    wrong = (
+        f"def f(x):\n    rng = np.random.default_rng(0)\n    y = 2 * {step}\n    return y.std()\n"
+    )
+    right: Callable[[Any], Any] = (  # noqa: E731
+        lambda x: np.sin(x).std() if named else np.random.default_rng(0).normal(size=(900, 3)).std()
+    )
+    said = nearest_repair(wrong, passes_for(right), 20)
+    assert ("Look at line 3" in said) == named, said
 
 
 def test_changes_in_two_lines_that_mend_it_alike_are_not_guessed_between() -> None:

@@ -867,7 +867,7 @@ for name, after in (
         "of which float64 has 16. For one: is something on the way computed in float32, with 7?"
     )
     change = float(np.abs(after - before).max())
-    assert_equal(change > 1e-15, True, message, name="'it changes, and none of it is NaN'")
+    assert_equal(bool(change > 1e-15), True, message, name="'it changes, and none of it is NaN'")
 ### END HIDDEN TESTS
 
 # %% check="position_influence_inputs_unchanged" points=0.25
@@ -1244,6 +1244,22 @@ for factor in (1e-12, 1e9):
         "compared with a small number?",
         against="with the weights as they were",
     )
+refused = False
+try:
+    found = weighted_average(weights * np.array([[1e-12], [1e9]]), values)
+except ValueError:
+    refused = True
+message = (
+    "Two rows of weights, the first near 1e-12 and the second near 1e9, single zeros among them: "
+    "none is all zero, none is negative, so it is no ValueError. Only the ratios in a row count."
+)
+assert_equal(refused, False, message, name="'a ValueError is raised'")
+message = (
+    "The first row of weights times 1e-12, the second times 1e9: each row has to give the average "
+    "of its weights as they were. Only the ratios in a row count."
+)
+as_were = "with the weights as they were"
+assert_close(found, np.asarray(expected), message, against=as_were)
 ### END HIDDEN TESTS
 
 # %% check="weighted_average_integers" points=0.25

@@ -1606,6 +1606,18 @@ with exercise("weighted_average", base=SHORT_WEIGHTED_AVERAGE):
         seen="answers written blind",
     )
 
+    wrong(
+        "average_small_row_beside_a_large_one",
+        {
+            "not weights.any(-1).all()":
+                "(weights.sum(-1) <= 1e-15 * weights.max(initial=0.0)).any()",
+        },
+        "A row of small weights beside a row of large ones is refused, as when its sum is compared "
+        "with a small share of the largest weight of all rows. Only a row that is all zero is an "
+        "error; what stands in other rows does not count.",
+        seen="answers written blind",
+    )
+
 
 choice(
     "answer_influence",

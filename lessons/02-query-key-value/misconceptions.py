@@ -410,6 +410,19 @@ with exercise("similarity_scores"):
         "precision from the keys alone. The more precise of the two decides.",
     )
 
+    wrong(
+        "sums_over_queries_of_full_batch_axes",
+        """
+            if query.ndim == keys.ndim == 3:
+                return np.einsum("aid,bnd->abn", query, keys)
+            return (keys @ query[..., None])[..., 0]
+        """,
+        "Where a query has one batch axis more than the keys, and shares a longer one with them, "
+        "your scores are sums over several queries, as when a pairing for a batch axis of length 1 "
+        "is used there, too. Axes of equal length go together: query [i, j] meets keys [j].",
+        seen="answers written blind",
+    )
+
 
 with exercise("softmax"):
     wrong(
@@ -805,6 +818,30 @@ with exercise("softmax", base=SHORT_SOFTMAX):
         {"e / np.where(s == 0, 1, s)": "(e / np.where(s == 0, 1, s)).astype(x.dtype)"},
         "The result has the type of the input, so integer scores give weights cut to 0. The "
         "weights must be floating.",
+    )
+
+    wrong(
+        "single_score_has_all_the_weight",
+        {"m = x.max": "if x.shape[axis] == 1:\n    return np.ones(x.shape)\nm = x.max"},
+        "A single score of -inf, along an axis of length 1, gets a weight above 0, as when a score "
+        "that is alone gets all the weight. The weight of -inf is 0: this row is all -inf.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "logarithm_added_to_the_largest",
+        {
+            "e = np.exp(x - np.where(np.isneginf(m), 0, m))": """
+                m = np.where(np.isneginf(m), 0, m).astype(np.result_type(x, np.float32))
+                e = np.exp(x - m)
+            """,
+            "return e / np.where(s == 0, 1, s)":
+                "return np.exp(x - (m + np.log(np.where(s == 0, 1, s))))",
+        },
+        "From large float32 scores your weights are right to three digits or so, as when the "
+        "logarithm of the sum is added to the largest score, which has no digits left for it. "
+        "Take the largest score away first, and then work with small numbers.",
+        seen="answers written blind",
     )
 
 
@@ -1842,6 +1879,20 @@ with exercise("mended_look_up"):
         "At a high temperature the weights of a query sum to less than 1, as when keys of other "
         "sentences take a share. For one: a penalty for these that is subtracted before the "
         "division by the temperature is divided, too.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "look_up_queries_not_turned_back",
+        """
+        batch, n_q, _ = queries.shape
+        weights = softmax(similarity_scores(queries.transpose(1, 0, 2), keys) / temperature)
+        answers = (weights[..., None, :] @ values)[..., 0, :]
+        return answers.reshape(batch, n_q, -1), weights.reshape(batch, n_q, -1)
+        """,
+        "Your answers are right, but stand at other queries and sentences, as when queries and "
+        "sentences change places for the look-up, and a reshape is to turn them back. A reshape "
+        "keeps the order of the numbers; transpose turns axes.",
         seen="answers written blind",
     )
 

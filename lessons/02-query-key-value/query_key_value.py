@@ -341,6 +341,19 @@ message = (
 expected = np.tile(alone[:, None], 43)
 found = similarity_scores(query, np.tile(keys, (43, 1)))
 assert_close(found, expected, message, against="with the seven keys only")
+for query_batch, keys_batch in (((3, 2), (2,)), ((2,), (3, 2))):
+    query, keys = rng.normal(size=(*query_batch, d)), rng.normal(size=(*keys_batch, n, d))
+    queries = np.broadcast_to(query, (3, 2, d))
+    all_keys = np.broadcast_to(keys, (3, 2, n, d))
+    alone = [similarity_scores(queries[at], all_keys[at]) for at in np.ndindex(3, 2)]
+    message = (
+        f"query {query.shape} and keys {keys.shape}: the axis of length 2 is the same batch axis "
+        f"in both, and the scores have shape (3, 2, {n}), each row as your function gives it for "
+        "its query and keys alone."
+    )
+    expected = np.array([np.asarray(one) for one in alone]).reshape(3, 2, n)
+    found = similarity_scores(query, keys)
+    assert_close(found, expected, message, against="for the pairs one by one")
 ### END HIDDEN TESTS
 
 # %% check="similarity_scores_kinds" points=0.5
@@ -683,6 +696,12 @@ message = (
     "however low they are."
 )
 assert_close(big, np.array([[0.5, 0, 0.5], [0, 1, 0]]), message)
+message = (
+    "Rows of a single score, (3, 1), with -inf in the second: its weight is 0, as it is all that "
+    "the row holds; a finite score alone has the weight 1."
+)
+lonely = np.array([[2.0], [-np.inf], [-1e4]])
+assert_close(softmax(lonely), np.array([[1.0], [0.0], [1.0]]), message)
 exact = bool((np.asarray(softmax(x))[np.isneginf(x)] == 0).all())
 message = (
     "An array (2, 3, 4) in which some scores are -inf: their weights have to be exactly 0, not "
@@ -786,6 +805,16 @@ message = (
     "float64. For one: is a small number added to the sum that divides?"
 )
 assert_close(weights.sum(), 3.0, message, name="the sum of three rows", precise=True)
+below = np.array([[0, 0, -1], [0, -2, -3], [-1, 0, -1]])
+message = (
+    "float32 scores of 1e4 and a little less: the weights should be accurate to five digits, as "
+    "float32 holds these scores exactly. For one: is a small number added to the largest score, "
+    "or to another of that size, where it loses its digits?"
+)
+powers = np.exp(below + 0.0)
+expected = (powers / powers.sum(axis=-1, keepdims=True)).astype(np.float32)
+large = (below + 1e4).astype(np.float32)
+assert_close(softmax(large), expected, message, rtol=3e-5, atol=3e-5)
 ### END HIDDEN TESTS
 
 
@@ -1985,10 +2014,20 @@ with check("three sentences of three words", points=1):
         "Three sentences of three words, temperature 0.7: each query should get the answer that "
         "torch gives it: keys and values of its own sentence, softmax over the keys."
     )
+    floating = isinstance(answers, np.ndarray) and answers.dtype.kind == "f"
+    turned = by_torch.swapaxes(0, 1)
+    if floating and answers.shape == turned.shape and np.abs(answers - turned).max() < 1e-6:
+        message += (
+            " Yours are these with the first two axes exchanged: the answer to query j of "
+            "sentence i stands at query i of sentence j."
+        )
     assert_close(answers, by_torch, message, name="the answers")
 with check("sizes that differ", points=0.5, side=True):
     one, its_weights = mended_look_up(queries[:2, :1], keys[:2], values[:2], 0.7)
-    message = "One query in each of two sentences: it gets what your code gave it with the others."
+    message = (
+        "One query in each of two sentences: it gets what your code gave it with the others. Where "
+        "the two are not equal, at least one of them is wrong: it may be either."
+    )
     others = "with the other queries and sentences"
     expected = np.asarray(weights)[:2, :1]
     assert_close(its_weights, expected, message, name="the weights", against=others)

@@ -265,6 +265,32 @@ with exercise("dot_product_variance", base=SHORT_DOT_PRODUCT_VARIANCE):
         "a copy of it, and rng itself stays where it was. Each call has new pairs.",
     )
 
+    wrong(
+        "variance_keys_are_queries_of_other_pairs",
+        {
+            "q, k = rng.standard_normal((2, num_pairs, d_k))": """
+                q = rng.standard_normal((num_pairs, d_k))
+                k = np.roll(q, 1, axis=0)
+            """,
+        },
+        "With two pairs of one feature your variance is 0, or next to it, as when the keys are the "
+        "queries of other pairs: for one, those of the pair before. Each pair has a query and a "
+        "key of its own.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "variance_without_the_mean",
+        {
+            "float(np.var(np.sum(q * k, axis=-1)))":
+                "float(np.sum(np.sum(q * k, axis=-1) ** 2) / np.float64(num_pairs - 1))",
+        },
+        "A single pair has the variance inf, as when the square of its dot product is divided by "
+        "0. For one: the variance is about the mean of these dot products, which is 0 in theory "
+        "only; subtract it before you square.",
+        seen="answers written blind",
+    )
+
 
 # The right answer in few words, of which the wrong ones below are changes.
 SHORT_SCALED_DOT_PRODUCT_ATTENTION = """

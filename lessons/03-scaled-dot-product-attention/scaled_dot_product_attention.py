@@ -304,9 +304,9 @@ assert_equal(
 assert_close(
     variance_of_one_pair(seeds[0]),
     0.0,
-    "A single pair (d_k = 6) has a single dot product, and that alone has no variance (0, or not "
-    "defined). For one: is it the variance of the dot products, measured on exactly num_pairs of "
-    "them?",
+    "A single pair (d_k = 6) has a single dot product, which is its own mean: its variance is 0, "
+    "or not defined (NaN, or an error), and no other number, nor inf. For one: is the mean of the "
+    "dot products of these pairs subtracted from each, and are there exactly num_pairs of them?",
     atol=1e-9,
 )
 ### END HIDDEN TESTS

@@ -243,7 +243,7 @@ def mended_encoder(layer, sentences):
 @alternative("mended_encoder", "padded_by_hand")
 def mended_encoder(layer, sentences):
     longest = max(len(sentence) for sentence in sentences)
-    batch = torch.zeros(len(sentences), longest, sentences[0].shape[-1])
+    batch = sentences[0].new_zeros(len(sentences), longest, sentences[0].shape[-1])
     keep = torch.zeros(len(sentences), longest, longest, dtype=torch.bool)
     for number, sentence in enumerate(sentences):
         batch[number, : len(sentence)] = sentence

@@ -766,6 +766,20 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
         "order in which they lie there. They have to be taken row by row, however they lie.",
     )
 
+    wrong(
+        "self_parts_of_a_block_overlap",
+        {
+            "self.W_v = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)": """
+                block = rng.standard_normal((d_model, d_v)) / math.sqrt(d_model)
+                self.W_v = np.concatenate([self.W_k[:, -1:], block[:, 1:]], axis=1)
+            """,
+        },
+        "Two of your three matrices have numbers in common, as when one block is cut up and the "
+        "parts overlap: for one, a part that begins a column too early. They are three independent "
+        "draws.",
+        seen="answers written blind",
+    )
+
 
 with exercise("TorchSelfAttention"):
     wrong(
@@ -1753,6 +1767,14 @@ with exercise("permutation_error"):
         "taken in the order in which they lie there.",
     )
 
+    wrong(
+        "permutation_numpy_scalar",
+        {"return float(": "return ("},
+        "From whole numbers your result is a whole number of NumPy's, and no float, as when what "
+        "max gives is returned as it is. One float is asked for.",
+        seen="answers written blind",
+    )
+
 
 with exercise("attention_cost"):
     wrong(
@@ -2208,6 +2230,23 @@ with exercise("mended_encoder"):
         "is. It is a word, too: what is padding, the lengths say.",
         seen="answers written blind",
     )
+
+    wrong(
+        "encoder_batch_in_float32",
+        """
+            batch = torch.zeros(len(sentences), max(map(len, sentences)), sentences[0].shape[-1])
+            for row, sentence in zip(batch, sentences):
+                row[: len(sentence)] = sentence
+            lengths = torch.tensor([len(one) for one in sentences])
+            keep = torch.arange(batch.shape[1]) < lengths[:, None, None]  # (batch, 1, longest)
+            output, _ = layer(batch, keep)
+            return [one[:length] for one, length in zip(output, lengths)]
+        """,
+        "Sentences of float64 do not keep their digits: somewhere on their way, such as in the padded "
+        "batch, they are float32.",
+        seen="answers written blind",
+    )
+
 
 choice(
     "answer_again_scale",

@@ -415,8 +415,14 @@ related = np.corrcoef([W.ravel() for W in drawn.values()]).round()
 assert_close(related, np.eye(3), message, name="the matrix of correlations")
 numbers = [np.abs(W).ravel() for W in drawn.values()]
 for first, second in ((0, 1), (0, 2), (1, 2)):  # in another order they are the same draw, too
-    shared = np.intersect1d(numbers[first], numbers[second]).size > 100
-    assert_equal(bool(shared), False, message, name=f"'{names[first]} and {names[second]} share numbers'")
+    shared = np.intersect1d(numbers[first], numbers[second]).size
+    name = f"'{names[first]} and {names[second]} share numbers'"
+    assert_equal(bool(shared > 100), False, message, name=name)
+    some = (
+        "W_q, W_k and W_v of shape (40, 30) should be independent draws: no two of them share more "
+        "than 20 numbers, up to the sign. For one: do they overlap in a block that is cut up?"
+    )
+    assert_equal(bool(shared > 20), False, some, name=name)
 again, others = projections(40, 30, 30, seed, 2), projections(40, 30, 30, seed + 1, 3)
 for name, same, other in zip(names, again, others, strict=True):
     message = (
@@ -2119,7 +2125,7 @@ with check("a batch of two texts", points=0.5):
 with check("layers that do not know it", points=1):
     found = error_of("rows", X, [1, 2, 3, 0])
     message = "The result is one float, and for a layer that adds 0, 1, 2, 3 to the rows above 0."
-    assert_equal(isinstance(found, float) and found > 1e-6, True, message)
+    assert_equal(bool(isinstance(found, float) and found > 1e-6), True, message)
     message = (
         "A layer that multiplies each column by a number of its own is equivariant: its error is "
         "0. For one: do you permute the rows, input and output with the same permutation?"
@@ -2194,28 +2200,33 @@ checks_passed("permutation_error")
 @probe
 def error_of(X, permutation):
     def attention(X):
-        return X + 2 * np.arange(X.shape[-2])[:, None], np.eye(X.shape[-2])
+        return X + 2 * np.arange(X.shape[-2], dtype=X.dtype)[:, None], np.eye(X.shape[-2])
 
     error = permutation_error(attention, X, permutation)
-    return error, isinstance(error, float)
+    return error, isinstance(error, float), type(error).__name__
 
 
 rng = check_rng()
 X = rng.normal(size=(2, 4, 3))
 integers = rng.integers(-9, 10, (4, 3))
 for given in ([1, 2, 3, 0], np.array([1, 2, 3, 0]), np.array([1, 2, 3, 0], dtype=np.int32)):
-    for x in (X, integers):
-        error, is_float = error_of(x, given)
+    for x in (X, integers, X.astype(np.float32)):
+        error, is_float, kind = error_of(x, given)
+        message = (
+            f"X of dtype {x.dtype}, and so is what the layer returns: the result should be one "
+            f"float, and is of type {kind}."
+        )
+        assert_equal(is_float, True, message, name="'it is a float'")
         message = (
             f"The permutation as a {type(given).__name__}, X of dtype {x.dtype}: the error should "
             "be that of the permutation as a list and the same numbers in float64."
         )
-        listed = float(error_of(x + 0.0, [1, 2, 3, 0])[0])
-        assert_close(error, listed, message, against="for the list and float64")
+        listed = float(error_of(x.astype(float), [1, 2, 3, 0])[0])
+        rtol = 1e-5 if x.dtype == np.float32 else None
+        assert_close(error, listed, message, rtol=rtol, against="for the list and float64")
         message = "A layer that adds 0, 2, 4, 6 to the rows has an error above 0."
         assert_equal(bool(error > 1e-3), True, message)
-        assert_equal(is_float, True, "The result should be one float.")
-error, _ = error_of(X, [0, 1, 2, 3])
+error, *_ = error_of(X, [0, 1, 2, 3])
 assert_close(error, 0.0, "If nothing moves, the error is 0.", atol=1e-12)
 
 
@@ -2516,7 +2527,8 @@ check_answer("answer_silent_bug", answer_silent_bug)
 # - `layer`: a callable as your `TorchSelfAttention`: `layer(X, mask=None)` returns `(output,
 #   weights)`. `sentences`: a list of tensors `(n, d_model)`, each with an `n` of its own.
 # - Returns a list with one output `(n, d_v)` for each sentence: what the layer gives for that
-#   sentence alone, up to rounding. It does not depend on the other sentences.
+#   sentence alone, up to rounding, in the dtype of the sentences. It does not depend on the other
+#   sentences.
 # - No errors are graded here.
 
 
@@ -2697,6 +2709,13 @@ for d_model, lengths in ((4, (4, 4, 4, 4)), (4, (2, 4, 1, 4)), (1, (3, 1, 2)), (
 after = sentences_afterwards([one.clone() for one in sentences])
 message = "The caller's list of sentences, and the sentences in it, are as before after the call."
 assert_equal(after, sentences, message, name="sentences", against="before the call")
+sentences = [torch.tensor(rng.normal(size=(n, 4))) for n in (2, 4, 3)]
+message = (
+    "Sentences of float64: each should come out as the layer gives it alone, in float64 and with "
+    "its digits. For one: is the padded batch made in the dtype of the sentences?"
+)
+for one, expected in zip(encoded(sentences), [alone(X) for X in sentences], strict=True):
+    assert_close(one, expected, message, precise=True, name="an output")
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -597,12 +597,19 @@ def compare(kind):
         message = "Every number of the heads has to stand in the result once, unchanged (float64)."
         numbers = np.sort(expected.reshape(*lead, -1)), np.sort(x.reshape(*lead, -1))
         assert_equal(*numbers, message, name="the sorted numbers")
+        found = combine_heads(kind(x))
+        shape = tuple(np.shape(found))
         message = (
-            f"With leading axes {lead} and {num_heads} heads each text should come out as it does "
-            "alone, as the kind of array and the dtype that x has: only the heads and the features "
-            "are merged. Axes counted from the end fit."
+            f"x of shape {x.shape}: the result should have the shape {expected.shape}, the leading "
+            f"axes {lead} as x has them, and its shape is {shape}."
         )
-        assert_equal(combine_heads(kind(x)), kind(expected), message, against="for each text alone")
+        assert_equal(shape, expected.shape, message, name="the shape")
+        message = (
+            f"x of shape {x.shape}, leading axes {lead} and {num_heads} heads: each text should "
+            "come out as it does alone, as the kind of array and the dtype that x has: only the "
+            "heads and the features are merged."
+        )
+        assert_equal(found, kind(expected), message, against="for each text alone")
 
 
 with check("NumPy", points=0.5):
@@ -634,12 +641,22 @@ for lead, num_heads, n, d_head in ((3, 3, 3, 3), (1, 2, 5, 3), (1, 1, 1, 3), (5,
         "head 0, then of head 1, and so on, whichever lengths are equal or 1."
     )
     cases.append((x, expected, message))
+def compare(found, expected, x, message):
+    shape = tuple(np.shape(found))
+    wanted = (
+        f"x of shape {x.shape}, with {x.shape[1]} heads: the result should have the shape "
+        f"{tuple(expected.shape)}, and its shape is {shape}."
+    )
+    assert_equal(shape, tuple(expected.shape), wanted, name="the shape")
+    assert_equal(found, expected, message)
+
+
 with check("NumPy", points=0.75):
     for x, expected, message in cases:
-        assert_equal(combine_heads(x), expected, message)
+        compare(combine_heads(x), expected, x, message)
 with check("torch", points=0.5):
     for x, expected, message in cases:
-        assert_equal(combine_heads(torch.tensor(x)), torch.tensor(expected), message)
+        compare(combine_heads(torch.tensor(x)), torch.tensor(expected), x, message)
 checks_passed("combine_heads")
 ### END HIDDEN TESTS
 

@@ -784,10 +784,21 @@ with check("None alone, and a mask that hides everything", points=0.5):
     assert_equal(combine_masks(), None, message)
     assert_equal(combine_masks(None), None, message)
     assert_equal(combine_masks(None, None, None), None, message)
-    message = (
-        "A mask that hides everything is a mask: alone or beside None the result is this mask, of "
-        "the same kind, and not None."
-    )
+    def one_mask(*masks):
+        """What is asked for where masks holds one mask, and Nones."""
+        (mask,) = (one for one in masks if one is not None)
+        kind = "torch tensor" if isinstance(mask, torch.Tensor) else "NumPy array"
+        given = ", ".join("None" if one is None else "mask" for one in masks)
+        found = combine_masks(*masks)
+        kinds = {torch.Tensor: "torch tensor", np.ndarray: "NumPy array"}
+        kind_found = kinds.get(type(found), type(found).__name__)
+        message = (
+            f"combine_masks({given}), where mask is a {kind} of shape {tuple(mask.shape)} that is "
+            f"{bool(mask.any())} everywhere: the result should be this mask, also a {kind} of this "
+            f"shape. Yours: {kind_found}, shape {tuple(np.shape(found))}."
+        )
+        assert_equal(found, mask, message)
+
     nothing = np.zeros((2, 3), dtype=bool)
     some = np.array([[True, False, True]])
     assert_equal(combine_masks(some, None), some, "A mask and None should give this mask.")
@@ -798,17 +809,16 @@ with check("None alone, and a mask that hides everything", points=0.5):
     hides_nothing = "A mask beside one of True, of the same shape, should come out as it is."
     assert_equal(combine_masks(some, ~some | some), some, hides_nothing)
     assert_equal(combine_masks(~nothing, None, ~some | some), ~nothing, allowed)
-    assert_equal(combine_masks(torch.tensor(~nothing)), torch.tensor(~nothing), allowed)
-    one_axis = np.ones(3, dtype=bool)
-    assert_equal(combine_masks(None, one_axis), one_axis, allowed)
+    one_mask(torch.tensor(~nothing))
+    one_mask(None, np.ones(3, dtype=bool))
     tensors = torch.tensor(some[0]), torch.tensor(~nothing)
     hides = "A tensor (3,), and one (2, 3) that is True everywhere: the first, with the shape (2, 3)."
     assert_equal(combine_masks(*tensors), torch.tensor(some).expand(2, 3), hides)
-    assert_equal(combine_masks(nothing), nothing, message)
-    assert_equal(combine_masks(None, torch.tensor(nothing)), torch.tensor(nothing), message)
+    one_mask(nothing)
+    one_mask(None, torch.tensor(nothing))
     one = np.array([[False]])
-    assert_equal(combine_masks(one), one, message)
-    assert_equal(combine_masks(torch.tensor(one), None), torch.tensor(one), message)
+    one_mask(one)
+    one_mask(torch.tensor(one), None)
 checks_passed("combine_masks")
 ### END HIDDEN TESTS
 
@@ -1495,7 +1505,8 @@ for n, d_model in ((4, 40), (7, 60)):
         found,
         expected,
         f"Small leaks (True) and noise below 1e-10 (False), n = {n}, d_model = {d_model}. For one: "
-        "is your tolerance large next to rounding and small next to a leak?"
+        "is your tolerance large next to rounding and small next to a leak, and is it a difference "
+        "that you compare with it, or its square, or a mean?"
         f"{others(found, expected)}",
         name="your verdicts",
     )
@@ -2387,6 +2398,13 @@ for batch, length in ((1, 2), (5, 2), (3, 12), (12, 3)):
     texts = torch.tensor(rng.integers(0, 4, size=(batch, length)))
     texts[:, 0], texts[:, -1] = 5, 7 + torch.arange(batch)  # each text has an end of its own
     inputs, targets = mended_tasks(texts.clone())
+    shapes = tuple(np.shape(inputs)), tuple(np.shape(targets))
+    message = (
+        f"texts of shape {tuple(texts.shape)}: inputs and targets should both have the shape "
+        f"{(batch, length - 1)}, a row for each text, also where there is one, and a column for "
+        f"each pair of neighbours. Their shapes are {shapes[0]} and {shapes[1]}."
+    )
+    assert_equal(shapes, 2 * ((batch, length - 1),), message, name="the two shapes")
     message = f"texts of shape {tuple(texts.shape)}: the inputs are all characters but the last."
     assert_equal(inputs, texts.narrow(1, 0, length - 1), message, name="the inputs")
     message = (

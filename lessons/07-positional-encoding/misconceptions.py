@@ -1075,6 +1075,14 @@ with exercise("LearnedPositionalEmbedding", base=SHORT_LEARNED_POSITIONAL_EMBEDD
         seen="answers written blind",
     )
 
+    wrong(
+        "learned_vectors_in_float32",
+        {"return X + self.p[: X.shape[-2]]": "return X + self.p[: X.shape[-2]].float()"},
+        "When the layer is float64, by .double(), the output is right to seven digits only, as "
+        "when the vectors become float32 on the way. They should keep the parameter's digits.",
+        seen="answers written blind",
+    )
+
 
 choice(
     "answer_order",
@@ -1267,6 +1275,20 @@ with exercise("mended_positions"):
         {"return X + ": "return X.detach() + "},
         "No gradient reaches X, as when X is detached or read into a new tensor. A reader that is "
         "trained with your function would not learn its word vectors.",
+    )
+
+    wrong(
+        "mend_table_kept_for_all_dtypes",
+        {
+            "table = torch.tensor(table, dtype=X.dtype)": """
+                kept = mended_positions.__dict__
+                table = kept.setdefault(str(table.shape), torch.tensor(table, dtype=X.dtype))
+            """,
+        },
+        "After a call with X of another dtype your result has another dtype than X, or float32's "
+        "digits in float64, as when a table of the earlier call is kept. The dtype of the X that "
+        "is given now counts.",
+        seen="answers written blind",
     )
 
 

@@ -1584,7 +1584,29 @@ def one_after_the_other(values, texts, training):
     with torch.no_grad():
         for parameter in layer.parameters():
             parameter.copy_(values)
-        return [layer(one) for X in texts for one in (X.clone(), X.mT.contiguous().mT)]
+        found = []
+        for X in texts:
+            for one in (X.clone(), X.mT.contiguous().mT):
+                try:
+                    found.append(layer(one))
+                except ValueError:  # as for a text that is too long; these are not
+                    found.append("a ValueError")
+        return found
+
+
+@probe
+def in_float64(values, X):
+    torch.manual_seed(0)
+    layer = LearnedPositionalEmbedding(*values.shape).double()
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.copy_(values)
+        try:
+            return layer(X.clone()), layer.eval()(X.clone())
+        except NotImplementedError:
+            raise
+        except RuntimeError:  # a layer for float32 parameters alone, which says so
+            return ()
 
 
 @probe
@@ -1634,7 +1656,25 @@ for training in (True, False):
             f"+ the first {X.shape[-2]} position vectors, whatever was given before."
         )
         expected = X + values.narrow(0, 0, X.shape[-2])
+        fits = (
+            f"X of shape {tuple(X.shape)}, max_len = 9: the {X.shape[-2]} positions are those of "
+            "axis -2, and there are vectors for 9. So no ValueError is asked for."
+        )
+        refused = isinstance(found[number], str)
+        assert_equal(refused, False, fits, name="'it is a ValueError'")
         assert_close(found[number], expected, message, name="the output")
+values = torch.tensor(rng.normal(size=(9, 30)))
+X = torch.tensor(rng.normal(size=(2, 6, 30)))
+message = (
+    "A layer made float64 by layer.double(), whose parameter then gets numbers with all digits of "
+    "float64, and X in float64: the output should be X + the position vectors to ten digits. For "
+    "one: does anything become float32 on the way?"
+)
+name = "the output in {} mode".format
+for found, mode in zip(in_float64(values, X), ("training", "evaluation"), strict=False):
+    assert_close(
+        found, X + values.narrow(0, 0, 6), message, name=name(mode), rtol=1e-10, atol=1e-12
+    )
 ### END HIDDEN TESTS
 
 
@@ -2244,6 +2284,12 @@ def result_and_input(X, max_len):
 
 
 @probe
+def one_after_the_other(X, other, max_len):
+    """Three calls: the second with another dtype."""
+    return [mended_positions(one, max_len) for one in (X, other, X.clone())]
+
+
+@probe
 def of_turned_around(X):
     return mended_positions(X.mT.contiguous().mT)
 
@@ -2296,6 +2342,20 @@ assert_close(of_turned_around(X.clone()), X + waves_of(5, 6), message)
 upstream = torch.tensor(rng.normal(size=(2, 5, 6)))
 message = "The gradient of the result should pass to X unchanged: X is only added to."
 assert_close(gradient_of(X, upstream), upstream, message, name="the gradient of X")
+# max_len is one that no call before has.
+for called, max_len in (((X, X.float(), X), 77), ((X.float(), X, X.float()), 78)):
+    for number, found in enumerate(one_after_the_other(*called[:2], max_len)):
+        given = called[number]
+        message = (
+            f"Three calls with X of shape (2, 5, 6) and max_len = {max_len}, in {called[0].dtype}, "
+            f"{called[1].dtype} and {called[0].dtype}, here number {number + 1}: the result should "
+            "be X + the encoding in the dtype of X, with all its digits, whatever was given before."
+        )
+        digits = {"rtol": 1e-10, "atol": 1e-12} if given.dtype == torch.float64 else {}
+        expected = given + waves_of(5, 6).to(given.dtype)
+        found_dtype = str(getattr(found, "dtype", None))
+        assert_equal(found_dtype, str(given.dtype), message, name="the dtype")
+        assert_close(found, expected, message, name="the result", precise=True, **digits)
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -532,7 +532,8 @@ def compare(given, what, places, training=True):
     found = result_and_gradients(gamma, beta, given, direction, training)
     message = ("" if training else "In evaluation mode. ") + (
         f"The inputs hold {what}. The result and all gradients should be those of torch's layer: "
-        "finite, and with nothing detached or treated as a constant."
+        "finite, to some six digits in float64 (gamma, beta and x are float64 here), and with "
+        "nothing detached or treated as a constant."
     )
     for place in places:
         assert_close(
@@ -1459,6 +1460,20 @@ def forward(parameters, norm_first, x, mask):
 
 
 @probe
+def output_or_error(parameters, norm_first, x, mask):
+    torch.manual_seed(0)
+    block = TransformerBlock(12, 3, 7, norm_first).double().eval()
+    with torch.no_grad():
+        block.load_state_dict(parameters, strict=False)
+        try:
+            return "nothing", block(x, mask)[0]
+        except NotImplementedError:
+            raise
+        except (RuntimeError, ValueError, IndexError) as error:
+            return type(error).__name__, x
+
+
+@probe
 def in_turn(parameters, norm_first, x, masks, how):
     """What one block gives with one mask after the other."""
     torch.manual_seed(0)
@@ -1548,6 +1563,12 @@ def values(norm_first):
         assert_close(output, expected, message, name="the output", **near)
 
 
+def with_mask(norm_first, text, mask):
+    """What is raised, and the output."""
+    raised, output = output_or_error(p, norm_first, text, mask)
+    return raised, output.double()
+
+
 def shapes(norm_first):
     one_word = torch.tensor([True, False, True, True, False])
     cases = [(x, mask) for mask in (causal, one_word, lengths, lengths & causal)]
@@ -1566,7 +1587,15 @@ def shapes(norm_first):
             f"written with all its axes, {tuple(full.shape)}. Pass the mask on to the attention as "
             "it is."
         )
-        output, expected = (by_block(norm_first, text, one)[0] for one in (mask, full))
+        expected = by_block(norm_first, text, full)[0]
+        refused, output = with_mask(norm_first, text, mask)
+        allowed = (
+            f"x of shape {tuple(text.shape)}, a mask of shape {tuple(mask.shape)}, "
+            f"norm_first={norm_first}: this mask is allowed, as in the attention of lesson 5. Your "
+            f"block raises {refused} here, and takes the same mask with all its axes written, "
+            f"{tuple(full.shape)}. For one: is the mask passed on to the attention as it is?"
+        )
+        assert_equal(refused, "nothing", allowed, name="what is raised")
         plain = by_block(norm_first, text, None)[0]
         moved = bool((expected - plain).abs().max() > 1e-3)
         effect = (
@@ -2833,7 +2862,13 @@ def batch_and_each(n, texts):
         torch.manual_seed(0)
         block, mask = mended_block(n)
     with torch.no_grad():
-        return block(texts, mask)[0], [block(text, mask)[0] for text in texts]
+        alone = [block(text, mask)[0] for text in texts]
+        try:
+            return "nothing", block(texts, mask)[0], alone
+        except NotImplementedError:
+            raise
+        except (RuntimeError, ValueError, IndexError) as error:
+            return type(error).__name__, texts, alone
 
 
 for n in (1, 4, 9):
@@ -2854,7 +2889,13 @@ for n in (4, 9):
         name = f"the results of {length} words"
         assert_close(short, whole[:length], message, name=name, against="in the whole text")
 for batch, n in ((2, 16), (1, 3)):
-    found, alone = batch_and_each(n, torch.tensor(rng.normal(size=(batch, n, 16))))
+    raised, found, alone = batch_and_each(n, torch.tensor(rng.normal(size=(batch, n, 16))))
+    message = (
+        f"x of shape {(batch, n, 16)} with the mask of shape {(n, n)}: your block takes each of "
+        f"these texts alone, {(n, 16)}, with this mask, and raises {raised} for the batch. For "
+        "one: which axis of x is counted from the front?"
+    )
+    assert_equal(raised, "nothing", message, name="what is raised")
     message = (
         f"A batch of shape {(batch, n, 16)}: each text should come out as the same block gives it "
         "alone, without NaN. For one: over which axis does each norm take its mean?"

@@ -2964,12 +2964,13 @@ def share(gather, fetch, tell, source, mask, reads, says, hidden, where):
 
         def encode(self, words, mask=None):
             batch, m = words.shape
-            return (self.allowed(mask, batch, 1, m, m) * gather) @ F.one_hot(words, 12).double()
+            return (self.allowed(mask, batch, 1, m, m) * gather) @ F.one_hot(words, 13).double()
 
         def decode(self, target, memory, memory_mask=None):
             (batch, n), m = target.shape, memory.shape[-2]
             weights = self.allowed(memory_mask, batch, 1, n, m) * fetch[:n]
-            return tell[:n, :n] @ weights @ memory, weights.unsqueeze(1)
+            little = torch.tensor([-0.1, *[0.0] * 11, 0.1]).double()  # 12 is no word: no ties with it
+            return tell[:n, :n] @ weights @ memory + little, weights.unsqueeze(1)
 
     with torch.enable_grad():
         result = still_right(Plain(), source, mask, reads, says, hidden, where)

@@ -755,10 +755,11 @@ for lead, n, sizes in cases:
     assert_close(found, one_by_one, message, precise=True, against="for each text alone")
     half = (n + 1) // 2
     message = (
-        f"{given}. Then the same model gets the first {half} tokens alone, a text that is shorter "
-        "than the one before: the logits should be those that it gave at these positions. Every "
-        "length up to max_len is allowed, in any order of calls, and another model that was made "
-        "since, with max_len 1, changes nothing."
+        f"{given}. One model gets the first token alone, then the whole text, then its first {half} "
+        "alone: the last logits should be those that it gave at these positions of the whole text, "
+        "where later tokens are hidden. Every length up to max_len is allowed, in any order of "
+        "calls: for one, is a mask of an earlier, shorter text used again? And another model that "
+        "was made since, with max_len 1, changes nothing."
     )
     assert_close(
         shorter,
@@ -1862,10 +1863,13 @@ with check("top_k, then top_p of what is left", points=1):
 with check("temperature 0", points=0.5):
     for more in ({}, {"top_k": 3}, {"top_p": 0.9}, {"top_k": 2, "top_p": 0.1}):
         found = sampling_distribution(logits, temperature=0, **more)
-        message = f"Temperature 0 with {more or 'nothing else'}: all on the largest logit."
+        message = (
+            f"Temperature 0 with {more or 'nothing else'}: floating numbers, 1 at the largest logit "
+            "and 0 at all others."
+        )
         assert_close(found, first(1, torch.softmax(logits, -1)), message)
     found = sampling_distribution(logits, 0.0, top_p=1)
-    message = "Temperature 0.0, a float, with top_p = 1, an int: all on the largest logit."
+    message = "Temperature 0.0, a float, with top_p = 1, an int: 1 at the largest logit, 0 elsewhere."
     assert_close(found, first(1, torch.softmax(logits, -1)), message)
 checks_passed("sampling_distribution")
 ### END HIDDEN TESTS
@@ -1894,7 +1898,10 @@ with check("-inf", points=0.5):
         assert_close(found, full, sentence, atol=1e-5)
     for more in ({"temperature": 0}, {"top_k": 1}, {"top_p": 1e-3}):
         found = sampling_distribution(infinite, **more)
-        sentence = f"{message} With {more} it should be 1 at the largest logit, and 0 at all others."
+        sentence = (
+            f"{message} With {more} it should be 1 at the largest logit, and 0 at all others, in "
+            "floating numbers."
+        )
         assert_close(found, largest, sentence)
     single = torch.tensor([-math.inf, -0.7, -math.inf])
     for more in ({}, {"temperature": 0.5}, {"temperature": 0}, {"top_k": 2}, {"top_p": 0.9}):

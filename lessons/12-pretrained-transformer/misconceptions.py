@@ -1009,6 +1009,20 @@ with exercise("attention_share"):
         seen="a list of inputs that no test had",
     )
 
+    wrong(
+        "share_of_another_text",
+        {
+            "if keep is None": """
+            if weights.ndim == 5:
+                weights = weights.transpose(0, 1).reshape(weights.shape)
+            if keep is None""",
+        },
+        "With two leading axes your shares are not those of the texts alone: for one, the leading "
+        "axes of the maps are exchanged, and those of columns and keep are not, so a text gets the "
+        "columns of another.",
+        seen="answers written by an adversary",
+    )
+
 
 choice(
     "answer_pieces",

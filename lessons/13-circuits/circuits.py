@@ -399,8 +399,8 @@ for vocab_size, max_len, periods in (
         message = (
             f"{period} words of {vocab_size}, twice and one more: the first word of the text "
             f"comes back at places {period} and {2 * period}, and the word of place 1 should be "
-            "predicted there, by a single largest logit. For one: does place 0 pretend that its "
-            "own word stood before it?"
+            "predicted there, by a single largest logit. For one: is another place as good as "
+            "place 1 for layer 2, such as place 0, before which nobody stands?"
         )
         found = predictions(weights, texts, vocab_size, max_len)[:, [period, 2 * period]]
         assert_equal(found, pieces[:, [1, 1]], message, name="the predictions")
@@ -1196,7 +1196,8 @@ with check("eps as it is given", points=1):
         assert_equal(type(found).__name__, "Tensor", message, name="the kind of the result")
         message = (
             f"norm.eps = {eps}, parts with numbers of size {size}, no bias: the rows should sum to "
-            "output(norm(parts.sum(0)))."
+            "output(norm(parts.sum(0))). The divisor has the variance of "
+            "parts.sum(0), and eps is added to it."
         )
         assert_close(found.sum(0), F.linear(stream, weight), message, name="their sum")
 with check("each part by its own numbers", points=1):

@@ -435,8 +435,8 @@ def by_masks(num_layers, window):
 
 rng = check_rng()
 with check("several layers, several windows", points=0.5):
-    for _ in range(6):
-        num_layers, window = int(rng.integers(2, 7)), int(rng.integers(2, 9))
+    drawn = [(int(rng.integers(2, 7)), int(rng.integers(2, 9))) for _ in range(6)]
+    for num_layers, window in [*drawn, (9, 3), (6, 8)]:
         message = (
             f"num_layers = {num_layers}, window = {window}: how many positions can the last one "
             "depend on, itself included, when the masks are followed layer by layer?"
@@ -457,14 +457,15 @@ with check("one layer more, one position more", points=0.75):
         assert_equal(more, num_layers, message, name="positions that a wider window adds")
 with check("a window of 1, and large numbers", points=0.5):
     large = ((96, window, 96 * (window - 1) + 1) for window in (131072, 10**14 + 1, 10**18 + 4))
-    for num_layers, window, expected in ((5, 1, 1), (1, 1, 1), (32, 2, 33), *large):
+    small = ((5, 1, 1), (1, 1, 1), (9, 3, 19), (6, 8, 43), (32, 2, 33))
+    for num_layers, window, expected in (*small, *large):
         message = (
             f"num_layers = {num_layers}, window = {window}: the exact whole number, however "
             "large. A layer with a window of 1 shows each word itself alone."
         )
         assert_equal(positions(num_layers, window), expected, message, name="positions")
 with check("a Python int", points=0.25, side=True):
-    kind = type(receptive_field(96, 131072)).__name__
+    kind = type(receptive_field(96, 131)).__name__
     assert_equal(kind, "int", "The result is a Python int.", name="the kind of number")
 checks_passed("receptive_field")
 ### END HIDDEN TESTS
@@ -992,6 +993,8 @@ def value_and_gradients(given, direction):
 rng = check_rng()
 given = [torch.tensor(rng.normal(size=s)) for s in ((2, 5, 4), (2, 5, 4), (2, 5, 3))]
 direction = torch.tensor(rng.normal(size=(2, 5, 3)))
+message = "Q and K of shape (2, 5, 4), V of shape (2, 5, 3): the output has shape (2, 5, 3)."
+assert_equal(list(np.shape(linear_attention(*given))), [2, 5, 3], message, name="its shape")
 _, gradients = value_and_gradients(given, direction)
 for number, (name, gradient) in enumerate(zip("QKV", gradients, strict=True)):
     way = torch.tensor(rng.normal(size=tuple(given[number].shape)))
@@ -1017,6 +1020,8 @@ for number, (name, gradient) in enumerate(zip("QKV", gradients, strict=True)):
 given = [torch.tensor(rng.normal(size=s)) for s in ((80, 2), (80, 2), (80, 3))]
 last = torch.zeros(80, 3, dtype=torch.float64)
 last[-1] = 100.0
+message = "Q and K of shape (80, 2), V of shape (80, 3): the output has shape (80, 3)."
+assert_equal(list(np.shape(linear_attention(*given))), [80, 3], message, name="its shape")
 _, gradients = value_and_gradients(given, last)
 for number, name in ((1, "K"), (2, "V")):
     way = torch.zeros_like(given[number])
@@ -1620,6 +1625,13 @@ with check("one text, other lengths", points=0.5):
         "by 0.05, 0.5, 0.5 and 0.5."
     )
     assert_close(mended_keys(K.clone()), one_by_one(K), message, name="the keys")
+    for n in (3, 5, 6, 7, 12, 31):
+        K = torch.tensor([[3.0, 4.0], *[[0.3, -0.4]] * (n - 1)], dtype=torch.float64)
+        message = (
+            f"n = {n}: the first key has the length 5, the others 0.5. All {n}, the last one too, "
+            "are divided by 5."
+        )
+        assert_close(mended_keys(K.clone()), K / 5, message, name="the keys")
 with check("leading axes, each text by itself", points=0.5):
     for lead in ((3,), (2, 4), (1, 5)):
         K = torch.tensor(rng.normal(size=(*lead, 7, 3)))

@@ -342,6 +342,19 @@ with exercise("receptive_field"):
         "From the third layer on your field stays as it was. Every layer adds `window - 1` positions.",
     )
 
+    wrong(
+        "field_paths_in_8_bits",
+        """
+            paths = np.ones(1, dtype=np.uint8)
+            for _ in range(num_layers):
+                paths = np.convolve(paths, np.ones(window, dtype=np.uint8))
+            return int(np.count_nonzero(paths))
+        """,
+        "With more layers some positions are missing in your number, as where the ways to each of them "
+        "are counted in numbers of few bits, which come back to 0. It is enough that there is a way.",
+        seen="answers written blind",
+    )
+
 
 with exercise("linear_attention"):
     wrong(
@@ -1055,6 +1068,22 @@ with exercise("mended_keys"):
         "keys_float32",
         {"K.norm(dim=-1)": "K.float().norm(dim=-1)", "return K /": "return K.float() /"},
         "Something on the way, or all of it, is computed in float32. Float64 should stay float64 on the whole way.",
+    )
+
+    wrong(
+        "keys_doubling_rounded_down",
+        """
+            longest = K.norm(dim=-1, keepdim=True)
+            for i in range(int(math.log2(K.shape[-2]))):
+                step = 2**i
+                both = torch.maximum(longest[..., step:, :], longest[..., :-step, :])
+                longest = torch.cat([longest[..., :step, :], both], dim=-2)
+            return K / longest
+        """,
+        "In some texts a key far behind the longest is not divided by the length of that one, as where "
+        "the reach of a running maximum is doubled once too few. The longest key so far counts up to "
+        "the end, however many keys there are, also where that is no power of two.",
+        seen="answers written blind",
     )
 
 

@@ -443,8 +443,8 @@ for shape in ((3, 4, 6), (4, 6)):
     before = images.reshape(-1)[: math.prod(shape)].reshape(shape)
     for library, kind in (("NumPy", np.array), ("torch", torch.tensor)):
         message = (
-            f"images, {library}, of shape {shape}: after the call it still has this shape and the "
-            "numbers that it had."
+            f"images, {library}, of shape {shape}: after the call it should have this shape and "
+            "the numbers that it had."
         )
         after = images_afterwards(kind(before))
         assert_equal(tuple(np.shape(after)), shape, message, name="its shape")
@@ -806,8 +806,8 @@ for lead, sizes in cases:
     one_by_one = torch.cat(alone).double().reshape(found.shape)
     assert_close(found, one_by_one, message, precise=True, against="in a batch of one")
     message = (
-        f"VisionTransformer{sizes} in float64: pictures moved by 2e-7 change the logits twice as "
-        "much as pictures moved by 1e-7. For one: does anything go through float32?"
+        f"VisionTransformer{sizes} in float64: pictures moved by 2e-7 should change the logits "
+        "twice as much as pictures moved by 1e-7. For one: does anything go through float32?"
     )
     step = 1e-7 * torch.tensor(rng.normal(size=images.shape))
     once, twice = (run(sizes, 7, images + times * step)[1].double() - found for times in (1, 2))

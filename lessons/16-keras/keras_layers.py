@@ -379,6 +379,18 @@ with check("leading axes", points=1):
                     against="in a batch of one",
                 )
 with check("masks that broadcast", points=1):
+    sizes = (3, 3, 4, 3), (3, 3, 5, 3), (3, 3, 5, 7)
+    Q, K, V = (torch.arange(math.prod(size)).double().sin().reshape(size) for size in sizes)
+    mask = torch.arange(60).reshape(3, 4, 5) % 7 > 1
+    message = (
+        "Weights of shape (3, 3, 4, 5), a mask of shape (3, 4, 5), float64: it is broadcast as "
+        "one of shape (1, 3, 4, 5). Weights and output are those of torch's function."
+    )
+    output, weights = attend(Q, K, V, mask)
+    eye = torch.eye(5).double().expand(3, 3, 5, 5)
+    for name, found, x in (("weights", weights, eye), ("output", output, V)):
+        expected = F.scaled_dot_product_attention(Q, K, x, attn_mask=mask[None])
+        assert_close(found, expected, message, name=name, against="by torch's function")
     Q, K, V = (torch.tensor(rng.normal(size=(2, 3, *size))) for size in ((4, 3), (5, 3), (5, 7)))
     for shape in ((5,), (4, 5), (4, 1), (2, 1, 1, 5), (3, 4, 5), (2, 1, 4, 5)):
         mask = torch.tensor(rng.random(shape) < 0.6)
@@ -543,8 +555,9 @@ with check("float64", points=0.5):
     # Another scale altogether is told elsewhere: here only the digits count.
     meant = scale if abs(scale - 3**-0.5) >= 1e-4 else 3**-0.5  # also where it is NaN
     message = (
-        "A layer of float64, no mask: by your weights, the scores are divided by a root of d_k "
-        "with all digits of float64. For one: is the root, or a score, rounded to float32?"
+        "A layer of float64, no mask: the scores should be divided by a root of d_k with all "
+        "digits of float64. What they are multiplied by is read from your weights. For one: is "
+        "the root, or a score, rounded to float32?"
     )
     assert_close(
         scale,
@@ -913,7 +926,8 @@ with check("every number, in whatever order", points=0.25):
         message = f"{place} should hold the numbers of {name}."
         assert_close(found, numbers, message, name="its sorted numbers", **close)
 with check("attention stays as it is", points=0.25, side=True):
-    assert_equal(after, state, "attention was changed. Its weights are to be read alone.")
+    message = "attention was changed. Its weights are to be read alone."
+    assert_equal(after, state, message, name="attention.state_dict()")
 
 
 @probe
@@ -1119,6 +1133,7 @@ with check("attention is left alone", points=0.5, side=True):
         state,
         "After loading, and with ones written into the Keras layer, attention should hold what it "
         "held before.",
+        name="attention.state_dict()",
     )
     assert_equal(
         learns,
@@ -1197,7 +1212,8 @@ for d_model, num_heads, settings, widths in (
     assert_equal(
         found[1],
         found[0],
-        f"{message} After the ValueError the Keras layer should hold what it held before.",
+        f"{message} After the ValueError the Keras layer should hold what it held before. For "
+        "one: are the sizes of all eight arrays looked at before the first is copied?",
         name="the Keras layer's weights",
     )
 ### END HIDDEN TESTS

@@ -301,6 +301,21 @@ with exercise("KerasAttention"):
         seen="answers written blind",
     )
 
+    wrong(
+        "layer_mask_behind_the_texts",
+        {
+            "if mask is None:": """
+                if mask is not None and mask.ndim == 3 and scores.ndim == 4:
+                    mask = ops.expand_dims(mask, 1)
+                if mask is None:
+            """
+        },
+        "A mask of one axis fewer than the weights hides other keys than it should, or stops your code, "
+        "as where its new axis is put at 1. Broadcasting adds axes in front.",
+        seen="answers written blind",
+    )
+
+
 with exercise("load_keras_weights"):
     wrong(
         "load_not_transposed",

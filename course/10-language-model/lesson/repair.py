@@ -37,6 +37,8 @@ CONDITION = "a condition"
 ASKS_FOR_A_KIND = {"isinstance", "issubclass", "issubdtype", "is_tensor", "is_floating_point"}
 #: Longer answers are not tried.
 MOST_CHARACTERS = 6000
+#: What is drawn is compared loosely: twice as many numbers, say, may pass by chance.
+_DRAWS = re.compile(r"\b(rng|generator|random)\b|\b(rand|randn|randint|randperm|multinomial)\(")
 #: Code that does more than compute is not run again.
 _TOUCHES = re.compile(r"\b(open|input|exec|eval|os|sys|subprocess|shutil|plt|requests|pathlib)\b")
 
@@ -155,6 +157,17 @@ def _sizes_of_blocks(tree: ast.AST) -> set[int]:
     }
 
 
+def _draws(tree: ast.AST) -> set[int]:
+    """The ids of all nodes of steps that draw random numbers."""
+    steps = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
+    return {
+        id(node)
+        for step in ast.walk(tree)
+        if isinstance(step, steps) and _DRAWS.search(ast.unparse(step))
+        for node in ast.walk(step)
+    }
+
+
 def _names_read(tree: ast.AST) -> set[str]:
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     return {name.id for name in names if isinstance(name.ctx, ast.Load)}
@@ -164,13 +177,14 @@ def _candidates(
     tree: ast.Module, groups: Groups
 ) -> Iterator[tuple[int, str, set[str], contextlib.AbstractContextManager[None]]]:
     """Line, kind, names that are read there no more, and change of every small repair."""
-    names, conditions, sizes = names_in(tree), _in_conditions(tree), _sizes_of_blocks(tree)
+    names, conditions = names_in(tree), _in_conditions(tree)
+    untouched = _sizes_of_blocks(tree) | _draws(tree)
     places = [
         (parent, field, index, node)
         for parent in ast.walk(tree)
         for field, value in ast.iter_fields(parent)
         for index, node in (enumerate(value) if isinstance(value, list) else [(None, value)])
-        if isinstance(node, ast.AST) and id(node) not in sizes
+        if isinstance(node, ast.AST) and id(node) not in untouched
     ]
     for operators in groups:
         for parent, field, index, node in places:

@@ -64,12 +64,18 @@ def _number(value: float) -> ast.expr:
     return ast.parse(repr(value), mode="eval").body
 
 
+def _of_python(call: ast.AST) -> bool:
+    """``max(a, 0)`` takes numbers; ``x.max(0)`` takes an axis."""
+    function = getattr(call, "func", None)
+    return isinstance(function, ast.Name) and function.id in {"max", "min", "sum", "any", "all"}
+
+
 def _axes(node: ast.AST, parent: ast.AST, names: dict[str, list[str]]) -> Changes:
     value = _integer(node)
     if value is None:
         return
     named = isinstance(parent, ast.keyword) and parent.arg in ("axis", "dim")
-    if named or (isinstance(parent, ast.Call) and called(parent) in _TAKES_AXES):
+    if named or (called(parent) in _TAKES_AXES and not _of_python(parent)):
         yield from ((AXIS, _number(axis)) for axis in _AXES if axis != value)
     elif (
         isinstance(parent, ast.Subscript)
