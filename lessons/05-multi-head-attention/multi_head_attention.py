@@ -599,11 +599,12 @@ def compare(kind):
         assert_equal(*numbers, message, name="the sorted numbers")
         found = combine_heads(kind(x))
         shape = tuple(np.shape(found))
+        wanted = (*lead, 5, 6 * num_heads)
         message = (
-            f"x of shape {x.shape}: the result should have the shape {expected.shape}, the leading "
-            f"axes {lead} as x has them, and its shape is {shape}."
+            f"x of shape {x.shape}: the result should have the shape {wanted}, the leading axes "
+            f"{lead} as x has them, and its shape is {shape}."
         )
-        assert_equal(shape, expected.shape, message, name="the shape")
+        assert_equal(shape, wanted, message, name="the shape")
         message = (
             f"x of shape {x.shape}, leading axes {lead} and {num_heads} heads: each text should "
             "come out as it does alone, as the kind of array and the dtype that x has: only the "

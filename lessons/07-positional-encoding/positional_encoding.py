@@ -2344,8 +2344,9 @@ message = "The gradient of the result should pass to X unchanged: X is only adde
 assert_close(gradient_of(X, upstream), upstream, message, name="the gradient of X")
 # max_len is one that no call before has.
 for called, max_len in (((X, X.float(), X), 77), ((X.float(), X, X.float()), 78)):
-    for number, found in enumerate(one_after_the_other(*called[:2], max_len)):
-        given = called[number]
+    results = one_after_the_other(*called[:2], max_len)
+    for number, given in enumerate(called):
+        found = results[number]
         message = (
             f"Three calls with X of shape (2, 5, 6) and max_len = {max_len}, in {called[0].dtype}, "
             f"{called[1].dtype} and {called[0].dtype}, here number {number + 1}: the result should "
