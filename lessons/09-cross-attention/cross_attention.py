@@ -2415,7 +2415,7 @@ with check("ties of averages, integers too", points=0.5):
             (50 * counts).astype(np.uint8),
         ):
             message = (
-                f"{num_heads} heads, {given.dtype}, 40 rows, numbers up to {int(given.max())}: the "
+                f"{num_heads} heads, {given.dtype}, 40 rows, numbers up to {float(given.max()):g}: the "
                 "position with the largest average wins, and of equal ones the first."
             )
             assert_equal(words_of(given, names), expected, message)
