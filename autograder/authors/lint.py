@@ -60,6 +60,7 @@ def lint(lesson: Lesson, seed: int = 401) -> list[str]:
 def _texts(lesson: Lesson) -> Iterator[str]:
     cells = [cell for cell in lesson.notebook.cells if cell.cell_type == "code"]
     known = set(lesson.exercises) | set(dir(builtins))
+    exercises = {name: ast.parse(source) for name, source in lesson.exercises.items()}
     for cell in cells:
         if SETUP in tags(cell):
             known |= _bound(ast.parse(cell.source))
@@ -78,7 +79,7 @@ def _texts(lesson: Lesson) -> Iterator[str]:
                 f"{name}: a hidden test writes an exception's text into its own; student code "
                 "chooses that text and could tell the inputs with it: say type(error).__name__"
             )
-        for compared in unsaid_own_results(cell.source, lesson.exercises):
+        for compared in unsaid_own_results(tree, exercises):
             yield (
                 f"{name}: compares {compared}: both come of the student's code and either may be "
                 'wrong; say of which call the second is: against="for each text alone"'

@@ -16,18 +16,18 @@ _COMPARISONS = {"assert_close", "assert_equal"}
 _BLOCKS = (ast.For, ast.With, ast.If, ast.While, ast.Try)
 
 
-def unsaid_own_results(test: str, exercises: Mapping[str, str]) -> Iterator[str]:
+def unsaid_own_results(test: ast.Module, exercises: Mapping[str, ast.Module]) -> Iterator[str]:
     """The comparisons of a test cell whose second value is the student's and that do not say so.
 
     Args:
-        test: source of the cell.
-        exercises: of the lesson, by name; their sources.
+        test: the cell.
+        exercises: of the lesson, by name.
 
     Yields:
         The first and second argument of each, as source.
     """
     flow = _Flow.of(exercises)
-    flow.run(ast.parse(test).body)
+    flow.run(test.body)
     for call in flow.found:
         if not any(word.arg == "against" for word in call.keywords):
             yield f"{ast.unparse(call.args[0])}, {ast.unparse(call.args[1])}"
@@ -50,14 +50,14 @@ class _Flow:
     found: list[ast.Call] = field(default_factory=list)
 
     @classmethod
-    def of(cls, exercises: Mapping[str, str]) -> _Flow:
-        trees = [ast.walk(ast.parse(source)) for source in exercises.values()]
-        classes = [node for tree in trees for node in tree if isinstance(node, ast.ClassDef)]
+    def of(cls, exercises: Mapping[str, ast.Module]) -> _Flow:
         methods = {
-            node.name
-            for of_class in classes
-            for node in of_class.body
-            if isinstance(node, ast.FunctionDef) and node.name != "__init__"
+            method.name
+            for exercise in exercises.values()
+            for of_class in ast.walk(exercise)
+            if isinstance(of_class, ast.ClassDef)
+            for method in of_class.body
+            if isinstance(method, ast.FunctionDef) and method.name != "__init__"
         }
         return cls(set(exercises), methods)
 
