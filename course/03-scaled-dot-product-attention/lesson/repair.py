@@ -17,7 +17,7 @@ import contextlib
 import itertools
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from .changed_names import names_in
 from .small_changes import LIKELIEST_FIRST, TAKING_AWAY, TWO_LINES, Groups, called
@@ -114,10 +114,18 @@ def _told(line: int, code: str, kind: str) -> str:
     )
 
 
+def _ids_within(trees: Iterable[ast.AST]) -> set[int]:
+    return {id(node) for tree in trees for node in ast.walk(tree)}
+
+
+def _names_within(*trees: ast.AST) -> Iterator[ast.Name]:
+    return (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name))
+
+
 def _in_conditions(tree: ast.AST) -> set[int]:
     """The ids of all nodes of conditions. With another condition what hangs on it is not done any
     more, or is: the mistake may stand there as well."""
-    tests = [
+    return _ids_within(
         test
         for node in ast.walk(tree)
         for test in (
@@ -127,8 +135,7 @@ def _in_conditions(tree: ast.AST) -> set[int]:
             if isinstance(node, ast.comprehension)
             else []
         )
-    ]
-    return {id(node) for test in tests for node in ast.walk(test)}
+    )
 
 
 def _sizes_of_blocks(tree: ast.AST) -> set[int]:
@@ -137,40 +144,29 @@ def _sizes_of_blocks(tree: ast.AST) -> set[int]:
     steps = {
         name.id
         for node in ast.walk(tree)
-        if called(node) == "range" and isinstance(node, ast.Call)
-        for step in node.args[2:]
-        for name in ast.walk(step)
-        if isinstance(name, ast.Name)
+        if isinstance(node, ast.Call) and called(node) == "range"
+        for name in _names_within(*node.args[2:])
     }
-    return {
-        id(node)
-        for setting in ast.walk(tree)
-        if isinstance(setting, ast.Assign)
-        and steps
-        & {
-            name.id
-            for target in setting.targets
-            for name in ast.walk(target)
-            if isinstance(name, ast.Name)
-        }
-        for node in ast.walk(setting)
-    }
+    return _ids_within(
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        and any(name.id in steps for name in _names_within(*node.targets))
+    )
 
 
 def _draws(tree: ast.AST) -> set[int]:
     """The ids of all nodes of steps that draw random numbers."""
     steps = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
-    return {
-        id(node)
-        for step in ast.walk(tree)
-        if isinstance(step, steps) and _DRAWS.search(ast.unparse(step))
-        for node in ast.walk(step)
-    }
+    return _ids_within(
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, steps) and _DRAWS.search(ast.unparse(node))
+    )
 
 
 def _names_read(tree: ast.AST) -> set[str]:
-    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
-    return {name.id for name in names if isinstance(name.ctx, ast.Load)}
+    return {name.id for name in _names_within(tree) if isinstance(name.ctx, ast.Load)}
 
 
 def _candidates(
