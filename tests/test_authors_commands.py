@@ -1,4 +1,4 @@
-"""What an author reads of a lesson's tests: trial, mutants, lost-points, inputs, answers."""
+"""What authors read of a lesson's tests: trial, mutants, lost-points, inputs, spoiled, answers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from autograder.authors.inputs import Argument, inputs
+from autograder.authors.kinds_of_input import kinds
 from autograder.cli.main import main
 from autograder.course.lessons import Course
 
@@ -114,6 +115,43 @@ def test_every_call_of_a_layer_is_counted() -> None:
     assert set(forward) == {"X", "mask"}
     assert {2, 3} <= set(forward["X"].axes) and forward["mask"].kinds["NoneType"]
     assert found["TorchSelfAttention.__init__"]["d_model"].values["6"]
+
+
+def test_inputs_whose_results_nobody_looks_at_are_found(
+    course: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["spoiled"]) == 0
+    said = capsys.readouterr().out
+    assert "not looked at" not in said and said.splitlines()[-1].endswith("100.0%")
+    lesson = course / "lessons" / "01-tiny" / "tiny.py"
+    shape_only = 'assert double(np.ones(2)).shape == (2,), "The shape is kept."'
+    lesson.write_text(
+        lesson.read_text().replace(
+            "double(np.array([-3.0]))", "double(np.array([-3.0]))\n" + shape_only
+        )
+    )
+    assert main(["spoiled"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert "    not looked at: x: last axis 2" in said
+    assert not any("x: last axis odd" in line for line in said)
+
+
+def test_the_kinds_of_inputs() -> None:
+    of_mask = kinds({"mask": np.array([[True, False], [False, False]])})
+    assert of_mask == {
+        "mask: NumPy bool",
+        "mask: 2 axes",
+        "mask: last axis 2",
+        "mask: axis -2 2",
+        "mask: axes -2 and -1 equal",
+        "mask: some row is all False",
+    }
+    of_pair = kinds({"x": [torch.zeros(3, 70)], "n": np.int64(7), "y": torch.ones(1, 4, 5).half()})
+    assert {"x: list of length 1", "x: last axis longer than 64", "x: all zero"} <= of_pair
+    assert {"n: int64", "n: odd", "x and y: fewer rows", "x and y: two dtypes"} <= of_pair
+    assert "x and y: another number of axes" in of_pair and "x: last axis longer than 16" in of_pair
+    assert kinds({"layer": torch.nn.ReLU().eval()}) == {"layer: in evaluation mode"}
+    assert kinds({"t": 0.5, "s": "", "f": float("inf")}) >= {"t: below 1", "s: str of length 0"}
 
 
 def test_answers(course: Path, capsys: pytest.CaptureFixture[str]) -> None:

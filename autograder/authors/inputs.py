@@ -8,7 +8,6 @@ lesson's functions and methods is looked at while its tests run, argument by arg
 from __future__ import annotations
 
 import functools
-import inspect
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from autograder.authors.between import between
 from autograder.course.lessons import Lesson
 from autograder.diagnose.plain_run import PlainRun
 from autograder.lesson.checks import assert_close
@@ -121,39 +121,16 @@ def inputs(lesson: Lesson, seed: int) -> Inputs:
         seed: of the random inputs.
     """
     calls: Inputs = {}
+
+    def count(called: str, arguments: dict[str, Any], call: Callable[[], Any]) -> Any:
+        for argument, value in arguments.items():
+            calls.setdefault(called, {}).setdefault(argument, Argument()).add(value)
+        return call()
+
     with PlainRun(lesson) as run:
         for exercise in lesson.exercises:
             if not exercise.startswith("answer_"):
-                watch = functools.partial(_watched, exercise, calls)
+                watch = functools.partial(between, exercise, count)
                 with run.watched(exercise, watch, assert_close):
                     run.errors({}, seed, run.tests_of({exercise}))
     return calls
-
-
-def _watched(name: str, calls: Inputs, answer: Any) -> Any:
-    if not inspect.isclass(answer):
-        return _counting(name, calls, answer, skip=0)
-    methods = {
-        method: _counting(f"{name}.{method}", calls, function, skip=1)
-        for method, function in vars(answer).items()
-        if inspect.isfunction(function) and (method == "__init__" or not method.startswith("_"))
-    }
-    return type(answer.__name__, (answer,), methods)
-
-
-def _counting(
-    name: str, calls: Inputs, function: Callable[..., Any], skip: int
-) -> Callable[..., Any]:
-    signature = inspect.signature(function)
-
-    @functools.wraps(function)
-    def counted(*args: Any, **kwargs: Any) -> Any:
-        try:
-            bound = signature.bind(*args, **kwargs).arguments
-        except TypeError:
-            bound = {}  # a call that a test expects to fail
-        for argument, value in list(bound.items())[skip:]:
-            calls.setdefault(name, {}).setdefault(argument, Argument()).add(value)
-        return function(*args, **kwargs)
-
-    return counted

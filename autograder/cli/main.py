@@ -69,6 +69,7 @@ class _Group(click.Group):
         maintainer.mutants,
         maintainer.lost_points,
         maintainer.inputs,
+        maintainer.spoiled,
         maintainer.answers,
         maintainer.evidence,
     ],

@@ -184,6 +184,28 @@ def inputs(*, lesson: tuple[str, ...], seed: int, course: Path | None) -> int:
     return 0
 
 
+@command(example="03", statuses={0: "measured"})
+@lessons_argument
+@click.option("--seed", type=int, default=101, metavar="N", help="of the random inputs")
+@course_option
+def spoiled(*, lesson: tuple[str, ...], seed: int, course: Path | None) -> int:
+    """Find inputs that tests hand over without looking at the results.
+
+    The right answer's result is spoiled for inputs of one kind, kind by kind: a test should fail.
+    Printed are the kinds for which all tests pass.
+    """
+    from autograder.authors.spoiled import spoiled as spoiled_of
+
+    met = noticed = 0
+    for its_lesson in lessons_of(course_at(course), lesson):
+        for of_exercise in spoiled_of(its_lesson, seed):
+            print(of_exercise.text(), flush=True)
+            met += len(of_exercise.met)
+            noticed += len(of_exercise.met) - len(of_exercise.unnoticed)
+    print(f"in all: {noticed} of {met} kinds of inputs, {noticed / max(met, 1):.1%}")
+    return 0
+
+
 @command(example="others-answers 02", statuses={0: "printed"})
 @click.argument(
     "folder", type=PATH, metavar="DIR", help="holds LESSON/EXERCISE/NAME.py, one answer a file"
