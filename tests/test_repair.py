@@ -130,6 +130,25 @@ def test_what_is_drawn_is_no_place_of_a_repair(step: str, named: bool) -> None:
     assert ("Look at line 3" in said) == named, said
 
 
+@pytest.mark.parametrize(
+    "test", ["far > 1e-4", "not np.allclose(far, 0, rtol=0, atol=1e-4)", "far > most"]
+)
+def test_a_smaller_tolerance_is_no_repair(test: str) -> None:
+    """The difference that it sees is one of rounding; what is wrong is what is compared."""
+
+    def passes(tree: ast.Module) -> bool:
+        namespace: dict[str, Any] = {"np": np}
+        try:
+            exec(compile(tree, "<answer>", "exec"), namespace)
+            return [bool(namespace["f"](far)) for far in (1e-9, 0.0)] == [True, False]
+        except Exception:
+            return False
+
+    wrong = f"def f(far):\n    most = 1e-4\n    return {test}\n"
+    assert passes(ast.parse(wrong.replace("1e-4", "0.0")))
+    assert nearest_repair(wrong, passes, 20) == ""
+
+
 def test_changes_in_two_lines_that_mend_it_alike_are_not_guessed_between() -> None:
     wrong = "def f(x):\n    y = x + 1\n    return y + 1\n"
     assert nearest_repair(wrong, passes_for(lambda x: x + 1), 20) == ""
