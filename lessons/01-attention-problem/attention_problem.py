@@ -276,6 +276,59 @@ for cut in (1, 150):
         "its state, and does a start state of negative numbers count as any other?",
         against="in one reading",
     )
+for told in ([0.0, 0.0, 1.0, 2.0], [1000.0, 1000.0, -2000.0, 1.0]):  # state 2 is as state 1
+    words = np.array(told)[:, None]
+    whole = rnn_hidden_states(words, np.eye(1), 0.5 * np.eye(1))
+    message = f"Words {told} give one state each, (4, 1)."
+    assert_equal(np.shape(whole), (4, 1), message, name="the shape")
+    assert_close(
+        rnn_hidden_states(words[2:], np.eye(1), 0.5 * np.eye(1), np.asarray(whole)[1]),
+        np.asarray(whole)[2:],
+        f"Words {told}, W_x = 1, W_h = 0.5: reading on after two of them, from the state there as "
+        "h0, has to give the states that reading all at once gives. For one: where a state "
+        "equals the one before it, do the words behind it still count?",
+        against="in one reading",
+    )
+
+
+@probe
+def states_of_transposes(X, W_x, W_h, h0):
+    return rnn_hidden_states(X.T, W_x.T, W_h.T, h0)
+
+
+for n, d, kind in (  # square matrices: no rule stops with an error
+    (4, 33, "any"),
+    (3, 65, "above 0"),
+    (3, 130, "any"),
+    (3, 3, "any"),
+    (4, 17, "any"),
+    (65, 1, "any"),
+    (4, 2, "equal words"),
+    (5, 4, "words of zeros"),
+):
+    X = rng.normal(size=(n, d))
+    if kind != "any":
+        X = {"above 0": np.abs(X), "equal words": X[:1] + 0 * X, "words of zeros": 0 * X}[kind]
+    W_x, W_h = rng.normal(size=(2, d, d)) / d**0.5
+    h0 = rng.uniform(0.3, 0.9, size=d)
+    whole = rnn_hidden_states(X=X.copy(), W_x=W_x.copy(), W_h=W_h.copy(), h0=h0.copy())
+    given = f"X {(n, d)} ({kind}), W_x and W_h {(d, d)} and a start state h0"
+    message = f"{given}: one state for each word, {(n, d)}."
+    assert_equal(np.shape(whole), (n, d), message, name="the shape")
+    message = (
+        f"{given}: reading on after one word, from the state there, has to give the states that "
+        "reading all at once gives."
+    )
+    later = rnn_hidden_states(X[1:].copy(), W_x.copy(), W_h.copy(), np.array(whole)[0])
+    assert_close(later, np.asarray(whole)[1:], message, against="in one reading")
+    message = f"{given}, arrays that are transposes of others: the states of arrays of their own."
+    found = states_of_transposes(X.T.copy(), W_x.T.copy(), W_h.T.copy(), h0.copy())
+    assert_close(found, np.asarray(whole), message, against="for arrays of their own")
+X = rng.normal(size=(n, d))
+message = "h0=None gives the states that no h0 gives."
+without = np.asarray(rnn_hidden_states(X.copy(), W_x.copy(), W_h.copy()))
+found = rnn_hidden_states(X, W_x, W_h, h0=None)
+assert_close(found, without, message, against="without h0")
 ### END HIDDEN TESTS
 
 # %% check="rnn_hidden_states_integers" points=0.25
@@ -752,6 +805,13 @@ with torch.no_grad():
 jacobian = torch.autograd.functional.jacobian(lambda x: rnn(x)[1][0], torch.tensor(X))
 expected = jacobian.square().sum(dim=(0, 2)).sqrt().numpy()  # jacobian: (d_h, n, d_in)
 found = position_influence(X, W_x, W_h)
+
+
+@probe
+def influence_of_transposes(X, W_x, W_h):
+    return position_influence(X.T, W_x.T, W_h.T)
+
+
 with check("the last position", points=0.75):
     message = (
         "The last entry of the result belongs to the last position, which passes one tanh and W_x, "
@@ -805,6 +865,44 @@ with check("every position", points=1):
         "67 words of three numbers, a state of two: the influence is the norm of the Jacobians that "
         "torch.autograd finds, at every position, however far from the end.",
     )
+    for n, d_in, d_h, kind in (
+        (3, 33, 4, "any"),
+        (2, 65, 2, "below 0"),
+        (2, 130, 3, "any"),
+        (3, 3, 3, "any"),
+        (4, 17, 5, "any"),
+        (5, 4, 2, "two equal words"),
+        (4, 2, 3, "one word of zeros"),
+        (4, 2, 2, "60 in one place"),
+        (3, 3, 2, "2000 in one place"),
+        (131, 1, 2, "any"),
+    ):
+        X = rng.normal(size=(n, d_in))
+        W_x, W_h = rng.normal(size=(d_in, d_h)) / d_in**0.5, rng.normal(size=(d_h, d_h)) * 0.4
+        if kind == "below 0":
+            X = -np.abs(X)
+        elif kind == "two equal words":
+            X[2] = X[1]
+        elif kind == "one word of zeros":
+            X[1] = 0.0
+        elif kind != "any":
+            X[1, 0] = float(kind.split()[0])
+            W_x[0] /= X[1, 0]  # so that the slope there is not 0
+        rnn = nn.RNN(d_in, d_h, bias=False).double()
+        matrices = {"weight_ih_l0": torch.tensor(W_x.T), "weight_hh_l0": torch.tensor(W_h.T)}
+        rnn.load_state_dict(matrices)
+        jacobian = torch.autograd.functional.jacobian(
+            lambda x, rnn=rnn: rnn(x)[1][0], torch.tensor(X)
+        )
+        right = jacobian.square().sum(dim=(0, 2)).sqrt().numpy()
+        message = (
+            f"X {(n, d_in)} ({kind}), W_x {(d_in, d_h)} and W_h {(d_h, d_h)}: the influence is the "
+            "norm of the Jacobians that torch.autograd finds."
+        )
+        turned = [x.T.copy() for x in (X, W_x, W_h)]
+        assert_close(position_influence(X=X, W_x=W_x, W_h=W_h), right, message)
+    found = influence_of_transposes(*turned)
+    assert_close(found, right, f"{message} Here all three are transposes of other arrays.")
 checks_passed("position_influence")
 ### END HIDDEN TESTS
 
@@ -1220,6 +1318,63 @@ assert_close(
     "your function gives them for the seven alone. For one: does every position enter?",
     against="for the seven alone",
 )
+
+
+@probe
+def average_of_transposes(weights, values):
+    return weighted_average(weights.T, np.swapaxes(values, -1, -2))
+
+
+for batch_weights, batch_values, n, d_v, kind in [
+    ((3,), (3,), 3, 3, "any"),
+    ((3, 3), (3,), 3, 2, "any"),
+    ((2, 1, 1, 3), (2, 1, 1), 4, 2, "any"),
+    ((33,), (), 17, 2, "any"),
+    ((133,), (), 4, 1, "any"),
+    ((), (), 65, 33, "any"),
+    ((2,), (2,), 130, 2, "any"),
+    ((3,), (3,), 1, 4, "any"),
+    ((), (), 2, 130, "below 0"),
+    ((2,), (), 5, 3, "equal values"),
+    ((2,), (), 4, 3, "two equal values"),
+    ((2,), (2,), 4, 3, "one value of zeros"),
+    ((2,), (2,), 3, 2, "all 0"),
+]:
+    weights = rng.uniform(0.1, 1.0, size=(*batch_weights, n))
+    weights = weights[np.arange(len(weights)) % 4] if len(batch_weights) == 1 else weights
+    values, more = (rng.normal(size=(*batch_values, n, d_v)) for _ in range(2))
+    if kind == "two equal values":
+        values[..., 2, :] = values[..., 1, :]
+    elif kind == "one value of zeros":
+        values[..., 1, :] = 0.0
+    elif kind != "any":
+        equal = values[..., :1, :] + 0 * values
+        values = {"below 0": -np.abs(values), "equal values": equal, "all 0": 0 * values}[kind]
+    shape = np.broadcast_shapes(batch_weights, batch_values)
+    many = [np.broadcast_to(x, (*shape, n, d_v)) for x in (values + more, more)]
+    rows, known = np.broadcast_to(weights, (*shape, n)), {}
+    expected = np.empty((*shape, d_v))
+    for at in np.ndindex(*shape):  # weights that repeat are not asked for again
+        key = at if batch_values or len(shape) != 1 else at[0] % 4
+        if key not in known:
+            pair = [np.asarray(weighted_average(rows[at], some[at])) for some in many]
+            message = "One row of weights and n values of one text: one average, of their length."
+            shapes = [one.shape for one in pair]
+            assert_equal(shapes, [(d_v,)] * 2, message, name="the shapes")
+            known[key] = pair[0] - pair[1]
+        expected[at] = known[key]
+    message = (
+        f"weights {weights.shape} and values {values.shape} ({kind}): an average is a sum over the "
+        "values. So for each row of weights alone the average of values + u, less that of u, is "
+        "the average of the values; here u holds random numbers."
+    )
+    turned = weights.T.copy(), values.swapaxes(-1, -2).copy()
+    found = weighted_average(weights=weights, values=values)
+    assert_close(found, expected, message, against="from values + u and u, by your function")
+    if kind == "two equal values":
+        message += " weights and values are here transposes of other arrays."
+        found = average_of_transposes(*turned)
+        assert_close(found, expected, message, against="from values + u and u, by your function")
 ### END HIDDEN TESTS
 
 # %% check="weighted_average_scale" points=2
@@ -1370,6 +1525,15 @@ zero_row = weights.copy()
 zero_row[1] = 0.0
 with assert_raises(ValueError, "One row of the batch is all zero: a ValueError."):
     weighted_average(zero_row, values)
+message = "The first of two rows is all zero, the last is not: a ValueError. Every row counts."
+with assert_raises(ValueError, message):
+    weighted_average(zero_row[::-1].copy(), values)
+message = "Weights (3, 4), of which the row in the middle is all zero: a ValueError."
+with assert_raises(ValueError, message):
+    weighted_average(zero_row[[0, 1, 0]], values[0])
+message = "A negative weight in the first of two rows, none in the last: a ValueError."
+with assert_raises(ValueError, message):
+    weighted_average(negative[::-1].copy(), values)
 message = "Weights (2, 1, 4), of which one row is all zero: a ValueError, with any number of axes."
 with assert_raises(ValueError, message):
     weighted_average(zero_row[:, None], values)
@@ -2062,7 +2226,8 @@ with check("all sentences", points=1):
     assert_close(found, expected, message)
 with check("another order, and one twice", points=0.5):
     found = mended_last_states([sentences[i].copy() for i in (2, 2, 0)], W_x.copy(), W_h.copy())
-    alone = [mended_last_states([sentences[i].copy()], W_x, W_h) for i in (2, 2, 0)]
+    given = [([sentences[i].copy()], W_x.copy(), W_h.copy()) for i in (2, 2, 0)]
+    alone = [mended_last_states(*one) for one in given]
     alone = [np.asarray(one[0] if hasattr(one, "__len__") else one) for one in alone]
     message = (
         "The third sentence twice, then the first: each has the state that your function gives it "
@@ -2143,6 +2308,54 @@ for kind in (int, np.float32):
     in_float64 = expected.astype(float)
     phrase = "with the matrices in float64"
     assert_close(found, in_float64, message, precise=True, against=phrase)
+
+
+@probe
+def states_of_transposes(sentences, W_x, W_h):
+    return mended_last_states([X.T for X in sentences], W_x.T, W_h.T)
+
+
+for d_in, d_h, lengths, kind in (
+    (1, 2, (3, 1), "any"),
+    (4, 4, (4, 4, 4, 4), "any"),
+    (6, 3, (2, 33), "any"),
+    (17, 2, (3, 65), "below 0"),
+    (33, 5, (3, 131), "any"),
+    (65, 3, (2, 4), "equal words"),
+    (130, 2, (3, 2), "any"),
+    (2, 3, (4, 1, 3), "words of zeros"),
+    (3, 2, (4, 3), "the last two words equal"),
+    (3, 3, (3, 3, 2), "60 in one place"),
+    (3, 4, (3, 2), "2000 in one place"),
+    (2, 2, (1, 2, 3) * 11, "any"),
+):
+    sentences = [rng.normal(size=(n, d_in)) for n in lengths]
+    W_x, W_h = rng.normal(size=(d_in, d_h)) / d_in**0.5, rng.normal(size=(d_h, d_h)) / d_h**0.5
+    if kind == "below 0":
+        sentences = [-np.abs(X) for X in sentences]
+    elif kind == "equal words":
+        sentences = [X[:1] + 0 * X for X in sentences]
+    elif kind == "words of zeros":
+        sentences[0] *= 0.0
+    elif kind == "the last two words equal":
+        sentences[0][-2] = sentences[0][-1]
+    elif kind != "any":
+        sentences[0][-1, 0] = float(kind.split()[0])
+        W_x[0] /= sentences[0][-1, 0]  # so that a state is not 1 or -1
+    network = nn.RNN(d_in, d_h, bias=False, dtype=torch.float64)
+    weights = {"weight_ih_l0": torch.tensor(W_x.T), "weight_hh_l0": torch.tensor(W_h.T)}
+    network.load_state_dict(weights)
+    with torch.no_grad():
+        expected = np.stack([network(torch.tensor(X))[1][0].numpy() for X in sentences])
+    message = (
+        f"{len(lengths)} sentences of up to {max(lengths)} words ({kind}), d_in = {d_in}, d_h = "
+        f"{d_h}: row i is the last state of sentence i, read from the zero state."
+    )
+    turned = [x.T.copy() for x in (*sentences, W_x, W_h)]
+    found = mended_last_states(sentences=sentences, W_x=W_x, W_h=W_h)
+    assert_close(found, expected, message)
+    found = states_of_transposes(turned[:-2], *turned[-2:])
+    assert_close(found, expected, f"{message} Here all arrays are transposes of other arrays.")
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -493,6 +493,24 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
         seen="answers written blind",
     )
 
+    wrong(
+        "rnn_stays_where_a_state_repeats",
+        """
+            h, H = np.zeros(W_h.shape[0]) if h0 is None else h0, []
+            for x in X:
+                new = np.tanh(x @ W_x + h @ W_h)
+                if np.array_equal(new, h):
+                    return np.array(H + [new] * (len(X) - len(H)))
+                h = new
+                H.append(h)
+            return np.array(H)
+        """,
+        "Where a state equals the one before it, your later states stay as they are, whatever "
+        "words follow: as when the reading ends once nothing changes. The next word can be "
+        "another one.",
+        seen="answers written blind",
+    )
+
 
 # The right answer in few words, of which the wrong ones below are changes.
 SHORT_POSITION_INFLUENCE = """
@@ -1618,6 +1636,21 @@ with exercise("weighted_average", base=SHORT_WEIGHTED_AVERAGE):
         seen="answers written blind",
     )
 
+    wrong(
+        "average_zero_row_looked_for_in_the_last",
+        """
+            if weights.shape[-1] != values.shape[-2] or (weights < 0).any():
+                raise ValueError
+            if not weights.reshape(-1, weights.shape[-1])[-1].any():
+                raise ValueError
+            with np.errstate(invalid="ignore"):
+                return np.einsum("...n,...nd->...d", weights / weights.sum(-1, keepdims=True), values)
+        """,
+        "A row of zeros gets through where a good row comes after it, as when only the last row is "
+        "looked at, for one behind the loop. One such row anywhere in the batch is a ValueError.",
+        seen="answers written blind",
+    )
+
 
 choice(
     "answer_influence",
@@ -1833,5 +1866,18 @@ with exercise("mended_last_states"):
             return np.stack(last)
         """,
         "The caller's list of sentences is another one after the call. Arguments are not changed.",
+        seen="answers written blind",
+    )
+    wrong(
+        "last_states_one_for_each_length",
+        """
+            kept = {}
+            for X in sentences:
+                if len(X) not in kept:
+                    kept[len(X)] = rnn_hidden_states(X, W_x, W_h)[-1]
+            return np.stack([kept[len(X)] for X in sentences])
+        """,
+        "Sentences of one length come out with one and the same state, as when states are kept by "
+        "the number of words. Other words of the same number have a state of their own.",
         seen="answers written blind",
     )

@@ -423,6 +423,29 @@ with exercise("similarity_scores"):
         seen="answers written blind",
     )
 
+    wrong(
+        "scores_in_the_dtype_of_the_keys",
+        "return np.sum(query[..., None, :] * keys, axis=-1).astype(keys.dtype)",
+        "Your scores come out in the dtype of the keys, as when the array that collects them is "
+        "made in it. Beside keys of whole numbers they are whole numbers, cut off; beside float32 "
+        "keys digits are lost. The wider type of the two decides.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "scores_equal_first_axes_matched",
+        """
+            query, keys = query * 1.0, keys * 1.0
+            if query.ndim == keys.ndim == 3 and len(query) == len(keys):
+                return query @ keys.swapaxes(-1, -2)
+            return (keys @ query[..., None])[..., 0]
+        """,
+        "Where query and keys have three axes each, and first axes of one length, your scores are "
+        "those of query[i] with keys[i], as for a query (batch, n_q, d). The card says (..., d): "
+        "leading axes are matched from the right, so query [i, j] meets keys [j].",
+        seen="answers written blind",
+    )
+
 
 with exercise("softmax"):
     wrong(
@@ -1113,6 +1136,20 @@ with exercise("softmax", base=PLAIN_SOFTMAX):
         seen="answers written blind",
     )
 
+    wrong(
+        "minus_inf_as_a_number_then_zero",
+        """
+            hidden = np.isneginf(x)
+            y = np.where(hidden, -1e4, x)
+            e = np.exp(y - y.max(axis=axis, keepdims=True))
+            return np.where(hidden, 0.0, e / e.sum(axis=axis, keepdims=True))
+        """,
+        "Beside low scores, weights that should sum to 1 sum to less: -inf has the weight 0, and "
+        "yet a share is missing. For one: -inf is replaced by a low number before the powers, "
+        "which enters the sum. e to the power of -inf is 0 as it is.",
+        seen="answers written blind",
+    )
+
 
 # The right answer in few words, of which the wrong ones below are changes.
 SHORT_SOFT_LOOKUP = """
@@ -1681,6 +1718,22 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
     )
 
     wrong(
+        "answer_squeezed_beside_batches_of_values",
+        """
+            if temperature <= 0:
+                raise ValueError
+            weights = softmax(similarity_scores(query, keys) / temperature)
+            if values.ndim == 2:
+                return weights @ values, weights
+            return (weights[..., None, :] @ values).squeeze(), weights
+        """,
+        "Where the values have leading axes, an axis of length 1 is gone from your answer, as when "
+        "squeeze is not told which axis. An axis that the arguments came with stays; only one that "
+        "you inserted is taken away.",
+        seen="answers written blind",
+    )
+
+    wrong(
         "answer_in_precision_of_values",
         {
             "return (weights[..., None, :] @ values)[..., 0, :], weights": """
@@ -1719,6 +1772,14 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
         },
         "Values with a batch axis, but fewer of them than the weights, do not meet the weights of "
         "their batch, as when the missing axes are put behind the others. Missing axes come first.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "temperature_raised_to_a_least_one",
+        {"/ temperature)": "/ max(temperature, 1e-2))"},
+        "At a low temperature your weights are softer than they should be, as when it is raised to "
+        "a least value. Every temperature above 0 counts as it is.",
         seen="answers written blind",
     )
 
@@ -1893,6 +1954,22 @@ with exercise("mended_look_up"):
         "Your answers are right, but stand at other queries and sentences, as when queries and "
         "sentences change places for the look-up, and a reshape is to turn them back. A reshape "
         "keeps the order of the numbers; transpose turns axes.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "look_up_keys_repeated_in_another_order",
+        """
+        batch, n_q, d = queries.shape
+        own_keys, own_values = np.tile(keys, (n_q, 1, 1)), np.tile(values, (n_q, 1, 1))
+        scores = similarity_scores(queries.reshape(-1, d), own_keys)
+        weights = softmax(scores / temperature)
+        answers = (weights[..., None, :] @ own_values)[..., 0, :]
+        return answers.reshape(batch, n_q, -1), weights.reshape(batch, n_q, -1)
+        """,
+        "Queries of yours meet keys of other sentences, as when keys are repeated in an order that "
+        "is not that of the queries. For one: np.tile repeats the whole batch, one copy behind the "
+        "other, and np.repeat each sentence by itself.",
         seen="answers written blind",
     )
 

@@ -354,6 +354,52 @@ for query_batch, keys_batch in (((3, 2), (2,)), ((2,), (3, 2))):
     expected = np.array([np.asarray(one) for one in alone]).reshape(3, 2, n)
     found = similarity_scores(query, keys)
     assert_close(found, expected, message, against="for the pairs one by one")
+
+
+@probe
+def scores_of_transposes(query, keys):
+    return similarity_scores(query.T, np.swapaxes(keys, -1, -2))
+
+
+for query_batch, keys_batch, n, d, scale in (
+    ((3,), (3,), 3, 3, 1),
+    ((2, 1, 1, 3), (2, 1, 1), 4, 6, 1),
+    ((3, 3), (), 2, 4, 1),
+    ((2,), (2,), 5, 17, 60),
+    ((), (3,), 2, 33, 2000),
+    ((2,), (), 65, 65, 1),
+    ((), (), 131, 130, 1),
+    ((5,), (), 3, 1, 1),
+    ((133,), (), 3, 2, 1),
+    ((4, 1), (4,), 3, 5, 1),  # three axes each, and first axes of one length
+    ((3, 3), (3,), 2, 4, 1),
+    ((1, 4), (4, 1), 3, 5, 1),
+):
+    query, keys = scale * rng.normal(size=(*query_batch, d)), rng.normal(size=(*keys_batch, n, d))
+    if query_batch == (133,):  # seven queries 19 times: those that repeat are not asked for again
+        query = np.tile(query[:7], (19, 1))
+    shape = np.broadcast_shapes(query_batch, keys_batch)
+    queries, all_keys = np.broadcast_to(query, (*shape, d)), np.broadcast_to(keys, (*shape, n, d))
+    expected, known, order = np.empty((*shape, n)), {}, rng.permutation(d)
+    for at in np.ndindex(*shape):
+        key = (at[0] % 7,) if query_batch == (133,) else at
+        if key not in known:
+            one = similarity_scores(queries[at][order], all_keys[at][:, order])
+            message = "One query, n keys of one text: n scores."
+            assert_equal(np.shape(one), (n,), message, name="the shape")
+            known[key] = np.asarray(one)
+        expected[at] = known[key]
+    message = (
+        f"query {query.shape}, keys {keys.shape}: the leading axes broadcast, from the right, to "
+        f"scores {expected.shape}. Each row of scores has to be as your function gives it for its "
+        "query and keys alone, also with their features in another order (the same in both)."
+    )
+    turned = query.T.copy(), keys.swapaxes(-1, -2).copy()
+    phrase = "for the pairs one by one, features in another order"
+    assert_close(similarity_scores(query=query, keys=keys), expected, message, against=phrase)
+    if len(query_batch) == 1:
+        message += " query and keys are here transposes of other arrays."
+        assert_close(scores_of_transposes(*turned), expected, message, against=phrase)
 ### END HIDDEN TESTS
 
 # %% check="similarity_scores_kinds" points=0.5
@@ -380,7 +426,8 @@ found = similarity_scores(query, keys)
 assert_close(found, expected, message, precise=True, against="with the same numbers in float64")
 message = (
     "A float64 query and integer keys have to give the scores of the same numbers in float64, in "
-    "float64 and with all its digits. For one: is the query cut to whole numbers?"
+    "float64 and with all its digits. For one: is the query, or are the scores, cut to whole "
+    "numbers, as with the dtype of the keys?"
 )
 expected = np.asarray(similarity_scores(keys[0], (query + np.arange(4)[:, None]) + 0.0), dtype=float)
 found = similarity_scores(keys[0], query + np.arange(4)[:, None])
@@ -636,6 +683,9 @@ assert_close(
     "around 0. For one: is the largest score that of each row?",
     against="for rows around 0",
 )
+x[1] = 0.0
+message = "An array (3, 4) whose second row is 0 everywhere has the weights of the array plus 5."
+assert_close(softmax(x), np.asarray(softmax(x + 5.0)), message, against="for the array plus 5")
 x = np.array([1e4, 1e4 - 1, -1e4])
 assert_close(
     softmax(x),
@@ -693,7 +743,7 @@ assert_close(softmax(below, axis=0), np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 1.0]]
 big = softmax(np.array([[1e4, -np.inf, 1e4], [-np.inf, -1e4, -np.inf]]))
 message = (
     "-inf beside scores of 1e4 and of -1e4: in each row its weight is 0 and the others share 1, "
-    "however low they are."
+    "however low they are. For one: is -inf replaced by a number? A score can be as low."
 )
 assert_close(big, np.array([[0.5, 0, 0.5], [0, 1, 0]]), message)
 message = (
@@ -773,6 +823,35 @@ message = (
 )
 expected = np.asarray(softmax(seven[0, 0]))
 assert_close(softmax(seven[0, 0], axis=0), expected, message, against="without axis")
+for shape, axes, kind in (
+    ((3, 3, 3), (0, 1, 2), "any"),
+    ((3, 4, 3), (0, -2), "any"),
+    ((4, 1, 3), (0, 1, -1), "any"),
+    ((2, 1, 2, 1, 3), (0, 2, -1), "any"),
+    ((131, 2), (0,), "any"),
+    ((2, 33, 2), (1, -2), "any"),
+    ((65, 1), (0,), "any"),
+    ((3, 130), (-1,), "any"),
+    ((4, 3), (0, 1), "two equal rows"),
+):
+    x = rng.normal(size=shape)
+    if kind == "two equal rows":
+        x[2] = x[1]
+    for axis in axes:
+        rows = np.moveaxis(x, axis, -1).copy()
+        alone = np.empty(rows.shape)
+        for at in np.ndindex(*rows.shape[:-1]):
+            one = softmax(rows[at].copy())
+            message = "One row of scores: one weight for each."
+            assert_equal(np.shape(one), rows[at].shape, message, name="the shape")
+            alone[at] = one
+        message = (
+            f"An array {shape} ({kind}), axis={axis}: the weights are those that your function "
+            "gives for what stands along this axis, each row alone."
+        )
+        expected, phrase = np.moveaxis(alone, -1, axis), "for the rows one by one"
+        for number in (axis, np.int64(axis)):
+            assert_close(softmax(x=x.copy(), axis=number), expected, message, against=phrase)
 ### END HIDDEN TESTS
 
 # %% check="softmax_kinds" points=0.25
@@ -1168,6 +1247,13 @@ def looked_up(query, keys, values, temperature):
         return "a ValueError", "a ValueError"
 
 
+def by_place(query, keys, values, temperature):
+    try:
+        return soft_lookup(query, keys, values, temperature)
+    except ValueError:
+        return "a ValueError", "a ValueError"
+
+
 rng = check_rng()
 query, keys, values = rng.normal(size=(3, 5)), rng.normal(size=(4, 5)), rng.normal(size=(4, 2))
 scores = torch.tensor(query) @ torch.tensor(keys).T
@@ -1196,6 +1282,42 @@ for scale in (1e-9, 1e-3, 1e3, 1e9):
         "at the temperature 1."
     )
     assert_close(weights, expected, message, name="the weights")
+for queries, n, d, d_v, temperature, kind in (
+    (3, 2, 1, 2, 2, "any"),
+    (4, 4, 4, 4, 1, "any"),
+    (33, 3, 2, 5, 0.5, "any"),
+    (133, 2, 1, 2, 3, "any"),
+    (2, 33, 17, 2, 1.0, "any"),
+    (2, 5, 33, 65, 4, "any"),
+    (2, 130, 65, 2, 8, "any"),
+    (2, 3, 130, 3, np.float32(2), "any"),
+    (3, 4, 6, 2, np.int64(2), "equal queries"),
+    (3, 5, 4, 2, 1, "two equal queries"),
+    (3, 5, 4, 2, 1, "a query of zeros"),
+    (2, 4, 3, 2, 2, "queries of zeros"),
+    (2, 4, 3, 2, 2, "equal values"),
+):
+    query, keys = rng.normal(size=(queries, d)), rng.normal(size=(n, d))
+    values = rng.normal(size=(n, d_v))
+    if kind == "equal queries":
+        query[:] = query[0]
+    elif kind == "two equal queries":
+        query[1] = query[0]
+    elif "zeros" in kind:
+        query[1 if kind == "a query of zeros" else slice(None)] = 0.0
+    elif kind == "equal values":
+        values[:] = values[0]
+    right = torch.softmax(torch.tensor(query) @ torch.tensor(keys).T / float(temperature), -1)
+    expected = (right @ torch.tensor(values)).numpy()
+    message = (
+        f"query {query.shape} ({kind}), keys {keys.shape}, values {values.shape}, temperature "
+        f"{temperature} ({type(temperature).__name__}), which is allowed: the weights are the "
+        "softmax of the scores divided by it, and an answer is the sum of the values, each times "
+        "its weight."
+    )
+    value, weights = by_place(query, keys, values, temperature)
+    assert_close(weights, right.numpy(), message, name="the weights")
+    assert_close(value, expected, message, name="the answer")
 ### END HIDDEN TESTS
 
 # %% check="soft_lookup_batches" points=2
@@ -1233,7 +1355,11 @@ for (query_batch, keys_batch, values_batch), (n, d, d_v) in zip(cases, sizes, st
     full_values = np.broadcast_to(values, (*batch, n, d_v))
     value, weights = soft_lookup(query, keys, values, temperature=0.8)
     shapes = f"query {query.shape}, keys {keys.shape}, values {values.shape}"
-    message = f"{shapes}: the leading axes of all three broadcast, and an answer is as long as a value."
+    message = (
+        f"{shapes}: the leading axes of all three broadcast, and an answer is as long as a value. "
+        f"So the answer should have shape {(*batch, d_v)}, and has {np.shape(value)}. Leading axes of "
+        "length 1 stay, too."
+    )
     assert_equal(np.shape(value), (*batch, d_v), message, name="the shape of the answer")
     alone = {  # each by itself, by your own function
         place: soft_lookup(full_query[place], full_keys[place], full_values[place], 0.8)
@@ -1264,6 +1390,49 @@ for (query_batch, keys_batch, values_batch), (n, d, d_v) in zip(cases, sizes, st
             name="the weights",
             against="for the queries one by one",
         )
+
+
+@probe
+def lookup_of_transposes(query, keys, values):
+    keys, values = np.swapaxes(keys, -1, -2), np.swapaxes(values, -1, -2)
+    return soft_lookup(query.T, keys, values, temperature=0.8)
+
+
+for query_batch, keys_batch, values_batch, n, d, d_v in (
+    ((3,), (3,), (3,), 3, 3, 2),
+    ((3, 3), (3,), (), 2, 3, 4),
+    ((4, 2), (2,), (2,), 3, 4, 2),
+    ((2, 1, 3), (2, 1, 1), (), 2, 4, 3),
+    ((1, 2, 1, 3), (2, 1), (2, 1), 2, 6, 3),
+    ((1, 2), (1, 1), (1, 1), 5, 2, 3),
+    ((2,), (2,), (2,), 33, 17, 1),
+):
+    query = rng.normal(size=(*query_batch, d))
+    keys, values = rng.normal(size=(*keys_batch, n, d)), rng.normal(size=(*values_batch, n, d_v))
+    batch = np.broadcast_shapes(query_batch, keys_batch, values_batch)
+    whole = [
+        np.broadcast_to(x, (*batch, *x.shape[-k:])) for x, k in ((query, 1), (keys, 2), (values, 2))
+    ]
+    expected, expected_weights = np.empty((*batch, d_v)), np.empty((*batch, n))
+    for at in np.ndindex(*batch):
+        one, its_weights = soft_lookup(*(x[at].copy() for x in whole), temperature=0.8)
+        message = "One query, n keys, n values: an answer as long as a value, and n weights."
+        assert_equal([np.shape(one), np.shape(its_weights)], [(d_v,), (n,)], message)
+        expected[at], expected_weights[at] = one, its_weights
+    message = (
+        f"query {query.shape}, keys {keys.shape}, values {values.shape}: each answer and each row of "
+        "weights has to be as your function gives it for its query, keys and values alone."
+    )
+    turned = query.T.copy(), keys.swapaxes(-1, -2).copy(), values.swapaxes(-1, -2).copy()
+    results = [soft_lookup(query=query, keys=keys, values=values, temperature=0.8)]
+    results += [lookup_of_transposes(*turned)] if len(query_batch) == 1 else []
+    for (value, weights), what in zip(results, ("", " All three are transposes of others.")):
+        for name, one, other in (
+            ("the answer", value, expected),
+            ("the weights", weights, expected_weights),
+        ):
+            phrase = "for the queries one by one"
+            assert_close(one, other, message + what, name=name, against=phrase)
 ### END HIDDEN TESTS
 
 # %% check="soft_lookup_errors" points=0.5
@@ -2102,6 +2271,53 @@ for kinds in (
         ("the weights", weights, expected[1], not exact),
     ):
         assert_close(found, other, message, precise=precise, name=name, against=same, **exact)
+
+
+@probe
+def results_of_transposes(queries, keys, values, temperature):
+    return mended_look_up(queries.mT, keys.mT, values.mT, temperature)
+
+
+for (batch, n_q, n, d, d_v), T, kind in (
+    ((2, 3, 4, 1, 2), 3.0, "any"),
+    ((4, 4, 4, 4, 4), 1, "any"),
+    ((3, 2, 5, 3, 2), np.int64(2), "any"),
+    ((2, 33, 17, 2, 3), 1.0, "any"),
+    ((2, 2, 65, 33, 1), np.float32(4), "below 0"),
+    ((1, 3, 2, 65, 130), 8.0, "any"),
+    ((2, 131, 3, 2, 2), 0.5, "above 0"),
+    ((2, 1, 33, 130, 3), 9, "any"),
+    ((2, 3, 4, 2, 3), 1.0, "equal queries"),
+    ((2, 3, 4, 2, 3), 1.0, "queries of zeros"),
+    ((2, 3, 4, 2, 3), 1.0, "two equal queries"),
+    ((2, 3, 4, 2, 3), 60.0, "queries times 100"),
+    ((2, 3, 4, 2, 3), 2000.0, "queries times 5000"),
+    ((5, 3, 33, 2, 3), 2.0, "any"),
+):
+    queries, keys = rng.normal(size=(batch, n_q, d)), rng.normal(size=(batch, n, d))
+    values = rng.normal(size=(batch, n, d_v))
+    if kind == "two equal queries":
+        queries[:, 1] = queries[:, 0]
+    elif kind == "equal queries":
+        queries[:] = queries[:, :1]
+    elif kind.endswith(" 0"):
+        queries = np.abs(queries) * (-1 if kind == "below 0" else 1)
+    elif kind != "any":
+        queries *= 0.0 if kind == "queries of zeros" else float(kind.split()[-1])
+    tensors = [torch.tensor(x) for x in (queries, keys)]
+    right = torch.softmax(tensors[0] @ tensors[1].mT / float(T), -1)
+    expected = (right @ torch.tensor(values)).numpy()
+    message = (
+        f"queries {queries.shape} ({kind}), keys {keys.shape}, values {values.shape}, temperature "
+        f"{T} ({type(T).__name__}): the weights are the softmax of the scores divided by it, and "
+        "each query looks up in the keys and values of its own sentence."
+    )
+    turned = [x.swapaxes(-1, -2).copy() for x in (queries, keys, values)]
+    results = [mended_look_up(queries=queries, keys=keys, values=values, temperature=T)]
+    results += [results_of_transposes(*turned, T)] if batch > 3 else []
+    for (answers, weights), what in zip(results, ("", " All three are transposes of others.")):
+        assert_close(weights, right.numpy(), message + what, name="the weights")
+        assert_close(answers, expected, message + what, name="the answers")
 ### END HIDDEN TESTS
 
 # %% [markdown]

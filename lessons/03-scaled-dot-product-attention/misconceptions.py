@@ -291,6 +291,34 @@ with exercise("dot_product_variance", base=SHORT_DOT_PRODUCT_VARIANCE):
         seen="answers written blind",
     )
 
+    wrong(
+        "variance_of_full_blocks",
+        """
+            dots = []
+            for _ in range(num_pairs // 50):
+                q, k = rng.normal(size=(2, 50, d_k))
+                dots.extend(np.sum(q * k, axis=-1))
+            return float(np.var(dots))
+        """,
+        "Of two pairs your variance is NaN, as of no numbers at all. For one: pairs drawn in "
+        "blocks lose those that fill no block, and of few pairs nothing is left.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "variance_of_full_blocks_joined",
+        """
+            dots = []
+            for _ in range(num_pairs // 50):
+                q, k = rng.normal(size=(2, 50, d_k))
+                dots.append(np.sum(q * k, axis=-1))
+            return float(np.concatenate(dots).var())
+        """,
+        "Of two pairs your function raises a ValueError. For one: pairs drawn in blocks lose those "
+        "that fill no block, and of few pairs nothing is left to join.",
+        seen="answers written blind",
+    )
+
 
 # The right answer in few words, of which the wrong ones below are changes.
 SHORT_SCALED_DOT_PRODUCT_ATTENTION = """
@@ -919,6 +947,20 @@ with exercise("scaled_dot_product_attention", base=SHORT_SCALED_DOT_PRODUCT_ATTE
         },
         "Of many queries some get weights of 0, as when the queries are worked through in blocks of "
         "one length and those behind the last whole block are left out.",
+    )
+
+    wrong(
+        "attention_lowest_number_of_the_queries",
+        """
+            s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
+            if mask is None:
+                return softmax(s) @ V, softmax(s)
+            w = np.where(mask, softmax(np.where(mask, s, np.finfo(Q.dtype).min)), 0)
+            return w @ V, w
+        """,
+        "With a mask your function fails on whole numbers. For one: np.finfo knows floating "
+        "dtypes only, and those of the arguments may be whole; the scores are floating.",
+        seen="answers written blind",
     )
 
 
@@ -2363,6 +2405,21 @@ with exercise("mended_encode"):
             "is_word = attention_mask.bool() & (torch.arange(texts.shape[1]) < 64)"},
         "In a long text the last words come out as padding, and no word attends to them. A text "
         "may have any length.",
+    )
+    wrong(
+        "encode_stops_at_a_text_without_words",
+        """
+            output = torch.zeros_like(texts)
+            for i, row in enumerate(attention_mask.bool()):
+                if not row.any():
+                    break
+                alone = texts[i, row][None]
+                output[i, row] = F.scaled_dot_product_attention(alone, alone, alone)[0]
+            return output
+        """,
+        "Texts behind one without words come out as 0, as when the loop ends there. Such a text is "
+        "passed over: those behind it have words.",
+        seen="answers written blind",
     )
 
 choice(

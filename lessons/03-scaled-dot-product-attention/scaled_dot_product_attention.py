@@ -245,14 +245,42 @@ def measured_variance(d_k, num_pairs, seed):
     return dot_product_variance(d_k, num_pairs, from_seed)
 
 
+@probe
+def measured_or_raised(d_k, num_pairs, seed):
+    try:
+        return dot_product_variance(d_k, num_pairs, np.random.default_rng(seed)), ""
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        return 0.0, type(error).__name__
+
+
 # Of two queries in another order as keys, half the seeds give q1 q2 twice: no variance at all.
-alike = [float(measured_variance(1, 2, int(s))) for s in check_rng().integers(2**31, size=24)]
+pairs = [measured_or_raised(1, 2, int(s)) for s in check_rng().integers(2**31, size=24)]
+raised = sorted({kind for _, kind in pairs if kind})
+assert_equal(
+    len(raised),
+    0,
+    "dot_product_variance(1, 2, rng), two pairs of one feature: a number is asked for, and your "
+    f"code raised {' and '.join(raised)}. For one: is every pair drawn, also of few, and where "
+    "num_pairs is no multiple of a block's length?",
+    name="how many kinds of errors were raised",
+)
+alike = [float(value) for value, _ in pairs]
+assert_equal(
+    sum(math.isnan(value) for value in alike),
+    0,
+    "Two pairs of one feature, 24 seeds: each variance is a number. It is NaN where nothing was "
+    "drawn. For one: is every pair drawn, also of few, and where num_pairs is no multiple of "
+    "a block's length?",
+    name="how many seeds give NaN",
+)
 assert_equal(
     sum(not value > 1e-12 for value in alike),
     0,
     "Two pairs of one feature, 24 seeds: each variance is a number above 0. It is 0 where both "
-    "pairs have the same product, and NaN where nothing was drawn. For one: are the keys draws of "
-    "their own, or the queries once more, in another order? Is every pair drawn, also of few?",
+    "pairs have the same product. For one: are the keys draws of their own, or the queries once "
+    "more, in another order?",
     name="how many seeds give something else",
 )
 for seed in check_rng().integers(2**31, size=12):
@@ -930,6 +958,45 @@ for lead_q, lead_k, shape in cases:
     )
     assert_close(weights, by_torch(Q, K, np.eye(5), mask), message, name="weights")
     assert_close(output, by_torch(Q, K, V, mask), message, name="output")
+for lead_q, lead_k, (n_q, n_k, d_k, d_v), shape, kind in (
+    ((), (), (3, 4, 2, 2), (3, 4), "any"),
+    ((), (), (4, 4, 4, 4), (4, 4), "any"),
+    ((3,), (3,), (3, 3, 3, 3), (1, 1, 3), "any"),
+    ((), (3,), (2, 4, 3, 2), (3, 1, 4), "any"),
+    ((2, 1, 2), (2, 1, 2), (2, 3, 4, 2), (2, 1, 1, 1, 3), "any"),
+    ((), (), (33, 17, 33, 2), (33, 17), "any"),
+    ((), (), (2, 65, 17, 65), (65,), "any"),
+    ((2,), (2,), (2, 3, 65, 1), (1, 2, 3), "any"),
+    ((), (), (131, 5, 2, 2), (131, 1), "any"),
+    ((), (), (2, 130, 130, 3), (2, 130), "any"),
+    ((), (), (3, 5, 1, 2), (5,), "any"),
+    ((), (), (5, 3, 2, 2), (5, 3), "equal rows"),
+    ((), (), (5, 3, 4, 2), (3,), "two equal rows"),
+    ((), (), (5, 3, 4, 2), (5, 3), "one row 0"),
+    ((), (), (5, 3, 4, 2), (3,), "all rows 0"),
+):
+    Q, K = rng.normal(size=(*lead_q, n_q, d_k)), rng.normal(size=(*lead_k, n_k, d_k))
+    V, some = rng.normal(size=(*lead_k, n_k, d_v)), rng.random(shape) < 0.6
+    some[..., 0] = True
+    if kind == "two equal rows":
+        Q[..., 1, :] = Q[..., 0, :]
+    elif kind != "any":
+        Q[..., 1 if kind == "one row 0" else slice(None), :] = Q[..., :1, :] * (kind == "equal rows")
+    for what, mask in (("some True", some), ("all True", some | True)):
+        right = by_torch(Q, K, np.eye(n_k), mask), by_torch(Q, K, V, mask)
+        message = (
+            f"Q {Q.shape} ({kind}), K {K.shape}, V {V.shape}, a mask {shape} ({what}): the results "
+            "should be torch's."
+        )
+        given = (x.copy() for x in (Q, K, V))
+        output, weights = scaled_dot_product_attention(*given, mask.copy())
+        assert_close(weights, right[0], message, name="weights")
+        assert_close(output, right[1], message, name="output")
+    message = f"Q {Q.shape} ({kind}), K {K.shape}, V {V.shape}, mask=None: the results are torch's."
+    given = {"Q": Q.copy(), "K": K.copy(), "V": V.copy()}
+    output, weights = scaled_dot_product_attention(**given, mask=None)
+    assert_close(weights, right[0], message, name="weights")  # as with a mask of True alone
+    assert_close(output, right[1], message, name="output")
 ### END HIDDEN TESTS
 
 
@@ -950,7 +1017,7 @@ one_row = rng.random((4, 5)) < 0.6
 one_row[:, 0], one_row[2] = True, False
 one_text = np.array([[[True, True, False, True, False]], [[False] * 5]])
 some_queries = np.array([[True], [False], [True], [False]])
-masks = (one_row, one_text, some_queries, np.zeros(5, dtype=bool))
+masks = (one_row, one_text, some_queries, np.zeros(5, dtype=bool), one_text[::-1].copy())
 said = (
     "A query that may attend to nothing should have weights 0 and output 0, not NaN and not a "
     "uniform average; the other queries are as usual"
@@ -1027,8 +1094,20 @@ assert_close(output, np.einsum("qk,kd->qd", expected, V), message, name="output"
 # %% check="scaled_dot_product_attention_dtypes" points=1
 # Hidden checks of scaled_dot_product_attention: integers, float32, float64.
 ### BEGIN HIDDEN TESTS
+@probe
+def attended_or_raised(Q, K, V, mask):
+    try:
+        return scaled_dot_product_attention(Q, K, V, mask), ""
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        return (None, None), type(error).__name__
+
+
 rng = check_rng()
 rough = {"rtol": 1e-4, "atol": 1e-5}
+some = np.arange(20).reshape(4, 5) % 3 > 0  # a mask (4, 5), and one that leaves a query nothing
+nothing = some & (np.arange(4) != 1)[:, None]
 with check("whole numbers", points=0.5):
     for kinds in ("iii", "dii", "idi", "iid"):
         shapes = (4, 3), (5, 3), (5, 7)
@@ -1063,6 +1142,21 @@ with check("whole numbers", points=0.5):
             against="with the same numbers as floats",
             **rough,
         )
+        kind_of = ", ".join("float64" if kind == "d" else "int64" for kind in kinds)
+        for mask, what in ((some, "some True"), (nothing, "row 1 all False")):
+            floating, _ = attended_or_raised(Q + 0.0, K + 0.0, V + 0.0, mask)
+            found, raised = attended_or_raised(Q, K, V, mask.copy())
+            call = f"Q, K, V of {kind_of}, and a mask (4, 5) ({what})"
+            message = f"{call}: no error should be raised, and your code raised {raised}."
+            assert_equal(raised, "", message, name="the error's kind")
+            for name, one, other in zip(("output", "weights"), found, floating, strict=True):
+                message = (
+                    f"{call}: the {name} should be as for the same numbers in float64 with this "
+                    "mask, floating."
+                )
+                expected = np.asarray(other, dtype="f4")
+                same = "with the same numbers as floats"
+                assert_close(one, expected, message, name=name, against=same, **rough)
 with check("precision", points=0.5):
     Q, K, V = rng.normal(size=(4, 3)), rng.normal(size=(5, 3)), rng.normal(size=(5, 7))
     output, weights = scaled_dot_product_attention(Q, K, V)
@@ -1393,6 +1487,11 @@ with check("the rows", points=0.5):
         "number."
     )
     assert_equal(padding_mask(np.array(long), 600), rows, message)
+    more = (([2], 2), ([3, 1], np.int64(4)), ([33, 0, 17], 33), ([65, 64], 65), ([130], 131))
+    for lengths, n_k in more:
+        right = np.array([[[place < count for place in range(n_k)]] for count in lengths])
+        message = f"lengths {lengths}, n_k = {n_k}: booleans {right.shape}, True for the words."
+        assert_equal(padding_mask(lengths=np.array(lengths), n_k=n_k), right, message)
 checks_passed("padding_mask")
 ### END HIDDEN TESTS
 
@@ -1691,23 +1790,24 @@ with check("a query that may attend to nothing", points=0.5):
 @probe
 def gradients_and_slopes(Q, K, V, mask, of_output, of_weights, step):
     def total(Q, K, V):
-        output, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        allowed = None if mask is None else mask.clone()
+        output, weights = torch_scaled_dot_product_attention(Q, K, V, allowed)
         return (output * of_output).sum() + (weights * of_weights).sum()
 
     leaves = [x.clone().requires_grad_() for x in (Q, K, V)]
     result = total(*leaves)
     if result.requires_grad:
         result.backward()
-    slopes = [torch.zeros_like(x) for x in leaves]
+    starts, slopes = [x.clone() for x in (Q, K, V)], [torch.zeros_like(x) for x in leaves]
     with torch.no_grad():  # each number a little up and down, by your own function
-        for leaf, slope in zip(leaves, slopes, strict=True):
-            for place in range(leaf.numel()):
-                old = leaf.view(-1)[place].item()
-                leaf.view(-1)[place] = old + step
-                above = total(*leaves)
-                leaf.view(-1)[place] = old - step
-                slope.view(-1)[place] = (above - total(*leaves)) / (2 * step)
-                leaf.view(-1)[place] = old
+        for start, slope in zip(starts, slopes, strict=True):
+            for place in range(start.numel()):
+                old = start.view(-1)[place].item()
+                start.view(-1)[place] = old + step
+                above = total(*(x.clone() for x in starts))
+                start.view(-1)[place] = old - step
+                slope.view(-1)[place] = (above - total(*(x.clone() for x in starts))) / (2 * step)
+                start.view(-1)[place] = old
     return [leaf.grad for leaf in leaves], slopes
 
 
@@ -1910,6 +2010,47 @@ with check("masks of every shape", points=1.5):
         eyes = torch.eye(n_k, dtype=torch.float64)
         assert_close(weights, by_torch(Q, K, eyes, mask), message, name="weights")
         assert_close(output, by_torch(Q, K, V, mask), message, name="output")
+    for lead_q, lead_k, (n_q, n_k, d_k, d_v), shape, kind in (
+        ((), (), (3, 4, 2, 2), (3, 4), "any"),
+        ((), (), (4, 4, 4, 4), (4, 4), "any"),
+        ((3,), (3,), (3, 3, 3, 3), (1, 1, 3), "any"),
+        ((), (3,), (2, 4, 3, 2), (3, 1, 4), "any"),
+        ((2, 1, 2), (2, 1, 2), (2, 3, 4, 2), (2, 1, 1, 1, 3), "any"),
+        ((), (), (33, 17, 33, 2), (33, 17), "any"),
+        ((), (), (2, 65, 17, 65), (65,), "any"),
+        ((2,), (2,), (2, 3, 65, 1), (1, 2, 3), "any"),
+        ((), (), (131, 5, 2, 2), (131, 1), "any"),
+        ((), (), (2, 130, 130, 3), (2, 130), "any"),
+        ((), (), (3, 5, 1, 2), (5,), "any"),
+        ((), (), (5, 3, 2, 2), (5, 3), "equal rows"),
+        ((), (), (5, 3, 4, 2), (3,), "two equal rows"),
+        ((), (), (5, 3, 4, 2), (5, 3), "one row 0"),
+        ((), (), (5, 3, 4, 2), (3,), "all rows 0"),
+    ):
+        sizes = (*lead_q, n_q, d_k), (*lead_k, n_k, d_k), (*lead_k, n_k, d_v)
+        Q, K, V = (torch.tensor(rng.normal(size=size)) for size in sizes)
+        some = torch.tensor(rng.random(shape) < 0.6)
+        some[..., 0] = True
+        if kind == "two equal rows":
+            Q[..., 1, :] = Q[..., 0, :]
+        elif kind != "any":
+            Q[..., 1 if kind == "one row 0" else slice(None), :] = Q[..., :1, :] * (kind == "equal rows")
+        shapes = f"Q {tuple(Q.shape)} ({kind}), K {tuple(K.shape)}, V {tuple(V.shape)}"
+        for what, mask in (("some True", some), ("all True", some | True), ("all False", some & False)):
+            right = by_torch(Q, K, torch.eye(n_k).double(), mask), by_torch(Q, K, V, mask)
+            message = (
+                f"{shapes}, a mask {shape} ({what}): the results should be torch's."
+            )
+            given = (x.clone() for x in (Q, K, V))
+            output, weights = torch_scaled_dot_product_attention(*given, mask.clone())
+            assert_close(weights, right[0], message, name="weights")
+            assert_close(output, right[1], message, name="output")
+        message = f"{shapes}, mask=None: the results should be torch's."
+        right = by_torch(Q, K, torch.eye(n_k).double(), some | True), by_torch(Q, K, V, some | True)
+        given = {"Q": Q.clone(), "K": K.clone(), "V": V.clone()}
+        output, weights = torch_scaled_dot_product_attention(**given, mask=None)
+        assert_close(weights, right[0], message, name="weights")
+        assert_close(output, right[1], message, name="output")
 with check("a forbidden key with a large score", points=0.5):
     Q, K = torch.zeros(1, 4).double(), torch.zeros(3, 4).double()
     Q[0, 0], K[:, 0] = 2.0, torch.tensor([1.0, 2.0, 24.0])  # their scores are 1, 2 and 24
@@ -1941,7 +2082,8 @@ checks_passed("torch_scaled_dot_product_attention")
 @probe
 def gradients(Q, K, V, mask, of_output, of_weights):
     Q, K, V = (x.clone().requires_grad_() for x in (Q, K, V))
-    output, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+    allowed = None if mask is None else mask.clone()
+    output, weights = torch_scaled_dot_product_attention(Q, K, V, allowed)
     ((output * of_output).sum() + (weights * of_weights).sum()).backward()
     return Q.grad, K.grad, V.grad
 
@@ -1981,23 +2123,24 @@ for which, out, wei in (("the output", A, 0 * B), ("the weights", 0 * A, B), ("b
 @probe
 def gradients_and_slopes(Q, K, V, mask, of_output, of_weights, step):
     def total(Q, K, V):
-        output, weights = torch_scaled_dot_product_attention(Q, K, V, mask)
+        allowed = None if mask is None else mask.clone()
+        output, weights = torch_scaled_dot_product_attention(Q, K, V, allowed)
         return (output * of_output).sum() + (weights * of_weights).sum()
 
     leaves = [x.clone().requires_grad_() for x in (Q, K, V)]
     result = total(*leaves)
     if result.requires_grad:
         result.backward()
-    slopes = [torch.zeros_like(x) for x in leaves]
+    starts, slopes = [x.clone() for x in (Q, K, V)], [torch.zeros_like(x) for x in leaves]
     with torch.no_grad():  # each number a little up and down, by your own function
-        for leaf, slope in zip(leaves, slopes, strict=True):
-            for place in range(leaf.numel()):
-                old = leaf.view(-1)[place].item()
-                leaf.view(-1)[place] = old + step
-                above = total(*leaves)
-                leaf.view(-1)[place] = old - step
-                slope.view(-1)[place] = (above - total(*leaves)) / (2 * step)
-                leaf.view(-1)[place] = old
+        for start, slope in zip(starts, slopes, strict=True):
+            for place in range(start.numel()):
+                old = start.view(-1)[place].item()
+                start.view(-1)[place] = old + step
+                above = total(*(x.clone() for x in starts))
+                start.view(-1)[place] = old - step
+                slope.view(-1)[place] = (above - total(*(x.clone() for x in starts))) / (2 * step)
+                start.view(-1)[place] = old
     return [leaf.grad for leaf in leaves], slopes
 
 
@@ -2379,6 +2522,48 @@ for batch, n, d, kind in ((3, 1, 4, "i4"), (4, 4, 4, "u1"), (2, 90, 1, "i4"), (1
         f"has the shape {(batch, n, d)}."
     )
     assert_close(mended_encode(texts, words), expected, message)
+
+
+@probe
+def encoded_without_gradients(texts, words):
+    with torch.no_grad():
+        return mended_encode(texts=texts.mT, attention_mask=words)
+
+
+for batch, n, d, kind in (
+    (3, 4, 17, "any"),
+    (2, 33, 5, "below 0"),
+    (5, 3, 33, "any"),
+    (2, 3, 65, "above 0"),
+    (2, 131, 2, "any"),
+    (1, 4, 130, "any"),
+    (33, 2, 3, "any"),
+    (2, 4, 3, "equal words"),
+    (2, 4, 3, "all 0"),
+    (2, 4, 3, "2000 in one place"),
+):
+    texts = torch.tensor(rng.normal(size=(batch, n, d)))
+    if kind.endswith(" 0"):
+        texts = texts.abs() * {"below 0": -1, "above 0": 1, "all 0": 0}[kind]
+    elif kind == "equal words":
+        texts = texts[:, :1].repeat(1, n, 1)
+    elif kind != "any":
+        texts[0, 0, 0] = 2000.0
+    words = torch.tensor(rng.random((batch, n)) < 0.6)
+    words[:, 0], words[-1] = True, batch == 1
+    expected = torch.zeros_like(texts)
+    for number in range(batch):
+        alone = texts[number, words[number]]
+        encoded = F.scaled_dot_product_attention(alone, alone, alone)
+        expected[number, words[number]] = encoded
+    message = (
+        f"texts of shape {(batch, n, d)} ({kind}), attention_mask of booleans: each word attends to "
+        "the words of its own text, and rows of padding are 0."
+    )
+    turned = texts.mT.contiguous().clone()
+    assert_close(mended_encode(texts.clone(), words.clone()), expected, message)
+    message += " Here texts are a transpose of another tensor, and it is under torch.no_grad()."
+    assert_close(encoded_without_gradients(turned, words.clone()), expected, message)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -2558,11 +2743,26 @@ def climbed(starts, steps, lr):
         return sum((one**2).sum() for one in parameters) - 50.0
 
     with torch.enable_grad():  # afterwards it is as before, whatever the call does
-        gradient_descent(loss_of, parameters, steps, lr)
+        gradient_descent(loss_of=loss_of, parameters=parameters, steps=steps, lr=lr)
     return [one.detach().clone() for one in parameters]
 
 
 starts = [rng.uniform(0.5, 1.5, size=shape) for shape in ((2, 3), (), (2, 1, 2))]
+for d, k, steps, lr, kind in (
+    (3, 3, 2, 0.1, "any"),
+    (33, 2, 33, 0.02, "any"),
+    (2, 17, np.int64(3), 1, "any"),
+    (2, 130, 2, 0.5, "above 0"),
+    (65, 5, 1, 0.01, "below 0"),
+    (1, 3, 2, 0.1, "all 0"),
+    (4, 1, 3, 0.1, "two equal rows"),
+):
+    given = [torch.tensor(rng.normal(size=size)) for size in ((7, d), (7, k), (d, k), (k,))]
+    if kind == "two equal rows":
+        given[2][1] = given[2][0]
+    elif kind != "any":
+        given[2] = given[2].abs() * {"above 0": 1, "below 0": -1, "all 0": 0}[kind]
+    cases.append((given, steps, lr, False))
 with check("where it ends", points=1):
     for given, steps, lr, old in cases:
         W, b, _ = fitted(*given, steps, lr, old)
@@ -2592,7 +2792,7 @@ with check("what it returns", points=1):
             for weight, bias in ((W, b), (W_last, b_last))
         )
         message = f"A linear model, {steps} steps of {lr}: a loss a step, each from before it."
-        assert_equal(len(losses), steps, message, name="the number of losses")
+        assert_equal(len(losses), int(steps), message, name="the number of losses")
         assert_close(
             losses[0], first, message, name="the first loss", against="at the W and b given"
         )

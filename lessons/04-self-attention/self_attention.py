@@ -453,13 +453,15 @@ def by_torch(X, W_q, W_k, W_v):
 @probe
 def drawn_and_changed(X, sizes, seed, new):
     layer = SelfAttention(*sizes, np.random.default_rng(seed))
-    results = [((layer.W_q.copy(), layer.W_k.copy(), layer.W_v.copy()), layer.forward(X))]
+    results = [((layer.W_q.copy(), layer.W_k.copy(), layer.W_v.copy()), layer.forward(X.copy()))]
     layer.W_q[0] += 1
     layer.W_k[1] -= 2
     layer.W_v[2] += 3
-    results.append(((layer.W_q.copy(), layer.W_k.copy(), layer.W_v.copy()), layer.forward(X)))
+    used = layer.W_q.copy(), layer.W_k.copy(), layer.W_v.copy()
+    results.append((used, layer.forward(X.copy())))
     layer.W_q, layer.W_k, layer.W_v = (W.copy() for W in new)
-    results.append(((layer.W_q.copy(), layer.W_k.copy(), layer.W_v.copy()), layer.forward(X)))
+    used = layer.W_q.copy(), layer.W_k.copy(), layer.W_v.copy()
+    results.append((used, layer.forward(X.copy())))
     return results
 
 
@@ -520,8 +522,10 @@ def by_torch(X, W_q, W_k, W_v):
 
 
 @probe
-def attend(W_q, W_k, W_v, X):
-    layer = SelfAttention(*W_q.shape, W_v.shape[1], np.random.default_rng(0))
+def attend(W_q, W_k, W_v, X, numpys=False):
+    sizes = *W_q.shape, W_v.shape[1]
+    sizes = [np.int64(size) if numpys else size for size in sizes]
+    layer = SelfAttention(*sizes, np.random.default_rng(0))
     layer.W_q, layer.W_k, layer.W_v = W_q, W_k, W_v
     return layer.forward(X)
 
@@ -537,8 +541,8 @@ for lead, n, d_k, d_v in (
 ):
     X = rng.normal(size=(*lead, n, 6))
     W_q, W_k, W_v = (rng.normal(size=(6, d)) / 2 for d in (d_k, d_k, d_v))
-    output, weights = attend(W_q, W_k, W_v, X)
     expected_output, expected_weights = by_torch(X, W_q, W_k, W_v)
+    output, weights = attend(W_q, W_k, W_v, X)
     message = (
         f"X of shape {X.shape}, d_k = {d_k}, d_v = {d_v}: the results should be torch's, each text "
         "attending to itself, with the scale of d_k."
@@ -558,8 +562,8 @@ for lead, n, d_model, d_k, d_v in (
 ):
     X = rng.normal(size=(*lead, n, d_model))
     W_q, W_k, W_v = (rng.normal(size=(d_model, d)) / 2 for d in (d_k, d_k, d_v))
-    output, weights = attend(W_q, W_k, W_v, X)
     expected_output, expected_weights = by_torch(X, W_q, W_k, W_v)
+    output, weights = attend(W_q, W_k, W_v, X)
     message = (
         f"X of shape {X.shape}, d_k = {d_k}, d_v = {d_v}: the results should be torch's, output "
         f"{(*lead, n, d_v)} and weights {(*lead, n, n)}. An axis of length 1 is an axis, too."
@@ -580,10 +584,35 @@ message = (
     "X (2, 5, 6) and the matrices lie in memory column by column (np.asfortranarray): the results "
     "should be torch's for the same numbers, as for any other X."
 )
-found = attend_turned(W_q, W_k, W_v, X)
 expected = by_torch(X, W_q, W_k, W_v)
+found = attend_turned(W_q, W_k, W_v, X)
 for place, name in enumerate(("output", "weights")):
     assert_close(found[place], expected[place], message, name=name)
+# Wide words, long texts, NumPy's integers for sizes; texts with special numbers.
+given = [((2,), 5, 70, 33, 17), ((), 65, 2, 1, 3), ((3,), 3, 130, 3, 65), ((2,), 4, 5, 4, 5)]
+texts = [("random numbers", rng.normal(size=(*lead, n, d)), *more) for lead, n, d, *more in given]
+X = rng.normal(size=(2, 5, 6))
+twin, empty = X.copy(), X.copy()
+twin[:, 2], empty[:, 1] = twin[:, 1], 0.0
+texts += [
+    ("words 1 and 2 are equal", twin, 3, 4),
+    ("word 1 holds zeros alone", empty, 3, 4),
+    ("all words are equal", np.repeat(X[:, :1], 5, axis=1), 3, 4),
+    ("all numbers are negative", -np.abs(X) - 0.1, 3, 4),
+    ("all numbers are 0", 0.0 * X, 3, 4),
+]
+for what, X, d_k, d_v in texts:
+    shapes = ((X.shape[-1], d) for d in (d_k, d_k, d_v))
+    W_q, W_k, W_v = (rng.normal(size=shape) / shape[0] ** 0.5 for shape in shapes)
+    expected_output, expected_weights = by_torch(X, W_q, W_k, W_v)
+    output, weights = attend(W_q, W_k, W_v, X, X.shape[-1] == 70)
+    sizes = " (the layer's sizes in np.int64)" if X.shape[-1] == 70 else ""
+    message = (
+        f"X of shape {X.shape} ({what}), d_k = {d_k}, d_v = {d_v}{sizes}: the results should be "
+        "torch's."
+    )
+    assert_close(weights, expected_weights, message, name="weights")
+    assert_close(output, expected_output, message, name="output")
 ### END HIDDEN TESTS
 
 
@@ -623,8 +652,8 @@ for lead, shape in cases:
     W_q, W_k, W_v = (rng.normal(size=(6, d)) / 2 for d in (3, 3, 4))
     mask = rng.random(shape) < 0.5
     mask.reshape(-1)[:3] = False, True, False
-    output, weights = attend(W_q, W_k, W_v, X, mask)
     expected_output, expected_weights = by_torch(X, W_q, W_k, W_v, mask)
+    output, weights = attend(W_q, W_k, W_v, X, mask)
     message = (
         f"X of shape {X.shape} with a mask of shape {shape}: the results should be torch's, "
         f"weights of shape {(*lead, 5, 5)}, 0 where it is False, and each row sums to 1, or to 0 "
@@ -643,8 +672,8 @@ one_row = np.ones((5, 5), dtype=bool)
 one_row[2] = False
 one_text = np.array([[[True, False, True, True, False]], [[False] * 5]])
 for mask in (one_row, one_text, np.zeros((1, 1), dtype=bool)):
-    output, weights = attend(W_q, W_k, W_v, X, mask)
     expected_output, expected_weights = by_torch(X, W_q, W_k, W_v, mask)
+    output, weights = attend(W_q, W_k, W_v, X, mask)
     message = (
         "A word that may attend to nothing has weights 0 and output 0, never NaN (mask of shape "
         f"{mask.shape}). The other words have torch's results."
@@ -654,8 +683,8 @@ for mask in (one_row, one_text, np.zeros((1, 1), dtype=bool)):
 one_row[2] = True
 one_row[:, 0] = False
 for scale in (30.0, 300.0):
-    output, weights = attend(W_q, W_k, W_v, scale * X, one_row)
     expected_output, expected_weights = by_torch(scale * X, W_q, W_k, W_v, one_row)
+    output, weights = attend(W_q, W_k, W_v, scale * X, one_row)
     message = (
         f"Words times {scale:g}, for large scores, and a mask that hides word 0: the results "
         "should be torch's. For one: does exp overflow?"
@@ -677,8 +706,8 @@ expected = np.array([math.exp(-1), 1.0, 0.0]) / (1 + math.exp(-1))
 assert_close(weights, np.tile(expected, (2, 3, 1)), message, name="weights")
 X = rng.normal(size=(2, 1, 6)) + 1
 mask = np.array([[[True]], [[False]]])
-output, weights = attend(W_q, W_k, W_v, X, mask)
 expected_output, expected_weights = by_torch(X, W_q, W_k, W_v, mask)
+output, weights = attend(W_q, W_k, W_v, X, mask)
 message = (
     "Two texts of one word each. The first word may attend to itself: its weight is 1. The second "
     "may attend to nothing: its weight and its output are 0."
@@ -697,12 +726,35 @@ for lead, shape in cases:
     W_q, W_k, W_v = (rng.normal(size=(5, 5)) / 2 for _ in range(3))
     mask = rng.random(shape) < 0.5
     mask.reshape(-1)[:3] = False, True, False
-    output, weights = attend(W_q, W_k, W_v, X, mask)
     expected_output, expected_weights = by_torch(X, W_q, W_k, W_v, mask)
+    output, weights = attend(W_q, W_k, W_v, X, mask)
     message = (
         f"X of shape {X.shape} with a mask of shape {shape}, d_k = d_v = 5: the results should be "
         f"torch's, weights of shape {(*lead, 5, 5)}. The mask's last axis are the words that are "
         "looked at, the one before the words that look, whichever lengths are equal."
+    )
+    assert_close(weights, expected_weights, message, name="weights")
+    assert_close(output, expected_output, message, name="output")
+# An axis of length 1 in front, masks that hide nothing, a long text, one word in each text.
+cases = (
+    ((2,), 5, (1, 5, 5), 0.5),
+    ((2, 3), 5, (1, 1, 1, 5), 0.5),
+    ((2,), 5, (5, 5), 1.0),
+    ((3,), 4, (4,), 1.0),
+    ((2,), 70, (2, 1, 70), 0.5),
+    ((3,), 1, (1, 1), 1.0),
+    ((2,), 5, None, 1.0),
+)
+for lead, n, shape, share in cases:
+    X = rng.normal(size=(*lead, n, 33))
+    W_q, W_k, W_v = (rng.normal(size=(33, d)) / 6 for d in (3, 3, 5))
+    mask = rng.random(shape or (n, n)) < share
+    expected_output, expected_weights = by_torch(X, W_q, W_k, W_v, mask)
+    output, weights = attend(W_q, W_k, W_v, X, mask if shape else None)
+    masked = f"with a mask of shape {shape}, {mask.mean():.0%} of it True"
+    message = (
+        f"X of shape {X.shape} {masked if shape else 'with mask=None'}: the results should be "
+        f"torch's, weights of shape {(*lead, n, n)}."
     )
     assert_close(weights, expected_weights, message, name="weights")
     assert_close(output, expected_output, message, name="output")
@@ -712,10 +764,11 @@ for lead, shape in cases:
 # %% check="SelfAttention_dtypes" points=0.5
 # Hidden checks of SelfAttention: integer, float32 and float64 word vectors.
 ### BEGIN HIDDEN TESTS
-def by_torch(X, W_q, W_k, W_v):
+def by_torch(X, W_q, W_k, W_v, mask=None):
     Q, K, V = (torch.tensor(X @ W) for W in (W_q, W_k, W_v))
-    n = X.shape[-2]
-    weights = F.scaled_dot_product_attention(Q, K, torch.eye(n, dtype=torch.float64))
+    one_hot = torch.eye(X.shape[-2], dtype=torch.float64)
+    whole = None if mask is None else torch.tensor(mask)
+    weights = F.scaled_dot_product_attention(Q, K, one_hot, attn_mask=whole)
     return (weights @ V).numpy(), weights.numpy()
 
 
@@ -726,24 +779,66 @@ def attend(W_q, W_k, W_v, X):
     return layer.forward(X)
 
 
+@probe
+def attend_with_mask(W_q, W_k, W_v, X, mask):
+    layer = SelfAttention(*W_q.shape, W_v.shape[1], np.random.default_rng(0))
+    layer.W_q, layer.W_k, layer.W_v = W_q, W_k, W_v
+    try:
+        return layer.forward(X, mask), ""
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        return (None, None), type(error).__name__
+
+
 rng = check_rng()
 W_q, W_k, W_v = (rng.normal(size=(6, d)) / 4 for d in (3, 3, 4))
+mask = np.arange(25).reshape(5, 5) % 3 > 0
+mask[1] = False  # the second word may attend to nothing
 integers = rng.integers(-3, 4, (5, 6))
 precise = {"rtol": 1e-10, "atol": 1e-13, "precise": True}
 rough = {"rtol": 1e-4, "atol": 1e-5}
 for X, kind, tolerance in (
     (integers, "f4", rough),
+    (integers.astype("i4"), "f4", rough),
     (rng.normal(size=(5, 6)), "f8", precise),
     (rng.normal(size=(5, 6)).astype("f4"), "f8", precise),
 ):
-    output, weights = attend(W_q, W_k, W_v, X)
     expected_output, expected_weights = by_torch(X.astype("f8"), W_q, W_k, W_v)
+    output, weights = attend(W_q, W_k, W_v, X)
     message = (
         f"X of dtype {X.dtype}, W_q, W_k and W_v in float64: the results should be torch's in "
         "float64, floating, and as precise as the matrices."
     )
     assert_close(weights, expected_weights.astype(kind), message, name="weights", **tolerance)
     assert_close(output, expected_output.astype(kind), message, name="output", **tolerance)
+    (output, weights), raised = attend_with_mask(W_q, W_k, W_v, X, mask.copy())
+    message = (
+        f"X {X.shape} of dtype {X.dtype} with a mask (5, 5): no error should be raised, and your "
+        f"code raised {raised}."
+    )
+    assert_equal(raised, "", message, name="the error's kind")
+    expected_output, expected_weights = by_torch(X.astype("f8"), W_q, W_k, W_v, mask)
+    message = (
+        f"X {X.shape} of dtype {X.dtype}, the matrices in float64, a mask (5, 5) whose second row is "
+        "all False: the results should be torch's in float64."
+    )
+    assert_close(weights, expected_weights.astype(kind), message, name="weights", **tolerance)
+    assert_close(output, expected_output.astype(kind), message, name="output", **tolerance)
+whole = [rng.integers(-2, 3, shape) for shape in ((6, 3), (6, 3), (6, 4))]
+(output, weights), raised = attend_with_mask(*whole, integers, mask.copy())
+message = (
+    "X of whole numbers, whole numbers in W_q, W_k and W_v, and a mask (5, 5): no error should be "
+    f"raised, and your code raised {raised}."
+)
+assert_equal(raised, "", message, name="the error's kind")
+expected = by_torch(integers.astype("f8"), *(matrix.astype("f8") for matrix in whole), mask)
+message = (
+    "X of whole numbers, whole numbers in W_q, W_k and W_v, and a mask (5, 5) whose second row is "
+    "all False: the results should be torch's for the same numbers in float64, floating."
+)
+assert_close(weights, expected[1].astype("f4"), message, name="weights", **rough)
+assert_close(output, expected[0].astype("f4"), message, name="output", **rough)
 ### END HIDDEN TESTS
 
 
@@ -811,6 +906,7 @@ message = (
 assert_close(W_q_after, W_q, message, name="W_q", against="before the other was made")
 longer = rng.normal(size=(3, 7, 6)), rng.random((7, 7)) < 0.6
 calls = [(X,), (-X,), (X, mask), longer, longer[:1], (X[:1, :2],)]
+calls += [(X.astype(np.float32),), (X,), (X, np.ones((5, 5), dtype=bool)), (X, None)]
 found, fresh = one_after_the_other(calls, int(rng.integers(999)))
 for call, one, other in zip(calls, found, fresh, strict=True):
     message = (
@@ -1076,7 +1172,7 @@ def gradients_and_slopes(W_q, W_k, W_v, X, mask, of_output, of_weights, step):
     leaves = [layer.W_q.weight, layer.W_k.weight, layer.W_v.weight, X.clone().requires_grad_()]
 
     def total():
-        output, weights = layer(leaves[3], mask)
+        output, weights = layer(leaves[3].clone(), None if mask is None else mask.clone())
         return (output * of_output).sum() + (weights * of_weights).sum()
 
     with torch.no_grad():
@@ -1119,7 +1215,7 @@ def compare_gradients(mask):
         message = (
             f"{when} the gradient of {name} should be the slope of your own results: as much as "
             "they change when it is moved a little (NaN has no slope). For one: is something "
-            "detached, NaN or float32 on the way?"
+            "detached, NaN or float32 on the way, or is X changed in place?"
         )
         what = f"the gradient of {name}"
         steps = f"by small steps in {name}"
@@ -1152,14 +1248,14 @@ def before_and_after(X, changes):
     layer = TorchSelfAttention(6, 3, 4)
     results = []
     for change in changes:
-        layer(X)
+        layer(X.clone())
         new = TorchSelfAttention(6, 3, 4)
         for one in (layer, new):
             with torch.no_grad():
                 one.W_q.weight.copy_(change[0])
                 one.W_k.weight.copy_(change[1])
                 one.W_v.weight.copy_(change[2])
-        results.append((layer(X), new(X)))
+        results.append((layer(X.clone()), new(X.clone())))
     return results
 
 
@@ -1355,8 +1451,8 @@ one_row = torch.ones(5, 5, dtype=torch.bool)
 one_row[2] = False
 one_text = torch.tensor([[[True, False, True, True, False]], [[False] * 5]])
 for mask in (one_row, one_text, torch.zeros(1, 1, dtype=torch.bool)):
-    output, weights = attend(*matrices, X, mask)
     expected_output, expected_weights = by_torch(X, *matrices, mask)
+    output, weights = attend(*matrices, X, mask)
     message = (
         "A word that may attend to nothing has weights 0 and output 0, never NaN (mask of shape "
         f"{tuple(mask.shape)}). The other words have torch's results."
@@ -1376,8 +1472,8 @@ for lead, shape in cases:
     mask = rng.random(shape) < 0.5
     mask.reshape(-1)[:3] = False, True, False
     mask = torch.tensor(mask)
-    output, weights = attend(*matrices, X, mask)
     expected_output, expected_weights = by_torch(X, *matrices, mask)
+    output, weights = attend(*matrices, X, mask)
     message = (
         f"X of shape {tuple(X.shape)} with a mask of shape {shape}, d_k = d_v = 5: the results "
         f"should be torch's, weights of shape {(*lead, 5, 5)}. The mask's last axis are the words "
@@ -1385,6 +1481,49 @@ for lead, shape in cases:
     )
     assert_close(weights, expected_weights, message, name="weights")
     assert_close(output, expected_output, message, name="output")
+# Masks that hide nothing, and none at all; wide words, long texts; texts with special numbers.
+sizes = [
+    ((2,), 5, 6, 3, 4, (1, 5, 5)),
+    ((2, 3), 5, 6, 3, 4, (1, 1, 1, 5)),
+    ((2,), 5, 70, 33, 17, (5, 5)),
+    ((), 65, 2, 1, 3, (65,)),
+    ((3,), 1, 6, 3, 4, (1, 1)),
+    ((1,), 130, 3, 2, 5, None),
+    ((2,), 3, 130, 3, 65, None),
+    ((2,), 4, 1, 1, 1, None),
+]
+texts = [("random", rng.normal(size=(*lead, n, d)), *more) for lead, n, d, *more in sizes]
+X = rng.normal(size=(2, 5, 6))
+twin, empty = X.copy(), X.copy()
+twin[:, 2], empty[:, 1] = twin[:, 1], 0.0
+special = {
+    "words 1 and 2 are equal": twin,
+    "word 1 is 0": empty,
+    "all words are equal": np.repeat(X[:, :1], 5, axis=1),
+    "all negative": -np.abs(X) - 0.1,
+    "all positive": np.abs(X) + 0.1,
+    "all 0": 0.0 * X,
+    "times 60": 60 * X,
+    "times 2000": 2000 * X,
+}
+texts += [(what, one, 3, 4, None) for what, one in special.items()]
+for what, words, d_k, d_v, shape in texts:
+    X, n = torch.tensor(words), words.shape[-2]
+    matrices = [torch.tensor(rng.normal(size=(d, X.shape[-1]))) for d in (d_k, d_k, d_v)]
+    matrices = [W / X.shape[-1] ** 0.5 for W in matrices]
+    whole = torch.ones(shape or (n, n), dtype=torch.bool)
+    if shape in ((1, 5, 5), (1, 1, 1, 5)):
+        whole[..., 1] = False
+    expected_output, expected_weights = by_torch(X, *matrices, whole)
+    output, weights = attend(*matrices, X, whole if shape else None)
+    masked = f"a mask of shape {shape}, {'' if whole.all() else 'not '}True everywhere"
+    message = (
+        f"X of shape {tuple(X.shape)} ({what}), d_k = {d_k}, d_v = {d_v}, "
+        f"{masked if shape else 'mask None'}: the results should be torch's."
+    )
+    close = {"rtol": 1e-6, "atol": 1e-4} if "times" in what else {}
+    assert_close(weights, expected_weights, message, name="weights", **close)
+    assert_close(output, expected_output, message, name="output", **close)
 ### END HIDDEN TESTS
 
 
@@ -2160,8 +2299,20 @@ rng = check_rng()
 found, wanted = [], []
 sizes = [(lead, 5, 4) for lead in ((), (6,), (2, 3), (2, 1, 3))]
 sizes += [((1,), 5, 4), ((1, 1), 4, 1), ((5,), 5, 5), ((), 60, 3), ((3,), 2, 2)]
-for lead, n, d in sizes:
+sizes += [((2,), 1, 3), ((2,), 70, 6), ((4,), 3, 130), ((), 130, 2), ((2,), 33, 33)]
+kinds_of_text = ["random"] * len(sizes)
+kinds_of_text += ["equal words", "a word of zeros", "negative", "positive", "zeros", "times 2000"]
+sizes += [((2,), 5, 4)] * 6
+for (lead, n, d), what in zip(sizes, kinds_of_text, strict=True):
     X = rng.normal(size=(*lead, n, d))
+    if what == "equal words":
+        X[..., 2, :] = X[..., 1, :]
+    elif what == "a word of zeros":
+        X[..., 1, :] = 0.0
+    elif what in ("negative", "positive"):
+        X = np.abs(X) * (-1.0 if what == "negative" else 1.0)
+    elif what in ("zeros", "times 2000"):
+        X = X * (0.0 if what == "zeros" else 2000.0)
     cycle = [2, 0, 3, 4, 1] if n == 5 else [*range(1, n), 0]
     drawn = rng.permutation(n)
     for order in (cycle, drawn):
@@ -2172,7 +2323,7 @@ for lead, n, d in sizes:
         times = np.abs(moved * steps - moved * np.array(order, dtype=float)[:, None]).max()
         minus = 3.0 * np.abs(np.arange(n) - np.array(order)).max()
         kinds = ("sum so far", "times row number", "minus row number, twice as wide", "minus mean")
-        case = f"X of shape {X.shape}, order {str(list(map(int, order)))[:40]}: "
+        case = f"X of shape {X.shape} ({what}), order {str(list(map(int, order)))[:40]}: "
         found.append((case, [error_of(kind, X, order) for kind in kinds]))
         wanted.append([so_far, times, minus])
 with check("the largest absolute difference", points=0.75):
@@ -2684,7 +2835,7 @@ compare(found, [alone(X) for X in sentences], message)
 
 
 @probe
-def encoded_with_boolean_masks(sentences):
+def encoded_with_boolean_masks(sentences, recording=True):
     def layer(X, mask=None):  # fills where the mask is not True, as your TorchSelfAttention does
         scores = torch.tanh(X) @ X.flip(-1).mT / math.sqrt(X.shape[-1])
         if mask is not None:
@@ -2692,7 +2843,8 @@ def encoded_with_boolean_masks(sentences):
         weights = torch.softmax(scores, dim=-1)
         return weights @ X * 2, weights
 
-    return list(mended_encoder(layer, [one.mT for one in sentences]))
+    with torch.set_grad_enabled(recording):
+        return list(mended_encoder(layer, [one.mT for one in sentences]))
 
 
 for d_model, lengths in ((4, (4, 4, 4, 4)), (4, (2, 4, 1, 4)), (1, (3, 1, 2)), (3, (90, 4))):
@@ -2718,6 +2870,32 @@ found = encoded(sentences)
 assert_equal(len(found), 3, message, name="how many outputs")
 for place, X in enumerate(sentences):
     assert_close(found[place], alone(X), message, precise=True, name="an output")
+# Wide and long sentences, as many as words or features; sentences with special numbers; no_grad.
+several = [(70, (3, 5)), (2, (2, 1)), (3, (130, 33)), (5, (5, 5, 5, 5, 5)), (130, (1, 2, 65))]
+several += [(4, (3, 5)), (4, (5, 3)), (4, (3, 5))]
+texts = [("random", [rng.normal(size=(n, d)) for n in lengths]) for d, lengths in several]
+three = [rng.normal(size=(n, 4)) for n in (2, 5, 3)]
+texts += [
+    ("all negative", [-np.abs(one) - 0.1 for one in three]),
+    ("all positive", [np.abs(one) + 0.1 for one in three]),
+    ("times 60", [60 * one for one in three]),
+    ("times 2000", [2000 * one for one in three]),
+    ("all words equal", [np.repeat(one[:1], len(one), axis=0) for one in three]),
+    ("the last two words equal", [one[[*range(len(one)), -1]] for one in three]),
+    ("the first one 0", [0.0 * three[0], *three[1:]]),
+]
+for recording, some in ((True, texts), (False, texts[:2])):
+    for what, arrays in some:
+        given = [torch.tensor(one) for one in arrays]
+        found = encoded_with_boolean_masks([one.mT.contiguous() for one in given], recording)
+        message = (
+            f"Sentences of {tuple(map(len, given))} words, d_model = {given[0].shape[-1]}, float64 "
+            f"({what}){'' if recording else ', under torch.no_grad()'}: each comes out as if it "
+            "were alone, (n, d_v)."
+        )
+        assert_equal(len(found), len(given), message, name="how many outputs")
+        parts = [(torch.tanh(X), X.flip(-1), X * 2) for X in given]
+        compare(found, [F.scaled_dot_product_attention(*QKV) for QKV in parts], message)
 ### END HIDDEN TESTS
 
 # %% [markdown]

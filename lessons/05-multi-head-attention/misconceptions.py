@@ -309,6 +309,21 @@ with exercise("split_heads", base=SHORT_SPLIT_HEADS):
         "stays as it is.",
     )
 
+    wrong(
+        "split_numpy_through_torch",
+        """
+            if x.shape[-1] % num_heads:
+                raise ValueError(f"d_model = {x.shape[-1]}, num_heads = {num_heads}")
+            if isinstance(x, np.ndarray):
+                return split_heads(torch.from_numpy(x), num_heads).numpy()
+            return x.unflatten(-1, (num_heads, x.shape[-1] // num_heads)).swapaxes(-2, -3)
+        """,
+        "A NumPy array whose axis is turned around by ::-1 makes your function raise an error, as "
+        "torch.from_numpy does, for one, which takes no negative strides. It is an array as any "
+        "other.",
+        seen="answers written blind",
+    )
+
 
 with exercise("combine_heads"):
     wrong(
@@ -514,6 +529,19 @@ with exercise("combine_heads"):
         {"x.swapaxes(-3, -2)": "(x * 1).swapaxes(-3, -2)"},
         "Truth values come out as whole numbers, as after a product with a number. Every dtype "
         "stays as it is.",
+    )
+
+    wrong(
+        "combine_numpy_through_torch",
+        """
+            if isinstance(x, np.ndarray):
+                return combine_heads(torch.from_numpy(x)).numpy()
+            return x.swapaxes(-2, -3).flatten(-2)
+        """,
+        "A NumPy array whose axis is turned around by ::-1 makes your function raise an error, as "
+        "torch.from_numpy does, for one, which takes no negative strides. It is an array as any "
+        "other.",
+        seen="answers written blind",
     )
 
 
@@ -1809,6 +1837,30 @@ with exercise("load_builtin_weights", base=SHORT_LOAD_BUILTIN_WEIGHTS):
         "You put a plain tensor in the place of a parameter, and torch refuses. Keep the "
         "parameter and write the numbers into it.",
         seen="a trial with typical wrong answers",
+    )
+
+    wrong(
+        "load_recording_left_off_without_biases",
+        {
+            """
+                with torch.no_grad():
+                    for layer, weight, bias in zip(layers, weights, biases):
+                        layer.weight.copy_(weight)
+                        layer.bias.copy_(bias)
+            """: """
+                torch.set_grad_enabled(False)
+                for layer, weight, bias in zip(layers, weights, biases):
+                    layer.weight.copy_(weight)
+                    layer.bias.copy_(bias)
+                if builtin.in_proj_bias is None:
+                    return
+                torch.set_grad_enabled(True)
+            """,
+        },
+        "After loading from a builtin without biases torch records no gradients any more, "
+        "anywhere, as where recording is switched off and an early return skips the line that "
+        "switches it on. torch.no_grad() as a context switches it on again on every way out.",
+        seen="answers written blind",
     )
 
 

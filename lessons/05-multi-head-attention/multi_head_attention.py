@@ -369,9 +369,31 @@ for lead, n, d_model, num_heads in ((3, 3, 9, 3), (4, 4, 4, 4), (1, 5, 6, 2), (1
         "equal or 1."
     )
     cases.append((num_heads, x, expected, message))
+sizes = [(2, 65, 130, 5), (3, 2, 2, 1), (1, 3, 99, 3), (5, 5, 35, 7), (2, 1, 2, 2), (3, 33, 66, 2)]
+texts = [("random", rng.normal(size=(lead, n, d)), heads) for lead, n, d, heads in sizes]
+x = rng.normal(size=(2, 5, 6))
+twin, empty = x.copy(), x.copy()
+twin[:, 2], empty[:, 1] = twin[:, 1], 0.0
+texts += [
+    ("rows 1 and 2 are equal", twin, 3),
+    ("row 1 is 0", empty, 2),
+    ("all rows are equal", np.repeat(x[:, :1], 5, axis=1), 3),
+    ("times 2000", 2000 * x, 3),
+    ("all numbers are 0", 0.0 * x, 2),
+    ("all numbers are 0, one head", 0.0 * x, np.int64(1)),  # an integer of NumPy's
+    ("random", x, np.int64(3)),
+]
+for what, x, num_heads in texts:
+    expected = np.stack(np.split(x, num_heads, axis=-1), axis=-3)
+    message = (
+        f"x of shape {x.shape} ({what}), num_heads = {num_heads}, of type "
+        f"{type(num_heads).__name__}: shape {expected.shape}, each head with "
+        f"{expected.shape[-1]} neighbouring features of all positions."
+    )
+    cases.append((num_heads, x, expected, message))
 with check("NumPy", points=0.75):
     for num_heads, x, expected, message in cases:
-        assert_equal(split_heads(x, num_heads), expected, message)
+        assert_equal(split_heads(x.copy(), num_heads), expected, message)
 with check("torch", points=0.5):
     for num_heads, x, expected, message in cases:
         assert_equal(split_heads(torch.tensor(x), num_heads), torch.tensor(expected), message)
@@ -398,7 +420,7 @@ for dtype in (np.int64, np.int32, np.float32, np.float64, np.float16, np.bool_):
         "numbers that the heads hold for float64."
     )
     floats = "from float64, cast to this dtype"
-    assert_equal(split_heads(x, 2), expected, message, against=floats)
+    assert_equal(split_heads(x.copy(), 2), expected, message, against=floats)
     assert_equal(split_heads(torch.tensor(x), 2), torch.tensor(expected), message, against=floats)
 ### END HIDDEN TESTS
 
@@ -427,6 +449,17 @@ def of_turned_around(x, num_heads):
     return split_heads(x.swapaxes(-1, -2), num_heads)  # not contiguous in memory
 
 
+@probe
+def of_reversed(x, num_heads):
+    """What is raised for the positions from the last to the first, a view, and the result."""
+    try:
+        return "nothing", split_heads(x[:, ::-1], num_heads)
+    except NotImplementedError:
+        raise
+    except (RuntimeError, ValueError, TypeError) as error:
+        return type(error).__name__, x
+
+
 rng = check_rng()
 x = rng.normal(size=(2, 5, 6))
 for given in (x, torch.tensor(x)):
@@ -443,6 +476,15 @@ for given in (x, torch.tensor(x)):
             f"(shape {(2, 5, 6) if one is turned else (5, 6)}, 3 heads)."
         )
         assert_equal(of_turned_around(one, 3), wanted, message)
+raised, found = of_reversed(x.copy(), 3)
+message = (
+    "x may be x[:, ::-1] of another NumPy array, here of shape (2, 5, 6): a view in which the "
+    "positions stand from the last to the first. Its numbers do not lie in memory in the usual "
+    f"order, and it has to be split as any other x (3 heads). What your function raises: {raised}."
+)
+assert_equal(raised, "nothing", message, name="what is raised")
+backwards = np.stack(np.split(x[:, ::-1], 3, axis=-1), axis=-3)
+assert_equal(found, backwards, message)
 direction = torch.tensor(rng.normal(size=(2, 3, 5, 2)))
 expected = torch.cat(direction.unbind(-3), dim=-1)
 message = (
@@ -630,18 +672,41 @@ for num_heads, n, d_head in ((1, 5, 6), (6, 5, 1), (2, 1, 3), (1, 1, 1), (3, 3, 
     x = rng.normal(size=(2, num_heads, n, d_head))
     expected = np.concatenate([x[:, h] for h in range(num_heads)], axis=-1)
     message = (
-        f"{num_heads} heads, {n} positions, {d_head} features a head: a valid shape. Each position "
-        "gets the features of head 0, then of head 1, and so on."
+        f"x of shape {x.shape}, a batch of two texts ({num_heads} heads, {n} positions, features a "
+        f"head: {d_head}): a valid shape. Each position of each text gets the features of head 0, "
+        "then of head 1, and so on."
     )
     cases.append((x, expected, message))
 for lead, num_heads, n, d_head in ((3, 3, 3, 3), (1, 2, 5, 3), (1, 1, 1, 3), (5, 1, 5, 1), (2, 8, 300, 8)):
     x = rng.normal(size=(lead, num_heads, n, d_head))
     expected = np.concatenate([x[:, h] for h in range(num_heads)], axis=-1)
     message = (
-        f"x of shape {x.shape}: shape {expected.shape}, and each position gets the features of "
-        "head 0, then of head 1, and so on, whichever lengths are equal or 1."
+        f"x of shape {x.shape}, leading axes {(lead,)}: shape {expected.shape}, and each position "
+        "of each text gets the features of head 0, then of head 1, and so on, whichever lengths "
+        "are equal or 1."
     )
     cases.append((x, expected, message))
+sizes = [(2, 3, 5, 70), (1, 5, 33, 130), (3, 5, 65, 2), (5, 5, 1, 5), (2, 1, 3, 17)]
+texts = [("random", rng.normal(size=shape)) for shape in sizes]
+x = rng.normal(size=(2, 3, 4, 5))
+twin, empty = x.copy(), x.copy()
+twin[..., 2, :], empty[..., 1, :] = twin[..., 1, :], 0.0
+texts += [
+    ("rows 1 and 2 of each head are equal", twin),
+    ("row 1 of each head is 0", empty),
+    ("all rows of a head are equal", np.repeat(x[..., :1, :], 4, axis=-2)),
+    ("times 2000", 2000 * x),
+    ("all numbers are 0", 0.0 * x),
+]
+for what, x in texts:
+    expected = np.concatenate([x[:, h] for h in range(x.shape[1])], axis=-1)
+    message = (
+        f"x of shape {x.shape}, leading axes {x.shape[:1]} ({what}): shape {expected.shape}, and "
+        "each position of each text gets the features of head 0, then of head 1, and so on."
+    )
+    cases.append((x, expected, message))
+
+
 def compare(found, expected, x, message):
     shape = tuple(np.shape(found))
     wanted = (
@@ -710,6 +775,17 @@ def of_turned_around(x):
     return combine_heads(x.swapaxes(-1, -3))  # not contiguous in memory
 
 
+@probe
+def of_reversed(x):
+    """What is raised for the positions from the last to the first, a view, and the result."""
+    try:
+        return "nothing", combine_heads(x[:, :, ::-1])
+    except NotImplementedError:
+        raise
+    except (RuntimeError, ValueError, TypeError) as error:
+        return type(error).__name__, x
+
+
 rng = check_rng()
 x = rng.normal(size=(2, 3, 5, 4))
 expected = np.concatenate([x[:, h] for h in range(3)], axis=-1)
@@ -720,10 +796,24 @@ for given in (x, torch.tensor(x)):
     turned = turned.copy() if isinstance(turned, np.ndarray) else turned.contiguous()
     want = expected if isinstance(given, np.ndarray) else torch.tensor(expected)
     message = (
+        "x of shape (2, 3, 5, 4), in the usual order in memory, leading axes (2,) and 3 heads: each "
+        "position of each text gets the features of head 0, then of head 1, then of head 2."
+    )
+    assert_equal(combine_heads(given), want, message)
+    message = (
         "x may be the transpose of another array, so that its numbers do not lie in memory in the "
         "usual order: its heads have to be combined as those of any other x (shape (2, 3, 5, 4))."
     )
     assert_equal(of_turned_around(turned), want, message)
+raised, found = of_reversed(x.copy())
+message = (
+    "x may be x[:, :, ::-1] of another NumPy array, here of shape (2, 3, 5, 4): a view in which "
+    "the positions stand from the last to the first. Its numbers do not lie in memory in the usual "
+    f"order, and its heads have to be combined as those of any other x. What your function raises: "
+    f"{raised}."
+)
+assert_equal(raised, "nothing", message, name="what is raised")
+assert_equal(found, expected[:, ::-1], message)
 direction = torch.tensor(rng.normal(size=(2, 5, 12)))
 message = (
     "Gradients should flow through combine_heads: a sum of all numbers of the result, each times a "
@@ -1053,7 +1143,8 @@ def gradients_and_slopes(parts, seed, inputs, mask, of_output, of_weights, direc
         leaves += [getattr(layer, name).weight, getattr(layer, name).bias]
 
     def total():
-        output, weights = layer(*leaves[:3], mask)
+        texts = [leaf.clone() for leaf in leaves[:3]]
+        output, weights = layer(*texts, None if mask is None else mask.clone())
         return (output * of_output).sum() + (weights * of_weights).sum()
 
     result = total()
@@ -1099,7 +1190,7 @@ with check("gradients, also where a query may attend to nothing", points=0.5):
             message = (
                 f"The gradient of {name} ({where}), along a random direction, should be finite and "
                 "the slope of your own results: how much they change with a small step that way. "
-                "(None: no gradient arrives.) For one: is something detached?"
+                "(None: no gradient arrives.) For one: is something detached, or changed in place?"
             )
             what = f"the gradient of {name}, along a direction,"
             close, by = {"rtol": 1e-5, "atol": 1e-6}, "by small steps that way"
@@ -1212,6 +1303,39 @@ for lead, n_q, n_k, d_model, num_heads in (
     }
     texts = [torch.tensor(rng.normal(size=(*lead, n, d_model))) for n in (n_q, n_k, n_k)]
     drawn.append((lead, num_heads, parts, texts))
+more = []  # for torch alone
+for lead, n_q, n_k, d_model, num_heads in (
+    ((2,), 70, 5, 6, 3),
+    ((2,), 3, 65, 70, 5),
+    ((), 4, 33, 33, 1),
+    ((1,), 130, 130, 2, 1),
+    ((2,), 2, 3, 2, 2),
+    ((3,), 5, 3, 130, 2),
+    ((5,), 5, 5, 15, 5),
+):
+    shapes = (d_model, d_model), (d_model,)
+    parts = {
+        name: tuple(torch.tensor(rng.normal(size=shape) / d_model**0.5) for shape in shapes)
+        for name in ("W_q", "W_k", "W_v", "W_o")
+    }
+    texts = [torch.tensor(rng.normal(size=(*lead, n, d_model))) for n in (n_q, n_k, n_k)]
+    more.append((lead, num_heads, parts, texts))
+shapes = (12, 12), (12,)
+parts = {
+    name: tuple(torch.tensor(rng.normal(size=shape) / 4) for shape in shapes)
+    for name in ("W_q", "W_k", "W_v", "W_o")
+}
+plain = [torch.tensor(rng.normal(size=(2, n, 12))) for n in (4, 5, 5)]
+for change in (
+    lambda x: x.index_fill(1, torch.tensor([1]), 0.0),  # word 1 is 0
+    lambda x: x[:, [0, 1, 1, *range(3, x.shape[1])]],  # words 1 and 2 are equal
+    lambda x: x[:, [0] * x.shape[1]],  # all words of a text are equal
+    lambda x: x.abs() + 0.1,
+    lambda x: -x.abs() - 0.1,
+    lambda x: 0 * x,
+    lambda x: 2000 * x,
+):
+    more.append(((2,), 3, parts, [change(x) for x in plain]))
 said = "any number of leading axes, of queries and of keys is allowed, also one."
 apart = "for each text alone"
 given_alone = "Each text should come out as your layer gives it alone."
@@ -1234,7 +1358,7 @@ with check("each text by itself", points=0.75):
         shape = tuple(texts[0].shape)
         assert_equal(tuple(output.shape), shape, message, name="the shape of the output")
 with check("as torch", points=0.75):
-    for _, num_heads, parts, texts in drawn:
+    for _, num_heads, parts, texts in drawn + more:
         output, weights = attend(seed, parts, num_heads, *texts)
         expected, expected_weights = by_torch(parts, num_heads, *texts)
         message = (
@@ -1251,7 +1375,7 @@ checks_passed("MultiHeadAttention")
 # Hidden checks of MultiHeadAttention: what key and value are when they are left out.
 ### BEGIN HIDDEN TESTS
 @probe
-def attend(seed, parts, given):
+def attend(seed, parts, given, by_place=False):
     torch.manual_seed(seed)
     layer = MultiHeadAttention(12, 3).double()
     with torch.no_grad():
@@ -1260,6 +1384,9 @@ def attend(seed, parts, given):
             if getattr(layer, name).bias is not None:  # "four parts" asks for it
                 getattr(layer, name).bias.copy_(bias)
         torch.manual_seed(seed)
+        if by_place:
+            names = ("query", "key", "value", "mask")
+            return layer(*(given[name] for name in names if name in given))
         return layer(**given)
 
 
@@ -1284,7 +1411,7 @@ for given, (q, k, v) in cases:
         "query), so that all comes out as in a call of your layer with all three."
     )
     output, weights = attend(seed, parts, given)
-    same, its_weights = attend(seed, parts, {"query": q, "key": k, "value": v})
+    same, its_weights = attend(seed, parts, {"query": q, "key": k, "value": v}, True)
     assert_close(output, same, message, name="output", against=by_name)
     assert_close(weights, its_weights, message, name="weights", against=by_name)
     other, _ = attend(seed, parts, {"query": q, "key": k, "value": -v})
@@ -1308,7 +1435,7 @@ for given, (q, k, v) in cases:
     )
     output, weights = attend(seed, parts, given)
     whole = {"query": q, "key": k, "value": v, "mask": given["mask"]}
-    same, its_weights = attend(seed, parts, whole)
+    same, its_weights = attend(seed, parts, whole, True)
     assert_close(output, same, message, name="output", against=by_name)
     assert_close(weights, its_weights, message, name="weights", against=by_name)
 ### END HIDDEN TESTS
@@ -1403,6 +1530,14 @@ for lead, num_heads, shape in cases:
         "equal, and serves every head. {}"
     )
     drawn.append((parts, num_heads, query, key, mask, message))
+for lead, num_heads, shape in (((), 1, (4, 5)), ((3,), 3, (5,)), ((2,), 6, (2, 4, 5))):
+    query, key = (torch.tensor(rng.normal(size=(*lead, n, 12))) for n in (4, 5))
+    message = (
+        f"query of shape {tuple(query.shape)}, {num_heads} heads, mask of shape {shape}, True "
+        "everywhere: nothing is hidden. {}"
+    )
+    everything = torch.ones(shape, dtype=torch.bool)
+    drawn.append((parts, num_heads, query, key, everything, message))
 with check("each text by itself", points=1):
     for parts, num_heads, query, key, mask, about in drawn:
         message = about.format("Each text should come out as it does alone with its own mask.")
@@ -1684,7 +1819,9 @@ def in_turn(seed, parts, calls, how):
             if getattr(layer, name).bias is not None:  # "four parts" asks for it
                 getattr(layer, name).bias.copy_(bias)
         if how == "in another order in memory":
-            calls = [[x.mT.contiguous().mT for x in call] for call in calls]
+            calls = [
+                [None if x is None else x.mT.contiguous().mT for x in call] for call in calls
+            ]
         torch.manual_seed(seed)
         return [layer(*call) for call in calls]
 
@@ -1729,12 +1866,19 @@ wanted = first[1].double()[..., order]
 assert_close(moved[1], wanted, message, name="weights", against=first_order, **precise)
 longer = [torch.tensor(rng.normal(size=(3, n, 12))) for n in (2, 7, 7)]
 calls = [given, [*given[:3], ~given[3]], [*longer, torch.tensor(rng.random((2, 7)) < 0.6)]]
-alone = [in_turn(seed, parts, [[x.clone() for x in call]], "in training mode")[0] for call in calls]
+calls += [given, given[:3], [*given[:3], torch.ones(4, 5, dtype=torch.bool)], [*longer, None]]
+
+
+def clones(call):
+    return [None if x is None else x.clone() for x in call]
+
+
+alone = [in_turn(seed, parts, [clones(call)], "in training mode")[0] for call in calls]
 for how in ("in training mode", "in evaluation mode", "in another order in memory"):
-    found = in_turn(seed, parts, [[x.clone() for x in call] for call in calls], how)
+    found = in_turn(seed, parts, [clones(call) for call in calls], how)
     for call, one, other in zip(calls, found, alone, strict=True):
         message = (
-            "Three calls of one layer, the second with another mask, the third with other lengths "
+            "Several calls of one layer, with other masks, other lengths, and the first ones again "
             f"({how}; here query {tuple(call[0].shape)}, key {tuple(call[1].shape)}): each should "
             "give what a new layer with the same parameters gives, in training mode and with "
             "numbers in the usual order in memory."
@@ -2146,11 +2290,14 @@ def loaded(seed, state, settings, query, key):
         for part in (attention.W_q, attention.W_k, attention.W_v, attention.W_o):
             part.weight.normal_(std=0.4)
             part.bias.normal_(std=0.4)
+    torch.set_grad_enabled(True)  # as it is when Python starts
     load_builtin_weights(attention, builtin)
+    recording = torch.is_grad_enabled()
+    torch.set_grad_enabled(True)
     names = ("W_q", "W_k", "W_v", "W_o")
     biases = [getattr(attention, name).bias.detach().clone() for name in names]
     with torch.no_grad():
-        return attention(query, key), biases
+        return attention(query, key), biases, recording
 
 
 rng = check_rng()
@@ -2163,12 +2310,19 @@ for num_heads in (1, 2, 4):
             parameter.copy_(torch.tensor(0.4 * rng.normal(size=tuple(parameter.shape))))
         query, key = (torch.tensor(rng.normal(size=(2, n, 8))).float() for n in (4, 5))
         expected, _ = builtin(query, key, key)
-    (output, _), biases = loaded(seed, dict(builtin.state_dict()), settings, query, key)
+    found = loaded(seed, dict(builtin.state_dict()), settings, query, key)
+    (output, _), biases, recording = found
     message = "A builtin with bias=False has no biases: all four of yours should become 0."
     for name, bias in zip(("W_q", "W_k", "W_v", "W_o"), biases, strict=True):
         assert_equal(bias, torch.zeros(8), message, name=f"{name}.bias")
     message = "Loaded from a builtin with bias=False, your layer should give the output of builtin."
     assert_close(output, expected, message, name="output")
+    message = (
+        "After the call, with a builtin made with bias=False, torch should record gradients as it "
+        "did before, or nothing can be trained from here on. What is switched off for the copying "
+        "is on again, on every way out of the function."
+    )
+    assert_equal(recording, True, message, name="torch.is_grad_enabled()")
 ### END HIDDEN TESTS
 
 
@@ -2180,6 +2334,7 @@ for num_heads in (1, 2, 4):
 def loaded(seed, states, settings, frozen, query, key):
     torch.manual_seed(seed)
     attention = MultiHeadAttention(settings["embed_dim"], settings["num_heads"]).double()
+    attention.train(not frozen)
     with torch.no_grad():
         torch.manual_seed(seed)
         for part in (attention.W_q, attention.W_k, attention.W_v, attention.W_o):
@@ -2189,9 +2344,14 @@ def loaded(seed, states, settings, frozen, query, key):
         builtin = nn.MultiheadAttention(**settings).double()
         builtin.load_state_dict(state)
         builtin.requires_grad_(not frozen)
-        load_builtin_weights(attention, builtin)
+        try:
+            load_builtin_weights(attention, builtin)
+        except NotImplementedError:
+            raise
+        except (RuntimeError, TypeError, ValueError) as error:
+            return type(error).__name__, f" ({str(error)[:200]})", query, key
     with torch.no_grad():
-        return attention(query, key)
+        return "nothing", "", *attention(query, key)
 
 
 rng = check_rng()
@@ -2203,6 +2363,9 @@ cases = [
     {"embed_dim": 12, "num_heads": 2, "kdim": 12, "vdim": 12, "batch_first": True},
     {"embed_dim": 15, "num_heads": 5, "batch_first": True},
     {"embed_dim": 1, "num_heads": 1, "batch_first": True},
+    {"embed_dim": 70, "num_heads": 5, "batch_first": True},
+    {"embed_dim": 33, "num_heads": 3},
+    {"embed_dim": 2, "num_heads": 2, "batch_first": True},
 ]
 for settings in cases:
     states = []
@@ -2224,10 +2387,16 @@ for settings in cases:
         )
     expected = expected.permute(order)
     for frozen in (False, True):
-        output, weights = loaded(seed, states, settings, frozen, query, key)
+        raised, words, output, weights = loaded(seed, states, settings, frozen, query, key)
+        message = (
+            f"load_builtin_weights(attention, nn.MultiheadAttention with {settings}), both float64: "
+            f"no error is asked for. Yours raises: {raised}{words}"
+        )
+        assert_equal(raised, "nothing", message, name="what is raised")
         message = (
             f"nn.MultiheadAttention with {settings}, float64{', frozen' if frozen else ''}, loaded "
-            "into a layer that was loaded from another before: both should give the same, to ten "
+            f"into a layer in {'evaluation' if frozen else 'training'} mode that was loaded from "
+            "another before: both should give the same, to ten "
             "digits. (batch_first changes the order of the inputs' axes, not the weights.)"
         )
         assert_close(weights, expected_weights, message, name="weights")
@@ -2328,7 +2497,13 @@ def train_once(seed, state, settings, frozen, query, direction):
         for part in (attention.W_q, attention.W_k, attention.W_v, attention.W_o):
             part.weight.normal_(std=0.4)
             part.bias.normal_(std=0.4)
-    load_builtin_weights(attention, builtin)
+    torch.set_grad_enabled(True)  # as it is when Python starts
+    try:
+        load_builtin_weights(attention, builtin)
+    except NotImplementedError:
+        raise
+    except (RuntimeError, TypeError, ValueError) as error:
+        return type(error).__name__, f" ({str(error)[:200]})"
     recording = torch.is_grad_enabled()
     known = [name for name, _ in attention.named_parameters()]
     parts = ("W_q", "W_k", "W_v", "W_o")
@@ -2347,6 +2522,7 @@ def train_once(seed, state, settings, frozen, query, direction):
 rng = check_rng()
 seed = int(rng.integers(2**31))
 settings = {"embed_dim": 12, "num_heads": 3, "batch_first": True}
+torch.set_grad_enabled(True)  # a call in another check may have left it off
 builtin = nn.MultiheadAttention(**settings).double()
 with torch.no_grad():
     for parameter in builtin.parameters():
@@ -2363,6 +2539,12 @@ with torch.no_grad():
     after_step, _ = builtin(query, query, query)
 for frozen in (False, True):
     found = train_once(seed, state, settings, frozen, query, direction)
+    if isinstance(found[0], str):
+        message = (
+            f"load_builtin_weights(attention, nn.MultiheadAttention with {settings}), both float64: "
+            f"no error is asked for. Yours raises: {found[0]}{found[1]}"
+        )
+        assert_equal(found[0], "nothing", message, name="what is raised")
     trainable, gradients, output, recording = found
     message = (
         "After the call torch should record gradients as it did before: what is switched off for "
@@ -2752,12 +2934,12 @@ def judged(kind, d_model, num_heads, seed):
     def layer(x):
         batch, n, _ = x.shape
         Q, K, V = (x @ W / d_model**0.5 for W in (W_q, W_k, W_v))
-        if kind == "texts that attend to each other":
+        if kind in ("texts that attend to each other", "both"):
             Q, K, V = (one.reshape(1, batch * n, d_model) for one in (Q, K, V))
         Q, K, V = (torch.stack(one.chunk(num_heads, -1), -3) for one in (Q, K, V))
         weights = torch.softmax(Q @ K.transpose(-1, -2) / (d_model / num_heads) ** 0.5, dim=-1)
         result = weights @ V
-        if kind == "a reshape for combine_heads":
+        if kind in ("a reshape for combine_heads", "both"):
             return result.reshape(batch, n, d_model), weights
         return torch.cat(result.unbind(-3), -1).reshape(batch, n, d_model), weights
 
@@ -2774,14 +2956,20 @@ with check("the colleague's reshape", points=1):
     )
     assert_equal(found, {"right": False, "a reshape": True}, message, name="your verdicts")
 with check("texts that attend to each other", points=1):
-    found = {"right": judged("right", 8, 2, seed)}
-    found["all texts as one"] = judged("texts that attend to each other", 8, 2, seed)
+    found, expected = {}, {}
+    for d_model, num_heads in ((8, 2), (12, 3), (12, 4), (6, 1)):
+        right, as_one = f"right, heads: {num_heads}", f"all texts as one, heads: {num_heads}"
+        found[right] = judged("right", d_model, num_heads, seed)
+        found[as_one] = judged("texts that attend to each other", d_model, num_heads, seed)
+        expected |= {right: False, as_one: True}
+    found["all texts as one, and a reshape"] = judged("both", 12, 3, seed)
+    expected["all texts as one, and a reshape"] = True
     message = (
-        "A right layer of two heads keeps the texts of a batch apart: False. The other one makes "
-        "one long text of them: True. Each verdict is a Python bool. For one: what does a layer "
-        "give for a text when it is alone?"
+        "A right layer keeps the texts of a batch apart: False. The others make one long text of "
+        "them: True. Each verdict is a Python bool. For one: what does a layer give for a text "
+        "when it is alone, and would it give this beside other texts than its own copies?"
     )
-    assert_equal(found, {"right": False, "all texts as one": True}, message, name="your verdicts")
+    assert_equal(found, expected, message, name="your verdicts")
 checks_passed("mixes_rows")
 
 # %% check="mixes_rows_layers" points=2
@@ -2919,6 +3107,19 @@ with check("broken between texts", points=1):
             )
             verdict = judged(kind, d_model, num_heads, next(seeds))
             assert_equal(verdict, kind != "right", message)
+    for d_model, num_heads in ((70, 5), (130, 1), (33, 3), (5, 5), (1, 1), (np.int64(12), 3)):
+        message = (
+            f"A right layer, d_model = {d_model}, {num_heads} heads: the Python bool False is "
+            "asked for."
+        )
+        assert_equal(judged("right", d_model, num_heads, more_seed), False, message)
+    for kind in ("words attend across texts", "positions are added", "a little of all texts"):
+        for d_model, num_heads in ((70, 5), (33, 1), (5, 5)):
+            message = (
+                f"d_model = {d_model}, {num_heads} heads, {kind}: this layer mixes rows, and the "
+                "Python bool True is asked for."
+            )
+            assert_equal(judged(kind, d_model, num_heads, more_seed), True, message)
 checks_passed("mixes_rows")
 ### END HIDDEN TESTS
 
@@ -3204,9 +3405,16 @@ def removed_in(numbers, num_heads, x, means, how):
             output = model(x)
         if how in ("pair", "nothing"):
             return (0, "words") if how == "pair" else None
-        return output if how == "tensor" else {"mean": output.mean().item(), "of": "words"}
+        return output if "tensor" in how else {"mean": output.mean().item(), "of": "words"}
 
-    return leave_one_head_out(layer, num_heads, measure, means)
+    own = None if means is None else means.clone()
+    if how != "tensor, frozen":
+        return leave_one_head_out(layer, num_heads, measure, own)
+    model.eval().requires_grad_(False)
+    with torch.no_grad():
+        if own is None:
+            return leave_one_head_out(layer, np.int64(num_heads), measure)
+        return leave_one_head_out(layer, np.int64(num_heads), measure, means=own)
 
 
 def expected_of(numbers, num_heads, x, means):
@@ -3242,15 +3450,26 @@ for num_heads, d_model, batch, n in sizes:
         numbers = {name: value.float() for name, value in numbers.items()}
         x, means = x.float(), means.float()
     cases.append((numbers, num_heads, x, means))
+for num_heads, d_model, batch, n in ((5, 70, 2, 3), (3, 6, 1, 65), (1, 33, 2, 2), (3, 15, 3, 3)):
+    numbers = {}
+    for one in "qkvo":
+        shape = (d_model, d_model)
+        numbers[f"W_{one}.weight"] = torch.tensor(rng.normal(size=shape) / (2 * d_model**0.5))
+        numbers[f"W_{one}.bias"] = torch.tensor(0.5 * rng.normal(size=d_model))
+    x = torch.tensor(rng.normal(size=(batch, n, d_model)))
+    means = torch.tensor(rng.normal(size=d_model)).abs() * (0.0 if num_heads == 1 else 0.5)
+    cases.append((numbers, num_heads, x, means))
 
 
-def outputs_are_right(case, heads):
+def outputs_are_right(case, heads, how="tensor"):
     """Each of these heads by 0 and, compared with that, by its part of `means`."""
     numbers, num_heads, x, means = case
-    by_zero = removed_in(numbers, num_heads, x, None, "tensor")
-    by_mean = removed_in(numbers, num_heads, x, means, "tensor")
+    by_zero = removed_in(numbers, num_heads, x, None, how)
+    by_mean = removed_in(numbers, num_heads, x, means, how)
     width = x.shape[-1] // num_heads
     size = f"{num_heads} heads, {x.shape[-1]} features, {x.dtype}, the layer in a model: "
+    if how == "tensor, frozen":
+        size = f"In evaluation mode, frozen, under no_grad, means by name or left out: {size}"
     close = 1e-5 if x.dtype == torch.float64 else 1e-3
     for h in heads:
         expected = expected_of(numbers, num_heads, x, None)[h]
@@ -3268,8 +3487,9 @@ def outputs_are_right(case, heads):
 with check("the first head", points=1):
     for case in cases:
         outputs_are_right(case, [0])
+    outputs_are_right(cases[0], [0], "tensor, frozen")
 with check("every head; measure may return anything", points=1):
-    for case in cases[1:]:
+    for case in cases[1:7]:
         numbers, num_heads, x, _ = case
         outputs_are_right(case, range(1, num_heads))
         found = removed_in(numbers, num_heads, x, None, "dict")
@@ -3280,6 +3500,9 @@ with check("every head; measure may return anything", points=1):
             message = f"measure() returns {one} each time, here: so that is what the list holds."
             found = removed_in(numbers, num_heads, x, None, how)
             assert_equal(list(found), [one] * num_heads, message, name="the list")
+    for case in cases[7:]:
+        outputs_are_right(case, range(1, case[1]))
+    outputs_are_right(cases[1], [1], "tensor, frozen")
 checks_passed("leave_one_head_out")
 ### END HIDDEN TESTS
 
@@ -3331,14 +3554,32 @@ for one in "qkvo":
     numbers[f"W_{one}.bias"] = torch.tensor(rng.normal(size=6))
 own = torch.tensor(rng.normal(size=6))
 modes = [(None, True), (own, True), (None, False), (own, False)]
+
+
+def has_numbers(found, wanted):
+    """Whether a parameter has these numbers, whatever its dtype."""
+    if not isinstance(found, torch.Tensor) or found.shape != wanted.shape:
+        return False
+    return bool((found == wanted).all())
+
+
 for (means, training), frozen in [(mode, how) for how in (False, True) for mode in modes]:
     for fails_at in (None, 1, 3):
         found = afterwards(numbers, means, fails_at, training, frozen)
         after, same, trainable, raised, says = found
-        message = (
-            "After the call the layer has its old numbers, in its old parameters, which "
-            f"{'require no gradient, as before' if frozen else 'can be trained'}"
-            f"{'' if fails_at is None else ', also when measure raises an error'}."
+        call = (
+            f"{'Without' if means is None else 'With'} `means`, measure raises "
+            f"{'no error' if fails_at is None else f'an error at its call number {fails_at}'}: "
+        )
+        other = [name for name in numbers if not has_numbers(after.get(name), numbers[name])]
+        message = call + (
+            "after the call each parameter should have its old numbers again. Those that do not "
+            f"have them: {', '.join(other)}."
+        )
+        assert_equal(other, [], message, name="the parameters without their old numbers")
+        message = call + (
+            "after the call the layer has its old parameters, which "
+            f"{'require no gradient, as before' if frozen else 'can be trained'}."
         )
         assert_equal(after, numbers, message, name="the layer's parameters")
         assert_equal(same, dict.fromkeys(numbers, True), message, name="'the same parameters'")

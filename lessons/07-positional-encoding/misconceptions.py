@@ -321,6 +321,40 @@ with exercise("sinusoidal_positional_encoding", base=SHORT_SINUSOIDAL_POSITIONAL
         "alone decides whether it is turned. A square matrix does not show it: rows are positions.",
     )
 
+    wrong(
+        "encoding_kept_by_width",
+        {
+            "column = np.arange(d_model)":
+            """
+                kept = sinusoidal_positional_encoding.__dict__
+                if str(d_model) in kept:
+                    return kept[str(d_model)][:seq_len].copy()
+                column = np.arange(d_model)
+            """,
+            "return np.where(column % 2 == 0, np.sin(angles), np.cos(angles))": """
+                PE = np.where(column % 2 == 0, np.sin(angles), np.cos(angles))
+                kept[str(d_model)] = PE
+                return PE.copy()
+            """,
+        },
+        "After a call for fewer positions with the same d_model too few rows come back, as where a "
+        "table is kept by d_model alone. There is a row for each position, whatever was asked for "
+        "before.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "encoding_short_pi",
+        {
+            "10000 ** ((column - column % 2) / d_model)":
+                "10000 ** ((column - column % 2) / d_model) % (2 * 3.14159265)",
+        },
+        "Far positions come out right to fewer than 9 digits, as when whole turns are taken off "
+        "with a 2 pi of few digits, and each turn adds its error. Sine and cosine take large "
+        "angles as they are.",
+        seen="answers written blind",
+    )
+
 
 # The right answer in few words, of which the wrong ones below are changes.
 SHORT_SHIFT_MATRIX = """

@@ -441,8 +441,8 @@ with check("position 3000, to 9 digits, in NumPy's float64", points=0.25):
         sinusoidal_positional_encoding(3001, 6)[3000, 2:4],
         np.array([math.sin(3000 / 10000 ** (2 / 6)), math.cos(3000 / 10000 ** (2 / 6))]),
         "Position 3000 should be right to 9 digits, in NumPy's float64. Where only the later "
-        "digits differ, for one: is something computed in float32 on the way? Where all do, look "
-        "at the exponents first.",
+        "digits differ, for one: is something computed in float32 on the way, or with a number of "
+        "few digits, such as a short pi? Where all do, look at the exponents first.",
         name="row 3000, columns 2 and 3, of sinusoidal_positional_encoding(3001, 6)",
         rtol=1e-9,
         atol=1e-9,
@@ -468,61 +468,89 @@ def plain(encoding):
     return np.asarray(encoding, dtype=np.float64)
 
 
+asked = {}  # d_model: each seq_len that this check has asked for so far
+
+
+def encoding_of(seq_len, d_model):
+    """The encoding, once it has its shape."""
+    encoding = plain(sinusoidal_positional_encoding(seq_len, d_model))
+    earlier = asked.setdefault(d_model, [])
+    message = (
+        f"sinusoidal_positional_encoding({seq_len}, {d_model}): a row a position, a column a "
+        f"dimension, so the shape {(seq_len, d_model)} is asked for. Yours is "
+        f"{np.shape(encoding)}."
+    )
+    if np.shape(encoding)[:1] in [(rows,) for rows in earlier]:
+        message += (
+            f" It has as many rows as were asked for in an earlier call, "
+            f"sinusoidal_positional_encoding({len(encoding)}, {d_model}). For one: is something "
+            "kept from call to call, and does it fit each later call?"
+        )
+    earlier.append(seq_len)
+    assert_equal(np.shape(encoding), (seq_len, d_model), message, name="the shape")
+    return encoding
+
+
 rng = check_rng()
 near = {"rtol": 1e-4, "atol": 1e-5}
 with check("position 0, and the first pair", points=0.75):
     for d_model in (2, 6, 10, 64):
         seq_len = int(rng.integers(12, 40))
-        encoding = plain(sinusoidal_positional_encoding(seq_len, d_model))
-        message = f"seq_len = {seq_len}, d_model = {d_model}: a row a position, d_model columns."
-        assert_equal(np.shape(encoding), (seq_len, d_model), message, name="the shape")
+        encoding = encoding_of(seq_len, d_model)
         message = "Row 0 is position 0: sin 0 and cos 0 take turns."
         assert_close(encoding[0], np.tile([0.0, 1.0], d_model // 2), message, name="row 0", **near)
         message = "The first pair of columns holds sine and cosine of the position itself."
         first_pair = expected_encoding(seq_len, 2)
         assert_close(encoding[:, :2], first_pair, message, name="columns 0 and 1", **near)
-    encoding = plain(sinusoidal_positional_encoding(1, 6))
-    message = "A text of one word, d_model = 6: an encoding of two axes, its shape is (1, 6)."
-    assert_equal(np.shape(encoding), (1, 6), message, name="the shape")
+    encoding = encoding_of(1, 6)
     message = "A text of one word has one row, position 0: sin 0 and cos 0 take turns."
     assert_close(encoding, np.array([[0.0, 1.0, 0.0, 1.0, 0.0, 1.0]]), message, **near)
 with check("the numbers of each row, in any order", points=1):
     for d_model in (2, 6, 10, 64):
         seq_len = int(rng.integers(12, 40))
-        encoding = plain(sinusoidal_positional_encoding(seq_len, d_model))
+        encoding = encoding_of(seq_len, d_model)
         message = (
             f"seq_len = {seq_len}, d_model = {d_model}: each row should hold the numbers of the "
             "formula, here in any order."
         )
-        assert_equal(np.shape(encoding), (seq_len, d_model), message, name="the shape")
         expected = np.sort(expected_encoding(seq_len, d_model), axis=1)
         assert_close(np.sort(encoding, axis=1), expected, message, name="each row, sorted", **near)
 with check("all values", points=0.75):
     for d_model in (2, 6, 10, 64):
         seq_len = int(rng.integers(12, 40))
-        encoding = plain(sinusoidal_positional_encoding(seq_len, d_model))
+        encoding = encoding_of(seq_len, d_model)
         message = (
             f"seq_len = {seq_len}, d_model = {d_model}: each value should be that of the formula, "
             "in its row and column. For one: which exponent does the pair of columns 2i, 2i+1 have?"
         )
         assert_close(encoding, expected_encoding(seq_len, d_model), message, **near)
     for seq_len, d_model in ((7, 600), (5300, 4)):
-        encoding = plain(sinusoidal_positional_encoding(seq_len, d_model))
+        encoding = encoding_of(seq_len, d_model)
         message = (
             f"seq_len = {seq_len}, d_model = {d_model}: a row for each position, a column for each "
             "dimension, however many they are. Compared is the last row."
         )
-        assert_equal(np.shape(encoding), (seq_len, d_model), message, name="the shape")
         angles = [(seq_len - 1) / 10000.0 ** (2 * i / d_model) for i in range(d_model // 2)]
         last = np.array([f(angle) for angle in angles for f in (math.sin, math.cos)])
         assert_close(encoding[-1], last, message, name="the last row", **near)
     for seq_len, d_model in ((10, 6), (10, 10), (1, 2), (2, 2)):
-        encoding = plain(sinusoidal_positional_encoding(seq_len, d_model))
+        encoding = encoding_of(seq_len, d_model)
         message = (
             f"seq_len = {seq_len}, d_model = {d_model}: rows are positions and columns dimensions, "
             "also where there are as many of both."
         )
         assert_close(encoding, expected_encoding(seq_len, d_model), message, **near)
+    for seq_len, d_model in ((65, 66), (33, 130), (65, 66), (130, 34)):  # the first again
+        encoding = encoding_of(seq_len, d_model)
+        message = f"seq_len = {seq_len}, d_model = {d_model}: each value is that of the formula."
+        assert_close(encoding, expected_encoding(seq_len, d_model), message, **near)
+    message = "seq_len = 9, d_model = 14, {}: each value is that of the formula."
+    encoding = plain(sinusoidal_positional_encoding(seq_len=9, d_model=14))
+    how = "both given by their names"
+    assert_close(encoding, expected_encoding(9, 14), message.format(how), **near)
+    encoding = plain(sinusoidal_positional_encoding(np.int64(9), np.int64(14)))
+    how = "both given as np.int64, as NumPy computes sizes"
+    assert_close(encoding, expected_encoding(9, 14), message.format(how), **near)
 checks_passed("sinusoidal_positional_encoding")
 ### END HIDDEN TESTS
 
@@ -539,17 +567,35 @@ def plain(encoding):
     return np.asarray(encoding, dtype=np.float64)
 
 
+asked = {}  # d_model: each seq_len that this check has asked for so far
+
+
+def encoding_of(seq_len, d_model):
+    """The encoding, once it has its shape."""
+    encoding = plain(sinusoidal_positional_encoding(seq_len, d_model))
+    earlier = asked.setdefault(d_model, [])
+    message = (
+        f"sinusoidal_positional_encoding({seq_len}, {d_model}): a row a position, a column a "
+        f"dimension, so the shape {(seq_len, d_model)} is asked for. Yours is "
+        f"{np.shape(encoding)}."
+    )
+    if np.shape(encoding)[:1] in [(rows,) for rows in earlier]:
+        message += (
+            f" It has as many rows as were asked for in an earlier call, "
+            f"sinusoidal_positional_encoding({len(encoding)}, {d_model}). For one: is something "
+            "kept from call to call, and does it fit each later call?"
+        )
+    earlier.append(seq_len)
+    assert_equal(np.shape(encoding), (seq_len, d_model), message, name="the shape")
+    return encoding
+
+
 rng = check_rng()
 near = {"rtol": 1e-4, "atol": 1e-5}
 with check("odd: the columns", points=0.5):
     for d_model in (1, 3, 5, 9):
         seq_len = int(rng.integers(10, 30))
-        encoding = plain(sinusoidal_positional_encoding(seq_len, d_model))
-        message = (
-            f"d_model = {d_model} is odd: the encoding of {seq_len} positions has two axes and the "
-            f"shape {(seq_len, d_model)}."
-        )
-        assert_equal(np.shape(encoding), (seq_len, d_model), message, name="the shape")
+        encoding = encoding_of(seq_len, d_model)
         message = f"d_model = {d_model} is odd: one sine column more than cosine columns."
         row = np.arange(d_model) % 2.0
         assert_close(encoding[0], row, message, name="row 0", **near)
@@ -566,11 +612,15 @@ with check("odd: the columns", points=0.5):
 with check("odd: all values", points=0.5):
     for d_model in (1, 3, 5, 9):
         seq_len = int(rng.integers(10, 30))
-        encoding = plain(sinusoidal_positional_encoding(seq_len, d_model))
+        encoding = encoding_of(seq_len, d_model)
         message = (
             f"d_model = {d_model} is odd: the exponents are still 2i / {d_model}, for the sine of "
             "column 2i and the cosine of column 2i+1."
         )
+        assert_close(encoding, expected_encoding(seq_len, d_model), message, **near)
+    for seq_len, d_model in ((33, 33), (2, 131), (70, 65), (33, 33), (1, 3), (1, 1)):
+        encoding = encoding_of(seq_len, d_model)
+        message = f"seq_len = {seq_len}, d_model = {d_model}: each value is that of the formula."
         assert_close(encoding, expected_encoding(seq_len, d_model), message, **near)
 checks_passed("sinusoidal_positional_encoding")
 ### END HIDDEN TESTS
@@ -583,8 +633,9 @@ checks_passed("sinusoidal_positional_encoding")
 middle = int(check_rng().integers(1500, 2500))
 encoding = sinusoidal_positional_encoding(2 * middle + 1, 8)
 hint = (
-    "Where only the later digits differ, for one: is something computed in float32 on the way? "
-    "Where all do, look at the exponents first, and at where sines and cosines stand."
+    "Where only the later digits differ, for one: is something computed in float32 on the way, or "
+    "with a number of few digits, such as a short pi? Where all do, look at the exponents first, and at "
+    "where sines and cosines stand."
 )
 message = "The encoding should be a NumPy float64 array."
 assert_equal(str(encoding.dtype), "float64", message, name="the dtype")
@@ -1099,7 +1150,9 @@ def compare(d_model):
         matrix = matrix_of(offset, d_model)
         message = (
             f"offset = {offset}, d_model = {d_model}: M @ PE[pos] should be PE[pos + offset] for "
-            "every position, also for large ones and in every pair of columns."
+            "every position, also for large ones and in every pair of columns. For one: is M fitted "
+            "to rows of PE, or solved for? Slow pairs hardly change from row to row there, and "
+            "rounding decides. Or has a pair a turn that is not its own?"
         )
         moved = np.array([matrix @ row for row in encoding_at(positions, d_model)])
         expected = encoding_at(positions + offset, d_model)
@@ -1128,6 +1181,23 @@ with check("more pairs", points=0.75):
         nine = {"rtol": 1e-9, "atol": 1e-9, "precise": True}
         expected = encoding_at(places + offset, 6)
         assert_close(moved, expected, message, name="M @ PE[pos]", **nine)
+    for offset, d_model in ((6, 6), (-33, 34), (65, 66), (6, 6)):  # the first again
+        moved = encoding_at(positions + 40, d_model) @ np.asarray(matrix_of(offset, d_model)).T
+        message = (
+            f"offset = {offset}, d_model = {d_model}: M @ PE[pos] should be PE[pos + offset] for "
+            "every position."
+        )
+        expected = encoding_at(positions + 40 + offset, d_model)
+        assert_close(moved, expected, message, name="M @ PE[pos]")
+    for how, matrix in (
+        ("both given by their names", shift_matrix(offset=7, d_model=10)),
+        ("both given as np.int64", shift_matrix(np.int64(7), np.int64(10))),
+    ):
+        message = f"offset = 7, d_model = 10, {how}: the matrix is (d_model, d_model), here (10, 10)."
+        assert_equal(tuple(np.shape(matrix)), (10, 10), message, name="the shape")
+        message = f"offset = 7, d_model = 10, {how}: M @ PE[pos] should be PE[pos + 7]."
+        moved = encoding_at(positions, 10) @ np.asarray(matrix).T
+        assert_close(moved, encoding_at(positions + 7, 10), message, name="M @ PE[pos]")
 with check("two shifts one after the other", points=0.75):
     for d_model in (2, 6, 10):
         one, other = (int(offset) for offset in rng.integers(3, 40, size=2))
@@ -1179,8 +1249,10 @@ for d_model in (4, 6, 16):
         )
         assert_equal(moved, True, message, name="'something moves, and all is finite'")
         message = (
-            f"d_model = {d_model}: a shift by {offset} and then one by {-offset}, of any vector, "
-            "should give that vector again."
+            f"d_model = {d_model}: a shift by {offset} and then one by {-offset}, of any vector "
+            "(also of one that is no row of PE), should give that vector again. For one: is M fitted "
+            "to rows of PE, or solved for, so that rounding decides, or does the sign of offset "
+            "count for nothing?"
         )
         assert_close(matrix_of(-offset, d_model) @ there, start, message, name="there and back")
     message = "An offset of 0 moves nothing: the matrix is the identity."
@@ -1477,6 +1549,17 @@ def output_with(values, X):
     return layer(X).detach()
 
 
+@probe
+def output_of(values, X, training):
+    """The same without gradients, with sizes that NumPy computed."""
+    torch.manual_seed(0)
+    layer = LearnedPositionalEmbedding(*(np.int64(size) for size in values.shape))
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.copy_(values)
+        return layer.train(training)(X)
+
+
 rng = check_rng()
 values = torch.tensor(rng.normal(size=(9, 4)), dtype=torch.float32)
 shapes = (6, 4), (2, 6, 4), (7, 1, 4), (1, 9, 4), (3, 2, 6, 4), (2, 1, 3, 5, 4), (9, 9, 4)
@@ -1489,6 +1572,39 @@ for shape in (*shapes, (2, 5, 1), (4, 4, 4)):
         "every text. The positions are axis -2, whatever stands in front."
     )
     assert_close(output_with(vectors, X), expected, message, name="the output")
+sizes = [(130, (2, 70, 6)), (33, (33, 33)), (140, (1, 131, 2)), (65, (2, 3, 130)), (1, (3, 1, 7))]
+for max_len, shape in [*sizes, (5, (5, 4, 5)), (20, (2, 17, 3)), (75, (70, 5))]:
+    vectors = torch.tensor(rng.normal(size=(max_len, shape[-1])), dtype=torch.float32)
+    X = torch.tensor(rng.normal(size=shape), dtype=torch.float32)
+    message = (
+        f"X has the shape {shape}, max_len is {max_len}: the output is X plus row t of the "
+        "parameter at position t of every text."
+    )
+    expected = X + vectors.narrow(0, 0, shape[-2])
+    assert_close(output_with(vectors, X), expected, message, name="the output")
+X = torch.tensor(rng.normal(size=(2, 5, 4)), dtype=torch.float32)
+some = X.clone()
+some[0, 1] = some[1, 2, 3] = 0.0
+for what, given in (
+    ("only zeros", torch.zeros(2, 5, 4)),
+    ("some zeros and a word of zeros", some),
+    ("five times the same word", X[:, :1].repeat(1, 5, 1)),
+    ("negative numbers", -X.abs()),
+    ("positive numbers", X.abs()),
+    ("numbers of some thousands", 3000 * X),
+    ("small numbers, near 0.0001", 1e-4 * X),
+):
+    message = f"X of shape (2, 5, 4) holds {what}: the output is X plus row t at position t."
+    found = output_with(values, given)
+    assert_close(found, given + values.narrow(0, 0, 5), message, name="the output")
+for training in (True, False):
+    message = (
+        "max_len = 9 and d_model = 4 are given as np.int64, X of shape (2, 5, 4), under "
+        f"torch.no_grad(), {'training' if training else 'evaluation'} mode: the output is X plus "
+        "row t of the parameter at position t."
+    )
+    found = output_of(values, X, training)
+    assert_close(found, X + values.narrow(0, 0, 5), message, name="the output")
 ### END HIDDEN TESTS
 
 
@@ -1549,7 +1665,7 @@ expected = torch.cat([upstream.sum(dim=(0, 1)), torch.zeros(3, 4)])
 message = (
     "Each position vector should collect the gradients of its position from all texts, here six: "
     "their sum. The vectors of unused positions should get 0. For one: is the parameter detached, "
-    "or left out, or is the sum divided by something?"
+    "or left out, or one of its rows, or is the sum divided by something?"
 )
 assert_equal(len(of_vectors), 1, "There should be one parameter.", name="the number of parameters")
 assert_close(of_vectors[0], expected, message, name="the gradient of the parameter")
@@ -1645,13 +1761,14 @@ for training in (True, False):
     found = after_a_change(values, X, training)
     assert_close(found, expected, message, name="the output after the change")
 texts = [torch.tensor(rng.normal(size=shape)) for shape in ((2, 4, 30), (7, 30), (3, 1, 2, 30))]
+texts += [texts[0].float(), texts[0]]  # the first sizes again, in another dtype and in the same
 for training in (True, False):
     found = one_after_the_other(values, texts, training)
     for number in range(2 * len(texts)):
         X = texts[number // 2]
         message = (
             f"Several calls of one layer, {'training' if training else 'evaluation'} mode, here "
-            f"with X of shape {tuple(X.shape)}, "
+            f"with X of shape {tuple(X.shape)}, {X.dtype}, "
             f"{'in another order in memory' if number % 2 else 'as it is'}: the output should be X "
             f"+ the first {X.shape[-2]} position vectors, whatever was given before."
         )
@@ -2290,6 +2407,14 @@ def one_after_the_other(X, other, max_len):
 
 
 @probe
+def given_in_other_ways(X, max_len):
+    """max_len by its name, as np.int64, and not given; all without gradients."""
+    with torch.no_grad():
+        by_name = mended_positions(X.clone(), max_len=max_len)
+        return by_name, mended_positions(X.clone(), np.int64(max_len)), mended_positions(X.clone())
+
+
+@probe
 def of_turned_around(X):
     return mended_positions(X.mT.contiguous().mT)
 
@@ -2337,6 +2462,31 @@ message = (
     "is what is added float64, also on the way?"
 )
 assert_close(found, X + waves_of(5, 6), message, rtol=1e-10, atol=1e-12, precise=True)
+for shape, max_len in (((2, 70, 6), 130), ((65, 66), 65), ((3, 33, 2), 33), ((2, 3, 130), 9)):
+    compare(torch.tensor(again.normal(size=shape)).float(), max_len)
+ordinary = torch.tensor(again.normal(size=(2, 5, 6))).float()
+some = ordinary.clone()
+some[0, 1] = some[1, 2, 3] = 0.0
+for what, given in (
+    ("only zeros", 0 * ordinary),
+    ("some zeros and a word of zeros", some),
+    ("five times the same word", ordinary[:, :1].repeat(1, 5, 1)),
+    ("negative numbers", -ordinary.abs()),
+    ("positive numbers", ordinary.abs()),
+    ("numbers of some thousands", 3000 * ordinary),
+):
+    raised, found, _ = result_and_input(given.clone(), 512)
+    message = f"X of shape (2, 5, 6), float32, holds {what}, max_len = 512: no error is asked for."
+    assert_equal(raised, "nothing", message, name="the error that is raised")
+    message = f"X of shape (2, 5, 6), float32, holds {what}: the result is X plus the encoding."
+    assert_close(found, given + waves_of(5, 6).float(), message)
+ways = "max_len by its name", "max_len as np.int64", "max_len not given"
+for way, found in zip(ways, given_in_other_ways(ordinary, 40), strict=True):
+    message = (
+        f"X of shape (2, 5, 6), float32, {way}, under torch.no_grad(): the result is X plus the "
+        "encoding."
+    )
+    assert_close(found, ordinary + waves_of(5, 6).float(), message)
 message = "X of shape (2, 5, 6) whose numbers lie in memory in another order: the same result."
 assert_close(of_turned_around(X.clone()), X + waves_of(5, 6), message)
 upstream = torch.tensor(rng.normal(size=(2, 5, 6)))

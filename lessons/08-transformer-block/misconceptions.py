@@ -562,6 +562,24 @@ with exercise("LayerNorm", base=SHORT_LAYER_NORM):
         "axes of length 1 belong to it.",
     )
 
+    wrong(
+        "norm_scaled_in_place",
+        {
+            "return self.gamma * (x - m) / torch.sqrt(v + self.eps) + self.beta": """
+                y = x - m
+                v = (y**2).mean(-1, keepdim=True)
+                y /= torch.sqrt(v + self.eps)
+                y *= self.gamma
+                y += self.beta
+                return y
+            """,
+        },
+        "The result is there, and asking for gradients ends in an error of torch's, as where a "
+        "tensor is changed in place (by *= or +=, for one) though a gradient needs what it held. "
+        "Make a new tensor in each step.",
+        seen="answers written blind",
+    )
+
 
 with exercise("FeedForward"):
     wrong(
@@ -877,6 +895,26 @@ with exercise("FeedForward"):
         },
         "A batch of one text comes out without its batch axis. The result has the shape of x, and "
         "axes of length 1 belong to it.",
+    )
+
+    wrong(
+        "feed_last_piece_left_out",
+        {
+            "return self.linear2(torch.relu(self.linear1(x)))":
+            """
+                words = x.reshape(-1, x.shape[-1])
+                size = min(128, len(words))
+                result = torch.zeros_like(words)
+                for i in range(0, len(words) - size + 1, size):
+                    piece = self.linear1(words[i : i + size])
+                    result[i : i + size] = self.linear2(torch.relu(piece))
+                return result.reshape(x.shape)
+            """,
+        },
+        "Some words of a long text come out otherwise than in a short one, and with another number "
+        "of words all are right: as where words are worked on in pieces, and the last piece is "
+        "left out when it is not full. The number of words changes nothing.",
+        seen="answers written blind",
     )
 
 
@@ -1657,6 +1695,37 @@ with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
         },
         "Your output differs a little from torch's, as with another eps than 1e-5 in the norms. "
         "That is the default of exercise 1, and of torch's block.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "block_empty_mask_for_none",
+        {
+            "if self.norm_first:":
+            """
+                mask = mask if mask is not None and mask.any() else None
+                if self.norm_first:
+            """,
+        },
+        "With a mask that is False everywhere your weights are not 0, as where such a mask is "
+        "taken for no mask. It forbids everything: all weights are 0, and the attention gives the "
+        "bias of W_o.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "block_words_see_themselves",
+        {
+            "if self.norm_first:":
+            """
+                if mask is not None:
+                    mask = mask | torch.eye(x.shape[-2], dtype=torch.bool)
+                if self.norm_first:
+            """,
+        },
+        "A word that the mask forbids to see itself puts weight on itself all the same, as where "
+        "the diagonal is added to the mask. The mask counts as it is: a word with nothing to see has "
+        "weights of 0, and gets the bias of W_o.",
         seen="answers written blind",
     )
 

@@ -380,7 +380,7 @@ def normalise(gamma, beta, x):
     layer = LayerNorm(x.shape[-1]).double()
     with torch.no_grad():
         layer.load_state_dict({"gamma": gamma, "beta": beta}, strict=False)
-        return layer(x)
+        return layer(x.clone())
 
 
 @probe
@@ -442,6 +442,9 @@ message = (
 )
 found, alone = normalise(gamma, beta, one_text), normalise(gamma, beta, one_text[0])
 assert_close(found, alone[None], message, against="for the text alone")
+message = "A text of 303 words, 101 times the same three: as in a text of these three words."
+found = normalise(gamma, beta, one_text.repeat(1, 101, 1))
+assert_close(found, alone[None].repeat(1, 101, 1), message, against="for the three words once")
 ### END HIDDEN TESTS
 
 
@@ -453,7 +456,21 @@ def normalise(gamma, beta, x, eps, training=True):
     layer = (LayerNorm(x.shape[-1]) if eps is None else LayerNorm(x.shape[-1], eps=eps)).double()
     with torch.no_grad():
         layer.load_state_dict({"gamma": gamma, "beta": beta}, strict=False)
-        return layer.train(training)(x)
+        return layer.train(training)(x.clone())
+
+
+@probe
+def made_in_other_ways(gamma, beta, x):
+    """d_model and eps by name; as NumPy's numbers; eps as an int."""
+    found = []
+    for layer in (
+        LayerNorm(d_model=x.shape[-1], eps=1.0),
+        LayerNorm(np.int64(x.shape[-1]), np.float64(1.0)),
+        LayerNorm(x.shape[-1], 1),
+    ):
+        layer.double().load_state_dict({"gamma": gamma, "beta": beta}, strict=False)
+        found.append(layer(x.clone()).detach())
+    return found
 
 
 rng = check_rng()
@@ -472,6 +489,35 @@ with check("eps as it is given", points=1.5):
         F.layer_norm(noise, (6,), gamma, beta, 0.5),
         "With eps = 0.5 the result should be that of torch's layer in evaluation mode, too.",
     )
+    others = check_rng()
+    shapes = [(2, 70, 6), (33, 33), (1, 3, 65), (2, 3, 130), (4, 2), (5, 5, 5), (3, 17), (7, 2, 4, 3)]
+    for shape in [*shapes, (1, 130, 2), (2, 3, 1)]:
+        scale, shift = (torch.tensor(others.normal(size=shape[-1])) for _ in range(2))
+        x = torch.tensor(others.normal(size=shape))
+        message = f"x of shape {shape}, eps = 0.25: the result should be that of torch's layer."
+        expected = F.layer_norm(x, shape[-1:], scale, shift, 0.25)
+        assert_close(normalise(scale, shift, x, 0.25), expected, message)
+    some = noise.clone()
+    some[0, 1] = some[1, 2, 3] = 0.0
+    for what, x in (
+        ("only zeros", 0 * noise),
+        ("some zeros and a word of zeros", some),
+        ("three times the same word", noise[:, :1].repeat(1, 3, 1)),
+        ("negative numbers", -noise.abs()),
+        ("positive numbers", noise.abs()),
+        ("numbers of some thousands", 3000 * noise),
+    ):
+        message = (
+            f"x of shape (2, 3, 6) holds {what}, eps = 0.25: the result should be that of torch's "
+            "layer."
+        )
+        expected = F.layer_norm(x, (6,), gamma, beta, 0.25)
+        assert_close(normalise(gamma, beta, x, 0.25), expected, message)
+    ways = "LayerNorm(d_model=6, eps=1.0)", "LayerNorm(np.int64(6), np.float64(1))", "LayerNorm(6, 1)"
+    expected = F.layer_norm(noise, (6,), gamma, beta, 1.0)
+    for way, found in zip(ways, made_in_other_ways(gamma, beta, noise), strict=True):
+        message = f"{way}, x of shape (2, 3, 6): the result should be that of torch's layer."
+        assert_close(found, expected, message)
 with check("the default of eps", points=0.5):
     given = normalise(gamma, beta, 3e-3 * noise, 1e-5)
     other = bool((given - normalise(gamma, beta, 3e-3 * noise, 0.1)).abs().max() > 1e-3)
@@ -563,11 +609,12 @@ checks_passed("LayerNorm")
 def three_calls(x, other):
     layer = LayerNorm(x.shape[-1]).double()
     with torch.no_grad():
+        later = [x.clone() for _ in range(2)]
         first = layer(x)
         layer(other)
-        again = layer(x)
+        again = layer(later[0])
         layer.eval()
-        return x, first, again, layer(x)
+        return [x, *later], first, again, layer(later[1])
 
 
 @probe
@@ -575,7 +622,9 @@ def with_parameters(gamma, beta, x, called_before, training):
     layer = LayerNorm(x.shape[-1]).double().train(training)
     with torch.no_grad():
         if called_before:
+            given = x.clone()
             layer(x)
+            x.copy_(given)  # the same tensor, whatever the first call did to it
         layer.load_state_dict({"gamma": gamma, "beta": beta}, strict=False)
         return layer(x)
 
@@ -583,8 +632,9 @@ def with_parameters(gamma, beta, x, called_before, training):
 rng = check_rng()
 x, other = (torch.tensor(rng.normal(size=(3, 4, 6))) for _ in range(2))
 with check("x afterwards, nothing remembered, both modes", points=0.75):
-    x_after, first, again, evaluated = three_calls(x.clone(), 5 * other + 2)
-    assert_equal(x_after, x, "x is changed by the call.", name="x")
+    each_after, first, again, evaluated = three_calls(x.clone(), 5 * other + 2)
+    for x_after in each_after:
+        assert_equal(x_after, x, "x is changed by the call.", name="x")
     expected = torch.stack([three_calls(text.clone(), text)[1] for text in x]).double()
     message = "Three texts, one at a time: each result has the shape of its text."
     assert_equal(expected.shape, x.shape, message, name="the shape")
@@ -831,9 +881,23 @@ def forward(parameters, x, d_ff):
     network = FeedForward(x.shape[-1], d_ff).double()
     with torch.no_grad():
         network.load_state_dict(parameters, strict=False)
-        trained = network(x)
+        given = [x.clone() for _ in range(2)]
+        trained = network(given[0])
         network.eval()
-        return trained, network(x), x
+        return trained, network(given[1]), given
+
+
+@probe
+def made_in_other_ways(parameters, x, d_ff):
+    """The sizes by name, and as np.int64; with gradients, and without."""
+    torch.manual_seed(0)
+    network = FeedForward(d_model=x.shape[-1], d_ff=d_ff).double()
+    network.load_state_dict(parameters, strict=False)
+    by_name = network(x.clone()).detach()
+    network = FeedForward(np.int64(x.shape[-1]), np.int64(d_ff)).double()
+    network.load_state_dict(parameters, strict=False)
+    with torch.no_grad():
+        return by_name, network(x.clone())
 
 
 @probe
@@ -844,8 +908,8 @@ def in_other_order(parameters, x, d_ff):
     with torch.no_grad():
         network.load_state_dict(parameters, strict=False)
         x = x.mT.contiguous().mT
-        network(x)
-        network.eval()(x[0, :2])
+        network(x.clone())  # a clone lies in memory as x does
+        network.eval()(x[0, :2].clone())
         return network(x)
 
 
@@ -855,7 +919,9 @@ def after_a_change(parameters, x, d_ff, training):
     torch.manual_seed(0)
     network = FeedForward(x.shape[-1], d_ff).double().train(training)
     with torch.no_grad():
+        given = x.clone()
         network(x)
+        x.copy_(given)  # the same tensor, whatever the first call did to it
         network.load_state_dict(parameters, strict=False)
         return network(x)
 
@@ -863,7 +929,10 @@ def after_a_change(parameters, x, d_ff, training):
 rng = check_rng()
 cases = [((3, 4), 6), ((1, 6), 6), ((2, 5, 4), 7), ((2, 3, 5, 6), 4), ((2, 1, 3, 5, 3), 16)]
 cases_run = []
-for shape, d_ff in cases:
+
+
+def a_case(shape, d_ff):
+    """Parameters, x, and what torch's layers make of it."""
     d_model = shape[-1]
     sizes = {
         "linear1.weight": (d_ff, d_model),
@@ -879,7 +948,11 @@ for shape, d_ff in cases:
         {name.replace("linear1", "0").replace("linear2", "2"): p for name, p in parameters.items()}
     )
     with torch.no_grad():
-        expected = reference(x)
+        return parameters, x, reference(x), reference
+
+
+for shape, d_ff in cases:
+    parameters, x, expected, _ = a_case(shape, d_ff)
     cases_run.append((shape, d_ff, parameters, x, expected, forward(parameters, x.clone(), d_ff)))
 
 with check("each word by itself", points=1):
@@ -900,9 +973,14 @@ with check("each word by itself", points=1):
         alone = torch.stack(alone).double().reshape(shape)
         assert_close(evaluated, alone, message, against="for each word alone")
     _, d_ff, parameters, x, _, (_, evaluated, _) = cases_run[2]  # (2, 5, 4)
-    message = "Two texts of 320 words, 64 times the same five: as in texts of these five words."
-    long = forward(parameters, x.repeat(1, 64, 1), d_ff)[1]
-    assert_close(long, evaluated.repeat(1, 64, 1), message, against="for the five words once")
+    for times in (64, 61):  # 640 words in all, and 610, no multiple of 4
+        message = (
+            f"Two texts of {5 * times} words, {times} times the same five: as in texts of these "
+            "five words, whatever the number of words."
+        )
+        long = forward(parameters, x.repeat(1, times, 1), d_ff)[1]
+        wanted = evaluated.repeat(1, times, 1)
+        assert_close(long, wanted, message, against="for the five words once")
     message = (
         "x of shape (2, 5, 4) whose numbers lie in memory in another order, as after a transpose: "
         "the result should be the same."
@@ -916,6 +994,26 @@ with check("the values", points=0.5):
     for shape, d_ff, _, _, expected, (_, evaluated, _) in cases_run:
         message = f"x of shape {shape}, d_ff = {d_ff}: linear1, ReLU, linear2, to float64's digits."
         assert_close(evaluated, expected, message, precise=True)
+    for shape, d_ff in (((2, 70, 6), 33), ((33, 65), 130), ((3, 130), 1), ((4, 1), 3), ((5, 5, 5), 5)):
+        parameters, x, expected, _ = a_case(shape, d_ff)
+        message = f"x of shape {shape}, d_ff = {d_ff}: linear1, ReLU, linear2, to float64's digits."
+        assert_close(forward(parameters, x, d_ff)[1], expected, message, precise=True)
+    parameters, x, expected, reference = a_case((2, 5, 4), 6)
+    some = x.clone()
+    some[0, 1] = some[1, 2, 3] = 0.0
+    for what, given in (
+        ("only zeros", 0 * x),
+        ("some zeros and a word of zeros", some),
+        ("five times the same word", x[:, :1].repeat(1, 5, 1)),
+        ("numbers of some thousands", 3000 * x),
+    ):
+        message = f"x of shape (2, 5, 4) holds {what}, d_ff = 6: linear1, ReLU, linear2."
+        found = forward(parameters, given, 6)[1]
+        assert_close(found, reference(given).detach(), message, precise=True)
+    ways = "by their names, outside torch.no_grad()", "as np.int64, under torch.no_grad()"
+    for way, found in zip(ways, made_in_other_ways(parameters, x, 6), strict=True):
+        message = f"x of shape (2, 5, 4), d_model = 4 and d_ff = 6 given {way}: linear1, ReLU, linear2."
+        assert_close(found, expected, message, precise=True)
 with check("training mode, and x afterwards", points=0.5, side=True):
     for _, _, _, x, _, (trained, evaluated, x_after) in cases_run:
         message = (
@@ -923,7 +1021,8 @@ with check("training mode, and x afterwards", points=0.5, side=True):
             "dropout."
         )
         assert_close(trained, evaluated, message, against="in evaluation mode")
-        assert_equal(x_after, x, "x is changed by the call.", name="x")
+        for one in x_after:
+            assert_equal(one, x, "x is changed by the call.", name="x")
     _, d_ff, parameters, x, _, (_, evaluated, _) = cases_run[2]  # (2, 5, 4)
     for training in (True, False):
         message = (
@@ -1313,9 +1412,23 @@ def forward(parameters, sizes, norm_first, x):
     block = TransformerBlock(*sizes, **how).double()
     with torch.no_grad():
         block.load_state_dict(parameters, strict=False)
-        trained = block(x)
+        trained = block(x.clone())
         block.eval()
-        return trained, block(x)
+        return trained, block(x.clone())
+
+
+@probe
+def made_in_other_ways(parameters, sizes, x):
+    """The sizes by name, and as np.int64; with gradients, and without."""
+    torch.manual_seed(0)
+    d_model, num_heads, d_ff = sizes
+    block = TransformerBlock(d_model=d_model, num_heads=num_heads, d_ff=d_ff, norm_first=True)
+    block.double().load_state_dict(parameters, strict=False)
+    by_name = block(x.clone())[0].detach()
+    block = TransformerBlock(np.int64(d_model), np.int64(num_heads), np.int64(d_ff), True)
+    block.double().load_state_dict(parameters, strict=False)
+    with torch.no_grad():
+        return by_name, block(x.clone())[0]
 
 
 def parameters_for(rng, d_model, d_ff):
@@ -1377,6 +1490,32 @@ for lead, n, sizes in (
     parameters = parameters_for(rng, sizes[0], sizes[2])
     message = f"TransformerBlock{(*sizes,)} and x of shape {tuple(x.shape)}: "
     cases.append((lead, sizes, x, parameters, message))
+more = []  # for the values alone: longer, wider, equal and small sizes
+for lead, n, sizes in (
+    ((2,), 70, (6, 3, 5)),
+    ((), 33, (33, 3, 8)),
+    ((3,), 4, (130, 5, 33)),
+    ((5,), 3, (5, 5, 5)),
+    ((2,), 3, (2, 1, 65)),
+    ((3,), 4, (1, 1, 3)),
+):
+    x = torch.tensor(rng.normal(size=(*lead, n, sizes[0])))
+    message = f"TransformerBlock{(*sizes,)} and x of shape {tuple(x.shape)}: "
+    more.append((lead, sizes, x, parameters_for(rng, sizes[0], sizes[2]), message))
+x, parameters = torch.tensor(rng.normal(size=(2, 5, 6))), parameters_for(rng, 6, 8)
+some = x.clone()
+some[0, 1] = some[1, 2, 3] = 0.0
+for what, given in (
+    ("only zeros", 0 * x),
+    ("some zeros and a word of zeros", some),
+    ("five times the same word", x[:, :1].repeat(1, 5, 1)),
+    ("negative numbers", -x.abs()),
+    ("positive numbers", x.abs()),
+    ("numbers of some thousands", 3000 * x),
+):
+    message = f"TransformerBlock(6, 3, 8) and x of shape (2, 5, 6) that holds {what}: "
+    more.append(((2,), (6, 3, 8), given, parameters, message))
+large = more.pop()  # for pre-norm: without a norm before it, a softmax of such scores says little
 
 
 def evaluated(parameters, sizes, norm_first, x):
@@ -1386,7 +1525,7 @@ def evaluated(parameters, sizes, norm_first, x):
 
 
 def values(norm_first):
-    for _, sizes, x, parameters, start in cases:
+    for _, sizes, x, parameters, start in [*cases, *more, *([large] if norm_first else [])]:
         output, weights = evaluated(parameters, sizes, norm_first, x)
         expected, expected_weights = torchs_values(parameters, sizes[1], norm_first, x)
         near = {"rtol": 1e-4, "atol": 1e-5}
@@ -1396,6 +1535,10 @@ def values(norm_first):
             f"{start}norm_first={norm_first}: the output is torch's, and the weights should be too: "
             "those with which the attention made this output."
         )
+        _, of_x = torchs_values(parameters, sizes[1], False, x)
+        of_x_itself = weights.shape == of_x.shape and bool((weights - of_x).abs().max() < 1e-5)
+        if norm_first and of_x_itself:
+            message += " Yours are those that the attention gives for x, not for norm1(x)."
         assert_close(weights, expected_weights, message, name="the weights", **near)
 
 
@@ -1403,6 +1546,15 @@ with check("the values, post-norm", points=0.75):
     values(norm_first=False)
 with check("the values, pre-norm", points=0.75):
     values(norm_first=True)
+    _, sizes, x, parameters, _ = cases[1]
+    expected, _ = torchs_values(parameters, sizes[1], True, x)
+    ways = "by their names, outside torch.no_grad()", "as np.int64, under torch.no_grad()"
+    for way, found in zip(ways, made_in_other_ways(parameters, sizes, x), strict=True):
+        message = (
+            f"d_model, num_heads, d_ff = {sizes}, given {way}, x of shape {tuple(x.shape)}, "
+            "norm_first=True: the output should be torch's."
+        )
+        assert_close(found, expected, message, name="the output", rtol=1e-4, atol=1e-5)
 with check("each text as alone", points=0.25):
     for lead, sizes, x, parameters, message in cases:
         for norm_first in (False, True):
@@ -1456,7 +1608,9 @@ def forward(parameters, norm_first, x, mask):
     block = TransformerBlock(12, 3, 7, norm_first).double().eval()
     with torch.no_grad():
         block.load_state_dict(parameters, strict=False)
-        return block(x, mask=mask), block(x, mask), x, mask
+        given = [x.clone() for _ in range(2)]
+        masks = [None if mask is None else mask.clone() for _ in range(2)]
+        return block(given[0], mask=masks[0]), block(given[1], masks[1]), given, masks
 
 
 @probe
@@ -1483,7 +1637,8 @@ def in_turn(parameters, norm_first, x, masks, how):
         if how == "in another order in memory":
             x = x.mT.contiguous().mT
             masks = [mask if mask is None else mask.mT.contiguous().mT for mask in masks]
-        return [block(x, mask) for mask in masks]
+        masks = [mask if mask is None else mask.clone() for mask in masks]
+        return [block(x.clone(), mask) for mask in masks]
 
 
 def torchs_masked(p, norm_first, x, mask):
@@ -1497,8 +1652,9 @@ def torchs_masked(p, norm_first, x, mask):
             )
             for i in "qkv"
         )
-        V = torch.cat([V, torch.eye(n, dtype=V.dtype).expand(*V.shape[:-1], -1)], -1)
-        both = F.scaled_dot_product_attention(Q, K, V, mask.expand(*Q.shape[:-1], n))
+        words = V.shape[-2]
+        V = torch.cat([V, torch.eye(words, dtype=V.dtype).expand(*V.shape[:-1], -1)], -1)
+        both = F.scaled_dot_product_attention(Q, K, V, mask.expand(*Q.shape[:-1], words))
         heads, weights = both[..., :4], both[..., 4:]
         joined = torch.cat(heads.unbind(-3), -1)
         return F.linear(joined, p["attention.W_o.weight"], p["attention.W_o.bias"]), weights
@@ -1535,8 +1691,7 @@ causal = torch.ones(n, n, dtype=torch.bool).tril()
 lengths = torch.arange(n) < torch.tensor([3, 4])[:, None, None]  # (batch, 1, n)
 per_head = torch.tensor(rng.random((2, 3, n, n)) < 0.5)
 per_head |= torch.eye(n, dtype=torch.bool).roll(1, 0)  # each word may look at least at one
-nothing = causal.clone()
-nothing[2] = False  # the third word may attend to nothing
+everywhere = torch.zeros(n, n, dtype=torch.bool)  # no word may attend to anything
 one_text = torch.stack([torch.zeros(1, n, dtype=torch.bool), lengths[1]])  # text 0: nothing at all
 
 
@@ -1549,14 +1704,24 @@ def by_block(norm_first, text, mask, parameters=p):
     return output.double(), weights.double()
 
 
+long = torch.tensor(rng.normal(size=(2, 70, 12)))
+seen = torch.tensor(rng.random((70, 70)) < 0.5) | torch.eye(70, dtype=torch.bool)
+masked = [(x, causal), (x, per_head), (x, torch.ones(n, n, dtype=torch.bool)), (long, seen)]
+masked += [(x[:, :1], torch.ones(1, 1, dtype=torch.bool)), (long[:, :33], seen[:33, :33].tril())]
+masked.append((-x.abs(), causal))
+
+
 def values(norm_first):
-    for mask in (causal, per_head):
-        output, weights = by_block(norm_first, x, mask)
-        expected, expected_weights = torchs_masked(p, norm_first, x, mask)
-        start = f"A mask of shape {tuple(mask.shape)}, norm_first={norm_first}: the "
+    for text, mask in masked:
+        output, weights = by_block(norm_first, text, mask)
+        expected, expected_weights = torchs_masked(p, norm_first, text, mask)
+        start = (
+            f"x of shape {tuple(text.shape)}, a mask of shape {tuple(mask.shape)}, "
+            f"norm_first={norm_first}: the "
+        )
         message = start + (
             "weights should be torch's, those with which the attention makes the output. For one: "
-            "what does the attention get, x or a norm of it?"
+            "what does the attention get, x or a norm of it, and is its mask the one given?"
         )
         assert_close(weights, expected_weights, message, name="the weights", **near)
         message = start + "output should be torch's."
@@ -1634,6 +1799,21 @@ def nothing_to_see(norm_first):
     assert_close(weights.sum(-1), sums, message, name="the sums of the weights", **near)
     plain = "from your outputs without a mask"
     assert_close(output, expected, message, name="the output", against=plain, **near)
+    for text, mask in ((x, everywhere), (x[0], everywhere), (x, one_text)):
+        output, weights = by_block(norm_first, text, mask)
+        which = "text 0" if mask is one_text else "all words"
+        message = (
+            f"norm_first={norm_first}, x of shape {tuple(text.shape)}, a mask of shape "
+            f"{tuple(mask.shape)} that is False for {which}: no word there may attend to anything. "
+            "All their weights are 0, and the attention gives the bias of W_o for each of them. A "
+            "mask that forbids everything is still a mask."
+        )
+        if text is x:
+            output, weights = output[0], weights[0]
+        zeros = torch.zeros(3, n, n, dtype=torch.float64)
+        assert_equal(weights, zeros, message, name="the weights of text 0")
+        bias = "from your outputs with W_o.weight = 0"
+        assert_close(output, alone[0], message, name="the output of text 0", against=bias, **near)
 
 
 with check("the values, post-norm", points=0.5):
@@ -1649,13 +1829,14 @@ with check("masks of all shapes, pre-norm", points=0.5):
 with check("nothing to attend to, pre-norm", points=0.25):
     nothing_to_see(norm_first=True)
 with check("mask by its name and by its place; both unchanged", points=0.5, side=True):
-    by_name, by_place, x_after, mask_after = forward(p, False, x.clone(), per_head.clone())
+    by_name, by_place, each_x, each_mask = forward(p, False, x.clone(), per_head.clone())
     message = (
         "The mask as mask=mask and as the second argument should give the same output, and no NaN."
     )
     assert_close(by_name[0], by_place[0], message, against="as the second argument")
-    assert_equal(x_after, x, "x is changed by the call.", name="x")
-    assert_equal(mask_after, per_head, "The mask is changed by the call.", name="the mask")
+    for x_after, mask_after in zip(each_x, each_mask, strict=True):
+        assert_equal(x_after, x, "x is changed by the call.", name="x")
+        assert_equal(mask_after, per_head, "The mask is changed by the call.", name="the mask")
     masks = causal, per_head, None
     for norm_first in (False, True):
         alone = [in_turn(p, norm_first, x, [mask], "in evaluation mode")[0] for mask in masks]
@@ -1703,7 +1884,7 @@ def quotients(given, norm_first, mask, toward_output, toward_weights, directions
     def total(values):
         block.load_state_dict({n: v for n, v in values.items() if n != "x"}, strict=False)
         with torch.no_grad():
-            output, weights = block(values["x"], mask)
+            output, weights = block(values["x"].clone(), mask.clone())
         return float((output * toward_output).sum() + (weights * toward_weights).sum())
 
     found = []
@@ -1800,7 +1981,8 @@ with check("as torch's", points=0.5):
         for name, leaf in leaves.items():
             message = (
                 f"norm_first={norm_first}, one word with nothing to see: the gradient of {name} "
-                "should be that of torch's functions."
+                "should be that of torch's functions. It is that of one number, in which all of "
+                "the output and all of the weights are summed up, each times a factor of its own."
             )
             assert_close(found[name], leaf.grad, message, name=f"the gradient of {name}",
                          rtol=1e-6, atol=1e-8)  # fmt: skip
@@ -2756,9 +2938,9 @@ def run_block(n, texts):
     with torch.random.fork_rng():
         torch.manual_seed(0)
         block, mask = mended_block(n)
-    parameters = {name: value.detach() for name, value in block.named_parameters()}
+    parameters = {name: value.detach().clone() for name, value in block.named_parameters()}
     with torch.no_grad():
-        results = [block(X, mask[: len(X), : len(X)])[0] for X in texts]
+        results = [block(X.clone(), mask[: len(X), : len(X)])[0] for X in texts]
     return parameters, mask, results
 
 
@@ -2847,12 +3029,17 @@ def run_block(n, texts):
         torch.manual_seed(0)
         block, mask = mended_block(n)
     with torch.no_grad():
-        return [block(X, mask[: len(X), : len(X)])[0] for X in texts]
+        return [block(X.clone(), mask[: len(X), : len(X)].clone())[0] for X in texts]
 
 
 @probe
 def mask_of(n):
     return mended_block(n)[1]
+
+
+@probe
+def masks_in_other_ways(n):
+    return mended_block(n=n)[1], mended_block(np.int64(n))[1]
 
 
 @probe
@@ -2862,19 +3049,23 @@ def batch_and_each(n, texts):
         torch.manual_seed(0)
         block, mask = mended_block(n)
     with torch.no_grad():
-        alone = [block(text, mask)[0] for text in texts]
+        alone = [block(text.clone(), mask.clone())[0] for text in texts]
         try:
-            return "nothing", block(texts, mask)[0], alone
+            return "nothing", block(texts.clone(), mask.clone())[0], alone
         except NotImplementedError:
             raise
         except (RuntimeError, ValueError, IndexError) as error:
             return type(error).__name__, texts, alone
 
 
-for n in (1, 4, 9):
+for n in (1, 4, 9, 2, 33, 70, 4):
     message = f"n = {n}: the mask is causal_mask({n}) as a torch tensor of bool."
     triangle = torch.ones(n, n, dtype=torch.bool).tril()
     assert_equal(mask_of(n), triangle, message, name="the mask")
+for way, found in zip(("n=6", "np.int64(6)"), masks_in_other_ways(6), strict=True):
+    message = f"mended_block({way}): the mask is causal_mask(6) as a torch tensor of bool."
+    triangle = torch.ones(6, 6, dtype=torch.bool).tril()
+    assert_equal(found, triangle, message, name="the mask")
 rng = check_rng()
 for n in (4, 9):
     text = torch.tensor(rng.normal(size=(n, 16)))
@@ -2888,7 +3079,7 @@ for n in (4, 9):
     for length, short in enumerate(shorter, start=1):
         name = f"the results of {length} words"
         assert_close(short, whole[:length], message, name=name, against="in the whole text")
-for batch, n in ((2, 16), (1, 3)):
+for batch, n in ((2, 16), (1, 3), (16, 16), (2, 33), (3, 1), (5, 2)):
     raised, found, alone = batch_and_each(n, torch.tensor(rng.normal(size=(batch, n, 16))))
     message = (
         f"x of shape {(batch, n, 16)} with the mask of shape {(n, n)}: your block takes each of "

@@ -619,7 +619,24 @@ def decode(parameters, num_heads, d_ff, x, memory):
     with torch.no_grad():
         for name, value in parameters.items():
             block.get_parameter(name).copy_(value)
-        return block(x, memory)
+        return block(x.clone(), memory.clone())
+
+
+@probe
+def in_other_ways(parameters, num_heads, d_ff, x, memory):
+    """Sizes by name and as np.int64; x and memory in another order in memory; with gradients."""
+    d_model, found = x.shape[-1], []
+    for block in (
+        DecoderBlock(d_model=d_model, num_heads=num_heads, d_ff=d_ff),
+        DecoderBlock(np.int64(d_model), np.int64(num_heads), np.int64(d_ff)),
+    ):
+        block.double()
+        with torch.no_grad():
+            for name, value in parameters.items():
+                block.get_parameter(name).copy_(value)
+        turned = [one.mT.contiguous().mT for one in (x, memory)]
+        found.append(block(*turned)[0].detach())
+    return found
 
 
 def parameters_of(layer):
@@ -671,16 +688,26 @@ more = [  # lengths of 1, lengths that are equal, a long text; drawn by a genera
     ((2,), (1,), 3, 12, 12),
     ((), (), 3, 130, 70),
 ]
+sized = [  # the same, then d_model and d_ff
+    ((2,), (2,), 3, 4, 5, 15, 1),
+    ((5,), (5,), 5, 5, 5, 5, 5),
+    ((2,), (2,), 1, 3, 4, 1, 3),
+    ((2,), (), 1, 4, 3, 2, 65),
+    ((), (2,), 3, 17, 33, 33, 8),
+    ((2, 1, 1), (3, 1), 5, 2, 3, 130, 4),
+    ((2,), (2,), 6, 33, 2, 66, 5),
+]
 precise = {"rtol": 1e-10, "atol": 1e-12, "precise": True}
 
 
-def a_case(lead_x, lead_memory, num_heads, n, m, rng=rng):
-    layer = nn.TransformerDecoderLayer(12, num_heads, 7, dropout=0.0, batch_first=True).double()
+def a_case(lead_x, lead_memory, num_heads, n, m, rng=rng, d_model=12, d_ff=7):
+    layer = nn.TransformerDecoderLayer(d_model, num_heads, d_ff, dropout=0.0, batch_first=True)
+    layer = layer.double()
     with torch.no_grad():
         for value in layer.parameters():
             value.copy_(torch.tensor(rng.normal(1.0 if value.ndim == 1 else 0.0, 0.4, value.shape)))
-    x = torch.tensor(rng.normal(size=(*lead_x, n, 12)))
-    memory = torch.tensor(rng.normal(size=(*lead_memory, m, 12)))
+    x = torch.tensor(rng.normal(size=(*lead_x, n, d_model)))
+    memory = torch.tensor(rng.normal(size=(*lead_memory, m, d_model)))
     message = (
         f"x of shape {tuple(x.shape)}, memory of shape {tuple(memory.shape)}, {num_heads} heads, "
         "float64."
@@ -702,9 +729,9 @@ with check("the values, in float64", points=0.5):
     for case in [*cases, *((*one, others) for one in more)]:
         layer, x, memory, message = a_case(*case)
         num_heads = case[2]
+        expected, expected_weights = by_torch(layer, x, memory)
         found = first_two(decode(parameters_of(layer), num_heads, 7, x, memory), message)
         output, weights = found if len(found) == 2 else (*found, None)
-        expected, expected_weights = by_torch(layer, x, memory)
         message = (
             f"{message} Compared with torch's decoder layer, with the same parameters, to ten "
             "digits. Any number of leading axes is allowed, and they broadcast."
@@ -713,6 +740,40 @@ with check("the values, in float64", points=0.5):
         assert_close(output, expected, message, name="output", against=of_torch, **precise)
         name = "the cross weights"
         assert_close(weights, expected_weights, message, name=name, against=of_torch, **precise)
+    compared = []
+    for *case, d_model, d_ff in sized:
+        layer, x, memory, message = a_case(*case, others, d_model, d_ff)
+        compared.append((layer, x, memory, case[2], d_ff, message))
+    layer, x, memory, message = a_case((2,), (2,), 3, 4, 5, others)
+    some, given = x.clone(), parameters_of(layer)
+    some[0, 1] = some[1, 2, 3] = 0.0
+    for what, one, other in (
+        ("x holds only zeros", 0 * x, memory),
+        ("memory holds only zeros", x, 0 * memory),
+        ("x holds some zeros and a word of zeros", some, memory),
+        ("x holds four times the same word", x[:, :1].repeat(1, 4, 1), memory),
+        ("memory holds five times the same word", x, memory[:, :1].repeat(1, 5, 1)),
+        ("x and memory hold negative numbers", -x.abs(), -memory.abs()),
+        ("x and memory hold positive numbers", x.abs(), memory.abs()),
+    ):
+        compared.append((layer, one, other, 3, 7, f"{message} {what}."))
+    for layer, one, other, num_heads, d_ff, message in compared:
+        expected, expected_weights = by_torch(layer, one, other)
+        found = first_two(decode(parameters_of(layer), num_heads, d_ff, one, other), message)
+        output, weights = found if len(found) == 2 else (*found, None)
+        text = f"{message} Compared with torch's decoder layer, with the same parameters."
+        assert_close(output, expected, text, name="output", against=of_torch, **precise)
+        name = "the cross weights"
+        assert_close(weights, expected_weights, text, name=name, against=of_torch, **precise)
+    layer = compared[-1][0]
+    expected, _ = by_torch(layer, x, memory)
+    for how, output in zip(("by their names", "as np.int64"), in_other_ways(given, 3, 7, x, memory)):
+        message = (
+            f"d_model = 12, num_heads = 3, d_ff = 7 given {how}, x of shape (2, 4, 12), memory of "
+            "shape (2, 5, 12), both in another order in memory, as after a transpose. Compared "
+            "with torch's decoder layer."
+        )
+        assert_close(output, expected, message, name="output", against=of_torch, **precise)
 with check("each text as alone", points=1.5):
     for lead_x, lead_memory, num_heads, n, m in cases:
         layer, x, memory, message = a_case(lead_x, lead_memory, num_heads, n, m)
@@ -752,7 +813,8 @@ def decode(parameters, x, memory, self_mask, memory_mask):
     with torch.no_grad():
         for name, value in parameters.items():
             block.get_parameter(name).copy_(value)
-        return block(x, memory, self_mask, memory_mask)
+        masks = [one if one is None else one.clone() for one in (self_mask, memory_mask)]
+        return block(x.clone(), memory.clone(), *masks)
 
 
 def parameters_of(layer):
@@ -842,10 +904,9 @@ def a_case(lead, self_shape, memory_shape, lead_memory=None, rng=rng):
         f"shape {memory_shape}."
     )
     if x.ndim != memory.ndim:
-        message += (
-            f" memory has the shape {tuple(memory.shape)}. A mask with more axes than x has one map "
-            "for each head."
-        )
+        message += f" memory has the shape {tuple(memory.shape)}."
+    if any(mask is not None and mask.ndim > x.ndim for mask in masks):
+        message += " A mask with more axes than x has one map for each head."
     return layer, x, memory, masks, message
 
 
@@ -862,21 +923,61 @@ with check("the values", points=0.5):
     others = check_rng()
     for case in [*cases, *((*one, others) for one in more)]:
         layer, x, memory, masks, message = a_case(*case)
+        expected, expected_weights = by_torch(layer, x, memory, *masks)
         found = decode(parameters_of(layer), x, memory, *masks)
         two = isinstance(found, (tuple, list)) and len(found) == 2
         pair = "forward should return a pair, (output, cross_weights)."
         assert_equal(two, True, pair, name="'it is a pair'")
         output, weights = found
-        expected, expected_weights = by_torch(layer, x, memory, *masks)
         message = (
             f"{message} Compared with torch's decoder layer, with the same parameters. True means "
             "'may attend', and each mask goes as it is to its own attention."
         )
         of_torch = "from torch's decoder layer"
+        came = [
+            list(one.shape) if isinstance(one, torch.Tensor) else type(one).__name__
+            for one in (output, weights)
+        ]
+        wanted = [list(expected.shape), list(expected_weights.shape)]
+        shapes = (
+            f"{message} The output should have the shape {wanted[0]} and the cross weights "
+            f"{wanted[1]}; in their places stand {came[0]} and {came[1]}."
+        )
+        assert_equal(bool(came == wanted), True, shapes, name="'both shapes are these'")
         assert_close(
             weights, expected_weights, message, name="the cross weights", against=of_torch
         )
         assert_close(output, expected, message, name="output", against=of_torch)
+    of_torch = "from torch's decoder layer"
+    layer, x, memory, masks, _ = a_case((2,), (4, 4), (4, 5), rng=others)
+    single = torch.ones(1, 1, dtype=torch.bool)
+    wide = torch.tensor(others.normal(size=(2, 70, 12)))
+    seen = torch.tensor(others.random((70, 70)) < 0.5) | torch.eye(70, dtype=torch.bool)
+    for one, other, *given in (
+        (x, memory, torch.ones(4, 4, dtype=torch.bool), torch.ones(4, 5, dtype=torch.bool)),
+        (x, memory, torch.ones(4, 4, dtype=torch.bool), None),
+        (x, memory, None, torch.ones(2, 1, 5, dtype=torch.bool)),
+        (x[:, :1], memory[:, :1], single, single),
+        (x, memory[:, :1], masks[0], torch.ones(1, dtype=torch.bool)),
+        (wide, wide[:, :33], seen.tril(), seen[:, :33] | (torch.arange(33) == 0)),
+        (-x.abs(), -memory.abs(), *masks),
+        (0 * x, memory, *masks),
+        (x, 0 * memory, *masks),
+    ):
+        expected, expected_weights = by_torch(layer, one, other, *given)
+        found = decode(parameters_of(layer), one, other, *given)
+        two = isinstance(found, (tuple, list)) and len(found) == 2
+        pair = "forward should return a pair, (output, cross_weights)."
+        assert_equal(two, True, pair, name="'it is a pair'")
+        sizes = [None if mask is None else tuple(mask.shape) for mask in given]
+        message = (
+            f"x of shape {tuple(one.shape)}, memory of shape {tuple(other.shape)}, 3 heads, "
+            f"self_mask of shape {sizes[0]}, memory_mask of shape {sizes[1]}. Compared with "
+            "torch's decoder layer, with the same parameters."
+        )
+        name = "the cross weights"
+        assert_close(found[1], expected_weights, message, name=name, against=of_torch)
+        assert_close(found[0], expected, message, name="output", against=of_torch)
 with check("a mask of each shape, as the same mask in full", points=1.5):
     for case in cases:
         layer, x, memory, masks, message = a_case(*case)
@@ -901,6 +1002,9 @@ with check("a mask of each shape, as the same mask in full", points=1.5):
             f"{message} The same masks in full, with every leading axis and a map for each head, "
             "should give the same output: one of your block's two outputs is compared with the other."
         )
+        came, full_shape = ([*getattr(one[0], "shape", ())] for one in (found, expected))
+        if came != full_shape:
+            message += f" They have other shapes: {came}, and {full_shape} with the masks in full."
         in_full_too = "with the masks in full"
         assert_close(found[0], expected[0], message, name="output", against=in_full_too)
 checks_passed("DecoderBlock")
@@ -1605,8 +1709,12 @@ def write(table, start_id, end_id, max_len, kind):
         if len(asked) > 200:
             raise RuntimeError("the model was asked 200 times, and the text never ends")
         place = sum((i + 1) * int(token) for i, token in enumerate(prefix)) % len(table)
-        return table[place].copy() if kind == "numpy" else torch.tensor(table[place])
+        return torch.tensor(table[place]) if kind == "torch" else table[place].copy()
 
+    if kind == "numpy, all by name":
+        return greedy_decode(step=step, start_id=start_id, end_id=end_id, max_len=max_len)
+    if kind == "numpy, integers as np.int64":
+        return greedy_decode(step, *(np.int64(one) for one in (start_id, end_id, max_len)))
     return greedy_decode(step, start_id, end_id, max_len)
 
 
@@ -1652,6 +1760,24 @@ for start_id, end_id, kind, dtype in (
 with check("the tokens", points=1.25):
     for case, kind, message in cases:
         found = bare(write(*case, kind), *case[1:3])
+        assert_equal(found, by_hand(*case), message, name="the tokens, without start and end,")
+    for vocabulary, kind, max_len in (
+        (13, "numpy, all by name", 9),
+        (13, "numpy, integers as np.int64", 9),
+        (3, "numpy", 5),
+        (1030, "torch", 33),
+        (65, "numpy", 65),
+    ):
+        table = rng.normal(size=(97, vocabulary))
+        table[:, 2] = table.min() - 1.0  # no model writes the start token
+        table[:, 1] -= 4.0
+        case = table, 2, 1, max_len
+        message = (
+            f"start_id 2, end_id 1, max_len {max_len}, a vocabulary of {vocabulary} tokens, logits "
+            f"from {kind}: each token is the one with the largest logit, given the whole prefix, "
+            "until end_id or max_len."
+        )
+        found = bare(write(*case, kind), 2, 1)
         assert_equal(found, by_hand(*case), message, name="the tokens, without start and end,")
 with check("a list of ints, without start and end", points=0.75):
     for case, kind, _ in cases:
@@ -1741,6 +1867,15 @@ message = (
 found, most = write([*text, 399], 200, 398, 399, 400)
 assert_equal(bare(found, 398, 399), text, message, name="the tokens, without start and end,")
 assert_equal(most, 74, message, name="the length of the longest prefix")
+for text in ([3, 5], [], [7]):
+    found, most = write([*text, 0, 4], 9, 18, 0)
+    message = (
+        f"A model that says {[*text, 0, 4]}, with max_len 9, start 18 and end_id = 0: end_id may be "
+        f"any token, 0 too. The text should be {text}, and the longest prefix that the model is given "
+        f"should have {len(text) + 1} tokens. For one: is an end_id of 0 taken for none?"
+    )
+    assert_equal(bare(found, 18, 0), text, message, name="the tokens, without start and end,")
+    assert_equal(most, len(text) + 1, message, name="the length of the longest prefix")
 ### END HIDDEN TESTS
 
 
@@ -2079,7 +2214,10 @@ def translated(sentences, kind):
         return [list(words[::-1]) if kind == "lists" else "+".join(words) for words in batch]
 
     try:
-        found = mended_batch(run, sentences)
+        if kind == "by name":
+            found = mended_batch(run=run, sentences=sentences)
+        else:
+            found = mended_batch(run, sentences)
     except NotImplementedError:
         raise
     except Exception as error:
@@ -2089,10 +2227,17 @@ def translated(sentences, kind):
 
 def texts_of(sentences, kind, message):
     """What mended_batch returns; that it stops with an error is told with the sizes."""
-    raised, found = translated(sentences, kind)
     lengths = [len(words) for words in sentences]
+    raised, found = translated([list(words) for words in sentences], kind)
     what = f"lists of {sorted(lengths)} words" if kind == "lists" else "strings"
     stops = f"{message} mended_batch stops with an error: run gives {len(lengths)} texts, {what}."
+    if raised != "nothing":
+        stops += f" It is a {raised}."
+    if kind == "lists" and len(set(lengths)) > 1:
+        stops += (
+            " Texts may be of different lengths, and each goes into the result as it is. For one: are "
+            "they made an array? Its rows would have to be equally long."
+        )
     assert_equal(raised, "nothing", stops, name="the error")
     return found
 
@@ -2126,6 +2271,18 @@ message = (
 )
 expected = ["see", "", "dogs+see+many+cats", ""]
 assert_equal(texts_of(empty, "empty", message), expected, message, name="the texts")
+for lengths, kind in (
+    (rng.integers(1, 9, size=65).tolist(), "strings"),
+    ([4] * 5, "strings"),
+    ([70, 1, 33], "strings"),
+    ([3, 2, 1], "by name"),
+    ([2, 0, 1], "strings"),
+    ([], "strings"),
+):
+    sentences = [[str(word) for word in rng.integers(0, 1000, size=length)] for length in lengths]
+    message = f"Sentences of {lengths} words: text i of the result should belong to sentence i."
+    expected = ["+".join(words) for words in sentences]
+    assert_equal(texts_of(sentences, kind, message), expected, message, name="the texts")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -2306,6 +2463,18 @@ def words_of(weights, names):
     return found
 
 
+@probe
+def words_in_other_ways(weights, names):
+    """In another order in memory, for NumPy and for torch; under no_grad; by name."""
+    turned = weights.swapaxes(1, 2).copy().swapaxes(1, 2)
+    with torch.no_grad():
+        for_torch = align(torch.tensor(weights), names)
+    again = torch.from_numpy(turned.copy(order="K"))  # in the order of turned, and not its memory
+    found = [align(turned, names), align(again, names), for_torch]
+    found.append(align(weights=weights.copy(), source_tokens=names))
+    return [list(words) if isinstance(words, (tuple, np.ndarray)) else words for words in found]
+
+
 rng = check_rng()
 names = ["the", "black", "cat", "is", "eating", "an", "old", "apple"]
 places = np.stack([rng.permutation(8) for _ in range(20)])  # (n_q, n_k), 7 is the largest
@@ -2344,7 +2513,7 @@ with check("several heads", points=0.75):
         weights, expected, message = a_map(*size)
         assert_equal(words_of(weights.numpy(), names[: size[2]]), expected, message)
     others, many = check_rng(), [f"word {i}" for i in range(300)]
-    for size in ((6, 6, 6), (2, 50, 300)):
+    for size in ((6, 6, 6), (2, 50, 300), (3, 131, 2), (5, 33, 65), (12, 70, 33), (3, 3, 8)):
         weights, expected, message = a_map(*size, many, others)
         assert_equal(words_of(weights.numpy(), many[: size[2]]), expected, message)
 with check("all kinds of arrays", points=0.75):
@@ -2367,6 +2536,16 @@ with check("all kinds of arrays", points=0.75):
             )
             found = words_of(given, names[: size[2]])
             assert_equal(found, by_numpy, message, against="for NumPy and float64")
+    weights, expected, _ = a_map(3, 9, 7)
+    ways = "a NumPy array in another order in memory", "a torch tensor in another order in memory"
+    ways += "a torch tensor, under torch.no_grad()", "weights and source_tokens by their names"
+    for way, found in zip(ways, words_in_other_ways(weights.numpy(), names[:7]), strict=True):
+        message = (
+            f"{way}: 3 heads, 9 target positions, 7 source positions: average the heads, then take "
+            "the source position with the largest weight."
+        )
+        words = [str(word) for word in found] if isinstance(found, list) else found
+        assert_equal(words, expected, message)
 checks_passed("align")
 ### END HIDDEN TESTS
 
@@ -2402,6 +2581,9 @@ with check("ties", points=0.5):
         "a position may attend to nothing: the first position wins there as well."
     )
     assert_equal(words_of(nothing, names), ["a", "a", "a"], message)
+    message = "Two heads, three target positions, all weights 0: the first position wins each time."
+    for given in (0 * nothing, torch.tensor(0 * nothing)):
+        assert_equal(words_of(given, names), ["a", "a", "a"], message)
 with check("ties of averages, integers too", points=0.5):
     for num_heads in (2, 4):
         counts = rng.integers(0, 3, size=(num_heads, 40, 7))
@@ -2411,6 +2593,8 @@ with check("ties of averages, integers too", points=0.5):
             counts / 8,
             torch.tensor(counts / 8),
             counts,
+            counts.astype(np.int32),
+            2000 * counts,
             (50 * counts).astype(np.int8),
             (50 * counts).astype(np.uint8),
         ):
@@ -3146,6 +3330,9 @@ def shares_are_right(where, place):
         *([(40, 9, 2, 5, others)] if where == "decoder" else []),
         *([(1, 5, 2, 11, others)] * 3 if where == "encoder" else []),  # one text
         *([(6, 6, 6, 5, others)] if where == "encoder" else []),  # equal lengths
+        *([(131, 2, 1, 4, others)] if where == "decoder" else []),  # many short texts
+        (2, 17, 5, 6, others),
+        (7, 1, 2, 4, others),  # one word
     ):
         gather = torch.tensor(rng.normal(size=(m, m)))
         fetch = torch.tensor(rng.normal(size=(n, m)))
@@ -3153,7 +3340,7 @@ def shares_are_right(where, place):
         read = torch.tensor(0.3 * rng.normal(size=(vocab, vocab)))
         source = torch.tensor(rng.integers(0, vocab, size=(batch, m)))
         targets = torch.tensor(rng.integers(0, vocab, size=(batch, n)))
-        lengths = rng.integers(2, m + 1, size=batch)
+        lengths = rng.integers(min(2, m), m + 1, size=batch)
         mask = torch.arange(m) < torch.tensor(lengths)[:, None, None]
         hidden = rng.integers(0, lengths)
         padding = "before the words" if m == 9 else "behind them"
@@ -3166,7 +3353,7 @@ def shares_are_right(where, place):
         found = share_of(gather, fetch, tell, read, *given)
         expected = right.double().mean().item()
         message = (
-            f"Number of texts: {batch}, of 2 to {m} words, with padding {padding}, {n} target tokens "
+            f"Number of texts: {batch}, of {min(2, m)} to {m} words, with padding {padding}, {n} target tokens "
             f"read, one position of each text hidden {place}. {READ[where]} There are {vocab} words, and one may stand "
             "twice in a text: hidden is one position, its word at another position is not. Asked "
             "is the share of the texts that say the right token at the last position."
@@ -3174,7 +3361,8 @@ def shares_are_right(where, place):
         if isinstance(found, float) and abs(found - expected) < 0.4 / batch:
             message += (
                 f" Your share is less than half a text away from it: it should be the number of "
-                f"those texts divided by {batch}, not rounded."
+                f"those texts divided by {batch}. For one: is it rounded, or the mean of the shares "
+                "of several parts, which are not equally long?"
             )
         assert_close(found, expected, message, name="the share")
 
@@ -3201,15 +3389,25 @@ def result_and_arguments(source, mask, reads, says, hidden, where):
             return memory[:, : target.shape[-1]], memory
 
     with torch.enable_grad():
+        given = [one.clone() for one in (source, mask, reads, says, hidden)]
         result = still_right(Plain(), source, mask, reads, says, hidden, where)
         still_on = torch.is_grad_enabled()
+        with torch.no_grad():
+            again = still_right(
+                Plain(), given[0], given[1], reads=given[2], says=given[3], hidden=given[4], where=where
+            )
+            still_off = not torch.is_grad_enabled()
         try:
             still_right(Plain(), source, mask, reads, says, hidden, "sideways")
             said = "nothing"
         except ValueError as error:
             said = str(error)
     given = [source, mask, reads, says, hidden]
-    return type(result).__name__, given, "sideways" in said, still_on
+    try:
+        same = float(again) == float(result)
+    except (TypeError, ValueError, RuntimeError):
+        same = False
+    return type(result).__name__, given, "sideways" in said, still_on, still_off, same
 
 
 rng = check_rng()
@@ -3218,7 +3416,9 @@ mask = torch.arange(5) < torch.tensor(rng.integers(2, 6, size=6))[:, None, None]
 targets, comes_next = torch.tensor(rng.integers(0, 9, size=(6, 3))), source[:, 2]
 given = (source, mask, targets, comes_next, torch.tensor(rng.integers(0, 2, size=6)))
 for where in ("decoder", "encoder"):
-    kind, after, names_it, still_on = result_and_arguments(*(value.clone() for value in given), where)
+    kind, after, names_it, still_on, still_off, same = result_and_arguments(
+        *(value.clone() for value in given), where
+    )
     message = f'where = "{where}": the share should be a Python float.'
     assert_equal(kind, "float", message, name="the result's type")
     for name, before, now in zip(
@@ -3233,6 +3433,13 @@ for where in ("decoder", "encoder"):
         "with block, or a decorator, switches them off for a while only."
     )
     assert_equal(still_on, True, message, name="'gradients are on'")
+    message = f'where = "{where}", called under torch.no_grad(): gradients should stay off there.'
+    assert_equal(still_off, True, message, name="'gradients stay off'")
+    message = (
+        f'where = "{where}": the same arguments, the last four by their names and under '
+        "torch.no_grad(), should give a number, and the same one."
+    )
+    assert_equal(same, True, message, name="'it is the same number'", against="in the first call")
 ### END HIDDEN TESTS
 
 # %% [markdown]

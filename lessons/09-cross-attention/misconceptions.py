@@ -1151,6 +1151,14 @@ with exercise("greedy_decode", base=SHORT_GREEDY_DECODE):
         seen="input gaps of the tests",
     )
 
+    wrong(
+        "greedy_end_zero_is_none",
+        {"if token == end_id:": "if end_id and token == end_id:"},
+        "With end_id = 0 your text does not end where the model says 0. For one: `if end_id` is false "
+        "for 0 too. Compare with end_id, whatever token it is.",
+        seen="answers written blind",
+    )
+
 
 # The right answer in few words, of which the wrong ones below are changes.
 SHORT_ALIGN = """

@@ -316,6 +316,37 @@ with check("the target decides, not the input", points=1):
         except ValueError:
             found = "a ValueError"
         assert_close(found, each[2, place - 1], message)
+    for lead, n, vocab, dtype, values, kept in (
+        ((), 2, 2, torch.float64, "random", None),
+        ((3,), 3, 3, torch.float32, "random", None),
+        ((3,), 3, 3, torch.float64, "random", "all"),
+        ((2,), 33, 65, torch.float32, "random", "some"),
+        ((2, 1, 2), 4, 17, torch.float64, "positive", "some"),
+        ((1, 2, 1), 5, 130, torch.float32, "random", "some"),
+        ((4,), 4, 6, torch.float64, "zero", "all"),
+        ((2,), 65, 4, torch.float32, "equal at all positions", "some"),
+        ((2,), 3, 1, torch.float64, "random", None),
+    ):
+        logits = torch.tensor(rng.normal(size=(*lead, n, vocab))).to(dtype)
+        if values == "positive":
+            logits = logits.abs() + 0.1
+        elif values != "random":
+            logits = logits[..., :1, :].expand(*lead, n, vocab) * (values != "zero")
+        tokens = torch.tensor(rng.integers(0, vocab, size=(*lead, n)))
+        keep = torch.ones(*lead, n, dtype=torch.bool)
+        if kept == "some":
+            keep = torch.tensor(rng.random((*lead, n)) < 0.6)
+            keep[..., 1] = True
+            keep.view(-1, n)[0] = False  # the first text: nothing
+        guesses, targets = logits[..., :-1, :].reshape(-1, vocab), tokens[..., 1:].reshape(-1)
+        each = F.cross_entropy(guesses, targets, reduction="none")
+        message = (
+            f"Logits of shape {tuple(logits.shape)} in {str(dtype)[6:]}, {values}; keep: {kept}. "
+            "The loss should be the mean over the predictions whose target is kept, a torch scalar."
+        )
+        given = (logits, tokens) if kept is None else (logits, tokens, keep)
+        expected = each[keep[..., 1:].reshape(-1)].mean()
+        assert_close(next_token_loss(*given), expected, message)
 checks_passed("next_token_loss")
 ### END HIDDEN TESTS
 
@@ -429,11 +460,31 @@ checks_passed("next_token_loss")
 ### BEGIN HIDDEN TESTS
 @probe
 def loss_and_gradient(logits, tokens, keep):
-    logits = logits.clone().requires_grad_()
-    loss = next_token_loss(logits, tokens, keep)
+    given = [None if x is None else x.clone() for x in (logits, tokens, keep)]
+    given[0].requires_grad_()
+    loss, raised = next_token_loss(*given), "nothing"
+    for x, before in zip(given, (logits, tokens, keep), strict=True):
+        if x is not None:  # that they stay as they are is another check
+            x.data.copy_(before)
     if isinstance(loss, torch.Tensor) and loss.requires_grad:
-        loss.backward()
-    return loss.detach() if isinstance(loss, torch.Tensor) else loss, logits.grad
+        try:
+            loss.backward()
+        except RuntimeError as error:
+            raised = type(error).__name__
+    return loss.detach() if isinstance(loss, torch.Tensor) else loss, given[0].grad, raised
+
+
+@probe
+def strided(logits, tokens, keep):
+    """The same numbers, in another order in memory, and without gradients."""
+    given = [x.transpose(0, 1).contiguous().transpose(0, 1) for x in (logits, tokens, keep)]
+    with torch.no_grad():
+        try:
+            return next_token_loss(*given)
+        except NotImplementedError:
+            raise
+        except RuntimeError as error:
+            return type(error).__name__
 
 
 rng = check_rng()
@@ -448,7 +499,12 @@ def compare(size, keep, what):
     counted = torch.ones(3, 5, dtype=torch.bool) if keep is None else keep[:, 1:]
     expected = F.cross_entropy(leaf[:, :-1][counted], tokens[:, 1:][counted])
     expected.backward()
-    loss, gradient = loss_and_gradient(leaf.detach(), tokens, keep)
+    loss, gradient, raised = loss_and_gradient(leaf.detach(), tokens, keep)
+    message = (
+        f"Logits in float64, three texts, {what} keep: backward from the loss should raise no "
+        "error. For one: is something changed in place after it was used?"
+    )
+    assert_equal(raised, "nothing", message, name="the error")
     message = (
         f"Logits of size {size:g} in float64, three texts, {what} keep: loss and gradient should "
         "be finite, those of torch's cross_entropy, to seven digits. For one: is there a softmax, "
@@ -463,6 +519,14 @@ def compare(size, keep, what):
 
 with check("gradients, in float64", points=1):
     compare(1.0, keep, "with a")
+    logits = torch.tensor(rng.normal(size=(3, 6, 5)))
+    message = (
+        "Logits (3, 6, 5), tokens and keep (3, 6) with their numbers in another order in memory, "
+        "as after a transpose, under torch.no_grad(): the loss should be that of torch's "
+        "cross_entropy."
+    )
+    expected = F.cross_entropy(logits[:, :-1][keep[:, 1:]], tokens[:, 1:][keep[:, 1:]])
+    assert_close(strided(logits, tokens, keep), expected, message)
 with check("logits of 10,000", points=1):
     compare(1e4, keep, "with a")
     compare(1e4, None, "no")
@@ -711,16 +775,25 @@ def run(sizes, seed, tokens, other):
     model = GPT(*sizes).double()
     GPT(*sizes[:-1], 1)  # another model, with another max_len
     with torch.no_grad():
-        model(tokens[..., :1])  # a shorter text first: nothing of it stays
-        both = [model(tokens), model(other)]
-        texts = tokens.reshape(-1, tokens.shape[-1])
-        alone = [model(text) for text in texts]
+        try:
+            now = tokens[..., :1]
+            model(now.clone())  # a shorter text first: nothing of it stays
+            now = tokens
+            both = [model(tokens.clone()), model(other.clone())]
+            alone = []
+            for now in tokens.reshape(-1, tokens.shape[-1]):
+                alone.append(model(now.clone()))
+        except NotImplementedError:
+            raise
+        except Exception as error:
+            return type(error).__name__, tuple(now.shape), None, None
         try:  # integers of 32 bits
             small = model(tokens.int())
         except Exception as error:
             small = type(error).__name__
         try:  # a shorter text after a longer one
-            return both, alone, model(tokens[..., : (tokens.shape[-1] + 1) // 2]), small
+            half = tokens[..., : (tokens.shape[-1] + 1) // 2].clone()
+            return both, alone, model(half), small
         except Exception as error:
             return both, alone, type(error).__name__, small
 
@@ -739,7 +812,15 @@ cases = [
 for lead, n, sizes in cases:
     tokens = torch.tensor(rng.integers(0, sizes[0], size=(*lead, n)))
     given = f"GPT{sizes} in float64, tokens of shape {tuple(tokens.shape)}"
-    (found, other), alone, shorter, small = run(sizes, 7, tokens, (tokens + 1) % sizes[0])
+    both, alone, shorter, small = run(sizes, 7, tokens, (tokens + 1) % sizes[0])
+    raised = both if isinstance(both, str) else "nothing"
+    message = (
+        f"GPT{sizes} in float64: with tokens of shape {alone if raised != 'nothing' else '(..., n)'} "
+        f"the call raised {raised}. Any number of leading axes is allowed, none too, and every length "
+        "up to max_len. For one: does a shape or a mask count on exactly one leading axis?"
+    )
+    assert_equal(raised, "nothing", message, name="the error")
+    found, other = both
     message = f"{given}: the logits should be a tensor of shape (..., n, vocab_size)."
     assert_equal(isinstance(found, torch.Tensor), True, message, name="'they are a tensor'")
     assert_equal(tuple(found.shape), (*lead, n, sizes[0]), message, name="the shape")
@@ -776,6 +857,78 @@ for lead, n, sizes in cases:
         name="the logits of int32 tokens",
         against="with integers of 64 bits",
     )
+
+
+@probe
+def logits_of(sizes, parameters, tokens, by_name):
+    names = ("vocab_size", "d_model", "num_heads", "d_ff", "num_layers", "max_len")
+    model = GPT(**dict(zip(names, sizes, strict=True))) if by_name else GPT(*sizes)
+    model = model.double().train(not by_name)
+    with torch.no_grad():
+        tokens = tokens.transpose(0, -1).contiguous().transpose(0, -1)  # another order in memory
+        try:
+            next(model.position_embedding.parameters()).copy_(parameters["position"])
+            model.load_state_dict(parameters, strict=False)
+            return model(tokens)
+        except NotImplementedError:
+            raise
+        except Exception as error:
+            return type(error).__name__
+
+
+def reference(sizes, tokens, rng):
+    """Random parameters, and the logits that torch's own functions give with them."""
+    vocab, d, heads, d_ff, layers, max_len = sizes
+    p = {}
+
+    def draw(name, *shape):
+        p[name] = torch.tensor(rng.normal(size=shape) * (0.4 if len(shape) == 2 else 1.0))
+        return p[name]
+
+    def part(name, y, rows):
+        weight = draw(f"{name}.weight", rows, y.shape[-1])
+        return F.linear(y, weight, draw(f"{name}.bias", rows))
+
+    def norm(name, y):
+        return F.layer_norm(y, (d,), draw(f"{name}.gamma", d), draw(f"{name}.beta", d))
+
+    x = F.embedding(tokens, draw("token_embedding.weight", vocab, d))
+    x = x + draw("position", max_len, d)[: tokens.shape[-1]]
+    for block in (f"blocks.{i}" for i in range(layers)):
+        y = norm(f"{block}.norm1", x)
+        q, k, v = (
+            part(f"{block}.attention.W_{name}", y, d).unflatten(-1, (heads, -1)).transpose(-2, -3)
+            for name in "qkv"
+        )
+        seen = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(-2, -3).flatten(-2)
+        x = x + part(f"{block}.attention.W_o", seen, d)
+        hidden = F.relu(part(f"{block}.feed_forward.linear1", norm(f"{block}.norm2", x), d_ff))
+        x = x + part(f"{block}.feed_forward.linear2", hidden, d)
+    return p, norm("final_norm", x) @ draw("output.weight", vocab, d).T
+
+
+more = (
+    ((33, 2), (70, 6, 3, 9, 1, 2)),
+    ((2, 70), (9, 10, 5, 3, 2, 70)),
+    ((2, 1, 2, 3), (33, 4, 1, 1, 1, 130)),
+    ((1, 2, 1, 2, 5), (5, 5, 5, 5, 3, 5)),
+)
+right = False
+base = ((2, 5), (7, 12, 3, 20, 2, 6))  # as in the visible check, which says what is wrong there
+for shape, sizes in (base, *(((*lead, n), sizes) for lead, n, sizes in cases), *more):
+    tokens = torch.tensor(rng.integers(0, sizes[0], size=shape))
+    parameters, expected = reference(sizes, tokens, rng)
+    by_name = sizes[2] % 2 == 1
+    message = (
+        f"GPT{sizes}{', all six given by name,' if by_name else ''} in float64, in "
+        f"{'evaluation' if by_name else 'training'} mode, tokens of shape {shape}: the logits "
+        "should be those of torch's own functions with the same parameters."
+    )
+    found = logits_of(sizes, parameters, tokens, by_name)
+    if (shape, sizes) == base and isinstance(found, torch.Tensor):
+        right = found.shape == expected.shape and bool((found - expected).abs().max() < 1e-3)
+    if right:
+        assert_close(found, expected, message)
 ### END HIDDEN TESTS
 
 
@@ -789,21 +942,32 @@ def changes(sizes, seed, tokens):
     n = tokens.shape[-1]
     moved = torch.zeros(n, n, dtype=torch.bool)  # (token that is changed, position)
     with torch.no_grad():
-        model(tokens[:1])  # a shorter text first: nothing of it stays
-        before = model(tokens)
+        try:
+            model(tokens[:1].clone())  # a shorter text first: nothing of it stays
+            before = model(tokens.clone())
+        except NotImplementedError:
+            raise
+        except Exception as error:
+            return None, type(error).__name__
         for t in range(n):
             other = tokens.clone()
             other[t] = (other[t] + 1) % sizes[0]
             moved[t] = (model(other) - before).abs().amax(-1) > 1e-9
-    return moved
+    return moved, "nothing"
 
 
 rng = check_rng()
 for sizes, n in (((7, 12, 3, 20, 2, 6), 5), ((6, 8, 2, 10, 1, 9), 9)):
     tokens = torch.tensor(rng.integers(0, sizes[0], size=n))
     expected = torch.ones(n, n, dtype=torch.bool).triu()
+    moved, raised = changes(sizes, int(rng.integers(1000)), tokens)
+    message = (
+        f"GPT{sizes} in float64, tokens of shape (1,) and then ({n},), one text without a leading "
+        f"axis: one of the two calls raised {raised}. Any number of leading axes is allowed, none too."
+    )
+    assert_equal(raised, "nothing", message, name="the error")
     assert_equal(
-        changes(sizes, int(rng.integers(1000)), tokens),
+        moved,
         expected,
         f"{sizes[4]} blocks, {n} tokens, after a shorter text. Row: the token that is changed. "
         "Column: do the logits at this position move? They should at the changed position and "
@@ -820,12 +984,13 @@ for sizes, n in (((7, 12, 3, 20, 2, 6), 5), ((6, 8, 2, 10, 1, 9), 9)):
 def without_gradient(sizes, seed, tokens):
     torch.manual_seed(seed)
     model = GPT(*sizes)
-    logits = model(tokens)
+    given = tokens.clone()
+    logits = model(given)
     F.cross_entropy(logits.flatten(0, -2), tokens.flatten()).backward()
     lost = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()]
     model.eval()
     with torch.no_grad():
-        return lost, tokens, logits.detach(), model(tokens)
+        return lost, given, logits.detach(), model(tokens.clone())
 
 
 @probe
@@ -1202,6 +1367,7 @@ old = [torch.tensor(rng.normal(size=shape)).float() for shape in shapes.values()
 tokens = torch.tensor(rng.integers(0, 7, size=(3, 6)))
 start = torch.cat([value.flatten() for value in parameters.values()])
 loss_before, plain, norm = by_formula(parameters, tokens, 1e9)
+clipped = [(bound, by_formula(parameters, tokens, bound)[1]) for bound in (0.5 * norm, 0.05 * norm)]
 with check("a step that needs no clipping", points=1):
     assert_close(
         one_step(parameters, tokens, None, 10 * norm)[1],
@@ -1234,10 +1400,10 @@ with check("the loss before the step; one call; the mode", points=1):
         name="the calls and the mode",
     )
 with check("clipping", points=1):
-    for max_norm in (0.5 * norm, 0.05 * norm):
+    for max_norm, expected in clipped:
         assert_close(
             one_step(parameters, tokens, None, max_norm)[1],
-            by_formula(parameters, tokens, max_norm)[1],
+            expected,
             f"Gradient descent; the total norm of the gradients is {norm:.2f}, max_norm is "
             f"{max_norm:.2f}: ALL gradients should be scaled by the same number, after backward "
             "and before the optimiser's step.",
@@ -1274,29 +1440,38 @@ def steps(parameters, kind, texts, max_norm):
     model = nn.Sequential(nn.Embedding(7, 5), nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 7)).double()
     model.load_state_dict(parameters)
     groups = [{"params": model[:2].parameters()}, {"params": model[2:].parameters()}]
+    model[1].requires_grad_(kind != "momentum, one layer frozen")
+    trainable = [p for p in model.parameters() if p.requires_grad]
     optimizer = {
         "Adam": lambda p: torch.optim.Adam(p, lr=0.05),
         "momentum": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9),
         "two groups": lambda p: torch.optim.SGD(groups, lr=0.1, momentum=0.9),
-    }[kind](model.parameters())
-    losses = [training_step(model, optimizer, tokens, max_norm) for tokens in texts]
+    }[kind.split(",")[0]](trainable)
+    if "by name" in kind:  # and the tokens in another order in memory
+        given = {"model": model, "optimizer": optimizer, "max_norm": max_norm}
+        turned = [x.transpose(0, -1).contiguous().transpose(0, -1) for x in texts]
+        losses = [training_step(tokens=tokens, **given) for tokens in turned]
+    else:
+        losses = [training_step(model, optimizer, tokens, max_norm) for tokens in texts]
     return losses, torch.cat([value.detach().flatten() for value in model.parameters()])
 
 
 def by_torch(parameters, kind, texts, max_norm):
     model = nn.Sequential(nn.Embedding(7, 5), nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 7)).double()
     model.load_state_dict(parameters)
-    if kind == "Adam":
-        optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
+    model[1].requires_grad_(kind != "momentum, one layer frozen")
+    trainable = [p for p in model.parameters() if p.requires_grad]
+    if kind.startswith("Adam"):
+        optimizer = torch.optim.Adam(trainable, lr=0.05)
     else:
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        optimizer = torch.optim.SGD(trainable, lr=0.1, momentum=0.9)
     losses = []
     for tokens in texts:
         logits = model(tokens)
         loss = F.cross_entropy(logits[..., :-1, :].reshape(-1, 7), tokens[..., 1:].reshape(-1))
-        gradients = torch.autograd.grad(loss, list(model.parameters()))
+        gradients = torch.autograd.grad(loss, trainable)
         norm = torch.sqrt(sum(g.square().sum() for g in gradients))
-        for parameter, gradient in zip(model.parameters(), gradients, strict=True):
+        for parameter, gradient in zip(trainable, gradients, strict=True):
             parameter.grad = gradient * (max_norm / norm).clamp(max=1.0)
         optimizer.step()
         losses.append(loss.item())
@@ -1311,21 +1486,28 @@ cases = [
     for lead in ((), (4,), (2, 3))
 ]
 cases += [("momentum", (1,), (2, 7, 3, 5)), ("Adam", (2, 1), (5, 2, 2, 9))]  # other lengths
-for kind, lead, lengths in cases:
+cases = [(*case, 0.3) for case in cases]
+cases += [
+    ("momentum, by name", (33,), (3, 3, 2, 3), 2),
+    ("Adam, by name", (2,), (33, 65, 2, 70), 300),
+    ("two groups", (1, 2, 1), (4, 130, 3, 4), 7.5),
+    ("momentum, one layer frozen", (5,), (5, 5, 4, 5), 0.3),
+]
+for kind, lead, lengths, max_norm in cases:
     parameters = {name: torch.tensor(rng.normal(size=shape)) for name, shape in shapes.items()}
     texts = [torch.tensor(rng.integers(0, 7, size=(*lead, length))) for length in lengths]
     tokens = (*lead, 5) if len(set(lengths)) == 1 else [(*lead, length) for length in lengths]
     message = (
-        f"Four steps ({kind}), tokens of shape {tokens}, max_norm 0.3: the losses, and the "
+        f"Four steps ({kind}), tokens of shape {tokens}, max_norm {max_norm}: the losses, and the "
         "parameters in the end, should be those of the formula. All of the model's parameters "
         "have one norm together, in whatever group of the optimiser they are; the given "
         "optimiser moves them, once a call; no gradient of an earlier step counts."
     )
-    losses, after = steps(parameters, kind, texts, 0.3)
+    expected, expected_after = by_torch(parameters, kind, texts, max_norm)
+    losses, after = steps(parameters, kind, texts, max_norm)
     attached = any(getattr(loss, "requires_grad", False) for loss in losses)
     floats = "Each step should return a Python float."
     assert_equal(attached, False, floats, name="'the losses require grad'")
-    expected, expected_after = by_torch(parameters, kind, texts, 0.3)
     losses = np.array(losses, dtype=float)
     assert_close(losses, np.array(expected), message, name="the losses", rtol=1e-4, atol=1e-5)
     loose = {"rtol": 1e-3, "atol": 1e-4}
@@ -1741,6 +1923,29 @@ checks_passed("sampling_distribution")
 # %% check="sampling_distribution_top" points=3
 # Hidden checks of sampling_distribution: top_k and top_p on many distributions, alone.
 ### BEGIN HIDDEN TESTS
+@probe
+def result_or_error(logits, places, knobs):
+    """The result; or the ValueError that no allowed values should raise."""
+    try:
+        return sampling_distribution(logits, *places, **knobs), "nothing"
+    except ValueError as error:
+        return None, type(error).__name__
+
+
+def drawn(logits, *places, **knobs):
+    """What sampling_distribution returns; that it refuses allowed values is told with the call."""
+    given = dict(zip(("temperature", "top_k", "top_p"), places)) | knobs
+    said = [f"{name} = {value if value is None else f'{value:.7g}'}" for name, value in given.items()]
+    message = (
+        f"Logits of shape ({len(logits)},), {', '.join(said) or 'no options'}: sampling_distribution "
+        "should not raise an error. Allowed are a temperature from 0 on, a top_k from 1 on, a top_p "
+        "above 0 and up to 1, which is allowed too, and None for the last two."
+    )
+    found, raised = result_or_error(logits, places, knobs)
+    assert_equal(raised, "nothing", message, name="the error")
+    return found
+
+
 rng = check_rng()
 cases = []  # logits, their softmax, the tokens from the most likely on
 for vocab in (1, 6, 13):
@@ -1763,9 +1968,10 @@ def keep_first(full, ranks, count):
 
 def other_end(logits, message, **knobs):
     """Turned round, the least likely is the most likely one."""
-    found = torch.as_tensor(sampling_distribution(-logits, **knobs))
+    least = int(logits.argmin())
+    found = torch.as_tensor(drawn(-logits, **knobs))
     name = "the place of the largest number (or of NaN)"
-    assert_equal(int(found.argmax()), int(logits.argmin()), message, name=name)
+    assert_equal(int(found.argmax()), least, message, name=name)
 
 
 with check("top_k", points=1.5):
@@ -1775,7 +1981,7 @@ with check("top_k", points=1.5):
                 f"top_k = {top_k} of {len(full)} tokens: exactly {min(top_k, len(full))} stay, of "
                 "equal logits the lower index. They are renormalised, each in its place."
             )
-            found = sampling_distribution(logits, top_k=top_k)
+            found = drawn(logits, top_k=top_k)
             assert_close(found, keep_first(full, ranks, top_k), message)
         other_end(logits, f"top_k = 1 of {len(full)} tokens: the largest stays.", top_k=1)
 with check("top_p", points=1.5):
@@ -1788,10 +1994,10 @@ with check("top_p", points=1.5):
                 f"tokens whose sum is at least that has {count}, of equal logits the lower index "
                 "first. They are renormalised, each in its place."
             )
-            found = sampling_distribution(logits, top_p=top_p)
+            found = drawn(logits, top_p=top_p)
             assert_close(found, keep_first(full, ranks, count), message)
         message = f"top_p = 1 of {len(full)} tokens: all stay, as with the softmax."
-        assert_close(sampling_distribution(logits, top_p=1.0), full, message)
+        assert_close(drawn(logits, top_p=1.0), full, message)
         message = f"top_p = 1e-6 of {len(full)} tokens: the most likely token stays."
         other_end(logits, message, top_p=1e-6)
 checks_passed("sampling_distribution")
@@ -1801,6 +2007,29 @@ checks_passed("sampling_distribution")
 # %% check="sampling_distribution_order" points=2
 # Hidden checks of sampling_distribution: first temperature, then top_k, then top_p.
 ### BEGIN HIDDEN TESTS
+@probe
+def order_or_error(logits, places, knobs):
+    """The result; or the ValueError that no allowed values should raise."""
+    try:
+        return sampling_distribution(logits, *places, **knobs), "nothing"
+    except ValueError as error:
+        return None, type(error).__name__
+
+
+def drawn(logits, *places, **knobs):
+    """What sampling_distribution returns; that it refuses allowed values is told with the call."""
+    given = dict(zip(("temperature", "top_k", "top_p"), places)) | knobs
+    said = [f"{name} = {value if value is None else f'{value:.7g}'}" for name, value in given.items()]
+    message = (
+        f"Logits of shape ({len(logits)},), {', '.join(said) or 'no options'}: sampling_distribution "
+        "should not raise an error. Allowed are a temperature from 0 on, a top_k from 1 on, a top_p "
+        "above 0 and up to 1, which is allowed too, and None for the last two."
+    )
+    found, raised = order_or_error(logits, places, knobs)
+    assert_equal(raised, "nothing", message, name="the error")
+    return found
+
+
 rng = check_rng()
 logits = torch.tensor(rng.permutation([2.0, 1.5, 1.1, 0.4, -0.3, -1.0]) + 0.05 * rng.normal(size=6))
 order = sorted(range(6), key=lambda i: -float(logits[i]))
@@ -1826,11 +2055,13 @@ with check("temperature, then one of the two", points=0.5):
                 f"Six tokens, temperature {temperature}, then top_p = {top_p} of the new "
                 "probabilities; what stays is renormalised."
             )
-            found = sampling_distribution(logits, temperature, top_p=top_p)
+            found = drawn(logits, temperature, top_p=top_p)
             assert_close(found, smallest_set(warm, top_p), message)
-        found = sampling_distribution(logits, temperature, top_k=3)
+        found = drawn(logits, temperature, top_k=3)
         message = (
-            f"Six tokens, temperature {temperature}, then top_k = 3; what stays is renormalised."
+            f"Six tokens, temperature {temperature}, then top_k = 3; what stays is renormalised, "
+            "which is division by its sum: two tokens that stay keep the ratio that they have after "
+            "the temperature. For one: does the temperature act once, also with top_k?"
         )
         assert_close(found, first(3, warm), message)
     many = (2 * torch.tensor(rng.normal(size=320))).round() / 2  # many equal ones
@@ -1843,7 +2074,7 @@ with check("temperature, then one of the two", points=0.5):
             f"320 tokens, many of them equal, temperature 2, then top_k = {top_k}: exactly {top_k} "
             "stay, of equal logits the lower index. They are renormalised, each in its place."
         )
-        found = sampling_distribution(many, 2, top_k=top_k)
+        found = drawn(many, 2, top_k=top_k)
         assert_close(found, torch.where(kept, warm, 0) / warm[kept].sum(), message)
 with check("top_k, then top_p of what is left", points=1):
     full = torch.softmax(logits, -1)
@@ -1858,17 +2089,43 @@ with check("top_k, then top_p of what is left", points=1):
                 f"Six tokens: top_k = {top_k}, renormalised, and then top_p = {top_p:.3f} of that, "
                 f"for which {count} are enough; renormalised."
             )
-            found = sampling_distribution(logits, top_k=top_k, top_p=top_p)
+            found = drawn(logits, top_k=top_k, top_p=top_p)
             assert_close(found, first(count, full), message)
+    for vocab, temperature, top_k, count in (
+        (2, 1, 2, 1),
+        (33, 0.7, 33, 20),
+        (65, 2, np.int64(33), 31),
+        (130, np.float64(1.5), 65, None),
+        (130, 1.0, None, 66),
+        (70, 3, None, None),
+        (2, 2.5, 1, 1),
+        (33, 1, 32, 1),
+    ):
+        some = torch.tensor(rng.normal(size=vocab))
+        p = torch.softmax(some / float(temperature), -1)
+        ranks = sorted(range(vocab), key=lambda i, some=some: -float(some[i]))
+        kept = ranks if top_k is None else ranks[: int(top_k)]
+        sums = torch.cat([torch.zeros(1), (p[kept] / p[kept].sum()).cumsum(0)])
+        top_p = None if count is None else float((sums[count - 1] + sums[count]) / 2)
+        kept = kept[:count]
+        expected = torch.zeros(vocab, dtype=torch.float64)
+        expected[kept] = p[kept] / p[kept].sum()
+        message = (
+            f"{vocab} tokens, temperature {temperature}, top_k {top_k} and top_p "
+            f"{'None' if top_p is None else f'{top_p:.4f}'}, all by place: {len(kept)} of them "
+            "should stay, renormalised, each in its place."
+        )
+        found = drawn(some, temperature, top_k, top_p)
+        assert_close(found, expected, message)
 with check("temperature 0", points=0.5):
     for more in ({}, {"top_k": 3}, {"top_p": 0.9}, {"top_k": 2, "top_p": 0.1}):
-        found = sampling_distribution(logits, temperature=0, **more)
+        found = drawn(logits, temperature=0, **more)
         message = (
             f"Temperature 0 with {more or 'nothing else'}: floating numbers, 1 at the largest logit "
             "and 0 at all others."
         )
         assert_close(found, first(1, torch.softmax(logits, -1)), message)
-    found = sampling_distribution(logits, 0.0, top_p=1)
+    found = drawn(logits, 0.0, top_p=1)
     message = "Temperature 0.0, a float, with top_p = 1, an int: 1 at the largest logit, 0 elsewhere."
     assert_close(found, first(1, torch.softmax(logits, -1)), message)
 checks_passed("sampling_distribution")
@@ -1884,6 +2141,42 @@ def argument_after(logits, *options):
     return logits
 
 
+@probe
+def strided(logits, options):
+    """A column of a matrix, whose numbers do not lie side by side, and without gradients."""
+    column = torch.stack([logits, logits + 1], dim=-1)[:, 0]
+    with torch.no_grad():
+        try:
+            return sampling_distribution(column, **options)
+        except NotImplementedError:
+            raise
+        except (RuntimeError, ValueError) as error:
+            return type(error).__name__
+
+
+@probe
+def numbers_or_error(logits, places, knobs):
+    """The result; or the ValueError that no allowed values should raise."""
+    try:
+        return sampling_distribution(logits, *places, **knobs), "nothing"
+    except ValueError as error:
+        return None, type(error).__name__
+
+
+def drawn(logits, *places, **knobs):
+    """What sampling_distribution returns; that it refuses allowed values is told with the call."""
+    given = dict(zip(("temperature", "top_k", "top_p"), places)) | knobs
+    said = [f"{name} = {value if value is None else f'{value:.7g}'}" for name, value in given.items()]
+    message = (
+        f"Logits of shape ({len(logits)},), {', '.join(said) or 'no options'}: sampling_distribution "
+        "should not raise an error. Allowed are a temperature from 0 on, a top_k from 1 on, a top_p "
+        "above 0 and up to 1, which is allowed too, and None for the last two."
+    )
+    found, raised = numbers_or_error(logits, places, knobs)
+    assert_equal(raised, "nothing", message, name="the error")
+    return found
+
+
 rng = check_rng()
 infinite = torch.tensor(rng.normal(size=7))
 infinite[[0, 3]] = -math.inf
@@ -1893,11 +2186,11 @@ largest[int(full.argmax())] = 1.0
 with check("-inf", points=0.5):
     message = "Seven tokens, two with a logit of -inf: a probability of 0 there, and no NaN."
     for more in ({}, {"top_k": 6}, {"top_p": 0.999999}, {"top_k": 5, "top_p": 1.0}):
-        found = sampling_distribution(infinite, **more)
+        found = drawn(infinite, **more)
         sentence = f"{message} With {more or 'no options'} it should be the softmax of all."
         assert_close(found, full, sentence, atol=1e-5)
     for more in ({"temperature": 0}, {"top_k": 1}, {"top_p": 1e-3}):
-        found = sampling_distribution(infinite, **more)
+        found = drawn(infinite, **more)
         sentence = (
             f"{message} With {more} it should be 1 at the largest logit, and 0 at all others, in "
             "floating numbers."
@@ -1905,7 +2198,7 @@ with check("-inf", points=0.5):
         assert_close(found, largest, sentence)
     single = torch.tensor([-math.inf, -0.7, -math.inf])
     for more in ({}, {"temperature": 0.5}, {"temperature": 0}, {"top_k": 2}, {"top_p": 0.9}):
-        found = sampling_distribution(single, **more)
+        found = drawn(single, **more)
         sentence = (
             f"Logits -inf, -0.7, -inf, with {more or 'no options'}: 1 at the finite one, 0 at the "
             "others, and no NaN."
@@ -1913,7 +2206,7 @@ with check("-inf", points=0.5):
         assert_close(found, torch.tensor([0.0, 1.0, 0.0]), sentence)
 with check("large logits; float32 stays float32", points=0.5):
     for more in ({"temperature": 0}, {"top_k": 1}, {"top_p": 1e-3}):
-        found = sampling_distribution(infinite, **more)
+        found = drawn(infinite, **more)
         sentence = (
             f"As float32 stays float32, float64 stays float64. Seven logits in float64, with {more}: "
             "the result should be a float64 tensor with 1 at the largest logit, and 0 at all others."
@@ -1922,21 +2215,35 @@ with check("large logits; float32 stays float32", points=0.5):
     large = torch.tensor([9999.0, 1e4, -1e4, 9998.0])
     for temperature in (1.0, 2.5):
         expected = torch.softmax(large / temperature, -1)
-        found = sampling_distribution(large, temperature)
+        found = drawn(large, temperature)
         message = (
             f"Logits 9999, 10000, -10000, 9998 in float32, temperature {temperature}: it should be "
             "the softmax, without NaN."
         )
         assert_close(found, expected, message, atol=1e-4)
-        message = f"{message} Also with top_k = 3 and top_p = 0.9999."
-        found = sampling_distribution(large, temperature, 3, 0.9999)
+        message = (
+            f"Logits 9999, 10000, -10000, 9998 in float32, temperature {temperature}, top_k = 3 and "
+            "top_p = 0.9999: nothing is left out but the fourth token, whose probability is 0. So it "
+            "should be the softmax that the temperature gives, as your result is without top_k and "
+            "top_p. For one: does the temperature act once, also with top_k?"
+        )
+        found = drawn(large, temperature, 3, 0.9999)
         assert_close(found, expected, message, atol=1e-3)
     low = torch.tensor([-2001.0, -2000.0, -2002.0])
     message = "Logits -2001, -2000, -2002 in float32: it should be the softmax, without NaN."
-    assert_close(sampling_distribution(low), torch.softmax(low, -1), message, atol=1e-4)
-    sums = sampling_distribution(large, 2.5, 2).double().sum()
+    assert_close(drawn(low), torch.softmax(low, -1), message, atol=1e-4)
+    sums = drawn(large, 2.5, 2).double().sum()
     message = "The same logits, temperature 2.5, top_k = 2: the probabilities should sum to 1."
     assert_close(float(sums), 1.0, message, atol=1e-5)
+    seven = torch.tensor(rng.normal(size=7))
+    for options in ({}, {"temperature": 2, "top_k": 7}, {"temperature": 0.5, "top_p": 1}):
+        message = (
+            "Seven logits, a column of a matrix, so that they are not side by side in memory, "
+            f"under torch.no_grad(), with {options or 'no options'}: all stay, and it should be "
+            "the softmax that the temperature gives."
+        )
+        expected = torch.softmax(seven / options.get("temperature", 1), -1)
+        assert_close(strided(seven, options), expected, message)
 with check("the logits stay as they are; the errors", points=1, side=True):
     logits = torch.tensor(rng.normal(size=6))
     for options in ((0.5, 3, 0.8), (2.0, None, None), (0, None, None), (1.0, 2, None), (1.0, None, 0.5)):

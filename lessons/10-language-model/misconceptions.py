@@ -642,6 +642,14 @@ with exercise("GPT", base=SHORT_GPT):
         seen="input gaps of the tests",
     )
 
+    wrong(
+        "gpt_mask_for_one_leading_axis",
+        {"causal_mask(n))": "causal_mask(n)).expand(tokens.shape[0], n, n)"},
+        "Your model stops with an error where tokens have the shape (n,), one text without a leading "
+        "axis. For one: a mask of shape (tokens.shape[0], n, n) counts on exactly one leading axis.",
+        seen="answers written blind",
+    )
+
 
 with exercise("training_step"):
     wrong(
@@ -1349,6 +1357,14 @@ with exercise("sampling_distribution", base=SHORT_SAMPLING):
         "Of many equal logits others stay than those of the lower indices. Not every way to sort "
         "keeps equals in their order: torch.topk and np.argsort, for two, do not promise it.",
         seen="input gaps of the tests",
+    )
+
+    wrong(
+        "sampling_refuses_top_p_one",
+        {"not 0 < top_p <= 1": "not 0 < top_p < 1"},
+        "You refuse top_p = 1 with an error. It is allowed: top_p is above 0 and at most 1, and with 1 "
+        "everything stays.",
+        seen="answers written blind",
     )
 
 

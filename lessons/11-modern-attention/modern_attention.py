@@ -223,7 +223,7 @@ rng = check_rng()
 for shape in ((5,), (3, 5), (1, 7), (4, 1, 6), (2, 3, 5), (2, 4, 3, 6), (5, 1, 2, 3, 4), (6, 6, 6)):
     gamma = torch.tensor(rng.normal(size=shape[-1]))
     x = torch.tensor(2 * rng.normal(size=shape) - 1)
-    found, other = normalise(gamma, x), normalise(gamma, x.square() + x)
+    found, other = normalise(gamma, x.clone()), normalise(gamma, x.square() + x)
     message = f"x of shape {shape}: the result should have the same shape."
     assert_equal(list(np.shape(found)), list(shape), message, name="the shape")
     message = f"x of shape {shape}: another x should give another result, without NaN."
@@ -232,7 +232,7 @@ for shape in ((5,), (3, 5), (1, 7), (4, 1, 6), (2, 3, 5), (2, 4, 3, 6), (5, 1, 2
     message = f"x of shape {shape}, random gamma: the result should not be x itself, nor NaN."
     differs = bool((found - x).abs().max() > 1e-3)
     assert_equal(differs, True, message, name="'numbers that differ from x'")
-    words = [normalise(gamma, word[None])[0] for word in x.reshape(-1, shape[-1])]
+    words = [normalise(gamma, word[None].clone())[0] for word in x.reshape(-1, shape[-1])]
     assert_close(
         found,
         torch.stack(words).double().reshape(shape),
@@ -270,14 +270,24 @@ def normalise(gamma, x, eps):
         return layer(x)
 
 
+@probe
+def with_gradients(gamma, x, eps):
+    """Float32 or float64 as x, in evaluation mode, where x and gamma require gradients."""
+    layer = RMSNorm(x.shape[-1], eps).to(x.dtype).eval()
+    layer.load_state_dict({"gamma": gamma}, strict=False)
+    found = layer(x.clone().requires_grad_())
+    return found.detach() if isinstance(found, torch.Tensor) else found
+
+
 rng = check_rng()
 gamma, ones = torch.tensor(rng.normal(size=6)), torch.ones(6, dtype=torch.float64)
 noise = torch.tensor(rng.normal(size=(2, 3, 6)))
 with check("eps as it is given", points=1):
     for eps in (0.5, 1e-12):
+        expected = F.rms_norm(noise, (6,), gamma, eps)
         assert_close(
-            normalise(gamma, noise, eps),
-            F.rms_norm(noise, (6,), gamma, eps),
+            normalise(gamma, noise.clone(), eps),
+            expected,
             f"x of shape (2, 3, 6) in float64, eps = {eps}: the result should be that of torch's "
             "rms_norm. For one: is this eps added to the mean square, inside the root? Is "
             "something computed in float32?",
@@ -288,6 +298,32 @@ with check("eps as it is given", points=1):
         "x of shape (2, 3, 6) in float64, numbers of size 1e-3, eps = 0.0: the result should be "
         "that of torch's rms_norm, with nothing added to the mean square.",
     )
+    for shape, eps, dtype, size in (
+        ((2,), 0.5, torch.float64, 1),
+        ((3, 33), 1, torch.float32, 1),
+        ((3, 33), 1, torch.float64, 1),
+        ((2, 130), 0.1, torch.float64, 1),
+        ((70, 65), 2, torch.float32, 50),
+        ((4, 1), 0.3, torch.float64, 1),
+        ((1, 2, 1, 5), 7.0, torch.float32, 1),
+        ((2, 3, 7), 0.01, torch.float64, 1e4),
+        ((3, 3, 3), 3, torch.float64, 0),
+    ):
+        scale = torch.tensor(rng.normal(size=shape[-1])).to(dtype)
+        x = torch.tensor(size * rng.normal(size=shape)).to(dtype)
+        if size > 1:
+            x[..., 1, :] = x[..., 0, :]
+        message = (
+            f"x of shape {shape} in {str(dtype)[6:]}, numbers of size {size:g}, eps = {eps}: the "
+            "result should be that of torch's rms_norm, as a call {} gives it."
+        )
+        expected = F.rms_norm(x, shape[-1:], scale, eps)
+        found = with_gradients(scale, x, eps)
+        way = "in evaluation mode, where gradients are asked for,"
+        assert_close(found, expected, message.format(way))
+        if dtype == torch.float64:
+            way = "in training mode under torch.no_grad()"
+            assert_close(normalise(scale, x.clone(), eps), expected, message.format(way))
 with check("the default of eps", points=1):
     given = normalise(ones, 1e-3 * noise, 1e-6)
     message = "x of shape (2, 3, 6) in float64: the result should be a torch tensor."
@@ -580,14 +616,15 @@ def forward(parameters, x, d_ff):
         for name, parameter in network.named_parameters():
             if name not in parameters:
                 parameter.zero_()
-        trained = network(x)
+        given = x.clone()
+        trained = network(given)
         network.eval()
-        evaluated = network(x)
+        evaluated = network(x.clone())
         try:  # another shape, of which both parts lie at one place in memory
             twice = network(x.expand(2, *x.shape))
         except RuntimeError as error:
             twice = type(error).__name__
-        return trained, evaluated, x, twice
+        return trained, evaluated, given, twice
 
 
 rng = check_rng()
@@ -619,8 +656,15 @@ with check("each word by itself", points=1):
         differs = bool((evaluated - x).abs().max() > 1e-3)
         assert_equal(differs, True, message, name="'numbers that differ from x'")
         message = f"{given}: each word should come out as the network gives it alone."
-        words = [forward(parameters, word[None], d_ff)[1][0] for word in x.reshape(-1, shape[-1])]
-        alone = torch.stack(words).double().reshape(shape)
+        words = [forward(parameters, word[None], d_ff)[1] for word in x.reshape(-1, shape[-1])]
+        single = str((1, shape[-1]))
+        sentence = (
+            f"A word of x, as x of shape {single}, d_ff = {d_ff}: the result should have "
+            "the shape of x, axes of length 1 included."
+        )
+        for word in words:
+            assert_equal(str(tuple(np.shape(word))), single, sentence, name="the shape")
+        alone = torch.stack([word[0] for word in words]).double().reshape(shape)
         assert_close(evaluated, alone, message, against="for each word alone")
         message = (
             f"{given}, and then, for the same network, x.expand(2, ...), which is x twice, with "
@@ -635,11 +679,37 @@ with check("the values", points=0.5):
             "computed in float64."
         )
         assert_close(evaluated, expected, message, precise=True)
+    for shape, d_ff, size in (
+        ((2, 70, 6), 33, 1),
+        ((3, 3, 2), 65, 1),
+        ((4, 1), 5, 1),
+        ((33, 65), 1, 1),
+        ((2, 130), 3, 1),
+        ((4, 3, 17), 2, 3000),
+        ((5, 5), 5, 0),
+    ):
+        matrices = [
+            torch.tensor(rng.normal(size=rows_and_columns))
+            for rows_and_columns in ((d_ff, shape[-1]), (d_ff, shape[-1]), (shape[-1], d_ff))
+        ]
+        x = torch.tensor(size * rng.normal(size=shape))
+        if size > 1:
+            x[:, 1] = x[:, 0]
+        z = x @ matrices[0].T
+        expected = (z * torch.sigmoid(z) * (x @ matrices[1].T)) @ matrices[2].T
+        names = ("gate.weight", "up.weight", "down.weight")
+        trained, evaluated, *_ = forward(dict(zip(names, matrices, strict=True)), x, d_ff)
+        message = (
+            f"x of shape {shape}, numbers of size {size}, d_ff = {d_ff}: the result should be "
+            "down(silu(gate(x)) * up(x)), computed in float64, in both modes."
+        )
+        for found in (evaluated, trained):
+            assert_close(found, expected, message, precise=True)
 with check("training mode, and x afterwards", points=0.5, side=True):
     for _, _, _, x, _, (trained, evaluated, x_after, _) in cases_run:
         message = (
             "The same x in training mode and then in evaluation mode: the result should be the "
-            "same. For one: is there dropout, or does the first call write into x?"
+            "same. For one: is there dropout?"
         )
         assert_close(trained, evaluated, message, against="in evaluation mode")
         message = "x should be as before after the calls."
@@ -830,6 +900,21 @@ def turned(x, positions, base=10000.0):
     return torch.view_as_real(pairs * torch.polar(torch.ones_like(angles), angles)).flatten(-2)
 
 
+@probe
+def strided(x, positions, base, gradients):
+    """The same numbers in another order in memory, with gradients and without."""
+    x = x.transpose(-1, -2).contiguous().transpose(-1, -2).requires_grad_(gradients)
+    positions = torch.stack([positions, positions + 1], dim=-1)[:, 0]
+    with torch.set_grad_enabled(gradients):
+        try:
+            found = apply_rotary(x, positions, base=base)
+        except NotImplementedError:
+            raise
+        except RuntimeError as error:
+            return type(error).__name__
+    return found.detach() if isinstance(found, torch.Tensor) else found
+
+
 rng = check_rng()
 with check("one pair", points=0.5):
     for places in ([0, 1, 2, 3], [7, 0, 7, 2], [100, 101, 5, 40]):
@@ -838,7 +923,8 @@ with check("one pair", points=0.5):
             f"Two features, positions {places}: row t stands at positions[t], and its pair should "
             "turn by as many radians."
         )
-        assert_close(apply_rotary(x, positions), turned(x, positions), message)
+        expected = turned(x, positions)
+        assert_close(apply_rotary(x.clone(), positions.clone()), expected, message)
 with check("more pairs", points=1):
     for d_k in (4, 6, 10, 16):
         x, positions = torch.tensor(rng.normal(size=(5, d_k))), torch.tensor([3, 4, 5, 6, 7])
@@ -846,35 +932,66 @@ with check("more pairs", points=1):
             f"d_k = {d_k}, positions 3 to 7: the pair of the features 2i and 2i + 1 should turn by "
             "positions[t] * base ** (-2i / d_k) radians."
         )
-        assert_close(apply_rotary(x, positions), turned(x, positions), message)
+        expected = turned(x, positions)
+        assert_close(apply_rotary(x.clone(), positions.clone()), expected, message)
         positions = torch.tensor([3, 6, 5, 4, 7])
         message = f"d_k = {d_k}, and then positions 3, 6, 5, 4, 7: the pairs should turn by these."
-        assert_close(apply_rotary(x, positions), turned(x, positions), message)
+        expected = turned(x, positions)
+        assert_close(apply_rotary(x.clone(), positions.clone()), expected, message)
+    for shape, base, size in (
+        ((1, 4), 10000, 1),
+        ((4, 4), 100, 1),
+        ((33, 2), 10000, 1),
+        ((5, 66), 10000.0, 1),
+        ((2, 3, 130), 500, 1),
+        ((3, 1, 2, 34), 10000, 1),
+        ((2, 70, 6), np.float64(1000), 1),
+        ((6, 3, 6), 20, 5000),
+        ((1, 2, 2, 3, 8), 10000, 0),
+    ):
+        x = torch.tensor(size * rng.normal(size=shape))
+        if size > 1:
+            x = -x.abs() - 1
+            x[..., 0, :] = x[..., 1, :]
+        positions = torch.tensor(rng.integers(1, 40, size=shape[-2]))
+        message = (
+            f"x of shape {shape}, numbers of size {size}, base {base:g}: the pair of the features "
+            "2i and 2i + 1 should turn by positions[t] * base ** (-2i / d_k) radians"
+        )
+        expected = turned(x, positions, float(base))
+        assert_close(apply_rotary(x, positions, base), expected, f"{message}.")
+        for gradients in (True, False):
+            more = f"{message}, also where the numbers do not lie side by side in memory, "
+            more += "and x requires gradients." if gradients else "under torch.no_grad()."
+            assert_close(strided(x, positions, base, gradients), expected, more)
 with check("far away", points=0.5):
     x, positions = torch.tensor(rng.normal(size=(3, 8))), torch.tensor([131071, 1000, 50000])
+    expected = turned(x, positions)
     assert_close(
-        apply_rotary(x, positions),
-        turned(x, positions),
+        apply_rotary(x.clone(), positions.clone()),
+        expected,
         "Eight features in float64, positions 131071, 1000, 50000: the pairs should turn by the "
         "same formula. For one: in float32 such angles have two decimals only.",
         rtol=1e-6,
         atol=1e-7,
     )
     x, positions = torch.cat([x, x], dim=-1)[..., :14], torch.tensor([40, 3, 900])
-    apply_rotary(x.float(), positions)
+    expected = turned(x, positions)
+    apply_rotary(x.float(), positions.clone())
     message = (
         "Fourteen features, positions 40, 3, 900, first in float32 and then in float64: the second "
         "result should be computed in float64, whatever came before, and is compared to nine "
         "digits."
     )
     near = {"rtol": 1e-9, "atol": 1e-9, "precise": True}
-    assert_close(apply_rotary(x, positions), turned(x, positions), message, **near)
+    assert_close(apply_rotary(x.clone(), positions.clone()), expected, message, **near)
     x, positions = torch.tensor(rng.normal(size=(300, 6))), torch.arange(150, -150, -1)
     message = (
         "300 rows of six features in float64, positions 150, 149 and so on down to -149, in int32: "
         "the pairs should turn by the same formula, at a negative position by a negative angle."
     )
-    assert_close(apply_rotary(x, positions.int()), turned(x, positions), message)
+    expected = turned(x, positions)
+    assert_close(apply_rotary(x.clone(), positions.int()), expected, message)
 checks_passed("apply_rotary")
 ### END HIDDEN TESTS
 
@@ -893,9 +1010,9 @@ for base in (100.0, 500000.0):
         f"Six features, positions 0 to 3, base = {base:g}: pair i should turn by base ** (-2i / "
         "d_k) radians a word."
     )
-    found = apply_rotary(x, positions, base)
+    found = apply_rotary(x.clone(), positions.clone(), base)
     assert_close(found, expected, f"{message} Here base is the third argument.")
-    found = apply_rotary(x, positions, base=base)
+    found = apply_rotary(x.clone(), positions.clone(), base=base)
     assert_close(found, expected, f"{message} Here base is given by its name.")
 ### END HIDDEN TESTS
 
@@ -1490,6 +1607,24 @@ def attend(seed, parts, heads, query, key, value):
         return layer(query, key, value)
 
 
+@probe
+def attend_as(parts, sizes, given, train):
+    """In the dtype of query, in this mode; with gradients in training mode."""
+    layer = GroupedQueryAttention(*sizes).to(given["query"].dtype).train(train)
+    with torch.no_grad():
+        for name, (weight, bias) in parts.items():
+            getattr(layer, name).weight.copy_(weight)
+            getattr(layer, name).bias.copy_(bias)
+    with torch.set_grad_enabled(train):
+        found = layer(**{
+            name: x if name == "mask" else x.clone().requires_grad_(train)
+            for name, x in given.items()
+        })  # fmt: skip
+    if not isinstance(found, (tuple, list)):
+        return found
+    return [x.detach() if isinstance(x, torch.Tensor) else x for x in found]
+
+
 def by_torch(parts, num_heads, query, key, value):
     d_head, head_of = query.shape[-1] // num_heads, []
     Q, K, V = (F.linear(x, *parts[p]) for p, x in zip(("W_q", "W_k", "W_v"), (query, key, value)))
@@ -1523,8 +1658,8 @@ for counts in ((6, 2), (6, 3), (4, 2), (12, 4), (6, 1), (4, 4)):
         for name, w in widths.items()
     }
     given = [torch.tensor(rng.normal(size=(2, n, 12))) for n in (4, 5, 5)]
-    found[counts] = attend(seed, parts, counts, *given)
     wanted[counts] = by_torch(parts, counts[0], *given)
+    found[counts] = attend(seed, parts, counts, *given)
 for counts, d_model, n in (((1, 1), 5, 5), ((8, 2), 32, 4)):
     narrow = counts[1] * d_model // counts[0]
     widths = {"W_q": d_model, "W_k": narrow, "W_v": narrow, "W_o": d_model}
@@ -1533,8 +1668,8 @@ for counts, d_model, n in (((1, 1), 5, 5), ((8, 2), 32, 4)):
         for name, w in widths.items()
     }
     given = [torch.tensor(rng.normal(size=(2, k, d_model))) for k in (n, 5, 5)]
-    found[counts] = attend(seed, parts, counts, *given)
     wanted[counts] = by_torch(parts, counts[0], *given)
+    found[counts] = attend(seed, parts, counts, *given)
 with check("as many key-value heads as heads, and a single one", points=1):
     for counts in ((4, 4), (6, 1), (1, 1)):
         output, weights = pair(found[counts])
@@ -1557,6 +1692,40 @@ with check("groups", points=2):
         )
         assert_close(weights, expected_weights, message, name="weights")
         assert_close(output, expected, message, name="output")
+    for sizes, lead, n_q, n_k, dtype, masked in (
+        ((10, 5, 1), (2,), 3, 3, torch.float32, False),
+        ((10, 5, 1), (2,), 3, 3, torch.float64, True),
+        ((66, 3, 1), (2,), 7, 3, torch.float64, False),
+        ((6, 3, 3), (6,), 6, 6, torch.float64, True),
+        ((2, 2, 1), (3,), 33, 5, torch.float64, False),
+        ((1, 1, 1), (2, 1), 4, 1, torch.float64, True),
+        ((12, 4, 2), (), 2, 70, torch.float32, True),
+        ((130, 10, 5), (1,), 2, 3, torch.float64, False),
+        ((2, 1, 1), (2,), 5, 2, torch.float32, False),
+    ):
+        d_model, heads, kv_heads = sizes
+        narrow = kv_heads * d_model // heads
+        widths = {"W_q": d_model, "W_k": narrow, "W_v": narrow, "W_o": d_model}
+        parts = {
+            name: tuple(torch.tensor(0.3 * rng.normal(size=s)).to(dtype) for s in ((w, d_model), w))
+            for name, w in widths.items()
+        }
+        lengths = (n_q, n_k, n_k)
+        given = [torch.tensor(rng.normal(size=(*lead, n, d_model))).to(dtype) for n in lengths]
+        expected, expected_weights = by_torch(parts, heads, *given)
+        named = dict(zip(("query", "key", "value"), given, strict=True))
+        if masked:
+            named["mask"] = torch.ones(n_q, n_k, dtype=torch.bool)
+        for train in (True, False):
+            message = (
+                f"(d_model, num_heads, num_kv_heads) = {sizes}, leading axes {lead}, n_q = {n_q}, "
+                f"n_k = {n_k}, {str(dtype)[6:]}, {'a mask of True' if masked else 'no mask'}, in "
+                f"{'training' if train else 'evaluation'} mode, arguments given by name: both "
+                "results should be those of torch's attention, head by head."
+            )
+            output, weights = pair(attend_as(parts, sizes, named, train))
+            assert_close(weights, expected_weights, message, name="weights")
+            assert_close(output, expected, message, name="output")
 checks_passed("GroupedQueryAttention")
 ### END HIDDEN TESTS
 
@@ -1736,7 +1905,8 @@ with check("nothing to attend to", points=1):
     rows = torch.tensor(rng.random((4, 5)) < 0.6)
     rows[:, 0], rows[2] = True, False
     text = torch.tensor([[[True, True, False, True, False]], [[False] * 5]])
-    for mask, output_rows in ((rows, (slice(None), 2)), (text, (1,))):
+    nothing = torch.zeros(4, 5, dtype=torch.bool)
+    for mask, output_rows in ((rows, (slice(None), 2)), (text, (1,)), (nothing, (slice(None),))):
         output, weights = pair(attend(seed, bias, query, key, mask))
         blocked = ~mask.expand(2, 4, 5).any(-1)[:, None].expand(2, 6, 4)
         shape = f"mask of shape {tuple(mask.shape)}"
@@ -1748,7 +1918,7 @@ with check("nothing to attend to", points=1):
         own = "with weight 0 everywhere"
         assert_equal(weights[blocked], none, message, name="weights", against=own)
         message = f"A {shape}: the weights of every other query should sum to 1, without NaN."
-        sums = bool((weights[~blocked].sum(-1) - 1).abs().max() < 1e-6)
+        sums = bool(((weights[~blocked].sum(-1) - 1).abs() < 1e-6).all())
         assert_equal(sums, True, message, name="'they sum to 1'")
         message = (
             f"A {shape}: the heads of a query that may attend to nothing give 0, so its output "
@@ -2283,18 +2453,52 @@ def attend_in_pieces(Q, K, V, lengths):
     return torch.cat(outputs, dim=-2)
 
 
+@probe
+def appended(pieces):
+    cache = KVCache()
+    return [cache.append(k=k, v=v) for k, v in pieces][-1]
+
+
 rng = check_rng()
 for lengths in ((1,) * 7, (4, 1, 1, 1), (3, 4), (7,)):
     Q, K, V = (torch.tensor(rng.normal(size=(2, 3, 7, d))) for d in (4, 4, 6))
+    expected = F.scaled_dot_product_attention(Q, K, V, is_causal=True)
     assert_close(
         attend_in_pieces(Q, K, V, lengths),
-        F.scaled_dot_product_attention(Q, K, V, is_causal=True),
+        expected,
         f"Seven words in pieces of {lengths}, float64: causal attention on what the cache returns "
         "should be what causal attention on the whole text is.",
         name="the outputs",
         rtol=1e-9,
         atol=1e-11,
     )
+single, double = torch.float32, torch.float64
+for lead, d_k, d_v, lengths, kinds in (
+    ((), 2, 2, (1, 1), (single, single)),
+    ((2,), 70, 1, (33, 2), (double, double)),
+    ((4,), 1, 130, (4, 4), (single, double)),
+    ((1, 2, 1), 3, 3, (3, 1, 2), (double, single)),
+    ((3,), 33, 17, (65, 1, 70), (single, single)),
+    ((5, 5), 5, 5, (5,), (double, double)),
+):
+    pieces = [
+        tuple(
+            torch.tensor(rng.normal(size=(*lead, n, d))).to(kind)
+            for d, kind in zip((d_k, d_v), kinds, strict=True)
+        )
+        for n in lengths
+    ]
+    found = appended(pieces)
+    two = isinstance(found, (tuple, list)) and len(found) == 2
+    assert_equal(two, True, "append should return a pair, (K, V).", name="'it is a pair'")
+    for number in (0, 1):
+        message = (
+            f"k of shape {(*lead, 'n', d_k)} in {str(kinds[0])[6:]}, v of shape "
+            f"{(*lead, 'n', d_v)} in {str(kinds[1])[6:]}, given by name, {len(lengths)} calls with "
+            f"n = {', '.join(map(str, lengths))}: the last should return all of them, oldest first."
+        )
+        expected = torch.cat([piece[number] for piece in pieces], dim=-2)
+        assert_close(found[number], expected, message, name="KV"[number])
 ### END HIDDEN TESTS
 
 
@@ -2734,6 +2938,20 @@ checks_passed("blockwise_attention")
 # %% check="blockwise_attention_values" points=4
 # Hidden checks of blockwise_attention: sizes and block sizes, float64; scores of 1e4.
 ### BEGIN HIDDEN TESTS
+@probe
+def with_gradients(Q, K, V, block_size):
+    """As a layer that learns calls it: outside torch.no_grad(), block_size by name."""
+    Q, K, V = (x.clone().requires_grad_() for x in (Q, K, V))
+    found = blockwise_attention(Q, K, V, block_size=block_size)
+    return found.detach() if isinstance(found, torch.Tensor) else found
+
+
+@probe
+def without_gradients(Q, K, V, block_size):
+    with torch.no_grad():
+        return blockwise_attention(Q, K, V, block_size)
+
+
 rng = check_rng()
 later = rng.spawn(1)[0]
 with check("one block for all keys", points=1):
@@ -2761,6 +2979,35 @@ with check("several blocks", points=1):
         message += " It should be computed in float64 throughout: it is compared to ten digits."
         near = {"rtol": 1e-10, "atol": 1e-12, "precise": True}
         assert_close(found, expected, message, **near)
+    sizes = (  # leading axes, n_q, n_k, d_k, d_v, block_size, dtype, what numbers
+        ((), 33, 33, 2, 1, 32, torch.float32, "random"),
+        ((), 33, 33, 2, 1, 32, torch.float64, "random"),
+        ((2,), 1, 65, 65, 3, 64, torch.float64, "random"),
+        ((1, 2, 1), 3, 130, 130, 2, 64, torch.float64, "random"),
+        ((3,), 130, 5, 2, 33, 2, torch.float32, "random"),
+        ((4,), 4, 4, 4, 4, 4, torch.float64, "negative"),
+        ((2, 3), 2, 6, 17, 5, 5, torch.float64, "zero"),
+        ((2,), 3, 70, 1, 1, 65, torch.float64, "neighbours equal"),
+    )
+    for lead, n_q, n_k, d_k, d_v, size, dtype, what in sizes:
+        shapes = ((*lead, n_q, d_k), (*lead, n_k, d_k), (*lead, n_k, d_v))
+        Q, K, V = (torch.tensor(later.normal(size=s)).to(dtype) for s in shapes)
+        if what == "negative":
+            Q, K, V = (-x.abs() - 0.1 for x in (Q, K, V))
+        elif what == "zero":
+            Q = 0 * Q
+        elif what == "neighbours equal":
+            K = K[..., ::2, :].repeat_interleave(2, dim=-2)
+        flat = (x.reshape(-1, *x.shape[-2:]) for x in (Q, K, V))
+        expected = F.scaled_dot_product_attention(*flat).reshape(*lead, n_q, d_v)
+        message = (
+            f"Q, K, V of shapes {shapes[0]}, {shapes[1]}, {shapes[2]}, {str(dtype)[6:]}, "
+            f"block_size = {size}: the output should be that of lesson 3"
+        )
+        found = with_gradients(Q, K, V, size)
+        assert_close(found, expected, f"{message}, with block_size by name.")
+        found = without_gradients(Q, K, V, size)
+        assert_close(found, expected, f"{message}, under torch.no_grad().")
 # The largest scores of two queries are thousands apart: each needs a maximum of its own.
 Q = torch.tensor([[0.4], [0.6], [0.8], [1.0]]) * torch.tensor(1 + 0.2 * rng.random(size=(4, 3)))
 noise, V = torch.tensor(rng.normal(size=(11, 3))), torch.tensor(rng.normal(size=(11, 2)))
@@ -2810,6 +3057,16 @@ def strided(Q, K, V):
         return type(error).__name__
 
 
+@probe
+def result_or_error(Q, K, V):
+    try:
+        return blockwise_attention(Q, K, V, 2), "nothing"
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        return None, type(error).__name__
+
+
 rng = check_rng()
 for lead_q, lead_k, lead_v in (
     ((2,), (2,), (2,)),
@@ -2826,11 +3083,16 @@ for lead_q, lead_k, lead_v in (
     K = torch.tensor(rng.normal(size=(*lead_k, 5, 6)))
     V = torch.tensor(rng.normal(size=(*lead_v, 5, 3)))
     lead = torch.broadcast_shapes(lead_q, lead_k, lead_v)
-    found = blockwise_attention(Q, K, V, 2)
     message = (
         f"Leading axes {lead_q} of Q, {lead_k} of K and {lead_v} of V, n_q = {n_q}, block_size = "
         f"2: they broadcast to {tuple(lead)}."
     )
+    found, raised = result_or_error(Q, K, V)
+    stops = (
+        f"{message} Q ends in ({n_q}, 6), K in (5, 6), V in (5, 3): blockwise_attention should not "
+        "raise an error. For one: are keys and values cut into blocks along the last axis but one?"
+    )
+    assert_equal(raised, "nothing", stops, name="the error")
     assert_equal(list(np.shape(found)), [*lead, n_q, 3], message, name="the shape")
     texts = [x.expand(*lead, *x.shape[-2:]).reshape(-1, *x.shape[-2:]) for x in (Q, K, V)]
     alone = [blockwise_attention(q, k, v, 2) for q, k, v in zip(*texts, strict=True)]

@@ -664,6 +664,14 @@ with exercise("load_block"):
         seen="answers written blind",
     )
 
+    wrong(
+        "load_copies_nothing",
+        {"target.copy_(sources[name])": "pass"},
+        "Your function ends without an error, and none of the block's parameters has changed. For one: "
+        "a zip or a generator that the checks have gone through is empty when the copying begins.",
+        seen="answers written blind",
+    )
+
 with exercise("sentence_embedding"):
     wrong(
         "padding_in_the_mean",
@@ -1021,6 +1029,20 @@ with exercise("attention_share"):
         "axes of the maps are exchanged, and those of columns and keep are not, so a text gets the "
         "columns of another.",
         seen="answers written by an adversary",
+    )
+
+    wrong(
+        "heads_and_texts_mixed_before_keep",
+        {
+            "share = share * keep[..., None, :]": """
+            n = share.shape[-1]
+            share = share.reshape(weights.shape[-3], -1, n) * keep.reshape(-1, n)
+            """,
+            "share.movedim(-2, 0).reshape(n_heads, -1)": "share.reshape(n_heads, -1)",
+        },
+        "With one text your shares are right, with several they are others. For one: a reshape to "
+        "(num_heads, texts, n) mixes heads and texts. It moves no axis; movedim does.",
+        seen="answers written blind",
     )
 
 

@@ -345,6 +345,19 @@ with check("words that can be cut", points=1.5):
     for word, right in others:
         message = f"word {word!r}, vocabulary {right}: any characters but # may stand in a word."
         assert_equal(wordpiece(word, set(right)), right, message)
+    for length, kind in ((1, tuple), (33, frozenset), (65, tuple), (130, set)):
+        letters = "abÀ中"
+        word = "".join(rng.choice(list(letters), size=length))
+        cuts = {word[i : i + size] for size in (1, 2, 5) for i in range(0, length, size)}
+        vocabulary = sorted({*letters, *cuts} | {"##" + piece for piece in (*letters, *cuts)})
+        given = kind(vocabulary)
+        right = expected_cut(word, vocabulary)
+        message = (
+            f"word {word!r}, a vocabulary of {len(vocabulary)} pieces, a {type(given).__name__}, "
+            "by place and by name: at each place the longest piece that fits."
+        )
+        assert_equal(wordpiece(word, given), right, message)
+        assert_equal(wordpiece(vocabulary=given, word=word), right, message)
 with check("words with a wall", points=1.5):
     for _ in range(200):
         words = ["".join(rng.choice(list("abc"), size=k)) for k in rng.integers(1, 4, size=10)]
@@ -570,6 +583,19 @@ checks_passed("embed")
 # Hidden checks of embed: no, one and two leading axes, several lengths; float64.
 ### SIDE CONDITION: counts once another check of embed passes.
 ### BEGIN HIDDEN TESTS
+@probe
+def without_gradients(weights, ids):
+    """By name, the rows of the tables not side by side in memory."""
+    weights = {n: torch.stack([t, t + 1], dim=-1)[..., 0] for n, t in weights.items()}
+    with torch.no_grad():
+        try:
+            return embed(weights=weights, ids=ids)
+        except NotImplementedError:
+            raise
+        except RuntimeError as error:
+            return type(error).__name__
+
+
 rng = check_rng()
 later = rng.spawn(1)[0]
 cases = []
@@ -633,6 +659,30 @@ with check("float64, and the values", points=1):
     message = "The same in float32: the precision is kept, so the result should be float32."
     kind = str(getattr(embed(single, ids), "dtype", None))
     assert_equal(kind, "torch.float32", message, name="the dtype")
+    for shape, pieces, places, d, dtype in (
+        ((1,), 2, 1, 2, torch.float64),
+        ((3,), 3, 3, 3, torch.float32),
+        ((3,), 3, 3, 3, torch.float64),
+        ((2, 33), 33, 33, 65, torch.float32),
+        ((33, 4), 70, 9, 130, torch.float64),
+        ((2, 1, 2), 9, 70, 17, torch.float32),
+        ((2, 130), 5, 130, 34, torch.float64),
+    ):
+        sizes = ((pieces, d), (places, d), (2, d), d, d)
+        tables = [torch.tensor(rng.normal(size=size)).to(dtype) for size in sizes]
+        weights = {f"embeddings.{n}": t for n, t in zip(names, tables, strict=True)}
+        ids = torch.tensor(rng.integers(1, pieces, size=shape))
+        x = tables[0][ids] + tables[1][: shape[-1]] + tables[2][0]
+        expected = F.layer_norm(x, (d,), tables[3], tables[4], 1e-12)
+        near = {"atol": 1e-3} if dtype == torch.float32 and d < 4 else {}
+        message = (
+            f"ids of shape {shape}, {pieces} pieces, {places} positions, {d} features, "
+            f"{str(dtype)[6:]}: the result should be word plus position plus token type 0, and "
+            "then the norm."
+        )
+        assert_close(embed(weights, ids), expected, message, **near)
+        message += " Here under torch.no_grad(), by name, with tables that have gaps in memory."
+        assert_close(without_gradients(weights, ids), expected, message, **near)
 checks_passed("embed")
 ### END HIDDEN TESTS
 
@@ -793,9 +843,12 @@ def load_block(block, weights, layer):
 # Weights of three layers under the published names: 12 features, 3 heads, d_ff 20. Layer 1 is loaded.
 @probe
 def parameters_after(weights, layer):
+    """The block's parameters after loading, and before."""
     block = TransformerBlock(12, 3, 20)
+    before = {name: parameter.detach().clone() for name, parameter in block.named_parameters()}
     load_block(block, {name: tensor.clone() for name, tensor in weights.items()}, layer)
-    return {name: parameter.detach().clone() for name, parameter in block.named_parameters()}
+    after = {name: parameter.detach().clone() for name, parameter in block.named_parameters()}
+    return after, before
 
 
 @probe
@@ -831,11 +884,17 @@ weights = {
     for layer in range(3)
     for name, shape in shapes.items()
 }
-found = parameters_after(weights, 1)
+found, before = parameters_after(weights, 1)
+NOTHING = (
+    " None of the block's parameters has changed: nothing was copied into them. For one: is a zip or "
+    "a generator gone through twice? It is empty the second time. Or is a new tensor put beside them?"
+)
+same = [name in found and found[name].tolist() == v.tolist() for name, v in before.items()]
 
 
 def compare(published, yours, message):
     """Weight and bias of one part."""
+    message += NOTHING if all(same) and yours == "attention.W_q" else ""
     for kind in ("weight", "bias"):
         ours = {"weight": "gamma", "bias": "beta"}[kind] if "norm" in yours else kind
         assert_equal(
@@ -932,6 +991,22 @@ def run_loaded(weights, layer, x, eps, gelu):
         return block(x)
 
 
+@probe
+def parameters_of(weights, sizes, layer, double):
+    """All by name; a block in evaluation mode, weights whose rows are not side by side."""
+    weights = {n: torch.stack([t, t + 1], dim=-1)[..., 0] for n, t in weights.items()}
+    block = TransformerBlock(*sizes).eval()
+    if double:
+        block = block.double()
+    try:
+        load_block(block=block, weights=weights, layer=layer)
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        return type(error).__name__
+    return {name: parameter.detach().clone() for name, parameter in block.named_parameters()}
+
+
 shapes = {f"attention.self.{name}.weight": (12, 12) for name in ("query", "key", "value")}
 shapes |= {"attention.output.dense.weight": (12, 12), "intermediate.dense.weight": (7, 12)}
 shapes |= {"output.dense.weight": (12, 7)}
@@ -1004,6 +1079,38 @@ with check("a feed-forward with one parameter more, another eps", points=1):
     compare(1, None, True)
     compare(10, 1e-2, True)
     compare(12, None, True)
+    yours = {"attention.self.query": "attention.W_q", "attention.self.key": "attention.W_k"}
+    yours |= {"attention.self.value": "attention.W_v", "attention.output.dense": "attention.W_o"}
+    yours |= {"intermediate.dense": "feed_forward.linear1", "output.dense": "feed_forward.linear2"}
+    for sizes, layer, double in (
+        ((1, 1, 1), 2, False),
+        ((15, 5, 4), 100, True),
+        ((66, 3, 2), 7, False),
+        ((2, 1, 130), 0, True),
+        ((6, 2, 6), np.int64(12), False),
+    ):
+        expected, other = {}, {}
+        for name, shape in shapes.items():
+            size = [{12: sizes[0], 7: sizes[2]}[length] for length in shape]
+            part, _, kind = name.rpartition(".")
+            tensor = torch.tensor(rng.normal(size=size))
+            tensor = tensor if double else tensor.float()
+            if part in yours:
+                target = f"{yours[part]}.{kind}"
+            else:
+                norm = "norm1" if part.startswith("attention") else "norm2"
+                target = f"{norm}.{'gamma' if kind == 'weight' else 'beta'}"
+            expected[target] = tensor
+            other[f"encoder.layer.{layer}.{name}"] = tensor
+            other[f"encoder.layer.{layer + 1}.{name}"] = tensor + 1
+            other[f"encoder.layer.{layer}1.{name}"] = tensor - 1
+        message = (
+            f"load_block(block=..., weights=..., layer={layer}), arguments by name, "
+            f"{'float64' if double else 'float32'}, (d_model, num_heads, d_ff) = {sizes}, "
+            "the block in evaluation mode, weights with gaps in memory: the block should have the 16 tensors of this layer."
+        )
+        found = parameters_of(other, sizes, layer, double)
+        assert_equal(found, expected, message, name="the parameters")
 checks_passed("load_block")
 ### END HIDDEN TESTS
 
@@ -1416,6 +1523,12 @@ checks_passed("sentence_embedding")
 # Hidden checks of sentence_embedding: leading axes, huge numbers at tokens that are not kept.
 ### SIDE CONDITION: counts once another check of sentence_embedding passes.
 ### BEGIN HIDDEN TESTS
+@probe
+def without_gradients(hidden, keep):
+    with torch.no_grad():
+        return sentence_embedding(hidden=hidden, keep=keep)
+
+
 rng = check_rng()
 later = rng.spawn(1)[0]
 with check("each text alone", points=1.5):
@@ -1449,7 +1562,8 @@ with check("tokens that are not kept", points=1.5):
     found = sentence_embedding(hidden, keep)
     moved = hidden.masked_fill(~keep[..., None], 1e8)
     message = (
-        "Six texts: the result should be the same where 1e8 stands at the tokens that are not kept."
+        "Six texts: the result should be the same where 1e8 stands at the tokens that are not kept. "
+        "For one: do they enter a sum, and are taken away again? Beside 1e8 the others are rounded."
     )
     with_it = sentence_embedding(moved, keep)
     assert_close(with_it, found, message, against="without 1e8 at those tokens")
@@ -1463,6 +1577,41 @@ with check("tokens that are not kept", points=1.5):
         message = f"A text of {length} tokens, all kept: its vector should not be 0."
         seen = bool(cut.abs().max() > 0.1)
         assert_equal(seen, True, message, name="'it has a number above 0.1 in size, and no NaN'")
+    right = False
+    for shape, dtype, some in (
+        ((3, 5, 4), torch.float32, True),  # as in the visible check, which says what is wrong there
+        ((3, 5, 4), torch.float64, True),
+        ((33, 2), torch.float64, True),
+        ((1, 70, 6), torch.float32, True),
+        ((2, 3, 65), torch.float64, False),
+        ((4, 130, 17), torch.float32, True),
+        ((3, 2, 1, 130), torch.float32, False),
+        ((5, 3, 1), torch.float64, True),
+        ((4, 4, 4), torch.float64, True),
+    ):
+        hidden = torch.tensor(rng.normal(size=shape)).to(dtype)
+        if not some:
+            hidden = -hidden.abs() - 0.1
+            hidden[..., 1:2, :] = 0.0  # one token of zeros, which counts
+        keep = torch.ones(shape[:-1], dtype=torch.bool)
+        if some:
+            keep = torch.tensor(rng.random(shape[:-1]) < 0.5)
+            keep[..., 1] = True
+            hidden[..., 1, :] += 3  # the mean is not near 0
+        total = (hidden * keep[..., None]).sum(-2) / keep.sum(-1, keepdim=True)
+        expected = total / total.square().sum(-1, keepdim=True).sqrt()
+        message = (
+            f"hidden of shape {shape} in {str(dtype)[6:]}, {'some' if some else 'all'} tokens "
+            "kept: the result should be the mean of each text's kept tokens, divided by its length"
+        )
+        found = sentence_embedding(hidden, keep)
+        if not right and isinstance(found, torch.Tensor) and found.shape == expected.shape:
+            right = bool((found - expected).abs().max() < 1e-3)
+        if not right:
+            break
+        assert_close(found, expected, f"{message}.")
+        message += ", under torch.no_grad(), with both arguments by name."
+        assert_close(without_gradients(hidden, keep), expected, message)
 checks_passed("sentence_embedding")
 ### END HIDDEN TESTS
 
@@ -1898,7 +2047,8 @@ per_query = torch.stack([weights[0][..., [0, 3]].sum(-1), weights[1][..., 1]])  
 with check("two texts, with other columns", points=0.5):
     message = (
         "Two texts, three heads, no keep: each text has columns of its own. The mean, for each "
-        "head, is over all ten queries."
+        "head, is over all ten queries of its maps, weights[0, head] and weights[1, head]. For one: "
+        "does a reshape mix heads and texts? It does not move an axis."
     )
     found = attention_share(weights.clone(), columns.clone())
     assert_close(found, per_query.mean((0, 2)), message)
@@ -1931,6 +2081,22 @@ def one_by_one(weights, columns, keep):
     return totals / queries
 
 
+@probe
+def result_or_error(weights, columns, keep):
+    try:
+        return attention_share(weights, columns, keep), "nothing"
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        return None, type(error).__name__
+
+
+@probe
+def without_gradients(weights, columns, keep):
+    with torch.no_grad():
+        return attention_share(weights, columns=columns, keep=keep)
+
+
 ORDER = (
     " The maps weights[i, j] belong with columns[i, j] and keep[i, j]. For one: where leading axes "
     "become one axis of texts, are the texts in the same order in all three?"
@@ -1960,7 +2126,8 @@ with check("all queries: as each text alone", points=1):
         alone = torch.stack([attention_share(one, marked) for one, marked in pairs])
         message = (
             f"{given}: all texts have equally many queries, so the share should be the mean of "
-            "those that attention_share gives for each text alone."
+            "those that attention_share gives for each text alone. A head's share is that of the "
+            "maps weights[..., head, :, :]. For one: does a reshape mix heads and texts?"
         )
         if weights.ndim == 5:
             message += ORDER
@@ -1996,7 +2163,16 @@ with check("the values", points=1):
         )
         if weights.ndim == 5:
             message += ORDER
-        assert_close(attention_share(weights, columns, keep), one_by_one(weights, columns, keep), message)
+        expected = one_by_one(weights, columns, keep)
+        found, raised = result_or_error(weights, columns, keep)
+        stops = (
+            f"weights of shape {tuple(weights.shape)}, columns and keep of shape {tuple(keep.shape)}"
+            ": any number of leading axes is allowed, and attention_share should not raise an error."
+        )
+        if weights.ndim == 5:
+            stops += ORDER
+        assert_equal(raised, "nothing", stops, name="the error")
+        assert_close(found, expected, message)
     for weights, columns, keep in cases[1:]:
         fewer = columns.clone()
         fewer[0] = False
@@ -2004,8 +2180,36 @@ with check("the values", points=1):
             f"weights of shape {tuple(weights.shape)}, with keep, and no column marked in the "
             "first text or texts: the queries there give 0, and count. No NaN."
         )
-        found = attention_share(weights, fewer, keep)
-        assert_close(found, one_by_one(weights, fewer, keep), message)
+        expected = one_by_one(weights, fewer, keep)
+        assert_close(attention_share(weights, fewer, keep), expected, message)
+    for lead, heads, n, dtype, kept in (
+        ((), 5, 2, torch.float64, "some"),
+        ((2,), 3, 5, torch.float64, "some"),
+        ((2,), 3, 5, torch.float32, "all"),
+        ((2,), 1, 33, torch.float32, None),
+        ((1,), 2, 70, torch.float64, "some"),
+        ((3,), 3, 1, torch.float32, None),
+        ((2, 2), 2, 4, torch.float64, "all"),
+    ):
+        weights = torch.softmax(torch.tensor(rng.normal(size=(*lead, heads, n, n))), -1).to(dtype)
+        if kept == "all":
+            weights[..., 1, :] = weights[..., :1, 0, :]
+        columns = torch.tensor(rng.random((*lead, n)) < 0.3)
+        columns[..., -1] = True
+        keep = torch.ones(*lead, n, dtype=torch.bool)
+        if kept == "some":
+            keep = torch.tensor(rng.random((*lead, n)) < 0.5)
+            keep[..., 0] = True
+        message = (
+            f"weights of shape {tuple(weights.shape)} in {str(dtype)[6:]}, keep: {kept}. The "
+            f"result should have shape ({heads},): the sum over the marked columns, and the mean of that "
+            "over the kept queries of all texts."
+        )
+        expected = one_by_one(weights, columns, keep)
+        given = (weights, columns, None if kept is None else keep)
+        assert_close(attention_share(*given), expected, message)
+        message += " Here columns and keep are given by name, under torch.no_grad()."
+        assert_close(without_gradients(*given), expected, message)
 checks_passed("attention_share")
 ### END HIDDEN TESTS
 
@@ -2047,9 +2251,11 @@ def afterwards(weights, columns, keep):
 def strided(weights, columns, keep):
     """Each text three times, (3, batch, ...), of which the memory holds one."""
     try:
-        return attention_share(*(x.expand(3, *x.shape) for x in (weights, columns, keep)))
-    except RuntimeError as error:
-        return type(error).__name__
+        return attention_share(*(x.expand(3, *x.shape) for x in (weights, columns, keep))), "nothing"
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        return None, type(error).__name__
 
 
 rng = check_rng()
@@ -2065,7 +2271,10 @@ message = (
     "one axis more: the shares should be those of each text once. weights[i, j] belongs with "
     "columns[i, j] and keep[i, j]."
 )
-assert_close(strided(weights, columns, keep), found, message, against="for each text once")
+same, raised = strided(weights, columns, keep)
+shapes = "The shapes are (3, 2, 3, 4, 4) of weights, and (3, 2, 4) of columns and of keep."
+assert_equal(raised, "nothing", f"{message} {shapes}", name="the error")
+assert_close(same, found, message, against="for each text once")
 message = "weights are float64: so should the result be."
 assert_equal(str(getattr(found, "dtype", None)), "torch.float64", message, name="the dtype")
 same = attention_share(weights.float(), columns, keep)

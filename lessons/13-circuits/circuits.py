@@ -334,7 +334,8 @@ with check("long texts, up to max_len", points=1):
             message = (
                 f"{period} words of {vocab_size}, again and again, max_len = {max_len}, all "
                 "places in use: after the first round, and the first word's return, the largest "
-                "logit is that of the word that follows. For one: are the scores large enough?"
+                "logit is that of the word that follows. For one: are the scores large enough, "
+                "also beside whatever else is added to them, in long texts?"
             )
             found = predictions(weights, text, vocab_size, max_len)[period + 1 :]
             expected = piece[torch.arange(period + 2, max_len + 1) % period]
@@ -354,6 +355,25 @@ with check("many rounds", points=1):
             )
             found = predictions(weights, text, vocab_size, max_len)[seen]
             assert_equal(found, piece[(places[seen] + 1) % period], message, name="the predictions")
+    # Sizes that are equal or just above a power of two, the smallest, and the first ones again.
+    sizes_and_periods = (7, 7, 3), (33, 66, 33), (2, 5, 2), (65, 33, 5), (6, 25, 4)
+    for vocab_size, max_len, period in sizes_and_periods:
+        sizes = {"vocab_size": vocab_size, "max_len": max_len}
+        if vocab_size == 33:
+            sizes = {name: np.int64(size) for name, size in sizes.items()}
+        weights = design_induction(**sizes)
+        piece = torch.tensor(rng.permutation(vocab_size)[:period])
+        text = piece[torch.arange(max_len) % period]
+        places = torch.arange(max_len)
+        seen = (places > period) & (places % period > 0)
+        integers = "NumPy integers" if vocab_size == 33 else "integers"
+        message = (
+            f"design_induction(vocab_size={vocab_size}, max_len={max_len}), both {integers} and "
+            f"given by name; {period} words of {vocab_size}, again and again: in every later "
+            "round the largest logit is that of the word that follows."
+        )
+        found = predictions(weights, text, vocab_size, max_len)[seen]
+        assert_equal(found, piece[(places[seen] + 1) % period], message, name="the predictions")
 checks_passed("design_induction")
 ### END HIDDEN TESTS
 
@@ -400,7 +420,8 @@ for vocab_size, max_len, periods in (
             f"{period} words of {vocab_size}, twice and one more: the first word of the text "
             f"comes back at places {period} and {2 * period}, and the word of place 1 should be "
             "predicted there, by a single largest logit. For one: is another place as good as "
-            "place 1 for layer 2, such as place 0, before which nobody stands?"
+            "place 1 for layer 2, such as place 0, before which nobody stands, or the "
+            "present place?"
         )
         found = predictions(weights, texts, vocab_size, max_len)[:, [period, 2 * period]]
         assert_equal(found, pieces[:, [1, 1]], message, name="the predictions")
@@ -691,6 +712,12 @@ with check("each map by itself", points=1):
             )
             by_torch, one_by_one = induction_score(torch.tensor(maps), period), torch.tensor(alone)
             by_numpy = "for each map alone, in NumPy"
+            came = type(by_torch).__name__
+            kind = (
+                f"A torch tensor, {where}: a torch tensor of shape {lead} is asked for, also where "
+                f"it holds a single score. What came is of type {came}."
+            )
+            assert_equal(came, "Tensor", kind, name="the kind of the result")
             assert_close(by_torch, one_by_one, message, against=by_numpy)
             message = (
                 f"A torch tensor that is a transposed view, {where}: the same scores as for the "
@@ -739,6 +766,39 @@ with check("every period", points=1):
     expected = np.array([maps[0, 4, 2] / 3, 0.0])
     assert_close(induction_score(maps, 3), expected, message)
     assert_close(induction_score(torch.tensor(maps), 3), torch.tensor(expected), message)
+    # Long texts, as many maps as places, float32, causal maps, even rows, rows of zeros.
+    long = ((3,), 130, 65), ((1,), 130, 129)
+    for lead, n, period in (*long, ((5,), 5, 2), ((), 33, 1), ((2, 5), 4, 3)):
+        maps = rng.dirichlet(np.ones(n), size=(*lead, n))
+        even = np.tril(np.ones((n, n)))
+        even /= even.sum(-1, keepdims=True)
+        even[n // 2] = 0.0
+        plain = {"random rows": maps, "even rows, one of them zeros": maps * 0 + 1 / n}
+        plain["even rows, one of them zeros"][..., n // 2, :] = 0.0
+        plain |= {"causal, even rows, one of them zeros": maps * 0 + even, "zeros": maps * 0}
+        for what, weights in plain.items():
+            for dtype in ("float64", "float32"):
+                given = weights.astype(dtype)
+                picked = [given[..., t, t - period + 1] for t in range(period, n)]
+                expected = np.mean(picked, axis=0, dtype=float)
+                message = (
+                    f"{{}} maps of shape {given.shape}, {dtype}, {what}; {{}}: one score for each "
+                    f"map, {lead}, the mean of the weights from t to t - {period - 1}, for all t "
+                    f"from {period} to {n - 1}."
+                )
+                by_place = message.format("NumPy", f"period {period}")
+                found = induction_score(given.copy(), period)
+                assert_close(found, expected if lead else float(expected), by_place)
+                by_name = message.format("torch", f"period={period} by name, a NumPy integer")
+                found = induction_score(weights=torch.tensor(given), period=np.int64(period))
+                came = type(found).__name__
+                kind = (
+                    f"torch maps of shape {given.shape}, {dtype}; period={period} by name, a NumPy "
+                    f"integer: a torch tensor of shape {lead} is asked for, also where it holds a "
+                    f"single score. What came is of type {came}."
+                )
+                assert_equal(came, "Tensor", kind, name="the kind of the result")
+                assert_close(found, torch.tensor(expected), by_name)
 checks_passed("induction_score")
 ### END HIDDEN TESTS
 
@@ -761,6 +821,10 @@ for given in (maps, torch.tensor(maps)):
     message = "The scores of all maps come in one NumPy array or torch tensor, as weights does."
     several = type(score).__name__ in ("list", "tuple", "NoneType")
     assert_equal(several, False, message, name="'a list, a tuple or None came back'")
+    kind = "NumPy" if isinstance(given, np.ndarray) else "torch"
+    dtype = str(getattr(score, "dtype", None)).removeprefix("torch.")
+    message = f"Weights of float64 in {kind}: the scores are float64, too. Here they are {dtype}."
+    assert_equal(dtype, "float64", message, name="the dtype")
     more, _ = score_and_argument(given + 1e-9, 3)
     message = (
         "All weights larger by 1e-9, in float64: the mean, and so each score, is larger by 1e-9, "
@@ -1039,10 +1103,18 @@ def attributed(parts, gamma, beta, eps, weight, bias):
 
 
 parts = torch.tensor([[3.0, 1.0], [1.0, -3.0], [1.0, 3.0]])  # three parts; the stream is 5 1
-hand = {"gamma": torch.tensor([3.0, 6.0]), "beta": torch.tensor([1.0, 2.0]), "eps": 5.0}
+gamma, beta = torch.tensor([3.0, 6.0]), torch.tensor([1.0, 2.0])
 weight = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+
+
+def by_hand(bias):
+    """Each call has copies of its own."""
+    own = [x.clone() for x in (parts, gamma, beta, weight)]
+    return attributed(*own[:3], 5.0, own[3], bias)
+
+
 with check("by hand: the parts", points=1.5):
-    found = attributed(parts, **hand, weight=weight, bias=None)
+    found = by_hand(None)
     message = (
         "Three parts of two features, a vocabulary of three: (num_parts + 1, vocab) is (4, 3)."
     )
@@ -1057,7 +1129,7 @@ with check("by hand: the parts", points=1.5):
     )
 with check("by hand: what belongs to no part", points=1):
     bias = torch.tensor([10.0, 20.0, 30.0])
-    found = attributed(parts, **hand, weight=weight, bias=bias)
+    found = by_hand(bias)
     assert_equal(
         found is None, False, "The rows are returned: (num_parts + 1, vocab).", name="'None'"
     )
@@ -1068,15 +1140,19 @@ with check("by hand: what belongs to no part", points=1):
         "the output's bias 10, 20, 30 comes on top.",
         name="the last row",
     )
-    found = attributed(parts, **hand, weight=weight, bias=None)
+    found = by_hand(None)
     message = "An output without a bias, nn.Linear(..., bias=False): the last row is W times beta."
     assert_close(found[-1], torch.tensor([1.0, 2.0, 3.0]), message, name="the last row")
 rng = check_rng()
 gamma, beta, bias = (torch.tensor(rng.normal(size=k)) for k in (6, 6, 7))
 weight, parts = (torch.tensor(rng.normal(size=s)) for s in ((7, 6), (4, 2, 3, 6)))
 with check("the rows sum to the logits", points=1):
-    found = attributed(parts, gamma, beta, 0.5, weight, bias)
+    given = {"parts": parts, "norm.gamma": gamma, "norm.beta": beta, "output.weight": weight}
+    given["output.bias"] = bias
+    before = {name: x.clone() for name, x in given.items()}
     stream = F.layer_norm(parts.sum(0), (6,), gamma, beta, 0.5)
+    expected = F.linear(stream, weight, bias)
+    found = attributed(parts, gamma, beta, 0.5, weight, bias)
     message = "parts (4, 2, 3, 6), a vocabulary of 7: (num_parts + 1, ..., vocab) is (5, 2, 3, 7)."
     assert_equal(list(np.shape(found)), [5, 2, 3, 7], message, name="the shape")
     message = "All rows stand in one torch tensor."
@@ -1084,7 +1160,10 @@ with check("the rows sum to the logits", points=1):
     message = (
         "parts (4, 2, 3, 6), eps = 0.5: the five rows should sum to output(norm(parts.sum(0)))."
     )
-    assert_close(found.sum(0), F.linear(stream, weight, bias), message, name="their sum")
+    assert_close(found.sum(0), expected, message, name="their sum")
+    for name, x in given.items():
+        message = f"After the call {name} should be what it was before. It was changed by the call."
+        assert_equal(x, before[name], message, name=name, against="before the call")
 with check("the same rest at every position", points=0.5):
     found = attributed(parts, gamma, beta, 0.5, weight, bias)
     message = (
@@ -1183,14 +1262,39 @@ def attributed(parts, gamma, beta, eps, weight, bias):
     return found.detach() if isinstance(found, torch.Tensor) else found
 
 
+@probe
+def attributed_by_name(parts, gamma, beta, eps, weight, bias, frozen):
+    """Arguments by name; frozen: in evaluation mode, without gradients."""
+
+    class Norm(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gamma, self.beta, self.eps = nn.Parameter(gamma), nn.Parameter(beta), eps
+
+        def forward(self, x):
+            return F.layer_norm(x, x.shape[-1:], self.gamma, self.beta, self.eps)
+
+    output, norm = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None), Norm()
+    output.weight = nn.Parameter(weight)
+    if bias is not None:
+        output.bias = nn.Parameter(bias)
+    for module in (norm, output):
+        module.train(not frozen).requires_grad_(not frozen)
+    with torch.set_grad_enabled(not frozen):
+        leaf = parts.clone().requires_grad_(not frozen)
+        found = logit_attribution(parts=leaf, norm=norm, output=output)
+    return found.detach() if isinstance(found, torch.Tensor) else found
+
+
 rng = check_rng()
 gamma, beta, bias = (torch.tensor(rng.normal(size=k)) for k in (6, 6, 5))
 weight = torch.tensor(rng.normal(size=(5, 6)))
 with check("eps as it is given", points=1):
     for eps, size in ((2.0, 1.0), (1e-9, 1e-3)):
         parts = torch.tensor(size * rng.normal(size=(3, 4, 6)))
-        found = attributed(parts, gamma, beta, eps, weight, None)
         stream = F.layer_norm(parts.sum(0), (6,), gamma, beta, eps)
+        expected = F.linear(stream, weight)
+        found = attributed(parts, gamma, beta, eps, weight, None)
         message = "parts (3, 4, 6), a vocabulary of 5: one torch tensor (4, 4, 5)."
         assert_equal(list(getattr(found, "shape", ())), [4, 4, 5], message, name="the shape")
         assert_equal(type(found).__name__, "Tensor", message, name="the kind of the result")
@@ -1199,12 +1303,12 @@ with check("eps as it is given", points=1):
             "output(norm(parts.sum(0))). The divisor has the variance of "
             "parts.sum(0), and eps is added to it."
         )
-        assert_close(found.sum(0), F.linear(stream, weight), message, name="their sum")
+        assert_close(found.sum(0), expected, message, name="their sum")
 with check("each part by its own numbers", points=1):
     parts = torch.tensor(rng.normal(size=(4, 3, 6)) + 5)
-    found = attributed(parts, gamma, beta, 0.1, weight, bias)
     divisor = torch.sqrt(parts.sum(0).var(-1, correction=0, keepdim=True) + 0.1)
-    normed = (parts - parts.mean(-1, keepdim=True)) / divisor * gamma
+    expected = (parts - parts.mean(-1, keepdim=True)) / divisor * gamma @ weight.T
+    found = attributed(parts.clone(), gamma, beta, 0.1, weight, bias)
     message = "parts (4, 3, 6), a vocabulary of 5: one torch tensor (5, 3, 5)."
     assert_equal(list(getattr(found, "shape", ())), [5, 3, 5], message, name="the shape")
     assert_equal(type(found).__name__, "Tensor", message, name="the kind of the result")
@@ -1212,7 +1316,7 @@ with check("each part by its own numbers", points=1):
         "Four parts with means near 5, eps = 0.1: a part adds W (gamma * (part - its mean) / the "
         "divisor of the whole stream). The whole stream is the sum of all four parts."
     )
-    assert_close(found[:4], normed @ weight.T, message, name="the rows of the parts")
+    assert_close(found[:4], expected, message, name="the rows of the parts")
     exact = (parts * 1024).round() / 1024  # so that a large number can be added without rounding
     near = attributed(exact, gamma, beta, 0.1, weight, bias)
     message = (
@@ -1223,15 +1327,61 @@ with check("each part by its own numbers", points=1):
     far = attributed(exact + 7_500_000.0, gamma, beta, 0.1, weight, bias)
     assert_close(far, near, message, name="the rows", against="without the added number")
     whole = torch.tensor([[1.0, 4, 0, 3, -2, 6], [2, -3, 2, -1, 3, -3]], dtype=torch.float64)
-    found = attributed(whole, gamma, beta, 0.1, weight, bias)  # the stream is 3 1 2 2 1 3
-    centred = whole - whole.mean(-1, keepdim=True)
-    normed = centred / torch.sqrt(whole.sum(0).var(correction=0) + 0.1) * gamma
+    centred = whole - whole.mean(-1, keepdim=True)  # the stream is 3 1 2 2 1 3
+    expected = centred / torch.sqrt(whole.sum(0).var(correction=0) + 0.1) * gamma @ weight.T
+    found = attributed(whole, gamma, beta, 0.1, weight, bias)
     message = (
         "Two parts, 1 4 0 3 -2 6 and 2 -3 2 -1 3 -3, eps = 0.1: the stream 3 1 2 2 1 3 has mean 2, "
         "and two of its features are 2. A part adds W (gamma * (part - its mean) / the divisor of "
         "the whole stream). For one: is anything divided by the stream without its mean?"
     )
-    assert_close(found[:2], normed @ weight.T, message, name="the rows of the parts")
+    assert_close(found[:2], expected, message, name="the rows of the parts")
+    # Sizes that are odd, equal and large; float32; parts of zeros, and equal ones.
+    for case, (shape, vocab) in enumerate(
+        (
+            ((3, 2, 5), 5),
+            ((5, 5, 5), 3),
+            ((33, 4, 3), 1),
+            ((2, 35, 2, 70), 130),
+            ((4, 3, 3, 2, 33), 2),
+        )
+    ):
+        d, num_parts = shape[-1], shape[0]
+        parts = torch.tensor(rng.normal(size=shape))
+        gamma, beta, bias = (torch.tensor(rng.normal(size=k)) for k in (d, d, vocab))
+        weight = torch.tensor(rng.normal(size=(vocab, d)))
+        bias = bias if case % 3 else None
+        negative, silent, even = -1 - parts.abs(), parts.clone(), parts.clone()
+        silent[1] = 0.0
+        even[:, :1] = parts[:1, :1]
+        kinds = {"random": parts, "negative": negative, "part 1 all zeros": silent}
+        kinds["at the first position all parts equal"] = even
+        for number, (kind, given) in enumerate(kinds.items()):
+            dtype = torch.float32 if (case + number) % 3 == 0 else torch.float64
+            numbers = [x if x is None else x.to(dtype) for x in (given, gamma, beta, weight, bias)]
+            frozen = (case + number) % 2 == 1
+            exact = [x if x is None else x.double() for x in numbers]
+            divisor = torch.sqrt(exact[0].sum(0).var(-1, correction=0, keepdim=True) + 0.1)
+            centred = exact[0] - exact[0].mean(-1, keepdim=True)
+            expected = (centred / divisor * exact[1]) @ exact[3].T
+            rest = F.linear(exact[2], exact[3], exact[4]).expand(1, *expected.shape[1:])
+            found = attributed_by_name(*numbers[:3], 0.1, *numbers[3:], frozen)
+            mode = "evaluation mode, under no_grad" if frozen else "training mode, with gradients"
+            where = (
+                f"parts {shape}, {str(dtype)[6:]}, {kind}; a vocabulary of {vocab}, "
+                f"{'a' if case % 3 else 'no'} bias, eps = 0.1, arguments by name, norm and output "
+                f"in {mode}"
+            )
+            message = f"{where}: one torch tensor {(num_parts + 1, *shape[1:-1], vocab)}."
+            assert_equal(type(found).__name__, "Tensor", message, name="the kind of the result")
+            wanted = [num_parts + 1, *shape[1:-1], vocab]
+            assert_equal(list(found.shape), wanted, message, name="the shape")
+            message = (
+                f"{where}. A part adds W (gamma * (part - its mean) / the divisor of the whole "
+                "stream); the last row is W beta, plus the bias if there is one."
+            )
+            assert_close(found[:-1], expected, message, name="the rows of the parts")
+            assert_close(found[-1:], rest.clone(), message, name="the last row")
 checks_passed("logit_attribution")
 ### END HIDDEN TESTS
 
@@ -1516,6 +1666,12 @@ def of_a_view(outputs, head, how):
     return ablate_head(outputs.transpose(1, 2).contiguous().transpose(1, 2), head, how)
 
 
+@probe
+def by_name(outputs, head, how):
+    with torch.no_grad():
+        return ablate_head(outputs=outputs, head=head, how=how)
+
+
 rng = check_rng()
 with check("zero and resample", points=1):
     for shape in ((2, 3, 4, 5), (1, 2, 3, 4), (5, 1, 2, 3), (4, 4, 4, 4), (3, 2, 1, 1)):
@@ -1538,6 +1694,24 @@ with check("zero and resample", points=1):
                 assert_close(ablate_head(outputs.clone(), head, how), expected, message)
                 message = f"{message} Here outputs is a transposed view, as split_heads gives it."
                 assert_close(of_a_view(outputs.clone(), head, how), expected, message)
+    more = check_rng()
+    shapes = (35, 5, 3, 4), (2, 1, 33, 5), (3, 3, 4, 70), (1, 1, 1, 1), (2, 3, 4, 5)
+    for case, shape in enumerate(shapes):
+        given = torch.tensor(more.normal(size=shape))
+        given = given if case % 2 else given.float()
+        given[:, :, -1] = 0.0
+        for head in range(shape[1]):
+            for how in ("zero", "resample"):
+                expected = given.clone()
+                expected[:, head] = 0.0 if how == "zero" else given[[*range(1, shape[0]), 0], head]
+                message = (
+                    f"outputs of shape {shape}, {str(given.dtype)[6:]}, zeros at the last place; "
+                    f"head={head}, a NumPy integer, how={how!r}, by name, under no_grad: that head "
+                    "says {}, and every other head what it said."
+                )
+                says = "zeros" if how == "zero" else "what it says for the next text of the batch"
+                found = by_name(given.clone(), np.int64(head), how)
+                assert_close(found, expected, message.format(says))
 with check("mean", points=1):
     for shape in ((2, 3, 4, 5), (1, 2, 3, 4), (5, 1, 2, 3), (4, 4, 4, 4)):
         outputs = torch.tensor(rng.normal(size=shape) + np.arange(shape[-1]))
@@ -1550,6 +1724,28 @@ with check("mean", points=1):
                 "everywhere, its mean over batch and positions, and every other head what it said."
             )
             assert_close(ablate_head(outputs.clone(), head, "mean"), expected, message)
+    # Large and equal sizes, float32, one and five heads, places and texts of zeros, large numbers.
+    shapes = (3, 5, 33, 4), (2, 3, 4, 70), (35, 1, 3, 2), (1, 1, 1, 1), (5, 2, 5, 5)
+    for case, shape in enumerate(shapes):
+        outputs = torch.tensor(rng.normal(size=shape) + np.arange(shape[-1]))
+        silent = outputs.clone()
+        silent[:, :, -1] = 0.0
+        kinds = {"random": outputs, "zeros at the last place": silent}
+        kinds["of size 2000"] = 2000 * outputs
+        kinds |= {"negative": -1 - outputs.abs(), "the same at each place": outputs[:, :, :1]}
+        for number, (kind, one) in enumerate(kinds.items()):
+            given = one.expand(shape).to(torch.float64 if (case + number) % 2 else torch.float32)
+            for head in range(shape[1]):
+                mean = given[:, head].double().flatten(0, 1).mean(0).expand(shape[0], *shape[2:])
+                expected = given.double().clone()
+                expected[:, head] = mean
+                message = (
+                    f"outputs of shape {shape}, {str(given.dtype)[6:]}, {kind}; head={head}, a "
+                    "NumPy integer, and how='mean', by name: that head says one vector everywhere, "
+                    "its mean over batch and positions, and every other head what it said."
+                )
+                found = ablate_head(outputs=given.clone(), head=np.int64(head), how="mean")
+                assert_close(found, expected, message)
 checks_passed("ablate_head")
 ### END HIDDEN TESTS
 
@@ -1605,7 +1801,9 @@ for how in ("zero", "mean", "resample"):
 wrong_heads = [(head, how) for how in ("zero", "mean", "resample") for head in (2, -1, -2, 7)]
 for head, how in (*wrong_heads, (0, "Zero"), (0, "max"), (1, ""), (0, "zeros"), (1, "mean of all")):
     with assert_raises(
-        ValueError, f"Two heads, head {head}, how {how!r}: a ValueError is asked for."
+        ValueError,
+        f"Two heads, head {head}, how {how!r}: a ValueError is asked for. head is 0 or 1, and how "
+        "one of three whole words.",
     ):
         ablate_head(outputs.clone(), head, how)
 ### END HIDDEN TESTS
@@ -1733,6 +1931,14 @@ def drawn(scores, seed, times):
     return [mended_control(scores, rng)[1] for _ in range(times)]
 
 
+@probe
+def both_drawn(scores, seed, times, view):
+    rng = np.random.default_rng(seed)
+    scores = np.asfortranarray(scores) if view else scores
+    pairs = [mended_control(scores=scores.copy("K"), rng=rng) for _ in range(times)]
+    return [(pair[0], pair[1]) for pair in pairs]
+
+
 rng = check_rng()
 seed = int(rng.integers(2**31))
 for shape in ((2, 3), (3, 2), (1, 4)):
@@ -1763,6 +1969,29 @@ for shape in ((2, 3), (3, 2), (1, 4)):
     again = drawn(scores, seed, 50)
     before = "in the draws before"
     assert_equal(again, controls[:50], message, name="the controls", against=before)
+# Other tables and scores: two heads, one a layer, squares, many; float32, whole numbers, negative.
+for shape in ((1, 2), (4, 1), (3, 3), (5, 5), (2, 33), (12, 12)):
+    numbers = rng.permutation(math.prod(shape)).reshape(shape)
+    kinds = {"float64": numbers / 10 + 0.1, "float32": numbers.astype(np.float32) - 2000}
+    kinds |= {"float64, a transposed view": -1.0 - numbers, "int64": numbers * 1000}
+    for kind, scores in kinds.items():
+        best = tuple(int(i) for i in np.unravel_index(scores.argmax(), shape))
+        pairs = both_drawn(scores, seed, 40, "view" in kind)
+        where = (
+            f"scores of shape {shape}, {kind}, from {scores.min()} to {scores.max()}, both "
+            f"arguments by name, 40 draws. The largest score stands in layer {best[0]}, head "
+            f"{best[1]}"
+        )
+        message = f"{where}: the first of the two results is that pair, at every draw."
+        assert_equal([pair[0] for pair in pairs], [best] * 40, message, name="the best heads")
+        table = [(layer, head) for layer in range(shape[0]) for head in range(shape[1])]
+        table.remove(best)
+        strange = sorted({str(pair[1]) for pair in pairs if pair[1] not in table})
+        message = f"{where}: the second is another head of the table, at every draw."
+        assert_equal(strange, [], message, name="what else was drawn")
+        several = len({str(pair[1]) for pair in pairs}) > 1 or math.prod(shape) == 2
+        message = f"{where}: the second is drawn at random, not the same one at each draw."
+        assert_equal(several, True, message, name="'several were drawn'")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1990,6 +2219,7 @@ def patched_logits(model, tokens, module, replacement, position):
 @probe
 def patched(numbers, tokens, name, replacement, position):
     """Patched logits; the logits afterwards; how many hooks are left."""
+    numbers = {key: one.clone() for key, one in numbers.items()}  # each model has its own
 
     class Mix(nn.Module):
         def forward(self, x):
@@ -2099,7 +2329,7 @@ checks_passed("patched_logits")
 # Hidden checks of patched_logits: no, one and two leading axes; every position; another way to return.
 ### BEGIN HIDDEN TESTS
 @probe
-def patched(numbers, tokens, name, replacement, position):
+def patched(numbers, tokens, name, replacement, position, evaluated=False):
     class Mix(nn.Module):
         def forward(self, x):
             mixed = torch.tanh(x.cumsum(-2) @ numbers["A"])
@@ -2129,6 +2359,11 @@ def patched(numbers, tokens, name, replacement, position):
 
     model = Model()
     module = model.block.mix if name == "mix" else getattr(model, name)
+    if evaluated:  # and then all arguments are handed over by name, with gradients switched on
+        given = {"tokens": tokens, "replacement": replacement, "position": position}
+        found = patched_logits(model=model.eval(), module=module, **given)
+        found = found.detach() if isinstance(found, torch.Tensor) else found
+        return found, getattr(model.block, "entries", 3)
     replacement = replacement.mT.contiguous().mT  # the same numbers, a transposed view
     with torch.no_grad():
         found = patched_logits(model, tokens, module, replacement, position)
@@ -2233,6 +2468,42 @@ for position in (2, 5):
     )
     found = of_a_module_with_an_option(numbers, tokens, new.clone(), position)
     assert_close(found, (x + mixed) @ numbers["C"].T, message)
+# One word, many words, sizes that are equal, odd and large; float32; replacements of zeros.
+for case, (shape, d, position) in enumerate(
+    (
+        ((1,), 3, 0),
+        ((2, 1), 2, 0),
+        ((70,), 3, 65),
+        ((35, 3), 3, 2),
+        ((2, 2, 2, 5), 33, 1),
+        ((5, 5), 5, 4),
+    )
+):
+    kind = torch.float64 if case % 2 else torch.float32
+    numbers = {"E": (9, d), "A": (d, d), "C": (5, d)}
+    numbers = {key: torch.tensor(rng.normal(size=size)).to(kind) for key, size in numbers.items()}
+    tokens = torch.tensor(rng.integers(0, 9, size=shape))
+    new = torch.tensor(rng.normal(size=(*shape, d))).to(kind)
+    exact = {key: one.double() for key, one in numbers.items()}
+    for number, name in enumerate(("embed", "mix", "block")):
+        kinds = {"random": new, "all zeros": 0 * new, "negative": -1 - new.abs()}
+        what, given = list(kinds.items())[(case + number) % 3]
+        for evaluated in (False, True):
+            expected = by_formula(exact, tokens, name, given.double(), position)
+            place = np.int64(position) if evaluated else position
+            found, _ = patched(numbers, tokens, name, given.clone(), place, evaluated)
+            how = (
+                "in evaluation mode, with gradients; arguments by name, position a NumPy "
+                "integer"
+                if evaluated
+                else "in training mode, under no_grad"
+            )
+            message = (
+                f"tokens of shape {shape}, replacement {(*shape, d)}, {str(kind)[6:]}, {what}; "
+                f"a model of {d} features {how}. The logits should be those with the output of "
+                f"the module {name} replaced at position {position} (axis -2) and nowhere else."
+            )
+            assert_close(found, expected, message)
 ### END HIDDEN TESTS
 
 

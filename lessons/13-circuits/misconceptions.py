@@ -272,6 +272,17 @@ with exercise("induction_score", base=SCORE):
         seen="answers written blind",
     )
 
+    wrong(
+        "score_summed_in_float32",
+        {
+            "total = 0.0": "total = torch.zeros(weights.shape[:-2]) if torch.is_tensor(weights) else 0.0",
+            "total = total + weights": "total += weights",
+        },
+        "Torch weights of float64 give scores of float32, as where they are added up in a torch.zeros without "
+        "a dtype. Scores have the dtype of the weights.",
+        seen="answers written blind",
+    )
+
 with exercise("logit_attribution"):
     wrong(
         "attribution_bias_in_every_part",
@@ -417,6 +428,20 @@ with exercise("logit_attribution"):
         seen="answers written blind",
     )
 
+    wrong(
+        "attribution_bias_added_to",
+        {
+            "rest = output(norm.beta).expand(1, *by_part.shape[1:])": """
+                rest = output.weight.new_zeros(len(output.weight)) if output.bias is None else output.bias.detach()
+                rest += output.weight.detach() @ norm.beta.detach()
+                rest = rest.expand(1, *by_part.shape[1:])
+            """,
+        },
+        "After your function the output has another bias than before, as where something is added to "
+        "it in place (detach() makes no copy). Make a new tensor.",
+        seen="answers written blind",
+    )
+
 with exercise("ablate_head"):
     wrong(
         "ablate_in_place",
@@ -518,6 +543,20 @@ with exercise("ablate_head"):
         "ablate_zero_is_small",
         {"torch.zeros_like(own)": "0.1 * own"},
         "'zero' leaves a tenth of the output. It should be zeros.",
+    )
+
+    wrong(
+        "ablate_how_as_a_piece_of_text",
+        {
+            "raise ValueError(f\"how = {how!r} is not 'zero', 'mean' or 'resample'\")": """
+                if how not in "zero mean resample":
+                    raise ValueError(how)
+                other = own.roll(-1, dims=0)
+            """,
+        },
+        "With an empty text for how no ValueError comes, as where `in` looks for a piece of a longer text: the "
+        "empty text is a piece of any. Compare with each of the three words.",
+        seen="answers written blind",
     )
 
 with exercise("patched_logits"):

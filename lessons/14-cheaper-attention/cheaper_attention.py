@@ -273,6 +273,15 @@ with check("windows shorter than the text", points=1.5):
         )
         assert_equal(np.shape(found), (n, n), message, name="the shape")
         assert_equal(found == 1, by_torch(n, window), message, name="the mask")
+    # Just above a power of two, the smallest, equal ones, and the first again; NumPy's integers.
+    for n, window in ((33, 32), (65, 33), (130, 129), (2, 1), (3, 2), (33, 33), (6, 5), (33, 32)):
+        found = np.asarray(sliding_window_mask(n=np.int64(n), window=np.int64(window)))
+        message = (
+            f"n={n}, window={window}, NumPy integers, by name: (n, n), one row a query, one column "
+            f"a key. Position t sees the {window} positions that end at t, as far as there are."
+        )
+        assert_equal(np.shape(found), (n, n), message, name="the shape")
+        assert_equal(found == 1, by_torch(n, window), message, name="the mask")
 with check("the dtype", points=0.5):
     mask = sliding_window_mask(9, 4)
     found = np.asarray(mask)
@@ -426,6 +435,15 @@ def positions(num_layers, window):
     return int(found) if found == int(found) else found
 
 
+@probe
+def in_many_layers(num_layers, window):
+    """The number, or None where calls that wait for each other are too many for Python."""
+    try:
+        return receptive_field(num_layers, window)
+    except RecursionError:
+        return None
+
+
 def by_masks(num_layers, window):
     n = num_layers * window + 3
     lower = torch.ones(n, n).tril()
@@ -443,6 +461,17 @@ with check("several layers, several windows", points=0.5):
         )
         found = positions(num_layers, window)
         assert_equal(found, by_masks(num_layers, window), message, name="positions")
+    for num_layers, window in ((1, 33), (3, 3), (2, 65), (12, 2), (130, 1), (1, 2), (3, 3)):
+        found = receptive_field(num_layers=np.int64(num_layers), window=np.int64(window))
+        kind = type(found).__name__
+        message = (
+            f"num_layers={num_layers}, window={window}, NumPy integers, by name: how many "
+            "positions can the last one depend on, itself included? One number."
+        )
+        several = kind in ("NoneType", "list", "tuple")
+        assert_equal(several, False, message, name=f"'{kind}, no number'")
+        expected = num_layers * window - num_layers + 1
+        assert_equal(bool(found == expected), True, message, name=f"'it is {expected}'")
 with check("one layer more, one position more", points=0.75):
     for _ in range(4):
         num_layers, window = int(rng.integers(2, 30)), int(rng.integers(4, 40))
@@ -464,6 +493,14 @@ with check("a window of 1, and large numbers", points=0.5):
             "large. A layer with a window of 1 shows each word itself alone."
         )
         assert_equal(positions(num_layers, window), expected, message, name="positions")
+    message = (
+        "num_layers = 500, window = 3: 1001 positions, and no RecursionError. num_layers is at "
+        "most 500. For one: do two or more calls wait for each other for each layer? Python stops near "
+        "1000."
+    )
+    found = in_many_layers(500, 3)
+    assert_equal(found is None, False, message, name="'a RecursionError, or None'")
+    assert_equal(found, 1001, message, name="positions")
 with check("a Python int", points=0.25, side=True):
     kind = type(receptive_field(96, 131)).__name__
     assert_equal(kind, "int", "The result is a Python int.", name="the kind of number")
@@ -852,6 +889,15 @@ def by_formula(Q, K, V):
     return products @ V / products.sum(-1, keepdim=True)
 
 
+@probe
+def by_name(Q, K, V, learns):
+    """Arguments by name; learns: they require gradients, else under no_grad."""
+    Q, K, V = (x.clone().requires_grad_(learns) for x in (Q, K, V))
+    with torch.set_grad_enabled(learns):
+        found = linear_attention(Q=Q, K=K, V=V)
+    return found.detach() if isinstance(found, torch.Tensor) else found
+
+
 rng = check_rng()
 with check("the first word", points=0.5):
     Q, K, V = (torch.tensor(rng.normal(size=s)) for s in ((1, 3), (1, 3), (1, 5)))
@@ -865,6 +911,30 @@ with check("several sizes", points=1.5):
             "Both sums, S above the fraction line and z below it, run over all words up to its own."
         )
         assert_close(linear_attention(Q, K, V), by_formula(Q, K, V), message, precise=True)
+    # Just above a power of two, equal sizes, and the first again; equal keys, values large and 0.
+    sizes = ((), 33, 3, 2), ((3,), 3, 3, 3), ((2, 1, 2), 65, 1, 5), ((), 5, 70, 33), ((5,), 4, 5, 5)
+    more = check_rng()
+    for case, (lead, n, d_k, d_v) in enumerate((*sizes, sizes[0])):
+        Q, K, V = (torch.tensor(more.normal(size=(*lead, n, d))) for d in (d_k, d_k, d_v))
+        equal, zeros = K.clone(), V.clone()
+        equal[..., 1, :] = equal[..., 0, :]
+        zeros[..., 2, :] = 0.0
+        kinds = {"random": (Q, K, V), "the first two keys equal": (Q, equal, V)}
+        kinds["values of size 2000"] = Q, K, 2000 * V
+        kinds["the third value all zeros"] = Q, K, zeros
+        kinds |= {"all entries of K and V negative": (Q, -K.abs() - 0.1, -V.abs() - 0.1)}
+        kinds |= {"all entries of Q and K 0": (0 * Q, 0 * K, V)}
+        for number, (kind, given) in enumerate(kinds.items()):
+            single, learns = (case + number) % 3 == 0, (case + number) % 2 == 0
+            texts = [x.float() if single else x for x in given]
+            expected = by_formula(*(x.double() for x in texts))
+            message = (
+                f"Leading axes {lead}, n = {n}, d_k = {d_k}, d_v = {d_v}, "
+                f"{'float32' if single else 'float64'}, {kind}; Q, K and V by name, "
+                f"{'with requires_grad' if learns else 'under no_grad'}: each word's output is the "
+                "formula's."
+            )
+            assert_close(by_name(*texts, learns), expected, message)
 with check("entries from -10 to 10", points=1):
     for n, d_k, d_v in ((6, 3, 2), (8, 4, 5)):
         Q, K = (torch.tensor(rng.uniform(-10, 10, size=(n, d_k))) for _ in range(2))
@@ -1193,6 +1263,15 @@ def stepped(Q, K, V):
         return torch.stack([state.step(q, k, v) for q, k, v in steps], dim=-2)
 
 
+@probe
+def stepped_by_name(Q, K, V, learns):
+    """Arguments by name; learns: they require gradients, else under no_grad."""
+    state = LinearAttentionState()
+    steps = zip(*(x.clone().requires_grad_(learns).unbind(-2) for x in (Q, K, V)))
+    with torch.set_grad_enabled(learns):
+        return torch.stack([state.step(q=q, k=k, v=v) for q, k, v in steps], dim=-2).detach()
+
+
 def by_formula(Q, K, V):
     q, k = (torch.where(x > 0, x + 1, x.clamp(max=0).exp()) for x in (Q, K))
     products = (q @ k.mT).tril()
@@ -1208,6 +1287,31 @@ with check("several sizes", points=2):
             "formula of exercise 3, with the sums over all words so far, this one included."
         )
         assert_close(stepped(*given), by_formula(*given), message, precise=True)
+    # Just above a power of two, equal sizes, and the first again; equal keys, values large and 0.
+    sizes = ((), 33, 4, 2), ((4,), 4, 4, 4), ((2, 1, 2), 65, 1, 5), ((), 5, 70, 33), ((5,), 6, 5, 5)
+    more = check_rng()
+    for case, (lead, n, d_k, d_v) in enumerate((*sizes, sizes[0])):
+        Q, K, V = (torch.tensor(more.normal(size=(*lead, n, d))) for d in (d_k, d_k, d_v))
+        equal, zeros = K.clone(), V.clone()
+        equal[..., 1, :] = equal[..., 0, :]
+        zeros[..., 2, :] = 0.0
+        kinds = {"random": (Q, K, V), "the first two keys equal": (Q, equal, V)}
+        kinds["values of size 2000"] = Q, K, 2000 * V
+        kinds["the third value all zeros"] = Q, K, zeros
+        kinds |= {"all entries of k and v negative": (Q, -K.abs() - 0.1, -V.abs() - 0.1)}
+        for number, (kind, given) in enumerate(kinds.items()):
+            if (case + 2 * number) % 5 > 1:  # two kinds for each size
+                continue
+            single, learns = (case + number) % 3 == 0, (case + number) % 2 == 0
+            texts = [x.float() if single else x for x in given]
+            expected = by_formula(*(x.double() for x in texts))
+            message = (
+                f"Leading axes {lead}, {n} steps, d_k = {d_k}, d_v = {d_v}, "
+                f"{'float32' if single else 'float64'}, {kind}; q, k and v by name, "
+                f"{'with requires_grad' if learns else 'under no_grad'}: each step's output is "
+                "that of the formula of exercise 3."
+            )
+            assert_close(stepped_by_name(*texts, learns), expected, message)
 with check("entries from -10 to 10", points=1):
     Q, K = (torch.tensor(rng.uniform(-10, 10, size=(6, 3))) for _ in range(2))
     Q[2], K[:3] = -9.0 - Q[2].abs() / 10, -8.0 - K[:3].abs() / 5
@@ -1610,6 +1714,12 @@ def of_a_view(K):
     return mended_keys(K.mT.contiguous().mT)
 
 
+@probe
+def by_name(K):
+    with torch.no_grad():
+        return mended_keys(K=K)
+
+
 rng = check_rng()
 with check("one text, other lengths", points=0.5):
     for n, d_k in ((1, 3), (6, 1), (9, 4), (30, 2), (1100, 2)):
@@ -1632,6 +1742,26 @@ with check("one text, other lengths", points=0.5):
             "are divided by 5."
         )
         assert_close(mended_keys(K.clone()), K / 5, message, name="the keys")
+    # Just above a power of two, equal sizes, and the first again; equal, large and positive keys.
+    sizes = ((), 33, 3), ((3,), 3, 3), ((2, 1, 2), 65, 1), ((5,), 130, 5), ((), 2, 70), ((), 33, 3)
+    more = check_rng()
+    for case, (lead, n, d_k) in enumerate(sizes):
+        K = torch.tensor(more.normal(size=(*lead, n, d_k)))
+        falling = torch.linspace(9, 1, n).double()[:, None]
+        kinds = {"random": K, "of size 2000": 2000 * K, "of size 0.001": K / 1000}
+        kinds |= {"all positive": K.abs() + 0.1, "ever shorter": falling * F.normalize(K, dim=-1)}
+        kinds["all equal"] = (K[..., :1, :] + 0 * K).clone()
+        for number, (kind, given) in enumerate(kinds.items()):
+            if (case + number) % 3:  # two kinds for each size
+                continue
+            single = (case + number) % 2 == 0
+            keys = given.float() if single else given
+            message = (
+                f"K of shape {tuple(keys.shape)}, {'float32' if single else 'float64'}, keys "
+                f"{kind}, by name (K=...), under no_grad: each key is divided by the length of the "
+                "longest key of its text up to it, itself included."
+            )
+            assert_close(by_name(keys), one_by_one(keys.double()), message, name="the keys")
 with check("leading axes, each text by itself", points=0.5):
     for lead in ((3,), (2, 4), (1, 5)):
         K = torch.tensor(rng.normal(size=(*lead, 7, 3)))
@@ -1865,6 +1995,15 @@ def by_formula(S, k, v, beta):
     return S @ (torch.eye(d_k, dtype=S.dtype) - beta * outer) + beta * torch.outer(v, k)
 
 
+@probe
+def by_name(S, k, v, beta, learns):
+    """Arguments by name; learns: they require gradients, else under no_grad."""
+    S, k, v = (x.clone().requires_grad_(learns) for x in (S, k, v))
+    with torch.set_grad_enabled(learns):
+        found = delta_rule_step(S=S, k=k, v=v, beta=beta)
+    return found.detach() if isinstance(found, torch.Tensor) else found
+
+
 rng = check_rng()
 sizes = ((3, 4), (5, 2), (1, 6), (4, 4))
 with check("keys of length 1", points=1):
@@ -1928,6 +2067,30 @@ with check("many steps, one after the other", points=1):
         "in turn, keys of length 1."
     )
     assert_close(S, expected, message)
+    # Odd, equal and large sizes, and the first again; whole numbers for beta; zeros, large numbers.
+    shapes = (((), 3, 5), ((5,), 5, 5), ((2, 1, 2), 4, 1), ((), 33, 3), ((35,), 2, 17), ((), 2, 70))
+    for case, (lead, d_v, d_k) in enumerate((*shapes, shapes[0])):
+        S, k, v = (torch.tensor(rng.normal(size=(*lead, *s))) for s in ((d_v, d_k), (d_k,), (d_v,)))
+        equal = (S[..., :1, :] + 0 * S).clone()
+        kinds = {"random": (S, k, v), "an empty memory": (0 * S, k, v)}
+        kinds["v all zeros"] = S, k, 0 * v
+        kinds |= {"rows of S equal": (equal, k, v), "S and v of size 2000": (2000 * S, k, 2000 * v)}
+        for number, (kind, given) in enumerate(kinds.items()):
+            single, learns = (case + number) % 3 == 0, (case + number) % 2 == 0
+            beta = (1, 0.25, 0, 2, 1.0)[(case + 2 * number) % 5]
+            memories = [x.float() if single else x for x in given]
+            flat = [x.double().reshape(-1, *x.shape[len(lead) :]) for x in memories]
+            expected = torch.stack([by_formula(*one, beta) for one in zip(*flat, strict=True)])
+            message = (
+                f"Leading axes {lead}, d_v = {d_v}, d_k = {d_k}, "
+                f"{'float32' if single else 'float64'}, {kind}; beta={beta}, arguments by name, "
+                f"{'with requires_grad' if learns else 'under no_grad'}: S + beta * (v - S k) k^T."
+            )
+            found = by_name(*memories, beta, learns)
+            came = tuple(getattr(found, "shape", S.shape))
+            if came != tuple(S.shape):
+                message += f" The shape should be that of S, {tuple(S.shape)}, and {came} came."
+            assert_close(found, expected.reshape(S.shape), message)
 checks_passed("delta_rule_step")
 ### END HIDDEN TESTS
 
@@ -1993,7 +2156,10 @@ for lead_s, lead_k, lead_v in (
     assert_close(delta_rule_step(S.clone(), k.clone(), v.clone(), 0.0), kept, message)
 S, k, v = (torch.tensor(rng.normal(size=s)) for s in ((3, 1, 4), (3, 4), (3, 1)))
 found = delta_rule_step(S, k, v, 0.7)
-message = "Three memories with d_v = 1, d_k = 4: one tensor of the shape of S, (3, 1, 4)."
+message = (
+    "Three memories with d_v = 1, d_k = 4: one tensor of the shape of S, (3, 1, 4). What came "
+    f"has shape {tuple(getattr(found, 'shape', ()))}."
+)
 assert_equal(list(getattr(found, "shape", ())), [3, 1, 4], message, name="the shape")
 message = (
     "Three memories with d_v = 1, d_k = 4: each comes out as in your own result for it alone."
@@ -2023,6 +2189,12 @@ rng = check_rng()
 given = [torch.tensor(rng.normal(size=s)) for s in ((3, 4), (2, 4), (2, 3))]
 direction = torch.tensor(rng.normal(size=(3, 4)))
 _, gradients, written = value_and_gradients(given, direction)
+missing = [name for name, one in zip("Skv", gradients, strict=True) if one is None]
+message = (
+    "Two steps, then backward: S, k and v have gradients. Here there is none (None) for "
+    f"{', '.join(missing)}. For one: is something detached?"
+)
+assert_equal(missing, [], message, name="what has no gradient")
 message = "Two steps, beta = 0.8 and 0.6: the memory afterwards is another one than S."
 others = bool((written - given[0]).abs().max() > 1e-3)
 assert_equal(others, True, message, name="'numbers that differ from S'")

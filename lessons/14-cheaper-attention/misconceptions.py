@@ -355,6 +355,22 @@ with exercise("receptive_field"):
         seen="answers written blind",
     )
 
+    wrong(
+        "field_two_calls_a_layer",
+        """
+            def reach(layers):
+                return 0 if layers == 0 else one_more(layers - 1)
+
+            def one_more(layers):
+                return reach(layers) + window - 1
+
+            return int(reach(num_layers) + 1)
+        """,
+        "With 500 layers Python stops with a RecursionError, as where two or more calls wait for each other for "
+        "each layer. A formula or a loop needs no such calls.",
+        seen="answers written blind",
+    )
+
 
 with exercise("linear_attention"):
     wrong(
@@ -1302,9 +1318,21 @@ with exercise("delta_rule_step"):
     wrong(
         "delta_squeeze_without_axis",
         {"read = (S * k[..., None, :]).sum(dim=-1)": "read = (S @ k[..., None]).squeeze()"},
-        "With several memories and d_v = 1 your result has another shape than S, as where "
-        "squeeze() without an axis takes away more than one axis of length 1. Name the axis that "
-        "should go.",
+        "With several memories, and d_v or a leading axis of length 1, your result has another "
+        "shape than S, as where squeeze() without an axis takes away more than one axis of length "
+        "1. Name the axis that should go.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "delta_correction_without_a_graph",
+        """
+            read = (S.detach() * k.detach()[..., None, :]).sum(dim=-1)
+            error = v.detach() - read
+            return S + beta * error[..., :, None] * k.detach()[..., None, :]
+        """,
+        "After backward k and v have no gradient, as where the correction is computed from detached tensors. "
+        "S, k and v should each get one.",
         seen="answers written blind",
     )
 

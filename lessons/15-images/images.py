@@ -217,6 +217,13 @@ def by_torch(images, size):
     return F.unfold(images[:, None], size, stride=size).mT
 
 
+def shape_told(found, expected):
+    """What is said of a result's shape."""
+    asked = tuple(expected.shape)
+    came = tuple(getattr(found, "shape", asked))
+    return "" if came == asked else f" The shape should be {asked}, and {came} came."
+
+
 with check("square pictures", points=1):
     for side, size in ((8, 2), (12, 3), (8, 4)):
         images = torch.tensor(rng.normal(size=(3, side, side)))
@@ -224,7 +231,9 @@ with check("square pictures", points=1):
             f"Three torch pictures of {side} by {side} pixels, size {size}: the patches of each "
             "row by row, and the pixels of each patch row by row, compared with torch's unfold."
         )
-        assert_close(patches(images, size), by_torch(images, size), message)
+        expected = by_torch(images, size)
+        found = patches(images, size)
+        assert_close(found, expected, message + shape_told(found, expected))
 with check("other pictures", points=1):
     for height, width, size in ((4, 10, 2), (9, 3, 3), (15, 10, 5)):
         images = torch.tensor(rng.normal(size=(2, height, width)))
@@ -233,9 +242,12 @@ with check("other pictures", points=1):
             "of each row by row, and the pixels of each patch row by row, compared with torch's "
             "unfold."
         )
-        assert_close(patches(images, size), by_torch(images, size), message)
+        expected = by_torch(images, size)
+        found = patches(images, size)
+        assert_close(found, expected, message + shape_told(found, expected))
         message = message.replace("torch pictures", "NumPy pictures")
-        assert_close(patches(images.numpy(), size), by_torch(images, size).numpy(), message)
+        found = patches(images.numpy(), size)
+        assert_close(found, expected.numpy(), message + shape_told(found, expected))
     # Tall after wide, with as many pixels and patches; many patches; large ones.
     for height, width, size in ((10, 4, 2), (2, 600, 2), (48, 80, 16)):
         images = torch.arange(2.0 * height * width).reshape(2, height, width).double()
@@ -245,19 +257,51 @@ with check("other pictures", points=1):
             "torch's unfold."
         )
         expected = by_torch(images, size)
-        assert_close(patches(images.clone(), size), expected, message.format("torch"))
+        found = patches(images.clone(), size)
+        assert_close(found, expected, message.format("torch") + shape_told(found, expected))
         found = patches(images.numpy().copy(), size)
-        assert_close(found, expected.numpy(), message.format("NumPy"))
+        assert_close(found, expected.numpy(), message.format("NumPy") + shape_told(found, expected))
+    # All kinds of numbers; a single row or column, equal sizes, some just above a power of two.
+    dtypes = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"]
+    shapes = (((3,), 6, 6, 3), ((2, 1), 1, 130, 1), ((5,), 5, 1, 1), ((2,), 66, 33, 33),
+              ((), 4, 2, 2), ((1, 2, 3), 4, 4, 2), ((35,), 2, 4, 1))  # fmt: skip
+    more = check_rng()
+    for case, (lead, height, width, size) in enumerate(shapes):
+        for number, dtype in enumerate(dtypes):
+            images = more.integers(0, 2, size=(*lead, height, width))
+            if dtype != "bool":
+                images = images * more.integers(1, 120, size=images.shape)
+            if number % 3 == case % 3:  # a line of zeros
+                images[..., 0, :] = 0
+            flat = torch.tensor(images).double().reshape(-1, height, width)
+            expected = by_torch(flat, size).reshape(*lead, -1, size * size).numpy().astype(dtype)
+            message = (
+                f"{{}}, pictures of shape {images.shape}, {dtype}, size={size}, {{}}: the patches "
+                "of each row by row, and the pixels of each patch row by row, exactly and in this "
+                "dtype."
+            )
+            found = patches(images=images.astype(dtype), size=size)
+            by_name = message.format("NumPy", "both arguments by name")
+            by_name += shape_told(found, expected)
+            assert_equal(found, expected, by_name, name="the patches")
+            found = patches(torch.tensor(images.astype(dtype)), np.int64(size))
+            by_place = message.format("torch", "a NumPy integer, by place")
+            by_place += shape_told(found, expected)
+            assert_equal(found, torch.tensor(expected), by_place, name="the patches")
 with check("patches of one pixel, and one patch", points=1):
     image = rng.normal(size=(3, 5))
     message = (
         "A NumPy picture of 3 by 5 pixels, float64, size 1: each pixel is a patch, (15, 1), row "
-        "by row."
+        "by row. For one: is size the side of a patch, and not how many there are?"
     )
-    assert_equal(patches(image, 1), image.reshape(15, 1), message, name="the patches")
+    expected = image.reshape(15, 1)
+    found = patches(image, 1)
+    assert_equal(found, expected, message + shape_told(found, expected), name="the patches")
     image = rng.normal(size=(4, 4))
     message = "A NumPy picture of 4 by 4 pixels, float64, size 4: one patch, (1, 16), row by row."
-    assert_equal(patches(image, 4), image.reshape(1, 16), message, name="the patches")
+    expected = image.reshape(1, 16)
+    found = patches(image, 4)
+    assert_equal(found, expected, message + shape_told(found, expected), name="the patches")
 checks_passed("patches")
 ### END HIDDEN TESTS
 
@@ -314,7 +358,9 @@ with check("leading axes", points=0.75):
         alone = [patches(one, 2) for one in images.reshape(-1, 4, 6)]
         single = "A NumPy picture of shape (4, 6), size 2: patches of (6, 4), finite numbers."
         for one in alone:
-            assert_equal(getattr(one, "shape", ()), (6, 4), single, name="the shape")
+            came = tuple(np.shape(one))
+            asked = single if came == (6, 4) else f"{single} The shape {came} came."
+            assert_equal(came, (6, 4), asked, name="the shape")
             assert_equal(bool(np.isfinite(one).all()), True, single, name="'finite'")
         assert_equal(
             bool(np.std(np.asarray(found, dtype=float)) > 0.1),
@@ -351,7 +397,9 @@ with check("kinds of numbers", points=0.75):
         dtype = getattr(found, "dtype", None)
         assert_equal(dtype, image.dtype, f"NumPy, {name}. {message}", name="dtype")
         held = f"NumPy, {name}, 4 by 6 pixels, size 2: six patches of four pixels, (6, 4)."
-        assert_equal(found.shape, (6, 4), held, name="the shape")
+        came = tuple(found.shape)
+        held += "" if came == (6, 4) else f" The shape {came} came."
+        assert_equal(came, (6, 4), held, name="the shape")
         held = (
             f"NumPy, {name}, 4 by 6 pixels, size 2: the patches hold the picture's numbers, each "
             "pixel once."
@@ -722,22 +770,26 @@ with check("the six parts", points=1):
     )
 with check("read from the class token, at position 0", points=1):
     quiet = draw_parameters(sizes, rng, quiet=True)
+    expected = by_torch(sizes, quiet, images)
     assert_close(
-        run(sizes, quiet, images),
-        by_torch(sizes, quiet, images),
+        run(sizes, quiet, images.clone()),
+        expected,
         "Four pictures, and blocks that add nothing: the logits, (4, 7), come from the class "
         "token plus position 0, through final_norm and output alone, without softmax. For one: "
         "which row is read, and which position has the class token?",
     )
 with check("the whole model", points=2):
+    expected, given = by_torch(sizes, parameters, images), images.clone()
     assert_close(
-        run(sizes, parameters, images),
-        by_torch(sizes, parameters, images),
+        run(sizes, parameters, given),
+        expected,
         "Four pictures: the logits, (4, 7), are those of the same computation with torch's "
         "functions: patches, projection, class token in front, positions; then two blocks "
         "(pre-norm, no mask), the second on the result of the first; then row 0, final_norm, "
         "output, no softmax.",
     )
+    message = "After the call the four pictures should be what they were before."
+    assert_equal(given, images, message, name="images", against="before the call")
 checks_passed("VisionTransformer")
 
 
@@ -754,9 +806,56 @@ def run(sizes, seed, images):
     with torch.no_grad():
         one_by_one = images.reshape(-1, *images.shape[-2:])
         try:
-            return "nothing", model(images), [model(one[None]) for one in one_by_one]
-        except ValueError:  # as of an earlier lesson's answer; all others the grader tells
-            return "a ValueError", None, None
+            alone = [model(one[None].clone()) for one in one_by_one]
+            return "nothing", model(images), alone
+        except ValueError as error:  # as of an earlier lesson's answer; others the grader tells
+            return f"ValueError: {str(error)[:200]}", None, None
+
+
+@probe
+def with_its_parameters(sizes, seed, images, dtype, learns):
+    """Logits of a model with parameters of any size, and these; every second size by name."""
+    torch.manual_seed(seed)
+    names = ("num_heads", "d_ff", "num_layers", "num_classes")
+    model = VisionTransformer(*sizes[:3], **dict(zip(names, sizes[3:], strict=True)))
+    model = model.to(getattr(torch, dtype)).train(learns)
+    with torch.no_grad():
+        for number, one in enumerate(model.parameters()):
+            one.mul_(1.5).add_((torch.arange(one.numel()) + number).sin().view_as(one) / 5)
+    with torch.set_grad_enabled(learns):
+        found = model(images.clone().requires_grad_(learns))
+    found = found.detach() if isinstance(found, torch.Tensor) else found
+    return found, {name: one.detach().clone() for name, one in model.named_parameters()}
+
+
+def by_formula(sizes, p, images):
+    """The same with torch's functions, each picture on its way alone in float64."""
+    _, size, d, heads, _, layers, _ = sizes
+    x = F.unfold(images.reshape(-1, 1, *images.shape[-2:]), size, stride=size).mT
+    x = F.linear(x, p["projection.weight"], p["projection.bias"])
+    x = torch.cat([p["class_token"].reshape(1, 1, d).expand(len(x), 1, d), x], 1)
+    (positions,) = (one for name, one in p.items() if name.startswith("position_embedding."))
+    x = x + positions
+    for i in range(layers):
+        own = {name.removeprefix(f"blocks.{i}."): one for name, one in p.items()}
+
+        def part(name, y, own=own):
+            return F.linear(y, own[f"{name}.weight"], own[f"{name}.bias"])
+
+        def norm(name, y, own=own):
+            return F.layer_norm(y, y.shape[-1:], own[f"{name}.gamma"], own[f"{name}.beta"])
+
+        y = norm("norm1", x)
+        q, k, v = (
+            part(f"attention.W_{name}", y).unflatten(-1, (heads, -1)).transpose(-2, -3)
+            for name in "qkv"
+        )
+        seen = F.scaled_dot_product_attention(q, k, v)
+        x = x + part("attention.W_o", seen.transpose(-2, -3).flatten(-2))
+        x = x + part("feed_forward.linear2", part("feed_forward.linear1", norm("norm2", x)).relu())
+    x = F.layer_norm(x[:, 0], (d,), p["final_norm.gamma"], p["final_norm.beta"])
+    found = F.linear(x, p["output.weight"], p["output.bias"])
+    return found.reshape(*images.shape[:-2], found.shape[-1])
 
 
 rng = check_rng()
@@ -772,17 +871,19 @@ cases = [
 ]
 for lead, sizes in cases:
     images = torch.tensor(rng.normal(size=(*lead, sizes[0], sizes[0])))
-    message = (
-        f"VisionTransformer{sizes} in float64 is called with pictures of shape "
-        f"{tuple(images.shape)}, and with each of them in a batch of one: a ValueError came, and "
-        "none should. For one: has lesson 7's embedding a place for each patch and for the class "
-        "token? It refuses more positions than it has with a ValueError."
-    )
     raised, found, alone = run(sizes, 7, images)
+    message = (
+        f"VisionTransformer{sizes} in float64, patch_size {sizes[1]}, is called with pictures of "
+        f"shape {tuple(images.shape)}, and with each of them in a batch of one. No error should "
+        f"come, and this one came: {raised}. For one: are the patches of the size that was given, "
+        "and has lesson 7's embedding a place for each patch and for the class token? (More "
+        "positions than it has it refuses with a ValueError.)"
+    )
     assert_equal(raised, "nothing", message, name="what is raised")
     message = (
         f"VisionTransformer{sizes} in float64, pictures of shape {tuple(images.shape)}: the "
-        f"logits have shape {(*lead, sizes[-1])}, for any number of leading axes."
+        f"logits have shape {(*lead, sizes[-1])}, for any number of leading axes. Here it is "
+        f"{tuple(getattr(found, 'shape', ()))}."
     )
     assert_equal(tuple(getattr(found, "shape", ())), (*lead, sizes[-1]), message, name="the shape")
     message = (
@@ -813,6 +914,40 @@ for lead, sizes in cases:
     once, twice = (run(sizes, 7, images + times * step)[1].double() - found for times in (1, 2))
     assert_close(twice / 2e-7, once / 1e-7, message, rtol=1e-3, atol=1e-5,
                  name="the change per step", against="for half the step")  # fmt: skip
+# The logits by torch's functions: these sizes and others, float32, paper and ink alone.
+cases += [((6,), (6, 3, 6, 3, 5, 1, 5)), ((), (9, 3, 35, 5, 3, 2, 33)),
+          ((35,), (2, 1, 3, 1, 2, 3, 2)), ((2, 1, 2), (5, 1, 4, 4, 1, 4, 4)),
+          ((2,), (7, 7, 2, 1, 3, 1, 65)), cases[0]]  # fmt: skip
+for number, (lead, sizes) in enumerate(cases):
+    images = torch.tensor(rng.normal(size=(*lead, sizes[0], sizes[0])))
+    inked = images.abs() + 0.1
+    inked[..., 0, :] = 0.0
+    kinds = {"random": images, "paper, every pixel -1": 0 * images - 1, "no pixel negative": inked}
+    kind, given = list(kinds.items())[number % 3]
+    dtype = ("float64", "float32")[number % 2]
+    learns = number % 4 < 2
+    pixels = given.to(getattr(torch, dtype))
+    found, own = with_its_parameters(sizes, 7, pixels, dtype, learns)
+    where = (
+        f"VisionTransformer{sizes}, the last four sizes by name, in {dtype}, in "
+        f"{'training mode, with gradients' if learns else 'evaluation mode, under no_grad'}; "
+        f"pictures of shape {tuple(given.shape)}, {kind}"
+    )
+    message = f"{where}: the model has its six parts, with one table of positions."
+    parts = sorted({name.split(".")[0] for name in own})
+    wanted = ["blocks", "class_token", "final_norm", "output", "position_embedding"]
+    wanted.append("projection")
+    assert_equal(parts, wanted, message, name="the parts with parameters")
+    tables = sum(name.startswith("position_embedding.") for name in own)
+    assert_equal(tables, 1, message, name="how many tables")
+    exact = {name: one.double() for name, one in own.items()}
+    expected = by_formula(sizes, exact, pixels.double())
+    message = (
+        f"{where}: the logits are those of the same computation with torch's functions: "
+        "patches, projection, class token in front, positions, the blocks one after the other, "
+        "then row 0, final_norm, output."
+    )
+    assert_close(found, expected, message, against="by torch's functions, with its parameters")
 ### END HIDDEN TESTS
 
 
@@ -883,16 +1018,18 @@ checks_passed("VisionTransformer")
 def without_gradient(sizes, seed, images):
     torch.manual_seed(seed)
     model = VisionTransformer(*sizes)
+    given = [images, images.clone(), images.clone()]  # one for each call
     with torch.no_grad():
-        model(images)
-    logits = model(images)
+        model(given[0])
+    logits = model(given[1])
     F.cross_entropy(logits, torch.arange(len(images)) % sizes[-1]).backward()
     lost = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()]
     token = dict(model.named_parameters()).get("class_token")
     lost += ["class_token"] * (token is None)
     model.eval()
     with torch.no_grad():
-        return lost, images, logits.detach(), model(images)
+        evaluated = model(given[2])
+    return lost, given, logits.detach(), evaluated
 
 
 @probe
@@ -921,9 +1058,9 @@ def changed_after_a_call(sizes, seed, images):
         logits = []
         with torch.no_grad():
             if called:
-                model(images)
+                model(images.clone())
             change(model)
-            logits.append(model(images))
+            logits.append(model(images.clone()))
             if not called:
                 torch.manual_seed(seed)
                 model = VisionTransformer(*sizes).eval()
@@ -971,7 +1108,7 @@ for blocks, names in (("Two", lost), ("Six", deep)):
         name="the parameters without one",
     )
 assert_equal(
-    after, images, "The pictures were changed by a call of the model.", name="the pictures"
+    after, [images] * 3, "The pictures were changed by a call of the model.", name="the pictures"
 )
 assert_close(
     evaluated,
@@ -1315,6 +1452,28 @@ with check("layers and heads", points=1):
         )
         found = attention_rollout([one.copy() for one in maps])
         assert_close(found, expected_rollout(maps), message)
+    # Sizes that are equal or just above a power of two, and the first again; even and causal maps.
+    shapes = (((), 3, 5, 33), ((3,), 3, 3, 3), ((), 1, 3, 65), ((2, 1), 2, 17, 5), ((35,), 2, 1, 2),
+              ((), 4, 4, 4), ((), 3, 5, 33))  # fmt: skip
+    for case, (lead, layers, heads, n) in enumerate(shapes):
+        maps = [more.dirichlet(np.ones(n), size=(*lead, heads, n)) for _ in range(layers)]
+        kinds = {"random": maps, "every row even": [0 * one + 1 / n for one in maps]}
+        causal = [np.tril(one) for one in maps]
+        kinds["causal"] = [one / one.sum(-1, keepdims=True) for one in causal]
+        kinds["all zeros"] = [0 * one for one in maps]
+        for number, (kind, given) in enumerate(kinds.items()):
+            dtype = ("float64", "float32")[(case + number) % 2]
+            typed = [one.astype(dtype) for one in given]
+            expected = expected_rollout([one.astype(float) for one in typed])
+            message = (
+                f"{{}}, number of layers: {layers}, maps of shape {maps[0].shape}, {dtype}, {kind}"
+                "{}: in each layer the mean over the heads, plus the identity, each row divided by "
+                "its sum; row i of the product says where output i comes from."
+            )
+            found = attention_rollout(maps=[one.copy() for one in typed])
+            assert_close(found, expected, message.format("NumPy", ", by name (maps=...)"))
+            found = attention_rollout([torch.tensor(one) for one in typed])
+            assert_close(found, torch.tensor(expected), message.format("torch", ""))
 with check("leading axes", points=1):
     for lead in ((1,), (2, 3)):
         maps = [rng.dirichlet(np.ones(4), size=(*lead, 2, 4)) for _ in range(3)]

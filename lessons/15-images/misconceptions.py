@@ -246,6 +246,29 @@ with exercise("patches"):
         "another method with an underscore changes it in place. images should stay as it is.",
     )
 
+    wrong(
+        "patches_one_row_reshaped",
+        {"grid = grid.swapaxes(-3, -2)": "grid = grid.swapaxes(-3, -2) if rows > 1 else grid"},
+        "In pictures that are one patch high your patches hold other pixels, as where this case has a plain "
+        "reshape. The pixels of a patch have to be brought together there, too.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "patches_arrays_number_and_size_exchanged",
+        {
+            "rows, columns = height // size, width // size": """
+                rows, columns = height // size, width // size
+                if isinstance(images, np.ndarray):
+                    grid = images.reshape(*lead, size, rows, size, columns).swapaxes(-3, -2)
+                    return grid.reshape(*lead, size * size, rows * columns)
+            """
+        },
+        "NumPy pictures are cut into size by size patches, as where np.split is given size: it takes the number of "
+        "pieces. size is the side of one patch in pixels, in NumPy and in torch.",
+        seen="answers written blind",
+    )
+
 
 SHORT_VIT = """
 class VisionTransformer(nn.Module):
@@ -547,6 +570,17 @@ with exercise("VisionTransformer", base=SHORT_VIT):
         """},
         "After model.eval() no parameter gets a gradient, as where no_grad is used in that mode. Both modes agree, "
         "in their gradients too: section 4 asks a model in evaluation mode for some.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "vit_axis_for_a_single_picture",
+        {"return self.output(self.final_norm(x[..., 0, :]))": """
+            logits = self.output(self.final_norm(x[..., 0, :]))
+            return logits if logits.ndim > 1 else logits[None]
+        """},
+        "For a single picture, without leading axes, the logits have an axis too many, as where a batch axis "
+        "is added and not taken away again. They are (num_classes,).",
         seen="answers written blind",
     )
 

@@ -297,6 +297,18 @@ def attend_with_a_view(query, key, value, mask):
         return KerasAttention(dtype="float64")(query, key, value, mask.mT.contiguous().mT)
 
 
+@probe
+def attend_to_itself(text, mask, dtype):
+    """Self-attention: one tensor for all three, under no_grad."""
+    with torch.no_grad():
+        return KerasAttention(dtype=dtype)(text, text, text, mask)
+
+
+@probe
+def attend_by_name(query, key, value, dtype):
+    return KerasAttention(dtype=dtype)(query=query, key=key, value=value)
+
+
 def each_alone(texts, lead):
     """Each text by itself, by the student's own layer."""
     output, weights = torch.empty(*lead, 4, 7).double(), torch.empty(*lead, 4, 5).double()
@@ -353,7 +365,8 @@ with check("leading axes", points=1):
             message = (
                 f"Query, key and value of shapes {(*lead, 4, 3)}, {(*lead, 5, 3)} and "
                 f"{(*lead, 5, 7)}, {with_mask}: output {(*lead, 4, 7)} and weights "
-                f"{(*lead, 4, 5)}, with your own numbers for this text in a batch of one."
+                f"{(*lead, 4, 5)}, with your own numbers for this text in a batch of one. For one: "
+                "does the mask, or anything else, get an axis more?"
             )
             single = (
                 f"One text in a batch of one, query (1, 4, 3), key (1, 5, 3) and value (1, 5, 7), "
@@ -436,6 +449,38 @@ with check("masks that broadcast", points=1):
         found = attend_with_a_view(Q, K, V, mask)
         for name, one, other in list(zip(("output", "weights"), found, expected, strict=True))[::-1]:
             assert_close(one, other, message, name=name, against="by torch's function")
+    # Self-attention; sizes just above a power of two, equal ones, and the first again; float32.
+    shapes = (2, 33, 5), (5, 5, 5), (2, 1, 3, 65, 2), (2, 70), (2, 33, 5)
+    for number, shape in enumerate(shapes):
+        dtype = ("float32", "float64")[number % 2]
+        n, kind = shape[-2], getattr(torch, dtype)
+        text, other = (torch.tensor(rng.normal(size=shape)).to(kind) for _ in range(2))
+        text[..., 1, :] = 0.0
+        eye = torch.eye(n).to(kind).expand(*shape[:-1], n)
+        causal = torch.ones(n, n, dtype=torch.bool).tril()
+        masks = {"no mask": None, "a mask of True": causal | True, "a causal mask": causal}
+        for what, mask in masks.items():
+            expected = [
+                F.scaled_dot_product_attention(text, text, x, attn_mask=mask) for x in (text, eye)
+            ]
+            found = attend_to_itself(text.clone(), None if mask is None else mask.clone(), dtype)
+            message = (
+                "Self-attention, layer(x, x, x) or layer(x, x, x, mask), under no_grad: x of "
+                f"shape {shape}, a row of it 0, {dtype}, {what}. Weights and output are those of "
+                "torch's function."
+            )
+            pairs = zip(("output", "weights"), found, expected, strict=True)
+            for name, one, wanted in list(pairs)[::-1]:
+                assert_close(one, wanted, message, name=name, against="by torch's function")
+        expected = [F.scaled_dot_product_attention(text, other, x) for x in (other, eye)]
+        found = attend_by_name(text.clone(), other.clone(), other.clone(), dtype)
+        message = (
+            f"layer(query=..., key=..., value=...), each of shape {shape}, {dtype}, no mask: "
+            "weights and output are those of torch's function."
+        )
+        pairs = zip(("output", "weights"), found, expected, strict=True)
+        for name, one, wanted in list(pairs)[::-1]:
+            assert_close(one, wanted, message, name=name, against="by torch's function")
 checks_passed("KerasAttention")
 ### END HIDDEN TESTS
 
@@ -451,6 +496,15 @@ def results_and_gradients(query, key, value, mask, of_output, of_weights):
     if total.requires_grad:
         total.backward()
     return output, weights, [leaf.grad for leaf in leaves]
+
+
+@probe
+def in_half_precision(dtype, query, key, value, mask):
+    try:
+        both = KerasAttention(dtype=dtype)(query, key, value, mask)
+        return [torch.as_tensor(one).detach().float() for one in both]
+    except (OverflowError, RuntimeError, TypeError, ValueError):
+        return None
 
 
 rng = check_rng()
@@ -486,6 +540,18 @@ with check("weights and output 0", points=0.75):
         )
         assert_close(weights, torch.zeros(2, 4, 5).double(), message, name="weights")
         assert_close(output, torch.zeros(2, 4, 7).double(), message, name="output")
+    for dtype in ("float16", "mixed_float16"):
+        message = (
+            f"A layer made with dtype='{dtype}', a mask that hides all keys of query 2: weights "
+            "and output of query 2 are 0, the weights of the others sum to 1, and no error comes. For "
+            "one: can float16 hold the number that stands for a hidden score? Its largest is 65504."
+        )
+        both = in_half_precision(dtype, Q, K, V, row)
+        assert_equal(both is None, False, message, name="'an error came'")
+        output, weights = both
+        assert_equal(bool((weights[:, [0, 1, 3]].sum(-1) > 0.5).all()), True, message)
+        assert_close(weights[:, 2], torch.zeros(2, 5), message, name="the weights of query 2")
+        assert_close(output[:, 2], torch.zeros(2, 7), message, name="the output of query 2")
 with check("finite gradients", points=0.75):
     for name, mask in (("row", row), ("text", text)):
         leaves = [x.clone().requires_grad_() for x in (Q, K, V)]
@@ -634,7 +700,7 @@ checks_passed("KerasAttention")
 @probe
 def one_layer_and_new_ones(calls):
     """The outputs of a new layer for each call, and those of one layer for all calls in turn."""
-    alone = [KerasAttention()(*call)[0] for call in calls]
+    alone = [KerasAttention()(*(x.clone() for x in call))[0] for call in calls]
     layer, in_turn = KerasAttention(), []
     for call in calls:
         try:
@@ -672,7 +738,8 @@ alone, in_turn = one_layer_and_new_ones([[x.clone() for x in call] for call in c
 for what, expected, found in zip(calls, alone, in_turn, strict=True):
     message = (
         f"One layer, called several times, here {what}: its output is the one that your layer "
-        "gives when it is new, and no error comes. Nothing of an earlier call is kept."
+        "gives when it is new, and no error comes. Nothing of an earlier call is kept. For one: is "
+        "a scale, a mask or a size kept in self?"
     )
     assert_equal(found is None, False, message, name="'an error came'")
     assert_close(found, expected, message, name="output", against="from a new layer")
@@ -960,7 +1027,7 @@ with check("sizes that differ", points=0.5, side=True):
         assert_equal(found is not None, True, f"{message} This should be a ValueError.", name="'refused'")
         message = (
             f"{message} After the ValueError the Keras layer should hold what it held before. For "
-            "one: are all sizes looked at first?"
+            "one: are all sizes looked at first? (To put numbers back takes copies of them.)"
         )
         assert_equal(found[1], found[0], message, name="the Keras layer's weights")
 checks_passed("load_keras_weights")
@@ -970,15 +1037,16 @@ checks_passed("load_keras_weights")
 # Hidden checks of load_keras_weights: other widths and numbers of heads, a layer loaded twice.
 ### BEGIN HIDDEN TESTS
 @probe
-def loaded(states, d_model, num_heads, query, key, value):
+def loaded(states, d_model, num_heads, query, key, value, training):
     theirs = keras.layers.MultiHeadAttention(num_heads, d_model // num_heads)
     theirs.build(query.shape, value.shape, key.shape)
     theirs.set_weights([np.full_like(one, 0.1) for one in theirs.get_weights()])  # drawn anew at each start
     for state in states:
         attention = MultiHeadAttention(d_model, num_heads)
         attention.load_state_dict(state)
+        attention.train(training).requires_grad_(training)
         try:
-            load_keras_weights(theirs, attention)
+            load_keras_weights(keras_attention=theirs, attention=attention)
         except ValueError:  # its text is the answer's own, and may say what it was given
             return "a ValueError", None
     return "nothing", theirs(query, value, key, return_attention_scores=True)
@@ -996,26 +1064,31 @@ def numbers_of_float64(state, d_model, num_heads):
     return [torch.tensor(one).flatten().sort()[0] for part in dense for one in part.get_weights()]
 
 
-rng = check_rng()
+rng, more = check_rng(), check_rng()
 found = []
-for d_model, num_heads in ((12, 1), (12, 12), (8, 2), (15, 5), (9, 3), (1, 1)):
-    states = []
+widths = (12, 1), (12, 12), (8, 2), (15, 5), (9, 3), (1, 1), (35, 5), (66, 2)
+for d_model, num_heads in widths:
+    states, draw = [], rng if d_model < 16 else more
+    scale = 0.4 if d_model < 32 else 0.1  # wide sums: no more rounding than in narrow ones
     for _ in range(2):
         ours = MultiHeadAttention(d_model, num_heads)
         with torch.no_grad():
             for parameter in ours.parameters():
-                parameter.copy_(torch.tensor(0.4 * rng.normal(size=tuple(parameter.shape))))
+                parameter.copy_(torch.tensor(scale * draw.normal(size=tuple(parameter.shape))))
         if states and d_model == 9:  # numbers into which the second layer's are written: no zeros
             for part in (ours.W_q, ours.W_k, ours.W_v, ours.W_o):
                 nn.init.zeros_(part.bias)
         states.append(dict(ours.state_dict()))
-    texts = [torch.tensor(rng.normal(size=(2, n, d_model))).float() for n in (3, 6, 6)]
+    texts = [torch.tensor(draw.normal(size=(2, n, d_model))).float() for n in (3, 6, 6)]
     with torch.no_grad():
-        raised, both = loaded(states, d_model, num_heads, *texts)
+        training = d_model % 2 == 0
+        raised, both = loaded(states, d_model, num_heads, *texts, training)
+        mode = "training mode" if training else "evaluation mode, frozen,"
         message = (
-            f"MultiHeadAttention({d_model}, {num_heads}) and a Keras layer with num_heads = "
-            f"{num_heads}, key_dim = {d_model // num_heads}, built for width {d_model}: the sizes "
-            f"fit, and no ValueError is asked for. Axes of length 1 stay as they are."
+            f"MultiHeadAttention({d_model}, {num_heads}) in {mode} and a Keras layer with "
+            f"num_heads = {num_heads}, key_dim = {d_model // num_heads}, built for width "
+            f"{d_model}: the sizes fit, and no ValueError is asked for. Axes of length 1 stay as "
+            "they are."
         )
         assert_equal(raised, "nothing", message, name="what is raised")
         found.append((d_model, num_heads, both, ours(*texts)))
@@ -1178,14 +1251,31 @@ checks_passed("load_keras_weights")
 ### BEGIN HIDDEN TESTS
 @probe
 def refused(d_model, num_heads, settings, widths):
+    attention = MultiHeadAttention(d_model, num_heads)
+    for parameter in attention.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    attention.eval()
+    attention.W_v.train()
+    attention.W_k.requires_grad_(False)
+
+    def state():
+        modes = [module.training for module in attention.modules()]
+        learns = [parameter.requires_grad for parameter in attention.parameters()]
+        slopes = [parameter.grad is not None for parameter in attention.parameters()]
+        held = [parameter.detach().clone() for parameter in attention.parameters()]
+        return modes, learns, slopes, torch.is_grad_enabled(), held
+
+    first = state()
     theirs = keras.layers.MultiHeadAttention(**settings)
     theirs.build(*((None, None, width) for width in widths))
     theirs.set_weights([np.full_like(one, 0.1) for one in theirs.get_weights()])  # drawn anew at each start
     before = [np.array(one) for one in theirs.get_weights()]
     try:
-        load_keras_weights(theirs, MultiHeadAttention(d_model, num_heads))
+        load_keras_weights(theirs, attention)
     except ValueError:
-        return before, theirs.get_weights()
+        then = state()
+        torch.set_grad_enabled(first[3])
+        return before, theirs.get_weights(), first, then
     return None
 
 
@@ -1213,9 +1303,28 @@ for d_model, num_heads, settings, widths in (
         found[1],
         found[0],
         f"{message} After the ValueError the Keras layer should hold what it held before. For "
-        "one: are the sizes of all eight arrays looked at before the first is copied?",
+        "one: are the sizes of all eight arrays looked at before the first is copied? (To put "
+        "numbers back takes copies of them.)",
         name="the Keras layer's weights",
     )
+    for what, one, other in zip(
+        (
+            "its parts are in evaluation or training mode",
+            "its parameters require gradients or not",
+            "its parameters hold gradients or not",
+            "torch records gradients (torch.is_grad_enabled())",
+            "its parameters hold the numbers that they held",
+        ),
+        found[2],
+        found[3],
+        strict=True,
+    ):
+        beside = (
+            f"{message} attention is in evaluation mode, but for W_v, holds gradients, and W_k is "
+            f"frozen: after the ValueError {what} as before. For one: is something changed for "
+            "reading, and put back at the end alone?"
+        )
+        assert_equal(other, one, beside, name="what is found", against="before the call")
 ### END HIDDEN TESTS
 
 # %% [markdown]

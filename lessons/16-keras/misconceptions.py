@@ -315,6 +315,18 @@ with exercise("KerasAttention"):
         seen="answers written blind",
     )
 
+    wrong(
+        "layer_nan_in_float16",
+        {
+            "-math.inf": "-1e9",
+            "weights = ops.where(mask, weights, 0.0)":
+                "weights = weights * ops.cast(mask, self.compute_dtype)",
+        },
+        "In a layer of float16 a query that may attend to nothing has NaN, as where its hidden scores are minus "
+        "infinity there (float16 ends at 65504) and NaN is multiplied by 0, which is NaN. A `where` gives 0.",
+        seen="answers written blind",
+    )
+
 
 with exercise("load_keras_weights"):
     wrong(
@@ -591,6 +603,25 @@ with exercise("load_keras_weights"):
         {"if tuple(part.kernel.shape) != shape:": 'if name != "key" and tuple(part.kernel.shape) != shape:'},
         "Where the Keras layer was built for keys of another width, something has been copied before the "
         "ValueError. Look at all sizes, the keys' too, before the first copy.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "load_frozen_after_an_error",
+        {
+            "moves = []": """
+                learns = [parameter.requires_grad for parameter in attention.parameters()]
+                attention.requires_grad_(False)
+                moves = []
+            """,
+            "for variable, numbers in moves:": """
+                for parameter, flag in zip(attention.parameters(), learns):
+                    parameter.requires_grad_(flag)
+                for variable, numbers in moves:
+            """,
+        },
+        "After a ValueError parameters of attention no longer require gradients as they did, for one where they "
+        "are frozen for reading and thawed at the end alone. An error leaves attention as it was, too.",
         seen="answers written blind",
     )
 
