@@ -35,6 +35,8 @@ OTHER_SEED = 20_171
 CONDITION = "a condition"
 #: Functions that ask what kind of thing something is.
 ASKS_FOR_A_KIND = {"isinstance", "issubclass", "issubdtype", "is_tensor", "is_floating_point"}
+#: Numbers up to this one that something is compared with are tolerances.
+LARGEST_TOLERANCE = 0.01
 #: Longer answers are not tried.
 MOST_CHARACTERS = 6000
 #: What is drawn is compared loosely: twice as many numbers, say, may pass by chance.
@@ -155,6 +157,33 @@ def _sizes_of_blocks(tree: ast.AST) -> set[int]:
     )
 
 
+def _tolerances(tree: ast.AST) -> set[int]:
+    """The ids of all small numbers that something is compared with. With a smaller one a wrong
+    test sees what is only rounding, and passes: the mistake is in what it compares."""
+    compared = [node for node in ast.walk(tree) if isinstance(node, ast.Compare)]
+    names = {name.id for name in _names_within(*compared)}
+    places: list[ast.AST] = [
+        *compared,
+        *(
+            node.value
+            for node in ast.walk(tree)
+            if (isinstance(node, ast.keyword) and node.arg in ("atol", "rtol"))
+            or (
+                isinstance(node, ast.Assign)
+                and any(name.id in names for name in _names_within(*node.targets))
+            )
+        ),
+    ]
+    return {
+        id(node)
+        for place in places
+        for node in ast.walk(place)
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, float)
+        and 0 < node.value <= LARGEST_TOLERANCE
+    }
+
+
 def _draws(tree: ast.AST) -> set[int]:
     """The ids of all nodes of steps that draw random numbers."""
     steps = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
@@ -174,7 +203,7 @@ def _candidates(
 ) -> Iterator[tuple[int, str, set[str], contextlib.AbstractContextManager[None]]]:
     """Line, kind, names that are read there no more, and change of every small repair."""
     names, conditions = names_in(tree), _in_conditions(tree)
-    untouched = _sizes_of_blocks(tree) | _draws(tree)
+    untouched = _sizes_of_blocks(tree) | _draws(tree) | _tolerances(tree)
     places = [
         (parent, field, index, node)
         for parent in ast.walk(tree)
