@@ -34,6 +34,7 @@ THINGS = {
 SAID = {
     "Python needs one True or False": ["max(a)", "bool(t)", "1 if t > 0 else 0", "t in [2 * t]"],
     "A matrix product multiplies": ["a @ a", "t @ t", "np.dot(a, a)", "t[None] @ t[None]"],
+    "is one number, without any axis": ["a[0, 0] @ a", "a @ a.sum()", "t @ t[0, 0]", "t.sum() @ t"],
     "letters of einsum": [
         'torch.einsum("ij,jk->ik", t, t)',
         'torch.einsum("ij,kl->", t)',

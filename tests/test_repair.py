@@ -149,6 +149,35 @@ def test_a_smaller_tolerance_is_no_repair(test: str) -> None:
     assert nearest_repair(wrong, passes, 20) == ""
 
 
+@pytest.mark.parametrize(("most", "said"), [("1024", ""), ("4", "Look at line 2")])
+def test_a_larger_limit_is_no_repair(most: str, said: str) -> None:
+    """With a table of twice the size, say, longer inputs than those that were tried still fail."""
+    wrong = f"def f(x):\n    most = {most}\n    return np.resize(x, most)\n"
+    passes = passes_for(lambda x: np.resize(x, 2 * int(most)))
+    assert passes(ast.parse(wrong.replace(most, str(2 * int(most)))))
+    assert nearest_repair(wrong, passes, 20).startswith(said)
+    assert bool(nearest_repair(wrong, passes, 20)) == bool(said)
+
+
+def test_whether_something_is_kept_is_no_place_of_a_repair() -> None:
+    """With a result that is never looked up the wrong name of the one that was kept is not seen."""
+
+    def passes(tree: ast.Module) -> bool:
+        namespace: dict[str, Any] = {}
+        try:
+            exec(compile(tree, "<answer>", "exec"), namespace)
+            return [namespace["f"](3, by) for by in (2, 5)] == [6, 15]
+        except Exception:
+            return False
+
+    wrong = (
+        "kept = {}\ndef f(x, by):\n    if x not in kept:\n        kept[x] = x * by\n"
+        "    return kept[x]\n"
+    )
+    assert passes(ast.parse(wrong.replace("x not in", "by not in")))
+    assert nearest_repair(wrong, passes, 20) == ""
+
+
 def test_changes_in_two_lines_that_mend_it_alike_are_not_guessed_between() -> None:
     wrong = "def f(x):\n    y = x + 1\n    return y + 1\n"
     assert nearest_repair(wrong, passes_for(lambda x: x + 1), 20) == ""
