@@ -231,8 +231,8 @@ class Tester:
             means = REFUSED if remote.by_hand else meaning(remote.types, remote.text)
             return FAILED, _ended(f"{_who(remote)} {kind}{text}" + (f". {means}" if means else ""))
         return FAILED, (
-            f"The result of {test.exercise} could not be used: {kind}{text}. Does it return what "
-            "the card says?"
+            f"The check could not go on with what {test.exercise} gave: {kind}{text}. Is it of the "
+            "kind that the card asks for, with all its parts?"
         )
 
     def _explain_hidden(self, error: BoxError) -> str:
@@ -256,7 +256,7 @@ class Tester:
             said = part.error.sentence if test.hidden else str(part.error)
         else:
             said = self._explain(part.error, test)[1]
-        return f"✗ {part.name}: 0 of {part.points:g}. {said}"
+        return f"{part.mark} {part.name}: 0 of {part.points:g}. {said}"
 
     def _execute(self, test: TestCell, box: Box, seed: int) -> None:
         namespace = dict(self._namespace)

@@ -841,12 +841,13 @@ with check("every position", points=1):
         "enter the norm, and is a slope exact or a difference over a small step?",
     )
     assert_close(
-        position_influence(np.zeros((30, 1)), np.array([[3.0]]), np.array([[0.5]])),
-        3.0 * 0.5 ** np.arange(29.0, -1.0, -1.0),
-        "30 words of zero, W_x = 3 and W_h = 0.5: the influence is 3 at the last word, and each "
-        "step back halves it. At the first it is 3 / 2**29: small, and not 0.",
+        position_influence(np.zeros((60, 1)), np.array([[3.0]]), np.array([[0.5]])),
+        3.0 * 0.5 ** np.arange(59.0, -1.0, -1.0),
+        "60 words of zero, W_x = 3 and W_h = 0.5: the influence is 3 at the last word, and each "
+        "step back halves it. At the first it is 3 / 2**59: small, and not 0. The digits of each "
+        "are compared, however small it is.",
         rtol=1e-4,
-        atol=1e-15,
+        atol=1e-30,
     )
     assert_close(
         position_influence(np.zeros((6, 1)), np.array([[1.0]]), np.array([[2.0]])),
@@ -1290,6 +1291,16 @@ assert_close(
     "its rows one by one. Positions are axis -2 of the values.",
     against="for the rows one by one",
 )
+refused = False
+try:
+    weighted_average(np.array([[2.0], [0.5], [1.0]]), rng.normal(size=(1, 2)))
+except ValueError:
+    refused = True
+message = (
+    "weights (3, 1) and values (1, 2), one weight for one value: the two lengths n are equal, so it "
+    "is no ValueError."
+)
+assert_equal(refused, False, message, name="'a ValueError is raised'")
 for batch_weights, batch_values, n in [((2, 1, 3), (4, 1), 4), ((3,), (), 1), ((3, 1), (2,), 1)]:
     weights = rng.uniform(0.1, 1.0, size=(*batch_weights, n))
     values = rng.normal(size=(*batch_values, n, 2))
@@ -2275,7 +2286,7 @@ told = {
     "float32 in the first, float64 in the second": [whole.astype(np.float32), X],
     "of 3, 2 and 3 words": [other_first, X[1:], X],
 }
-for d_h in (3, 1):
+for call, d_h in enumerate((3, 3, 1)):
     W_x, W_h = rng.normal(size=(2, d_h)) * 0.5, rng.normal(size=(d_h, d_h)) * 0.5
     network = nn.RNN(2, d_h, bias=False, dtype=torch.float64)
     weights = {"weight_ih_l0": torch.tensor(W_x.T), "weight_hh_l0": torch.tensor(W_h.T)}
@@ -2288,10 +2299,18 @@ for d_h in (3, 1):
             f"{len(sentences)} sentences ({what}), states of {d_h}: an array "
             f"{(len(sentences), d_h)} in float64, row i the last state of sentence i read alone."
         )
+        if call == 1:
+            message = (
+                f"{message} The same sentences were given in an earlier call, with other W_x and "
+                "W_h: the states are those of the matrices that are given with them."
+            )
         assert_close(found, np.stack(states), message, precise=True)
-        message = "The list of sentences is another one after the call: how many it holds."
+        message = "After the call the caller's list holds as many sentences as before."
         assert_equal(len(after), len(sentences), message)
-        message = "A sentence holds other words after the call."
+        message = (
+            "After the call the caller's list holds the same sentences in the same order, with the "
+            "same numbers."
+        )
         for now, before in zip(after, sentences, strict=True):
             assert_equal(now, before, message, against="before the call")
 into, onward = np.array([[1, 0, -1], [0, 1, 1]]), np.array([[0, 1, 0], [0, 0, 1], [1, 0, 0]])

@@ -29,6 +29,16 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
     )
 
     wrong(
+        "rnn_start_added_as_it_is",
+        {
+            "h @ W_h)": "(h @ W_h if H or h0 is None else h))",
+        },
+        "Your start state enters the first state without W_h. It is a state like any other: the "
+        "first word's state is made of it as each later one is of the state before.",
+        seen="answers written blind",
+    )
+
+    wrong(
         "rnn_linear",
         {"np.tanh(x @ W_x + h @ W_h)": "x @ W_x + h @ W_h"},
         "Your states come out as plain sums of products, without tanh. The formula squeezes each "
@@ -343,8 +353,8 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
                 H[t] = h = np.tanh(X[t] @ W_x + h @ W_h)
             return H
         """,
-        "Your loop stops one word too early: the last row is still zero. There are n words, with "
-        "the indices 0 to n - 1.",
+        "The last of your rows is zero, as when a loop stops one word too early. There are n words, "
+        "with the indices 0 to n - 1.",
         seen="a trial with typical wrong answers",
     )
 
@@ -423,7 +433,7 @@ with exercise("rnn_hidden_states", base=SHORT_RNN_HIDDEN_STATES):
             return np.stack(states)
         """,
         "You build tanh from functions that overflow for sums of some hundreds, as powers of e "
-        "do: inf divided by inf is NaN. tanh itself is 1 there.",
+        "do: inf divided by inf is NaN. tanh itself is 1 or -1 there.",
     )
 
     wrong(
@@ -902,8 +912,8 @@ with exercise("position_influence", base=SHORT_POSITION_INFLUENCE):
                 "result.insert(1, np.linalg.norm(J @ W_x.T))",
             "result[::-1]": "result",
         },
-        "Your loop stops before the first position: its influence stays 0. Positions have the "
-        "indices n - 1 down to 0.",
+        "The influence of the first position is 0 in yours, as when a loop stops before it. "
+        "Positions have the indices n - 1 down to 0.",
         seen="a trial with typical wrong answers",
     )
 
@@ -1112,8 +1122,8 @@ with exercise("weighted_average", base=SHORT_WEIGHTED_AVERAGE):
             "weights = weights / weights.sum(-1, keepdims=True)": "",
             ", weights": ", weights / weights.sum(-1, keepdims=True)",
         },
-        "You refuse arguments whose leading axes differ. They broadcast: one row of weights may "
-        "serve a whole batch of values, and the other way round.",
+        "Arguments whose leading axes differ end in an error, for one because you refuse them. They "
+        "broadcast: one row of weights may serve a whole batch of values, and the other way round.",
     )
 
     wrong(
@@ -1382,7 +1392,7 @@ with exercise("weighted_average", base=SHORT_WEIGHTED_AVERAGE):
                 raise ValueError
             return np.average(values, axis=-2, weights=weights)
         """,
-        "np.average takes weights of the shape of the values, or of one axis of them. It does not "
+        "`np.average` takes weights of the shape of the values, or of one axis of them. It does not "
         "broadcast a batch of weights against shared values.",
         seen="a trial with typical wrong answers",
     )
@@ -1394,7 +1404,7 @@ with exercise("weighted_average", base=SHORT_WEIGHTED_AVERAGE):
                 raise ValueError
             return np.average(values, axis=0, weights=weights)
         """,
-        "np.average takes weights of the shape of the values, or of one axis of them. It does not "
+        "`np.average` takes weights of the shape of the values, or of one axis of them. It does not "
         "broadcast a batch of weights against shared values.",
         seen="a trial with typical wrong answers",
     )
@@ -1865,7 +1875,8 @@ with exercise("mended_last_states"):
                 last.append(rnn_hidden_states(sentences.pop(0), W_x, W_h)[-1])
             return np.stack(last)
         """,
-        "The caller's list of sentences is another one after the call. Arguments are not changed.",
+        "The caller's list holds another number of sentences after the call. Arguments are not "
+        "changed.",
         seen="answers written blind",
     )
     wrong(

@@ -774,9 +774,19 @@ with exercise("softmax", base=SHORT_SOFTMAX):
     )
 
     wrong(
+        "maximum_over_the_last_axis",
+        {"x.max(axis=axis, keepdims=True)": "x.max(axis=-1, keepdims=True)"},
+        "Along another axis than the last your weights are not those of a softmax, as where the "
+        "maximum is taken along the last axis and the sum along `axis`. What is subtracted cancels "
+        "only where it is the same for all that are divided by one sum.",
+        seen="answers written blind",
+    )
+
+    wrong(
         "sum_over_the_last_axis",
         {"e.sum(axis=axis, keepdims=True)": "e.sum(axis=-1, keepdims=True)"},
-        "The maximum is taken along `axis`, the sum along the last axis. Both use `axis`.",
+        "Along another axis than the last your weights do not sum to 1: the sum that divides runs "
+        "along the last axis. It runs along `axis`.",
     )
 
     wrong(
@@ -1264,8 +1274,9 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
                 weights = weights / weights.sum(axis=-1, keepdims=True)
             """,
         },
-        "You raise exponentials, or weights, to the power 1/T and normalise afterwards. In theory "
-        "that is the same; at a small temperature the powers overflow or vanish. Divide the scores.",
+        "At a small temperature your weights are NaN, as when exponentials, or weights, are raised "
+        "to the power 1/T and normalised afterwards: in theory that is the same, but the powers "
+        "overflow or vanish. Divide the scores.",
     )
 
     wrong(
@@ -1757,6 +1768,21 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
         },
         "At a very high temperature your weights are even whatever the scores are. Scores that are "
         "as large as the temperature still differ after they are divided by it.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "one_key_alone_when_cold",
+        {
+            "return (": """
+                if temperature < 1e-6:
+                    weights = np.eye(weights.shape[-1])[weights.argmax(axis=-1)]
+                return (
+            """,
+        },
+        "At a very low temperature one key has all the weight in yours, also where another key has "
+        "the same score, as when the first of the largest is looked for. Keys with equal scores "
+        "have equal weights at every temperature.",
         seen="answers written blind",
     )
 

@@ -440,6 +440,13 @@ message = (
 )
 found = similarity_scores(single, keys)
 assert_close(found, expected, message, precise=True, against="with the same numbers in float64")
+message = (
+    "A query times 1e9 and keys times 1e-9, in float64: the scores of the query and the keys as they "
+    "were. For one: are they found from sums or differences in which the small numbers are lost?"
+)
+found = similarity_scores(1e9 * keys[0], 1e-9 * keys)
+expected = np.asarray(similarity_scores(keys[0], keys), dtype=float)
+assert_close(found, expected, message, against="without the factors")
 four = np.stack([np.roll(single, turn) for turn in range(4)])  # float32 keys, exact, too
 expected = np.asarray(similarity_scores(keys[0], four.astype(float)), dtype=float)
 message = (
@@ -634,7 +641,8 @@ with check("every axis", points=0.75):
         turned = np.moveaxis(np.asarray(softmax(np.ascontiguousarray(np.moveaxis(box, axis, -1)))), -1, axis)
         message = (
             f"axis={axis} of an array (2, 3, 4) gives what your function gives where that axis is "
-            "the last: every axis stays in its place, and along this one the weights sum to 1."
+            "the last, each weight at the place of its score. For one: does all that is taken over "
+            "a row, the largest score and the sum, run along this axis?"
         )
         found = softmax(box.copy(), axis=axis)
         assert_close(found, turned, message, against="along the last axis, turned back")
@@ -778,7 +786,8 @@ for axis in range(-4, 4):  # as if that axis were the last one, by your own func
         softmax(x, axis=axis),
         np.moveaxis(np.asarray(softmax(turned)), -1, axis),
         f"axis={axis} of an array (2, 3, 4, 5) gives what your function gives where that axis is "
-        "the last: every axis stays in its place, and along this one the weights sum to 1.",
+        "the last, each weight at the place of its score. For one: does all that is taken over a "
+        "row, the largest score and the sum, run along this axis?",
         against="along the last axis, turned back",
     )
 square = rng.normal(size=(4, 4))
@@ -1275,6 +1284,13 @@ expected = torch.softmax(scores, -1).numpy()
 _, weights = soft_lookup(query, keys, values)
 message = "Without a temperature it is 1: the weights are the softmax of the plain dot products."
 assert_close(weights, expected, message, name="the weights")
+keys_of_four = np.array([[1.0, 2.0], [3.0, 0.0], [3.0, 1.0], [0.0, 5.0]])
+_, weights = looked_up(np.array([1.0, 0.0]), keys_of_four, values, 1e-9)
+message = (
+    "Four keys with the scores 1, 3, 3 and 0 at the temperature 1e-9: the two keys with the largest "
+    "score share the weight, half for each."
+)
+assert_close(weights, np.array([0.0, 0.5, 0.5, 0.0]), message, name="the weights")
 for scale in (1e-9, 1e-3, 1e3, 1e9):
     _, weights = looked_up(scale * query, keys, values, scale)
     message = (

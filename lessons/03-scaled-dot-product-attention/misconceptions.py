@@ -21,7 +21,7 @@ with exercise("dot_product_variance", base=SHORT_DOT_PRODUCT_VARIANCE):
     wrong(
         "variance_after_scaling",
         {"np.sum(q * k, axis=-1)": "np.sum(q * k, axis=-1) / math.sqrt(d_k)"},
-        "Your variance is near 1 for every d_k. Either the products q_i k_i are not added up, or "
+        "Your variance is near 1 for every d_k. For one, the products q_i k_i are not added up; or "
         "there is a scale: the scores are divided by the square root of d_k, or their variance by "
         "d_k. Measure the whole dot product, without any scale.",
     )
@@ -95,7 +95,7 @@ with exercise("dot_product_variance", base=SHORT_DOT_PRODUCT_VARIANCE):
     wrong(
         "variance_sum_over_pairs",
         {"axis=-1": "axis=0"},
-        "With d_k = 1 your variance is 0, because one number is all that is left. For one, your "
+        "With d_k = 1 your variance is 0, as of one number alone. For one, your "
         "sum runs over the pairs, and not over the d_k entries of a vector alone; or you draw a "
         "single pair: in rng.normal(a, b) a is the mean and b the standard deviation, not a "
         "shape.",
@@ -221,7 +221,7 @@ with exercise("dot_product_variance", base=SHORT_DOT_PRODUCT_VARIANCE):
     wrong(
         "variance_of_one_number",
         "return 0.0",
-        "With d_k = 1 your variance is 0, because one number is all that is left. For one, your "
+        "With d_k = 1 your variance is 0, as of one number alone. For one, your "
         "sum runs over the pairs, and not over the d_k entries of a vector alone; or you draw a "
         "single pair: in rng.normal(a, b) a is the mean and b the standard deviation, not a "
         "shape.",
@@ -231,7 +231,7 @@ with exercise("dot_product_variance", base=SHORT_DOT_PRODUCT_VARIANCE):
     wrong(
         "variance_shape_of_mean_and_deviation",
         "return float(np.var(rng.normal(num_pairs, d_k) * rng.normal(num_pairs, d_k)))",
-        "With d_k = 1 your variance is 0, because one number is all that is left. For one, your "
+        "With d_k = 1 your variance is 0, as of one number alone. For one, your "
         "sum runs over the pairs, and not over the d_k entries of a vector alone; or you draw a "
         "single pair: in rng.normal(a, b) a is the mean and b the standard deviation, not a "
         "shape.",
@@ -426,8 +426,8 @@ with exercise("scaled_dot_product_attention", base=SHORT_SCALED_DOT_PRODUCT_ATTE
                 s = Q @ np.swapaxes(K, -1, -2) / math.sqrt(Q.shape[-1])
             """,
         },
-        "You refuse leading axes that differ. They broadcast: a missing axis, or one of length 1, "
-        "is repeated.",
+        "Leading axes that differ end in an error, for one because you refuse them. They broadcast: "
+        "a missing axis, or one of length 1, is repeated.",
     )
 
     wrong(
@@ -498,9 +498,9 @@ with exercise("scaled_dot_product_attention", base=SHORT_SCALED_DOT_PRODUCT_ATTE
     wrong(
         "attention_minus_1e9",
         {"-np.inf": "-1e9"},
-        "A query that may attend to nothing still has weights: a large negative score instead of "
-        "minus infinity spreads them evenly, and repairing the output alone leaves them. Both its "
-        "weights and its output should be 0.",
+        "A query that may attend to nothing still has weights, evenly spread: as when a large "
+        "negative score stands for minus infinity, and the output alone is repaired, or nothing. "
+        "Both its weights and its output should be 0.",
         seen="The Annotated Transformer",
     )
 
@@ -562,9 +562,9 @@ with exercise("scaled_dot_product_attention", base=SHORT_SCALED_DOT_PRODUCT_ATTE
             """,
             "w @ V": "w * np.any(mask, axis=-1, keepdims=True) @ V",
         },
-        "A query that may attend to nothing still has weights: a large negative score instead of "
-        "minus infinity spreads them evenly, and repairing the output alone leaves them. Both its "
-        "weights and its output should be 0.",
+        "A query that may attend to nothing still has weights, evenly spread: as when a large "
+        "negative score stands for minus infinity, and the output alone is repaired, or nothing. "
+        "Both its weights and its output should be 0.",
     )
 
     wrong(
@@ -817,7 +817,7 @@ with exercise("scaled_dot_product_attention", base=SHORT_SCALED_DOT_PRODUCT_ATTE
     wrong(
         "attention_masked_fill",
         {"np.where(mask, s, -np.inf)": "s.masked_fill(~mask, -np.inf)"},
-        "masked_fill is a method of torch's tensors. NumPy arrays do not have it; np.where "
+        "`masked_fill` is a method of torch's tensors. NumPy arrays do not have it; np.where "
         "chooses between two arrays.",
         seen="a trial with typical wrong answers",
     )
@@ -1156,7 +1156,7 @@ with exercise("padding_mask", base=SHORT_PADDING_MASK):
             return np.arange(n_k) < np.asarray(lengths)[:, None, None]
         """,
         "Your rows come in the order of the sorted lengths, so they no longer belong to their "
-        "texts. (lengths.sort() changes the caller's list besides.)",
+        "texts. (lengths.sort(), for one, changes the caller's list besides.)",
         seen="packed sequences, which want sorted lengths",
     )
 
@@ -1363,7 +1363,7 @@ with exercise("torch_scaled_dot_product_attention"):
             w = w if mask is None else w * mask
             return w @ V, w
         """,
-        "torch.bmm takes exactly one batch axis. The signature has dots: there may be none, two "
+        "`torch.bmm` takes exactly one batch axis. The signature has dots: there may be none, two "
         "or more, and they may differ.",
     )
 
@@ -1401,7 +1401,7 @@ with exercise("torch_scaled_dot_product_attention"):
         """,
         "The result of an empty row is right, but its gradient is NaN. A NaN, or 0 divided by 0, "
         "arises on the way and is repaired afterwards; its gradient, 0 times NaN, is NaN again. "
-        "It must not arise at all.",
+        "Either it does not arise, or no gradient passes through it.",
         seen="torch issues: NaN gradients with nan_to_num after softmax",
     )
 
@@ -1418,7 +1418,7 @@ with exercise("torch_scaled_dot_product_attention"):
         """,
         "The result of an empty row is right, but its gradient is NaN. A NaN, or 0 divided by 0, "
         "arises on the way and is repaired afterwards; its gradient, 0 times NaN, is NaN again. "
-        "It must not arise at all.",
+        "Either it does not arise, or no gradient passes through it.",
         seen="torch issues: torch.where and NaN gradients",
     )
 
@@ -2061,17 +2061,17 @@ with exercise("gradient_descent"):
     wrong(
         "descent_cleared_too_late",
         {"tensor.grad = None": "pass", "tensor.sub_(": "tensor.grad.zero_()\ntensor.sub_("},
-        "Nothing moves. Either the gradient is set to zero before the step that should use it, or the "
-        "step makes a new tensor: `p = p - ...` gives the loop's name to it, and the caller's tensor "
-        "stays. Old gradients go before `backward`, and the step changes the tensor in place.",
+        "Nothing moves. For one, the gradient is set to zero before the step that should use it; or "
+        "the step makes a new tensor: `p = p - ...` gives the loop's name to it, and the caller's "
+        "tensor stays. Old gradients go before `backward`, and the step changes the tensor in place.",
     )
 
     wrong(
         "descent_new_tensors",
         {"tensor.sub_(lr * tensor.grad)": "tensor = tensor - lr * tensor.grad"},
-        "Nothing moves. Either the gradient is set to zero before the step that should use it, or the "
-        "step makes a new tensor: `p = p - ...` gives the loop's name to it, and the caller's tensor "
-        "stays. Old gradients go before `backward`, and the step changes the tensor in place.",
+        "Nothing moves. For one, the gradient is set to zero before the step that should use it; or "
+        "the step makes a new tensor: `p = p - ...` gives the loop's name to it, and the caller's "
+        "tensor stays. Old gradients go before `backward`, and the step changes the tensor in place.",
     )
 
     wrong(
@@ -2231,6 +2231,24 @@ with exercise("gradient_descent"):
         "descent_stops_below_zero",
         {"loss.backward()": "if loss < 0:\n    break\nloss.backward()"},
         "With a loss below 0 nothing moves. A loss may be negative: `steps` says how often.",
+    )
+    wrong(
+        "descent_gradient_changed_in_place",
+        """
+            losses = []
+            for _ in range(steps):
+                loss = loss_of()
+                losses.append(loss.item())
+                slopes = torch.autograd.grad(loss, parameters)
+                with torch.no_grad():
+                    for tensor, slope in zip(parameters, slopes):
+                        tensor.sub_(slope.mul_(lr))
+            return losses
+        """,
+        "Where the loss holds a + b, a moves as it should and b by too little, as when gradients are "
+        "multiplied by lr in place: torch may hand out one and the same tensor for both, which is "
+        "then multiplied twice.",
+        seen="answers written blind",
     )
     wrong(
         "descent_leaves_recording_off",
@@ -2405,6 +2423,20 @@ with exercise("mended_encode"):
             "is_word = attention_mask.bool() & (torch.arange(texts.shape[1]) < 64)"},
         "In a long text the last words come out as padding, and no word attends to them. A text "
         "may have any length.",
+    )
+    wrong(
+        "encode_words_come_first",
+        """
+            encoded = torch.zeros_like(texts)
+            for i, count in enumerate(attention_mask.sum(dim=1).tolist()):
+                words = texts[i, :count]
+                encoded[i, :count] = F.scaled_dot_product_attention(words, words, words)
+            return encoded
+        """,
+        "Where padding stands in front of words or between them, other places count as words in "
+        "yours, as when the words are counted and taken from the beginning of the text. "
+        "attention_mask says place by place what is a word.",
+        seen="answers written blind",
     )
     wrong(
         "encode_stops_at_a_text_without_words",

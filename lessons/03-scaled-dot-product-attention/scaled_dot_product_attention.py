@@ -322,12 +322,17 @@ def variance_of_one_pair(seed):
 # of the next one. 900 seeds tell 0.100 from that.
 seeds = check_rng().integers(2**31, size=900).tolist()
 off = np.mean([abs(float(value) - 1) for value in measured_variances(500, seeds)])
+cause = (
+    "are the entries normal (not uniform, nor signs), and are there num_pairs pairs, not each query "
+    "with each key?"
+    if off <= 0.074
+    else "are the entries normal, and does each vector belong to one pair?"
+)
 assert_equal(
     bool(0.074 < off < 0.112),
     True,
     "The sample variance of 500 products of two standard normal numbers should differ from 1 by "
-    f"about 0.1 on average, and yours differs by {off:.3f}. For one: are the entries normal, is "
-    "the result measured on exactly num_pairs pairs, or do pairs share a vector?",
+    f"about 0.1 on average, and yours differs by {off:.3f}. For one: {cause}",
 )
 assert_close(
     variance_of_one_pair(seeds[0]),
@@ -1480,6 +1485,16 @@ with check("the rows", points=0.5):
     )
     short = np.array([[[T, T, N, N]], [[T, N, N, N]], [[T, T, N, N]]])
     assert_equal(padding_mask(np.array([2, 1, 2]), 4), short, message)
+    more = (([2], 2), ([3, 1], np.int64(4)), ([33, 0, 17], 33), ([65, 64], 66), ([130], 131))
+    for lengths, n_k in more:
+        right = np.array([[[place < count for place in range(n_k)]] for count in lengths])
+        message = f"lengths {lengths}, n_k = {n_k}: booleans {right.shape}, True for the words."
+        if n_k > 64:
+            message += (
+                " For one: is a row looked up, or made of something of a fixed size, as an integer "
+                "of 64 bits?"
+            )
+        assert_equal(padding_mask(lengths=np.array(lengths), n_k=n_k), right, message)
     long = [130, 600, 299]
     rows = np.array([[[True] * count + [False] * (600 - count)] for count in long])
     message = (
@@ -1487,11 +1502,6 @@ with check("the rows", points=0.5):
         "number."
     )
     assert_equal(padding_mask(np.array(long), 600), rows, message)
-    more = (([2], 2), ([3, 1], np.int64(4)), ([33, 0, 17], 33), ([65, 64], 65), ([130], 131))
-    for lengths, n_k in more:
-        right = np.array([[[place < count for place in range(n_k)]] for count in lengths])
-        message = f"lengths {lengths}, n_k = {n_k}: booleans {right.shape}, True for the words."
-        assert_equal(padding_mask(lengths=np.array(lengths), n_k=n_k), right, message)
 checks_passed("padding_mask")
 ### END HIDDEN TESTS
 
@@ -2467,13 +2477,21 @@ for batch, n in ((6, 6), (2, 5), (1, 3), (5, 2)):
         there = words[number].bool()
         alone = texts[number, there]
         expected[number, there] = F.scaled_dot_product_attention(alone, alone, alone)
+    encoded = mended_encode(texts, words)
+    given = f"{batch} texts of {n} places, words and padding in any order"
+    shape = f"{given}: the result has the shape of texts, {(batch, n, 4)}."
+    assert_equal(tuple(np.shape(encoded)), (batch, n, 4), shape, name="the shape")
     message = (
-        f"{batch} texts of {n} places, words and padding in any order: each word attends to the "
-        "words of its own text, as torch's function gives it for these words alone. Rows of "
-        "padding are 0, and so is a text without words: no NaN. The texts are float64, and so is "
-        "the result, with all its digits."
+        f"{given}: each word attends to the words of its own text, as torch's function gives it for "
+        "these words alone. attention_mask says place by place what is a word."
     )
-    assert_close(mended_encode(texts, words), expected, message, precise=True)
+    assert_close(encoded[words == 1], expected[words == 1], message, name="the rows of words")
+    message = (
+        f"{given}{', one text without a word' if batch > 2 else ''}: rows of padding are 0, not NaN."
+    )
+    assert_close(encoded[words == 0], expected[words == 0], message, name="the rows of padding")
+    message = f"{given}, in float64: the result is float64 too, with all its digits."
+    assert_close(encoded, expected, message, precise=True)
 
 
 @probe
@@ -2490,6 +2508,11 @@ for number, count in enumerate((3, 2)):
     alone = texts[number, :count]
     expected[number, :count] = F.scaled_dot_product_attention(alone, alone, alone)
 encoded, *after = encoded_and_arguments(texts.clone(), words.clone())
+message = (
+    "Two texts of four places, of 3 and 2 words, so that the last place is padding in both: the "
+    "result has the shape of texts, (2, 4, 3)."
+)
+assert_equal(tuple(np.shape(encoded)), (2, 4, 3), message, name="the shape")
 message = (
     "Two texts of 3 and 2 words, padding that holds 1000 and -1000, and one word whose numbers are "
     "all 0 (a word as any other: attention_mask says what is padding): each text as if it were "
@@ -2557,7 +2580,8 @@ for batch, n, d, kind in (
         encoded = F.scaled_dot_product_attention(alone, alone, alone)
         expected[number, words[number]] = encoded
     message = (
-        f"texts of shape {(batch, n, d)} ({kind}), attention_mask of booleans: each word attends to "
+        f"texts of shape {(batch, n, d)} ({kind}), attention_mask of booleans, words and padding in "
+        f"any order{', the last text without a word' if batch > 1 else ''}: each word attends to "
         "the words of its own text, and rows of padding are 0."
     )
     turned = texts.mT.contiguous().clone()
@@ -2747,6 +2771,18 @@ def climbed(starts, steps, lr):
     return [one.detach().clone() for one in parameters]
 
 
+@probe
+def summed(starts, steps, lr):
+    a, b = (torch.tensor(start).requires_grad_() for start in starts)
+
+    def loss_of():
+        return ((a + b) ** 2).sum()
+
+    with torch.enable_grad():  # afterwards it is as before, whatever the call does
+        gradient_descent(loss_of, [a, b], steps, lr)
+    return a.detach(), b.detach()
+
+
 starts = [rng.uniform(0.5, 1.5, size=shape) for shape in ((2, 3), (), (2, 1, 2))]
 for d, k, steps, lr, kind in (
     (3, 3, 2, 0.1, "any"),
@@ -2783,6 +2819,15 @@ with check("where it ends", points=1):
         for one, start in zip(climbed(starts, 5, lr), starts, strict=True):
             right = torch.tensor(start.T if start.ndim == 2 else start).float() * factor**5
             assert_close(one, right, message, name=f"the parameter of shape {tuple(right.shape)}")
+    twins = rng.normal(size=(2, 3))
+    message = (
+        "The loss is ((a + b) ** 2).sum(), 3 steps with lr = 0.1. Both gradients are 2 (a + b), and "
+        "a and b move by the same amount in each step. For one: is a gradient changed in place? "
+        "What torch hands out for a and for b may be one and the same tensor."
+    )
+    for name, one, start in zip("ab", summed(twins, 3, 0.1), twins, strict=True):
+        right = torch.tensor(start - twins.sum(axis=0) * (1 - 0.6**3) / 2)  # a + b: times 0.6
+        assert_close(one, right, message, name=name)
 with check("what it returns", points=1):
     for (X, y, W, b), steps, lr, old in cases:
         losses = fitted(X, y, W, b, steps, lr, old)[2]

@@ -263,8 +263,8 @@ with exercise("SelfAttention", base=SHORT_SELF_ATTENTION):
             """,
             "X @ self.W_q, X @ self.W_k, X @ self.W_v": "*(X @ W for W in self._all)",
         },
-        "forward uses copies that were made when the layer was built. Whoever loads other weights "
-        "into W_q, W_k and W_v gets the old results.",
+        "forward uses something of W_q, W_k or W_v as it was when the layer was built: for one, copies "
+        "of them, or a product. Whoever loads other weights there gets results of the old ones.",
     )
 
     wrong(
@@ -1178,7 +1178,7 @@ with exercise("TorchSelfAttention"):
                 return torch.bmm(w, V), w
             """,
         },
-        "torch.bmm wants exactly one batch axis. There may be none, one, two or more.",
+        "`torch.bmm` wants exactly one batch axis. There may be none, one, two or more.",
     )
 
     wrong(

@@ -2004,6 +2004,32 @@ with exercise("leave_one_head_out"):
     )
 
     wrong(
+        "leave_means_in_the_values",
+        """
+            W_v = attention.W_v
+            weight, bias = W_v.weight.detach().clone(), W_v.bias.detach().clone()
+            width = weight.shape[0] // num_heads
+            found = []
+            for h in range(num_heads):
+                mine = slice(h * width, (h + 1) * width)
+                try:
+                    with torch.no_grad():
+                        W_v.weight[mine] = 0.0
+                        W_v.bias[mine] = 0.0 if means is None else means[mine]
+                    found.append(measure())
+                finally:
+                    with torch.no_grad():
+                        W_v.weight.copy_(weight)
+                        W_v.bias.copy_(bias)
+            return found
+        """,
+        "With `means`, a word that may attend to nothing gets 0 from the removed head, as where the "
+        "mean takes the place of the values: it then arrives times the weights, and here these are 0. "
+        "The head says its mean for every word.",
+        seen="answers written blind",
+    )
+
+    wrong(
         "leave_means_not_used",
         {
             """

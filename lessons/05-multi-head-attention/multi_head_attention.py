@@ -309,11 +309,23 @@ checks_passed("split_heads")
 
 
 # %% check="split_heads_batches" points=1
-# Hidden checks of split_heads: from none to four leading axes, both kinds.
+# Hidden checks of split_heads: from none to eight leading axes, both kinds.
 ### BEGIN HIDDEN TESTS
+@probe
+def what_is_raised(x, num_heads):
+    try:
+        split_heads(x, num_heads)
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        return type(error).__name__
+    return "nothing"
+
+
 rng = check_rng()
 cases = []
-for lead in ((), (7,), (1,), (2, 3), (2, 1, 3), (1, 2, 1, 3)):
+deep = (1, 2, 1, 1, 2), (1, 1, 2, 1, 1, 1, 2, 1)  # five and eight leading axes
+for lead in ((), (7,), (1,), (2, 3), (2, 1, 3), (1, 2, 1, 3), *deep):
     for num_heads in (2, 3, 4):
         x = rng.normal(size=(*lead, 5, 12))
         cases.append((lead, num_heads, x))
@@ -322,19 +334,30 @@ for lead in ((), (7,), (1,), (2, 3), (2, 1, 3), (1, 2, 1, 3)):
 def compare(kind):
     for lead, num_heads, x in cases:
         expected = np.empty((*lead, num_heads, 5, 12 // num_heads))
+        dtype = "float64"
         for place in np.ndindex(*lead):  # each text by itself, by your own function
             one = np.asarray(split_heads(kind(x[place]), num_heads))
             message = f"A text (5, 12) alone, {num_heads} heads: (heads, positions, features)."
             assert_equal(one.shape, (num_heads, 5, 12 // num_heads), message, name="the shape")
             expected[place] = one
+            dtype = str(one.dtype)
         message = "Every number of a text has to stand in its heads once, unchanged (float64)."
-        numbers = np.sort(expected.reshape(*lead, 60)), np.sort(x.reshape(*lead, 60))
-        assert_equal(*numbers, message, name="the sorted numbers")
+        if dtype != "float64":
+            message += f" The dtype of your results is {dtype}. For one: is something made in it?"
+        numbers = np.sort(expected.reshape(*lead, 60))
+        assert_equal(numbers, np.sort(x.reshape(*lead, 60)), message, name="the sorted numbers")
         message = (
             f"With leading axes {lead} and {num_heads} heads each text should come out as it does "
             "alone, as the kind of array and the dtype that x has: the head axis belongs directly "
             "before the position axis, whatever stands in front. Axes counted from the end fit."
         )
+        if len(lead) > 4:
+            raised = what_is_raised(kind(x), num_heads)
+            many = (
+                f"x of shape {x.shape}, with {len(lead)} leading axes: any number is allowed. What your "
+                f"function raises: {raised}."
+            )
+            assert_equal(raised, "nothing", many, name="what is raised")
         found = split_heads(kind(x), num_heads)
         assert_equal(found, kind(expected), message, against="for each text alone")
 
@@ -450,6 +473,19 @@ def of_turned_around(x, num_heads):
 
 
 @probe
+def of_parameter(x, num_heads, learns):
+    """What is raised for an nn.Parameter, the kind of the result, and its numbers."""
+    try:
+        found = split_heads(nn.Parameter(x, requires_grad=learns), num_heads)
+    except NotImplementedError:
+        raise
+    except (RuntimeError, ValueError, TypeError, AttributeError) as error:
+        return type(error).__name__, "nothing", x
+    kind = "a torch tensor" if isinstance(found, torch.Tensor) else f"a {type(found).__name__}"
+    return "nothing", kind, found.detach().clone() if kind == "a torch tensor" else found
+
+
+@probe
 def of_reversed(x, num_heads):
     """What is raised for the positions from the last to the first, a view, and the result."""
     try:
@@ -485,6 +521,16 @@ message = (
 assert_equal(raised, "nothing", message, name="what is raised")
 backwards = np.stack(np.split(x[:, ::-1], 3, axis=-1), axis=-3)
 assert_equal(found, backwards, message)
+for learns in (True, False):
+    raised, kind, found = of_parameter(torch.tensor(x), 3, learns)
+    message = (
+        "x may be an nn.Parameter, which is a torch tensor, here of shape (2, 5, 6) with "
+        f"requires_grad={learns} (3 heads): it has to be split as any other tensor. What your function "
+        f"raises: {raised}. What it returns: {kind}."
+    )
+    assert_equal([raised, kind], ["nothing", "a torch tensor"], message, name="raised, returned")
+    wanted = torch.tensor(np.stack(np.split(x, 3, axis=-1), axis=-3))
+    assert_equal(found, wanted, message)
 direction = torch.tensor(rng.normal(size=(2, 3, 5, 2)))
 expected = torch.cat(direction.unbind(-3), dim=-1)
 message = (
@@ -619,11 +665,23 @@ checks_passed("combine_heads")
 
 
 # %% check="combine_heads_batches" points=1
-# Hidden checks of combine_heads: from none to four leading axes, both kinds.
+# Hidden checks of combine_heads: from none to eight leading axes, both kinds.
 ### BEGIN HIDDEN TESTS
+@probe
+def raised_by_combining(x):
+    try:
+        combine_heads(x)
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        return type(error).__name__
+    return "nothing"
+
+
 rng = check_rng()
 cases = []
-for lead in ((), (7,), (1,), (2, 3), (2, 1, 3), (1, 2, 1, 3)):
+deep = (1, 2, 1, 1, 2), (1, 1, 2, 1, 1, 1, 2, 1)  # five and eight leading axes
+for lead in ((), (7,), (1,), (2, 3), (2, 1, 3), (1, 2, 1, 3), *deep):
     for num_heads in (2, 3, 4):
         cases.append((lead, num_heads, rng.normal(size=(*lead, num_heads, 5, 6))))
 
@@ -631,14 +689,25 @@ for lead in ((), (7,), (1,), (2, 3), (2, 1, 3), (1, 2, 1, 3)):
 def compare(kind):
     for lead, num_heads, x in cases:
         expected = np.empty((*lead, 5, 6 * num_heads))
+        dtype = "float64"
         for place in np.ndindex(*lead):  # each text by itself, by your own function
             one = np.asarray(combine_heads(kind(x[place])))
             message = f"{num_heads} heads (5, 6) of a text alone: (positions, all heads' features)."
             assert_equal(one.shape, (5, 6 * num_heads), message, name="the shape")
             expected[place] = one
+            dtype = str(one.dtype)
         message = "Every number of the heads has to stand in the result once, unchanged (float64)."
-        numbers = np.sort(expected.reshape(*lead, -1)), np.sort(x.reshape(*lead, -1))
-        assert_equal(*numbers, message, name="the sorted numbers")
+        if dtype != "float64":
+            message += f" The dtype of your results is {dtype}. For one: is something made in it?"
+        numbers = np.sort(expected.reshape(*lead, -1))
+        assert_equal(numbers, np.sort(x.reshape(*lead, -1)), message, name="the sorted numbers")
+        if len(lead) > 4:
+            raised = raised_by_combining(kind(x))
+            many = (
+                f"x of shape {x.shape}, with {len(lead)} leading axes: any number is allowed. What your "
+                f"function raises: {raised}."
+            )
+            assert_equal(raised, "nothing", many, name="what is raised")
         found = combine_heads(kind(x))
         shape = tuple(np.shape(found))
         wanted = (*lead, 5, 6 * num_heads)
@@ -707,6 +776,20 @@ for what, x in texts:
     cases.append((x, expected, message))
 
 
+def told(found, expected, x, message):
+    """The message; where a dtype is all that is wrong, just that."""
+    if type(found) is not type(expected) or found.shape != expected.shape:
+        return message
+    wanted = np.asarray(expected)
+    same = np.abs(np.asarray(found, dtype=float) - wanted) <= 0.01 + 0.01 * np.abs(wanted)
+    if found.dtype == expected.dtype or not same.all():
+        return message
+    return (
+        f"x of shape {tuple(x.shape)}: the numbers stand where they should, up to rounding, and the "
+        f"result should have the dtype of x, {expected.dtype}. Yours is {found.dtype}."
+    )
+
+
 def compare(found, expected, x, message):
     shape = tuple(np.shape(found))
     wanted = (
@@ -714,7 +797,7 @@ def compare(found, expected, x, message):
         f"{tuple(expected.shape)}, and its shape is {shape}."
     )
     assert_equal(shape, tuple(expected.shape), wanted, name="the shape")
-    assert_equal(found, expected, message)
+    assert_equal(found, expected, told(found, expected, x, message))
 
 
 with check("NumPy", points=0.75):
@@ -770,6 +853,20 @@ def gradient(x, direction):
     return x.grad
 
 
+def in_plain_words(found, expected, x, message):
+    """The message; where a dtype is all that is wrong, just that."""
+    if type(found) is not type(expected) or found.shape != expected.shape:
+        return message
+    wanted = np.asarray(expected)
+    same = np.abs(np.asarray(found, dtype=float) - wanted) <= 0.01 + 0.01 * np.abs(wanted)
+    if found.dtype == expected.dtype or not same.all():
+        return message
+    return (
+        f"x of shape {tuple(x.shape)}: the numbers stand where they should, up to rounding, and the "
+        f"result should have the dtype of x, {expected.dtype}. Yours is {found.dtype}."
+    )
+
+
 @probe
 def of_turned_around(x):
     return combine_heads(x.swapaxes(-1, -3))  # not contiguous in memory
@@ -799,12 +896,14 @@ for given in (x, torch.tensor(x)):
         "x of shape (2, 3, 5, 4), in the usual order in memory, leading axes (2,) and 3 heads: each "
         "position of each text gets the features of head 0, then of head 1, then of head 2."
     )
-    assert_equal(combine_heads(given), want, message)
+    found = combine_heads(given)
+    assert_equal(found, want, in_plain_words(found, want, given, message))
     message = (
         "x may be the transpose of another array, so that its numbers do not lie in memory in the "
         "usual order: its heads have to be combined as those of any other x (shape (2, 3, 5, 4))."
     )
-    assert_equal(of_turned_around(turned), want, message)
+    found = of_turned_around(turned)
+    assert_equal(found, want, in_plain_words(found, want, given, message))
 raised, found = of_reversed(x.copy())
 message = (
     "x may be x[:, :, ::-1] of another NumPy array, here of shape (2, 3, 5, 4): a view in which "
@@ -1029,7 +1128,7 @@ with check("the weights without a mask", points=1.25):
     if np.shape(weights) != (3, 3, 4, 5):
         message = (
             "The second result should be the weights of every head, (batch, num_heads, n_q, n_k) = "
-            "(3, 3, 4, 5): not averaged over the heads."
+            "(3, 3, 4, 5). For one: are they averaged over the heads?"
         )
     elif abs(np.sum(np.asarray(weights), axis=-1) - 1).max() > 1e-3:
         message = (
@@ -1457,6 +1556,24 @@ def attend(seed, parts, num_heads, query, key, mask):
         return layer(query, key, mask=mask)
 
 
+@probe
+def attend_or_error(seed, parts, num_heads, query, key, mask):
+    """What is raised, the output and the weights."""
+    torch.manual_seed(seed)
+    layer = MultiHeadAttention(query.shape[-1], num_heads).double()
+    with torch.no_grad():
+        for name, (weight, bias) in parts.items():
+            getattr(layer, name).weight.copy_(weight)
+            if getattr(layer, name).bias is not None:  # "four parts" asks for it
+                getattr(layer, name).bias.copy_(bias)
+        try:
+            return "nothing", *layer(query, key, mask=mask)
+        except NotImplementedError:
+            raise
+        except (RuntimeError, ValueError, IndexError, TypeError) as error:
+            return type(error).__name__, query, query
+
+
 def by_torch(parts, num_heads, query, key, mask):
     given = (("W_q", query), ("W_k", key), ("W_v", key))
     Q, K, V = (torch.stack(F.linear(x, *parts[p]).chunk(num_heads, -1), -3) for p, x in given)
@@ -1538,6 +1655,12 @@ for lead, num_heads, shape in (((), 1, (4, 5)), ((3,), 3, (5,)), ((2,), 6, (2, 4
     )
     everything = torch.ones(shape, dtype=torch.bool)
     drawn.append((parts, num_heads, query, key, everything, message))
+long = []  # many queries, for torch alone
+for lead, n_q, num_heads, shape in (((2,), 130, 3, (2, 1, 5)), ((2,), 300, 2, (5,)), ((), 130, 3, (1, 5))):
+    query, key = (torch.tensor(rng.normal(size=(*lead, n, 12))) for n in (n_q, 5))
+    mask = torch.tensor(rng.random(shape) < 0.5)
+    mask[..., 1], mask[..., 3] = True, False
+    long.append((parts, num_heads, query, key, mask))
 with check("each text by itself", points=1):
     for parts, num_heads, query, key, mask, about in drawn:
         message = about.format("Each text should come out as it does alone with its own mask.")
@@ -1563,6 +1686,18 @@ with check("as torch", points=1):
         with_heads = mask if mask.ndim < 2 else mask.unsqueeze(-3)
         expected, expected_weights = by_torch(parts, num_heads, query, key, with_heads)
         output, weights = attend(seed, parts, num_heads, query, key, mask)
+        assert_close(weights, expected_weights, message, name="weights")
+        assert_close(output, expected, message, name="output")
+    for parts, num_heads, query, key, mask in long:
+        raised, output, weights = attend_or_error(seed, parts, num_heads, query, key, mask)
+        message = (
+            f"query of shape {tuple(query.shape)}, {num_heads} heads, mask of shape "
+            f"{tuple(mask.shape)}: this mask serves every head and every query, however many there "
+            f"are. The results should be torch's. What your layer raises: {raised}."
+        )
+        assert_equal(raised, "nothing", message, name="what is raised")
+        with_heads = mask if mask.ndim < 2 else mask.unsqueeze(-3)
+        expected, expected_weights = by_torch(parts, num_heads, query, key, with_heads)
         assert_close(weights, expected_weights, message, name="weights")
         assert_close(output, expected, message, name="output")
 checks_passed("MultiHeadAttention")
@@ -3380,6 +3515,8 @@ checks_passed("leave_one_head_out")
 ### BEGIN HIDDEN TESTS
 @probe
 def removed_in(numbers, num_heads, x, means, how):
+    seen = torch.ones(x.shape[-2], x.shape[-2], dtype=torch.bool)
+    seen[0] = how != "tensor, word 0 sees nothing"
     class Layer(nn.Module):
         def __init__(self):
             super().__init__()
@@ -3391,7 +3528,7 @@ def removed_in(numbers, num_heads, x, means, how):
         def forward(self, x):
             parts = (part(x).unflatten(-1, (num_heads, -1)) for part in (self.W_q, self.W_k, self.W_v))
             Q, K, V = (part.transpose(-2, -3) for part in parts)
-            result = F.scaled_dot_product_attention(Q, K, V)
+            result = F.scaled_dot_product_attention(Q, K, V, seen)
             return self.W_o(result.transpose(-2, -3).flatten(-2))
 
     layer = Layer()
@@ -3488,6 +3625,24 @@ with check("the first head", points=1):
     for case in cases:
         outputs_are_right(case, [0])
     outputs_are_right(cases[0], [0], "tensor, frozen")
+def where_a_word_sees_nothing(case):
+    """Each head by its part of `means`, compared with that by 0, also where nothing is attended to."""
+    numbers, num_heads, x, means = case
+    how = "tensor, word 0 sees nothing"
+    by_zero, by_mean = (removed_in(numbers, num_heads, x, one, how) for one in (None, means))
+    width = x.shape[-1] // num_heads
+    for h in range(num_heads):
+        mine = slice(h * width, (h + 1) * width)
+        moved = torch.atanh(by_zero[h]) + numbers["W_o.weight"][:, mine] @ means[mine]
+        message = (
+            f"{num_heads} heads, {x.shape[-1]} features, {x.dtype}, the layer in a model, where word 0 "
+            "may attend to nothing, and every other word to all: for all words a head contributes "
+            "what W_o makes of its part of `means`, in place of 0."
+        )
+        name, by = f"the output, head {h}", "computed from that with 0"
+        assert_close(by_mean[h], torch.tanh(moved), message, name=name, rtol=1e-5, against=by)
+
+
 with check("every head; measure may return anything", points=1):
     for case in cases[1:7]:
         numbers, num_heads, x, _ = case
@@ -3503,6 +3658,7 @@ with check("every head; measure may return anything", points=1):
     for case in cases[7:]:
         outputs_are_right(case, range(1, case[1]))
     outputs_are_right(cases[1], [1], "tensor, frozen")
+    where_a_word_sees_nothing(cases[1])
 checks_passed("leave_one_head_out")
 ### END HIDDEN TESTS
 

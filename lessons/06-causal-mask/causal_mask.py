@@ -609,13 +609,13 @@ def all_of(masks):
 @probe
 def of_views(real, mask):
     """Of the first mask read backwards, and of one whose rows are columns in memory."""
-    if isinstance(real, np.ndarray):
-        return combine_masks(real[..., ::-1], np.asfortranarray(mask))
     try:
+        if isinstance(real, np.ndarray):
+            return combine_masks(real[..., ::-1], np.asfortranarray(mask))
         return combine_masks(real.expand(3, -1, -1), mask.T.contiguous().T)
     except NotImplementedError:
         raise
-    except RuntimeError as error:
+    except (RuntimeError, TypeError, ValueError) as error:
         return type(error).__name__
 
 
@@ -685,7 +685,14 @@ with check("two masks", points=0.75):
         "lie one after the other in memory: a key should be attended only where both allow it."
     )
     expected = real[..., ::-1] & mask
-    assert_close(of_views(real.copy(), mask.copy()), expected, message, name="the combined mask")
+    found = of_views(real.copy(), mask.copy())
+    raises = found if isinstance(found, str) else "nothing"
+    message += (
+        f" What your function raises: {raises}. For one: does each step take an array that is read "
+        "backwards? (torch makes no tensor of one.)"
+    )
+    assert_equal(raises, "nothing", message, name="what is raised")
+    assert_close(found, expected, message, name="the combined mask")
     message = (
         "Torch tensors of the shapes (3, 1, 5), expanded from (1, 1, 5), and (4, 5), transposed: a "
         "key should be attended only where both allow it."
@@ -1071,7 +1078,8 @@ for name, weights in (("no mask at all", no_mask), ("lesson 3's function", ours)
 # - `rng`: an `np.random.Generator`. The global random state is neither used nor changed.
 # - Returns a Python `bool`.
 # - Changes below $10^{-10}$ are rounding noise, and no leak. The leaks that are graded change some
-#   earlier output by more than $10^{-4}$, for inputs of order 1.
+#   earlier output by more than $10^{-4}$, for inputs of order 1 and of both signs, beside whatever
+#   else stands in the output.
 # - Graded on many more layers than the check below shows, correct and broken: attention with masks
 #   that are nearly right, leaks through a norm, through the values, from one position to one other.
 
@@ -1381,6 +1389,8 @@ def verdicts(n, d_model, seed):
         "the sum of the whole text": lambda X: X - X.sum(axis=0),
         "the difference of the next two": neighbours,
         "a product with the next position": lambda X: X * np.concatenate([X[1:], X[-1:]]),
+        "the sum of all negative features": lambda X: X + np.minimum(X, 0).sum(axis=0),
+        "the sum of all positive features": lambda X: X + np.maximum(X, 0).sum(axis=0),
     }
     rng = np.random.default_rng(seed)
     return {name: leaks_future(layer, n, d_model, rng) for name, layer in layers.items()}
@@ -1414,16 +1424,19 @@ expected = {
     "the sum of the whole text": True,
     "the difference of the next two": True,
     "a product with the next position": True,
+    "the sum of all negative features": True,
+    "the sum of all positive features": True,
 }
 for n, d_model in ((6, 9), (8, 7)):
     found = said(verdicts(n, d_model, seed))
     assert_equal(
         found,
         expected,
-        f"Layers with a norm, a mean, a difference or a product (n = {n}): 'layer norm over the "
-        "features' and 'layer norm, then the mean so far' do not leak, the nine others do. For "
-        "one: does your change survive whatever the layer does to a position by itself, and is no "
-        f"part of it cancelled?{others(found, expected)}",
+        f"Layers with a norm, a mean, a sum, a difference or a product (n = {n}): 'layer norm over "
+        "the features' and 'layer norm, then the mean so far' do not leak, the eleven others do. "
+        "For one: does your change survive whatever the layer does to a position by itself, is no "
+        "part of it cancelled, and do your inputs have both signs?"
+        f"{others(found, expected)}",
         name="your verdicts",
     )
 ### END HIDDEN TESTS
@@ -1500,6 +1513,8 @@ def verdicts(n, d_model, seed):
         "a leak of a few 1e-4 beside 1000": lambda X: 1000 + X + 4e-4 * np.tanh(later(X)),
         "rounding noise of 1e-15": so_far_by_subtraction,
         "noise below 1e-10": lambda X: X + 3e-11 * np.tanh(later(X)),
+        "a leak of a few 1e-4 beside 100,000": lambda X: 1e5 + X + 4e-4 * np.tanh(later(X)),
+        "each position by itself, beside 100,000": lambda X: 1e5 + X,
     }
     rng = np.random.default_rng(seed)
     return {name: leaks_future(layer, n, d_model, rng) for name, layer in layers.items()}
@@ -1539,22 +1554,26 @@ for n, d_model in ((4, 40), (7, 60)):
         "a leak of a few 1e-4 beside 1000": True,
         "rounding noise of 1e-15": False,
         "noise below 1e-10": False,
+        "a leak of a few 1e-4 beside 100,000": True,
+        "each position by itself, beside 100,000": False,
     }
     assert_equal(
         found,
         expected,
-        f"Small leaks (True) and noise below 1e-10 (False), n = {n}, d_model = {d_model}. For one: "
-        "is your tolerance large next to rounding and small next to a leak, and is it a difference "
-        "that you compare with it, or its square, or a mean?"
+        f"Small leaks (True), and noise below 1e-10 or none (False), n = {n}, d_model = {d_model}. "
+        "For one: is your tolerance large next to rounding and small next to a leak, also where "
+        "the outputs are large, and is it a difference that you compare with it, or its square, or "
+        "a mean?"
         f"{others(found, expected)}",
         name="your verdicts",
     )
 message = (
-    "A small leak in a long and wide text, n = 24, d_model = 64: six features of position 22 read "
+    "A small leak in a long and wide text, n = 24, d_model = 128: six features of position 22 read "
     "position 23 and move by some 1e-3, and no other output reads another position. That is a "
-    "leak, True: a single number that moves so far is enough."
+    "leak, True. For one: is every position changed, up to the last one, and is a single number "
+    "that moves so far enough for your verdict?"
 )
-assert_equal(said(verdict_on_six_numbers(24, 64, seed)), True, message, name="your verdict")
+assert_equal(said(verdict_on_six_numbers(24, 128, seed)), True, message, name="your verdict")
 ### END HIDDEN TESTS
 
 

@@ -70,8 +70,7 @@ with exercise("sinusoidal_positional_encoding", base=SHORT_SINUSOIDAL_POSITIONAL
                 "np.concatenate([np.sin(angles), np.cos(angles)], axis=1)[:, :d_model]",
         },
         "Your sines stand in the left half and your cosines in the right half, as in some "
-        "libraries. The formula of the paper, and of this course, lets them take turns, and it "
-        "divides the exponents by d_model.",
+        "libraries. The formula of the paper, and of this course, lets them take turns.",
         seen="tensor2tensor, and code that follows it",
     )
 
@@ -248,8 +247,8 @@ with exercise("sinusoidal_positional_encoding", base=SHORT_SINUSOIDAL_POSITIONAL
             "np.where(column % 2 == 0, np.sin(angles), np.cos(angles))":
                 "torch.where(column % 2 == 0, torch.sin(angles), torch.cos(angles)).double().numpy()",
         },
-        "The result is float64, but something on the way was float32: the missing digits do not "
-        "come back by a conversion at the end.",
+        "The result is float64, but right to the digits of float32 only, as where something on the "
+        "way was float32: the missing digits do not come back by a conversion at the end.",
     )
 
     wrong(
@@ -284,8 +283,9 @@ with exercise("sinusoidal_positional_encoding", base=SHORT_SINUSOIDAL_POSITIONAL
     wrong(
         "encoding_positions_in_float16",
         {"[:, None]": ".astype(np.float16).astype(float)[:, None]"},
-        "In long texts some rows come out as those of a neighbouring position: the positions are kept "
-        "in a kind of number that does not hold them all, as float16 holds no odd one above 2048.",
+        "In long texts some rows come out as those of a neighbouring position, as where the positions "
+        "are kept in a kind of number that does not hold them all (float16 holds no odd one above "
+        "2048).",
         seen="answers written blind",
     )
 
@@ -352,6 +352,27 @@ with exercise("sinusoidal_positional_encoding", base=SHORT_SINUSOIDAL_POSITIONAL
         "Far positions come out right to fewer than 9 digits, as when whole turns are taken off "
         "with a 2 pi of few digits, and each turn adds its error. Sine and cosine take large "
         "angles as they are.",
+        seen="answers written blind",
+    )
+
+
+    wrong(
+        "encoding_one_array_for_all_calls",
+        {
+            "column = np.arange(d_model)":
+            """
+                kept = sinusoidal_positional_encoding.__dict__
+                if str((seq_len, d_model)) in kept:
+                    return kept[str((seq_len, d_model))]
+                column = np.arange(d_model)
+            """,
+            "return np.where(column % 2 == 0, np.sin(angles), np.cos(angles))": """
+                kept[str((seq_len, d_model))] = np.where(column % 2 == 0, np.sin(angles), np.cos(angles))
+                return kept[str((seq_len, d_model))]
+            """,
+        },
+        "What somebody writes into your result stands in the result of the next call with the same "
+        "sizes too, as where results are kept and handed out again. Each call gives a new array.",
         seen="answers written blind",
     )
 
@@ -457,9 +478,9 @@ with exercise("shift_matrix", base=SHORT_SHIFT_MATRIX):
             )
             return np.linalg.lstsq(here, there, rcond=None)[0].T
         """,
-        "You fit the matrix by least squares on a few positions. It is right there and wrong "
-        "elsewhere: fewer positions than dimensions do not determine it, and the slow pairs "
-        "hardly change over a few words. The matrix can be written down exactly.",
+        "Your matrix comes out as one that is fitted by least squares to a few positions: right "
+        "there and wrong elsewhere. Fewer positions than dimensions do not determine it, and the "
+        "slow pairs hardly change over a few words. The matrix can be written down exactly.",
     )
 
     wrong(
@@ -474,8 +495,9 @@ with exercise("shift_matrix", base=SHORT_SHIFT_MATRIX):
             )
             return (np.linalg.pinv(here, rcond=1e-6) @ there).T
         """,
-        "You fit the matrix to the first 50 positions by least squares. The slow pairs hardly "
-        "change over 50 words, so the fit drops or distorts them, and late positions go wrong.",
+        "Your matrix comes out as one that is fitted to the first 50 positions by least squares. "
+        "The slow pairs hardly change over 50 words, so a fit drops or distorts them, and late "
+        "positions go wrong.",
     )
 
     wrong(
@@ -607,6 +629,19 @@ with exercise("shift_matrix", base=SHORT_SHIFT_MATRIX):
     )
 
 
+    wrong(
+        "shift_frequencies_of_four_columns",
+        {
+            "np.cos(offset / 10000 ** (i / d_model))": "np.cos(offset / 100 ** (i / 2))",
+            "np.sin(offset / 10000 ** (i / d_model))": "np.sin(offset / 100 ** (i / 2))",
+        },
+        "With more than four columns your pairs turn with other frequencies than those of the formula, "
+        "as where each pair is 100 times slower than the one before it. That is so for d_model = 4; "
+        "the frequencies depend on d_model.",
+        seen="answers written blind",
+    )
+
+
 # The right answer in few words, of which the wrong ones below are changes.
 SHORT_LEARNED_POSITIONAL_EMBEDDING = """
 class LearnedPositionalEmbedding(nn.Module):
@@ -635,8 +670,8 @@ with exercise("LearnedPositionalEmbedding", base=SHORT_LEARNED_POSITIONAL_EMBEDD
                         raise ValueError(f"{n} positions")
                     return X + self.table(torch.tensor(n - 1))
         """,
-        "You look up one single number, so every position gets the same vector. Attention still "
-        "cannot tell the positions apart. Look up all numbers from 0 to n - 1.",
+        "Every position gets the same vector, as where one single number is looked up. Attention "
+        "still cannot tell the positions apart. The vectors 0 to n - 1 are added, one a position.",
     )
 
     wrong(
@@ -954,8 +989,9 @@ with exercise("LearnedPositionalEmbedding", base=SHORT_LEARNED_POSITIONAL_EMBEDD
                 def forward(self, X):
                     return X + self.table(torch.arange(X.shape[-2]))
         """,
-        "A text that is too long ends in an IndexError or a RuntimeError from inside torch. "
-        "Compare the lengths first, and raise a ValueError that names both.",
+        "A text that is too long ends in another error than a ValueError, such as the IndexError or "
+        "RuntimeError that torch raises. Compare the lengths first, and raise a ValueError that names "
+        "both.",
         seen="nn.Embedding: index out of range in self",
     )
 
@@ -1309,6 +1345,20 @@ with exercise("mended_positions"):
         {"return X + ": "return X.detach() + "},
         "No gradient reaches X, as when X is detached or read into a new tensor. A reader that is "
         "trained with your function would not learn its word vectors.",
+    )
+
+    wrong(
+        "mend_waves_in_the_dtype_of_x",
+        """
+            column = torch.arange(X.shape[-1])
+            exponents = (column - column % 2).to(X.dtype) / X.shape[-1]
+            angles = torch.arange(X.shape[-2], dtype=X.dtype)[:, None] / 10000**exponents
+            return X + torch.where(column % 2 == 0, angles.sin(), angles.cos())
+        """,
+        "With X in float32 what you add at late positions is right to fewer digits than float32 holds, "
+        "as where positions and angles are computed in float32. The encoding is computed in float64 "
+        "first.",
+        seen="answers written blind",
     )
 
     wrong(

@@ -335,7 +335,7 @@ reply("guess_bag", guess_bag, no_order_score, why, within=0.1)
 # - `seq_len`: number of positions, at least 1; the first position is 0. `d_model`: number of
 #   columns, at least 1, **even or odd**. With an odd `d_model` the last column is a sine that has
 #   no cosine beside it.
-# - Returns a NumPy float64 array `(seq_len, d_model)`.
+# - Returns a NumPy float64 array `(seq_len, d_model)`, a new one each call: somebody may write into it.
 # - The values are right to 9 digits, in long texts too.
 
 
@@ -442,7 +442,8 @@ with check("position 3000, to 9 digits, in NumPy's float64", points=0.25):
         np.array([math.sin(3000 / 10000 ** (2 / 6)), math.cos(3000 / 10000 ** (2 / 6))]),
         "Position 3000 should be right to 9 digits, in NumPy's float64. Where only the later "
         "digits differ, for one: is something computed in float32 on the way, or with a number of "
-        "few digits, such as a short pi? Where all do, look at the exponents first.",
+        "few digits, such as a short pi? Where all do: are the exponents right, and do sines and "
+        "cosines take turns?",
         name="row 3000, columns 2 and 3, of sinusoidal_positional_encoding(3001, 6)",
         rtol=1e-9,
         atol=1e-9,
@@ -527,8 +528,8 @@ with check("all values", points=0.75):
     for seq_len, d_model in ((7, 600), (5300, 4)):
         encoding = encoding_of(seq_len, d_model)
         message = (
-            f"seq_len = {seq_len}, d_model = {d_model}: a row for each position, a column for each "
-            "dimension, however many they are. Compared is the last row."
+            f"seq_len = {seq_len}, d_model = {d_model}: each value is that of the formula, however "
+            "many rows and columns there are. Compared is the last row."
         )
         angles = [(seq_len - 1) / 10000.0 ** (2 * i / d_model) for i in range(d_model // 2)]
         last = np.array([f(angle) for angle in angles for f in (math.sin, math.cos)])
@@ -627,15 +628,16 @@ checks_passed("sinusoidal_positional_encoding")
 
 
 # %% check="sinusoidal_positional_encoding_precision" points=0.5
-# Hidden checks of sinusoidal_positional_encoding: float64 all the way, long texts.
+# Hidden checks of sinusoidal_positional_encoding: float64 all the way, long texts, a new array each
+# call.
 ### BEGIN HIDDEN TESTS
 # Position 2p has twice the angle of position p, whatever the frequency: sin 2a = 2 sin a cos a.
 middle = int(check_rng().integers(1500, 2500))
 encoding = sinusoidal_positional_encoding(2 * middle + 1, 8)
 hint = (
     "Where only the later digits differ, for one: is something computed in float32 on the way, or "
-    "with a number of few digits, such as a short pi? Where all do, look at the exponents first, and at "
-    "where sines and cosines stand."
+    "with a number of few digits, such as a short pi? Where all do: are the exponents right, and do "
+    "sines and cosines take turns?"
 )
 message = "The encoding should be a NumPy float64 array."
 assert_equal(str(encoding.dtype), "float64", message, name="the dtype")
@@ -676,6 +678,29 @@ turned = (cosines[1] + 1j * sines[1]) ** (2 * middle - 1)
 turned = np.stack([turned.imag, turned.real])
 name = "the sines and cosines of a late row"
 assert_close(last, turned, message, name=name, against="from your row 1", **nine)
+
+
+@probe
+def around_writing(seq_len, d_model):
+    """A result, and the next one while 7 is written everywhere into the first; it is put right."""
+    first = sinusoidal_positional_encoding(seq_len, d_model)
+    kept = np.array(first)
+    if first.flags.writeable:
+        first[...] = 7.0
+    second = np.array(sinusoidal_positional_encoding(seq_len, d_model))
+    if first.flags.writeable:
+        first[...] = kept
+    return kept, second
+
+
+before, after = around_writing(9, 12)
+message = (
+    "sinusoidal_positional_encoding(9, 12), called again after somebody wrote 7 everywhere into the "
+    "result of the first call: the same numbers as in the first call. For one: is a new array made "
+    "in each call?"
+)
+name = "the second result"
+assert_close(after, before, message, name=name, against="in the first, before it was written into")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1141,6 +1166,24 @@ def matrix_of(offset, d_model):
     return matrix
 
 
+@probe
+def given_in_other_ways(offset, d_model):
+    """By their names, and as np.int64; each with what is raised."""
+    calls = (
+        lambda: shift_matrix(offset=offset, d_model=d_model),
+        lambda: shift_matrix(np.int64(offset), np.int64(d_model)),
+    )
+    found = []
+    for call in calls:
+        try:
+            found.append(("nothing", call()))
+        except NotImplementedError:
+            raise
+        except Exception as error:
+            found.append((type(error).__name__, None))
+    return found
+
+
 rng = check_rng()
 positions = np.concatenate([np.arange(60), rng.integers(60, 5000, size=60)])
 
@@ -1152,7 +1195,7 @@ def compare(d_model):
             f"offset = {offset}, d_model = {d_model}: M @ PE[pos] should be PE[pos + offset] for "
             "every position, also for large ones and in every pair of columns. For one: is M fitted "
             "to rows of PE, or solved for? Slow pairs hardly change from row to row there, and "
-            "rounding decides. Or has a pair a turn that is not its own?"
+            "rounding decides. Or has a pair a turn that is not its own for this d_model?"
         )
         moved = np.array([matrix @ row for row in encoding_at(positions, d_model)])
         expected = encoding_at(positions + offset, d_model)
@@ -1189,10 +1232,10 @@ with check("more pairs", points=0.75):
         )
         expected = encoding_at(positions + 40 + offset, d_model)
         assert_close(moved, expected, message, name="M @ PE[pos]")
-    for how, matrix in (
-        ("both given by their names", shift_matrix(offset=7, d_model=10)),
-        ("both given as np.int64", shift_matrix(np.int64(7), np.int64(10))),
-    ):
+    ways = "both given by their names", "both given as np.int64, whole numbers as NumPy has them"
+    for how, (raised, matrix) in zip(ways, given_in_other_ways(7, 10), strict=True):
+        message = f"offset = 7, d_model = 10, {how}: that is allowed. What is raised: {raised}."
+        assert_equal(raised, "nothing", message, name="what is raised")
         message = f"offset = 7, d_model = 10, {how}: the matrix is (d_model, d_model), here (10, 10)."
         assert_equal(tuple(np.shape(matrix)), (10, 10), message, name="the shape")
         message = f"offset = 7, d_model = 10, {how}: M @ PE[pos] should be PE[pos + 7]."
@@ -1630,8 +1673,9 @@ distinct = torch.unique(first[0]).numel()
 assert_equal(
     distinct >= max_len * d_model - 1,  # two equal ones may be chance
     True,
-    f"Of {max_len * d_model} start values only {distinct} are different. They should be random: "
-    "positions that start equal are told apart only after the gradients differ.",
+    f"Of {max_len * d_model} start values only {distinct} are different. They should be random "
+    "numbers, each drawn by itself. For one: does a row, or a part of one, begin with one number "
+    "throughout, or with the numbers of another row?",
 )
 assert_equal(
     bool((first[0] == second[0]).any()),
@@ -1737,6 +1781,35 @@ def after_a_change(values, X, training):
     return layer(X.clone()).detach()
 
 
+@probe
+def with_large_vectors(values, X, training):
+    """An output, and the parameters after it."""
+    torch.manual_seed(0)
+    layer = LearnedPositionalEmbedding(*values.shape).train(training)
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.copy_(values)
+    output = layer(X.clone()).detach()
+    return output, [parameter.detach().clone() for parameter in layer.parameters()]
+
+
+@probe
+def after_inference(max_len, X, called_before):
+    """What is raised in training, also after a call under torch.inference_mode, and the gradients."""
+    torch.manual_seed(0)
+    layer = LearnedPositionalEmbedding(max_len, X.shape[-1])
+    if called_before:
+        with torch.inference_mode():
+            layer(X.clone())
+    try:
+        layer(X.clone().requires_grad_()).sum().backward()
+    except NotImplementedError:
+        raise
+    except RuntimeError as error:
+        return type(error).__name__, []
+    return "nothing", [p.grad if p.grad is None else p.grad.to_dense() for p in layer.parameters()]
+
+
 rng = check_rng()
 for dtype in (torch.float32, torch.float64):
     values = torch.tensor(rng.normal(size=(9, 30)), dtype=torch.float32)
@@ -1792,6 +1865,29 @@ for found, mode in zip(in_float64(values, X), ("training", "evaluation"), strict
     assert_close(
         found, X + values.narrow(0, 0, 6), message, name=name(mode), rtol=1e-10, atol=1e-12
     )
+values = torch.tensor(40 * rng.normal(size=(9, 4)), dtype=torch.float32)
+X = torch.tensor(rng.normal(size=(2, 6, 4)), dtype=torch.float32)
+for training in (True, False):
+    output, after = with_large_vectors(values, X, training)
+    message = (
+        "The parameter, of shape (9, 4), holds numbers of some tens, X of shape (2, 6, 4) numbers of "
+        f"order 1, {'training' if training else 'evaluation'} mode: the output should be X + the "
+        "first 6 rows as they stand there. For one: are long vectors made shorter?"
+    )
+    assert_close(output, X + values.narrow(0, 0, 6), message, name="the output")
+    message = "After this call the parameter should hold the numbers that it held before."
+    assert_equal(after, [values], message, name="the parameters after the call")
+(raised, found), (of_new, expected) = (after_inference(9, X, one) for one in (True, False))
+if of_new == "nothing":
+    message = (
+        "A layer with max_len = 9 is called under torch.inference_mode(), and then outside of it, as "
+        "in training, both with X of shape (2, 6, 4): the second call should do what the first call of "
+        f"a new layer does, where nothing is raised. What is raised here: {raised}. For one: is "
+        "something that the first call made kept for later ones?"
+    )
+    assert_equal(raised, "nothing", message, name="what is raised")
+    name = "the gradients of the parameters"
+    assert_equal(found, expected, message, name=name, against="in a new layer")
 ### END HIDDEN TESTS
 
 
@@ -2507,6 +2603,20 @@ for called, max_len in (((X, X.float(), X), 77), ((X.float(), X, X.float()), 78)
         found_dtype = str(getattr(found, "dtype", None))
         assert_equal(found_dtype, str(given.dtype), message, name="the dtype")
         assert_close(found, expected, message, name="the result", precise=True, **digits)
+X = torch.tensor(again.normal(size=(2, 512, 6))).float()
+raised, found, _ = result_and_input(X.clone(), 512)
+message = "X of shape (2, 512, 6), float32, max_len = 512: no error is asked for."
+assert_equal(raised, "nothing", message, name="the error that is raised")
+message = "X of shape (2, 512, 6), float32, max_len = 512: the result is X plus the encoding."
+expected = X + waves_of(512, 6).float()
+assert_close(found, expected, message, name="the result", rtol=1e-3, atol=1e-3)
+message = (
+    "X of shape (2, 512, 6), float32: what is added should be the encoding to 1e-6, at late "
+    "positions too: float32 holds that much. For one: are positions and angles computed in float64, "
+    "and is the sum of the two, or the table, the first thing that is float32?"
+)
+name = "the result"
+assert_close(found, expected, message, name=name, rtol=0, atol=1e-6, precise=True)
 ### END HIDDEN TESTS
 
 # %% [markdown]

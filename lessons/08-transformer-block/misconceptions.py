@@ -392,8 +392,8 @@ with exercise("LayerNorm", base=SHORT_LAYER_NORM):
             "(-1, keepdim=True)": "(-1), x.var(-1, correction=0)",
             "v = x.var(-1, correction=0, keepdim=True)": "",
         },
-        "The mean loses its axis, and then it is subtracted along the wrong one, or the shapes do "
-        "not fit. Keep the axis with length 1.",
+        "Shapes do not fit, or words are mixed, as where mean or variance has lost its axis and is "
+        "then used along a wrong one. Keep the axis with length 1.",
     )
 
     wrong(
@@ -1074,7 +1074,7 @@ with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
     wrong(
         "block_one_norm_object",
         {", self.norm2 = LayerNorm(d_model),": " = self.norm2 ="},
-        "norm1 and norm2 are one object, so both norms share gamma and beta. Make two.",
+        "norm2 has no gamma and beta of its own, as where norm1 and norm2 are one object. Make two.",
     )
 
     wrong(
@@ -1517,8 +1517,8 @@ with exercise("TransformerBlock", base=SHORT_TRANSFORMER_BLOCK):
                 return h + y if self.norm_first else self.norm2(h + y), w
             """,
         },
-        "Your attention is torch's nn.MultiheadAttention. The block should be built of lesson 5's "
-        "MultiHeadAttention.",
+        "Your attention has no W_q, W_k, W_v and W_o, as torch's nn.MultiheadAttention has none. The "
+        "block should be built of lesson 5's MultiHeadAttention.",
     )
 
     wrong(
@@ -1842,8 +1842,8 @@ with exercise("mended_block"):
     wrong(
         "mend_over_words",
         {"LayerNorm(16)\n": "nn.LayerNorm([n])\n"},
-        "norm1 is made for the number of words. Mean and variance are those of one word, over its "
-        "16 features.",
+        "Your block takes no text of n words with 16 features, as where norm1 is made for the number "
+        "of words. Mean and variance are those of one word, over its 16 features.",
     )
 
     wrong(

@@ -419,8 +419,9 @@ message = (
     "same features near 0. For one: does the mean go before the squares are taken, and does all stay "
     "in float64?"
 )
-expected = F.layer_norm(far - 3e7, (6,), gamma, beta, 1e-5)
-assert_close(normalise(gamma, beta, far), expected, message, rtol=1e-4, atol=1e-4)
+expected = normalise(gamma, beta, far - 3e7)
+near_0 = "for the features near 0"
+assert_close(normalise(gamma, beta, far), expected, message, rtol=1e-4, atol=1e-4, against=near_0)
 texts = [torch.tensor(rng.normal(size=shape)) for shape in ((2, 4, 6), (3, 6), (2, 1, 5, 6))]
 for x, found in zip(texts, one_after_the_other(gamma, beta, texts), strict=True):
     message = (
@@ -629,6 +630,27 @@ def with_parameters(gamma, beta, x, called_before, training):
         return layer(x)
 
 
+@probe
+def made_before_they_are_called(x, several):
+    layers = [LayerNorm(x.shape[-1], eps).double() for eps in several]
+    return [layer(x.clone()).detach() for layer in layers]
+
+
+@probe
+def of_a_copy(x):
+    """What is raised, and the results of a layer's copy, made after a call, and of the layer."""
+    import copy
+
+    layer = LayerNorm(x.shape[-1]).double()
+    result = layer(x.clone().requires_grad_()).detach()
+    try:
+        return "nothing", copy.deepcopy(layer)(x.clone()).detach(), result
+    except NotImplementedError:
+        raise
+    except RuntimeError as error:
+        return type(error).__name__, result, result
+
+
 rng = check_rng()
 x, other = (torch.tensor(rng.normal(size=(3, 4, 6))) for _ in range(2))
 with check("x afterwards, nothing remembered, both modes", points=0.75):
@@ -657,6 +679,21 @@ with check("x afterwards, nothing remembered, both modes", points=0.75):
         )
         name = "the result after the change"
         assert_close(found, expected, message, name=name, against="in a new layer")
+    message = (
+        "Two layers, the first with eps = 0.5 and the second with eps = 0.01, both made before either "
+        "is called: each should give what a layer with its eps gives where no other is made."
+    )
+    alone = [made_before_they_are_called(x, [eps])[0] for eps in (0.5, 0.01)]
+    for found, expected in zip(made_before_they_are_called(x, [0.5, 0.01]), alone, strict=True):
+        assert_close(found, expected, message, against="where no other layer is made")
+    raised, found, expected = of_a_copy(x)
+    message = (
+        "A layer is called with an x that requires a gradient, and then copied by copy.deepcopy: the "
+        f"copy should give what the layer gives. What is raised: {raised}. For one: is something "
+        "that is computed in a call kept in the layer?"
+    )
+    assert_equal(raised, "nothing", message, name="what is raised")
+    assert_close(found, expected, message, name="the copy's result", against="from the layer")
 with check("precision", points=0.25, side=True):
     plain, far = (three_calls(one, other)[1] for one in (x.clone(), x + 100))
     message = "After `layer.double()` the result should be float64 and hold no NaN."
@@ -1040,11 +1077,11 @@ checks_passed("FeedForward")
 # Hidden checks of FeedForward: gradients to x and to all four parameters.
 ### BEGIN HIDDEN TESTS
 @probe
-def gradients(parameters, x, direction, training):
+def gradients(parameters, x, direction, training, of_x=True):
     torch.manual_seed(0)
     network = FeedForward(4, 6).double().train(training)
     network.load_state_dict(parameters, strict=False)
-    x = x.clone().requires_grad_()
+    x = x.clone().requires_grad_(of_x)
     y = network(x)
     if y.requires_grad:
         (y * direction).sum().backward()
@@ -1073,6 +1110,14 @@ for training in (True, False):
             "slope another than ReLU's, which is 0 or 1?"
         )
         assert_close(found[name], leaf.grad, message, name=f"the gradient of {name}")
+found = gradients(parameters, x, direction, True, False)
+for name in parameters:
+    message = (
+        f"x itself requires no gradient here, as vectors that are not trained: the gradient of {name} "
+        "should be the one that it has where x requires one. For one: does what records the gradients "
+        "depend on x?"
+    )
+    assert_close(found[name], leaves[name].grad, message, name=f"the gradient of {name}")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1153,7 +1198,8 @@ show(
 #
 # - `TransformerBlock(d_model, num_heads, d_ff, norm_first=False)`. Its parts are `attention`
 #   (`MultiHeadAttention(d_model, num_heads)` of lesson 5), `norm1` and `norm2` (two `LayerNorm`s of
-#   your own), `feed_forward` (your `FeedForward`). One object each.
+#   your own), `feed_forward` (your `FeedForward`). One object each. `forward` uses what stands under
+#   these names when it is called: section 7 replaces parts.
 # - Lesson 5's `forward(query, key=None, value=None, mask=None)` returns `(output, weights)`.
 # - `forward(x, mask=None)`: `x` is `(..., n, d_model)`. Returns `(output, weights)`: the output
 #   `(..., n, d_model)` and the weights of all heads `(..., num_heads, n, n)`.
@@ -1293,8 +1339,8 @@ def check_output(norm_first, kind):
     assert_close(
         found,
         expected,
-        f"{kind}: the output should be that of torch's block. If your LayerNorm and FeedForward "
-        "are right, follow the two formulas above from left to right. For one: what goes into each "
+        f"{kind}: the output should be that of torch's block, and of the formula above. For one: "
+        "are LayerNorm and FeedForward right, have the norms an eps of 1e-5, what goes into each "
         "part, what is added to what, and where do the norms stand?",
         name="the output",
     )
@@ -1429,6 +1475,18 @@ def made_in_other_ways(parameters, sizes, x):
     block.double().load_state_dict(parameters, strict=False)
     with torch.no_grad():
         return by_name, block(x.clone())[0]
+
+
+@probe
+def with_a_part_of_another(parameters, others, sizes, norm_first, part, x):
+    """The output of a block that got one part of another block after it was made."""
+    torch.manual_seed(0)
+    block, other = (TransformerBlock(*sizes, norm_first).double().eval() for _ in range(2))
+    with torch.no_grad():
+        block.load_state_dict(parameters, strict=False)
+        other.load_state_dict(others, strict=False)
+        setattr(block, part, getattr(other, part))
+        return block(x.clone())[0]
 
 
 def parameters_for(rng, d_model, d_ff):
@@ -1572,7 +1630,7 @@ with check("each text as alone", points=0.25):
                 near = {"rtol": 1e-4, "atol": 1e-5}
                 same = message + "each text should come out as your block gives it alone."
                 assert_close(output[one], alone, same, **near, against="for this text alone")
-with check("post-norm is the default; training mode; precision", points=0.25, side=True):
+with check("post-norm is the default; both modes; precision; other parts", points=0.25, side=True):
     for _, sizes, x, parameters, message in cases:
         output, _ = evaluated(parameters, sizes, None, x)
         expected, _ = evaluated(parameters, sizes, False, x)
@@ -1595,6 +1653,20 @@ with check("post-norm is the default; training mode; precision", points=0.25, si
             "nothing float32?"
         )
         assert_close(trained[0], expected, digits, precise=True)
+    _, sizes, x, parameters, message = cases[1]
+    others = parameters_for(rng, sizes[0], sizes[2])
+    for part in ("attention", "norm1", "feed_forward", "norm2"):
+        for norm_first in (False, True):
+            of_other = {name: one for name, one in others.items() if name.startswith(f"{part}.")}
+            expected, _ = evaluated(parameters | of_other, sizes, norm_first, x)
+            replaced = message + (
+                f"norm_first={norm_first}, after the block was made its {part} is replaced by that of "
+                "another block: the output should be that of a block with these parameters. For one: "
+                "does forward use the part that stands under this name when it is called?"
+            )
+            output = with_a_part_of_another(parameters, others, sizes, norm_first, part, x)
+            new = "in a new block"
+            assert_close(output, expected, replaced, rtol=1e-4, atol=1e-5, against=new)
 checks_passed("TransformerBlock")
 ### END HIDDEN TESTS
 
@@ -1749,8 +1821,8 @@ def shapes(norm_first):
         message = (
             f"x of shape {tuple(text.shape)}, a mask of shape {tuple(mask.shape)}, "
             f"norm_first={norm_first}: the output should be that of your block with the same mask "
-            f"written with all its axes, {tuple(full.shape)}. Pass the mask on to the attention as "
-            "it is."
+            f"written with all its axes, {tuple(full.shape)}. For one: is the mask passed on to the "
+            "attention as it is?"
         )
         expected = by_block(norm_first, text, full)[0]
         refused, output = with_mask(norm_first, text, mask)
@@ -1982,7 +2054,8 @@ with check("as torch's", points=0.5):
             message = (
                 f"norm_first={norm_first}, one word with nothing to see: the gradient of {name} "
                 "should be that of torch's functions. It is that of one number, in which all of "
-                "the output and all of the weights are summed up, each times a factor of its own."
+                "the output and all of the weights are summed up, each times a factor of its own. For "
+                "one: are output and weights torch's themselves?"
             )
             assert_close(found[name], leaf.grad, message, name=f"the gradient of {name}",
                          rtol=1e-6, atol=1e-8)  # fmt: skip
@@ -3038,6 +3111,12 @@ def mask_of(n):
 
 
 @probe
+def others_than_float64(n):
+    parameters = mended_block(n)[0].named_parameters()
+    return {name: str(one.dtype) for name, one in parameters if one.dtype != torch.float64}
+
+
+@probe
 def masks_in_other_ways(n):
     return mended_block(n=n)[1], mended_block(np.int64(n))[1]
 
@@ -3093,6 +3172,10 @@ for batch, n in ((2, 16), (1, 3), (16, 16), (2, 33), (3, 1), (5, 2)):
     )
     name = "the results of the batch"
     assert_close(found, torch.stack(alone), message, name=name, against="for each text alone")
+not_float64 = others_than_float64(6)
+listed = ", ".join(f"{name} is {dtype}" for name, dtype in not_float64.items())
+message = f"Every parameter of the block is float64. In yours {listed}."
+assert_equal(not_float64, {}, message, name="the parameters that are not float64")
 ### END HIDDEN TESTS
 
 # %% [markdown]

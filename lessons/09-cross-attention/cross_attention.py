@@ -733,12 +733,15 @@ with check("the values, in float64", points=0.5):
         found = first_two(decode(parameters_of(layer), num_heads, 7, x, memory), message)
         output, weights = found if len(found) == 2 else (*found, None)
         message = (
-            f"{message} Compared with torch's decoder layer, with the same parameters, to ten "
-            "digits. Any number of leading axes is allowed, and they broadcast."
+            f"{message} Compared with torch's decoder layer, with the same parameters. Any number "
+            "of leading axes is allowed, and they broadcast."
         )
         of_torch = "from torch's decoder layer"
-        assert_close(output, expected, message, name="output", against=of_torch, **precise)
         name = "the cross weights"
+        assert_close(output, expected, message, name="output", against=of_torch)
+        assert_close(weights, expected_weights, message, name=name, against=of_torch)
+        message += " Both should be right to ten digits: for one, is something float32?"
+        assert_close(output, expected, message, name="output", against=of_torch, **precise)
         assert_close(weights, expected_weights, message, name=name, against=of_torch, **precise)
     compared = []
     for *case, d_model, d_ff in sized:
@@ -762,8 +765,11 @@ with check("the values, in float64", points=0.5):
         found = first_two(decode(parameters_of(layer), num_heads, d_ff, one, other), message)
         output, weights = found if len(found) == 2 else (*found, None)
         text = f"{message} Compared with torch's decoder layer, with the same parameters."
-        assert_close(output, expected, text, name="output", against=of_torch, **precise)
         name = "the cross weights"
+        assert_close(output, expected, text, name="output", against=of_torch)
+        assert_close(weights, expected_weights, text, name=name, against=of_torch)
+        text += " Both should be right to ten digits: for one, is something float32?"
+        assert_close(output, expected, text, name="output", against=of_torch, **precise)
         assert_close(weights, expected_weights, text, name=name, against=of_torch, **precise)
     layer = compared[-1][0]
     expected, _ = by_torch(layer, x, memory)
@@ -814,7 +820,12 @@ def decode(parameters, x, memory, self_mask, memory_mask):
         for name, value in parameters.items():
             block.get_parameter(name).copy_(value)
         masks = [one if one is None else one.clone() for one in (self_mask, memory_mask)]
-        return block(x.clone(), memory.clone(), *masks)
+        try:
+            return block(x.clone(), memory.clone(), *masks)
+        except NotImplementedError:
+            raise
+        except Exception as error:
+            return type(error).__name__
 
 
 def parameters_of(layer):
@@ -910,6 +921,18 @@ def a_case(lead, self_shape, memory_shape, lead_memory=None, rng=rng):
     return layer, x, memory, masks, message
 
 
+def decoded(message, *given):
+    """What forward returns; that it stops with an error is told with the shapes."""
+    found = decode(*given)
+    stops = (
+        f"{message} forward stops with an error. For one: does each attention get query, key, "
+        "value, mask=mask, and each mask as it is?"
+    )
+    raised = found if isinstance(found, str) else "nothing"
+    assert_equal(raised, "nothing", stops, name="the error")
+    return found
+
+
 def in_full(mask, lead, n, m):
     """A mask with all leading axes, one map for each head."""
     if mask is None:
@@ -924,7 +947,7 @@ with check("the values", points=0.5):
     for case in [*cases, *((*one, others) for one in more)]:
         layer, x, memory, masks, message = a_case(*case)
         expected, expected_weights = by_torch(layer, x, memory, *masks)
-        found = decode(parameters_of(layer), x, memory, *masks)
+        found = decoded(message, parameters_of(layer), x, memory, *masks)
         two = isinstance(found, (tuple, list)) and len(found) == 2
         pair = "forward should return a pair, (output, cross_weights)."
         assert_equal(two, True, pair, name="'it is a pair'")
@@ -965,16 +988,16 @@ with check("the values", points=0.5):
         (x, 0 * memory, *masks),
     ):
         expected, expected_weights = by_torch(layer, one, other, *given)
-        found = decode(parameters_of(layer), one, other, *given)
-        two = isinstance(found, (tuple, list)) and len(found) == 2
-        pair = "forward should return a pair, (output, cross_weights)."
-        assert_equal(two, True, pair, name="'it is a pair'")
         sizes = [None if mask is None else tuple(mask.shape) for mask in given]
         message = (
             f"x of shape {tuple(one.shape)}, memory of shape {tuple(other.shape)}, 3 heads, "
-            f"self_mask of shape {sizes[0]}, memory_mask of shape {sizes[1]}. Compared with "
-            "torch's decoder layer, with the same parameters."
+            f"self_mask of shape {sizes[0]}, memory_mask of shape {sizes[1]}."
         )
+        found = decoded(message, parameters_of(layer), one, other, *given)
+        two = isinstance(found, (tuple, list)) and len(found) == 2
+        pair = "forward should return a pair, (output, cross_weights)."
+        assert_equal(two, True, pair, name="'it is a pair'")
+        message += " Compared with torch's decoder layer, with the same parameters."
         name = "the cross weights"
         assert_close(found[1], expected_weights, message, name=name, against=of_torch)
         assert_close(found[0], expected, message, name="output", against=of_torch)
@@ -982,16 +1005,17 @@ with check("a mask of each shape, as the same mask in full", points=1.5):
     for case in cases:
         layer, x, memory, masks, message = a_case(*case)
         named = parameters_of(layer)
-        found = decode(named, x, memory, *masks)
+        found = decoded(message, named, x, memory, *masks)
         first = found[0] if isinstance(found, (tuple, list)) and len(found) else found
         pair = "forward should return a pair, (output, cross_weights), both of them tensors."
         assert_equal(isinstance(first, torch.Tensor), True, pair, name="'output is a tensor'")
         full = [in_full(mask, case[0], 4, m) for mask, m in zip(masks, (4, 5), strict=True)]
-        expected = decode(named, x, memory, *full)
+        in_all_axes = f"{message} Here both masks have all leading axes and a map for each head:"
+        expected = decoded(in_all_axes, named, x, memory, *full)
         for n, mask in enumerate(masks):
             if mask is not None:
                 without = [None if i == n else other for i, other in enumerate(full)]
-                plain = decode(named, x, memory, *without)[0]
+                plain = decoded(f"{message} One of them left out:", named, x, memory, *without)[0]
                 changes = bool((plain - expected[0]).abs().max() > 1e-6)
                 sentence = (
                     f"{message} With and without each mask, the output should differ, and neither "
@@ -1071,7 +1095,7 @@ for what, everywhere in (("memory", False), ("self", False), ("memory", True), (
     mask[alone] = False
     masks = (None, mask) if what == "memory" else (mask, None)
     output, weights, finite = decode(parameters, x, memory, *masks)
-    whom = f"{what}_mask lets one position attend to nothing"
+    whom = f"{what}_mask lets one position attend to nothing, position 2 of the second text of two"
     if everywhere:
         whom = f"{what}_mask is False everywhere, so all positions attend to nothing"
     message = (
@@ -1563,8 +1587,9 @@ print(f"loss: guessing {math.log(len(SPANISH)):.2f}, at the end {model.last_loss
 #   floating or integer.
 # - `prefix` is a list of Python ints. It begins with `start_id` and holds all tokens so far, oldest
 #   first. (`step` does not change it.)
-# - `start_id`, `end_id`: integers. `max_len`: how many tokens may be generated; start and end are
-#   not counted. `0` is allowed and gives `[]`.
+# - `start_id`, `end_id`: integers. An `end_id` that is no token of the vocabulary, such as -1, is
+#   never said: then `max_len` ends the text. `max_len`: how many tokens may be generated; start and
+#   end are not counted. `0` is allowed and gives `[]`.
 # - Decoding stops when the model says `end_id`, or when `max_len` tokens have been generated. After
 #   that `step` is not called again: a model may not have room for a longer prefix.
 # - Returns a list of Python ints: what was generated, without the start and without the end token.
@@ -1876,6 +1901,32 @@ for text in ([3, 5], [], [7]):
     )
     assert_equal(bare(found, 18, 0), text, message, name="the tokens, without start and end,")
     assert_equal(most, len(text) + 1, message, name="the length of the longest prefix")
+
+
+@probe
+def never_ended(script, end_id):
+    def step(prefix):
+        logits = np.zeros(20)
+        logits[script[min(max(len(prefix) - 1, 0), len(script) - 1)]] = 1.0
+        return logits
+
+    try:
+        return greedy_decode(step, 18, end_id, len(script))
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        return type(error).__name__
+
+
+for end_id in (-1, 20):
+    text = [3, 19, 5, 0, 7, 19]
+    message = (
+        f"A model with a vocabulary of 20 tokens that says {text}, with max_len 6, start 18 and "
+        f"end_id = {end_id}, which is no token: all six should be written. For one: is end_id "
+        "taken as an index? At -1 stands the last logit."
+    )
+    found = bare(never_ended(text, end_id), 18)
+    assert_equal(found, text, message, name="the tokens, without the start,")
 ### END HIDDEN TESTS
 
 
@@ -2242,6 +2293,18 @@ def texts_of(sentences, kind, message):
     return found
 
 
+@probe
+def kind_of_what_run_gets(sentences):
+    kinds = []
+
+    def run(batch):
+        kinds.append(type(batch).__name__)
+        return [" ".join(words) for words in batch]
+
+    mended_batch(run, sentences)
+    return kinds
+
+
 rng = check_rng()
 for count in (1, 2, 3, 7, 20):
     sentences = [
@@ -2283,6 +2346,9 @@ for lengths, kind in (
     message = f"Sentences of {lengths} words: text i of the result should belong to sentence i."
     expected = ["+".join(words) for words in sentences]
     assert_equal(texts_of(sentences, kind, message), expected, message, name="the texts")
+message = "run takes a list of sentences: what it is called with should be a list."
+kinds = sorted(set(kind_of_what_run_gets([["a", "cow"], ["dogs"], ["cats"]])))
+assert_equal(kinds, ["list"], message, name="its kind")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -2626,7 +2692,8 @@ expected = [names[int(np.argsort(row)[-1])] for row in one_map]
 found = words_of(np.stack([one_map, one_map]), names)  # both heads alike
 message = (
     "Two heads, both alike, 60 rows: the position with the largest weight wins. Positions compete, "
-    "not words: the weights of a word that stands in the source three times are not added up."
+    "not words: a word that stands in the source three times has three weights there. For one: are "
+    "they added up, or does one of them stand for all?"
 )
 assert_equal(found, expected, message)
 one_word = words_of(np.full((2, 3, 4), 0.25), ["cat", "cat", "cat", "cat"])
@@ -3093,8 +3160,8 @@ show(
 # - Another `where` is a `ValueError` that names it.
 # - Returns a Python float: the share of the texts whose token with the largest logit, at the last
 #   position, is the right one. Everything but `model` and `where` is a torch tensor.
-# - Checked when graded only: many models and lengths; arguments stay as they are, and so does
-#   torch's switch for gradients. Not graded: ties.
+# - Checked when graded only: many models and lengths; arguments stay as they are (a model that is a
+#   module stays in its mode), and so does torch's switch for gradients. Not graded: ties.
 
 
 # %% answer="still_right"
@@ -3388,6 +3455,12 @@ def result_and_arguments(source, mask, reads, says, hidden, where):
         def decode(self, target, memory, memory_mask):
             return memory[:, : target.shape[-1]], memory
 
+    class Module(Plain, nn.Module):
+        pass
+
+    model = Module()  # in training mode
+    still_right(model, *(one.clone() for one in (source, mask, reads, says, hidden)), where)
+    trains = model.training
     with torch.enable_grad():
         given = [one.clone() for one in (source, mask, reads, says, hidden)]
         result = still_right(Plain(), source, mask, reads, says, hidden, where)
@@ -3407,7 +3480,7 @@ def result_and_arguments(source, mask, reads, says, hidden, where):
         same = float(again) == float(result)
     except (TypeError, ValueError, RuntimeError):
         same = False
-    return type(result).__name__, given, "sideways" in said, still_on, still_off, same
+    return type(result).__name__, given, "sideways" in said, still_on, still_off, same, trains
 
 
 rng = check_rng()
@@ -3416,7 +3489,7 @@ mask = torch.arange(5) < torch.tensor(rng.integers(2, 6, size=6))[:, None, None]
 targets, comes_next = torch.tensor(rng.integers(0, 9, size=(6, 3))), source[:, 2]
 given = (source, mask, targets, comes_next, torch.tensor(rng.integers(0, 2, size=6)))
 for where in ("decoder", "encoder"):
-    kind, after, names_it, still_on, still_off, same = result_and_arguments(
+    kind, after, names_it, still_on, still_off, same, trains = result_and_arguments(
         *(value.clone() for value in given), where
     )
     message = f'where = "{where}": the share should be a Python float.'
@@ -3440,6 +3513,11 @@ for where in ("decoder", "encoder"):
         "torch.no_grad(), should give a number, and the same one."
     )
     assert_equal(same, True, message, name="'it is the same number'", against="in the first call")
+    message = (
+        f'where = "{where}", a model that is an nn.Module in training mode: after the call it '
+        "should be in training mode, as before."
+    )
+    assert_equal(trains, True, message, name="'it is in training mode'")
 ### END HIDDEN TESTS
 
 # %% [markdown]

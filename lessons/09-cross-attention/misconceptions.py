@@ -346,8 +346,8 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
                 attended, own
             """,
         },
-        "You give memory the leading axes of x. They broadcast both ways: memory may have axes "
-        "that x lacks, and the attention joins the two by itself.",
+        "A memory with axes that x lacks does not get through, as where it has to take the leading "
+        "axes of x. They broadcast both ways, and the attention joins the two by itself.",
     )
 
     wrong(
@@ -463,8 +463,7 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
     wrong(
         "block_dropout",
         {"+ attended": "+ F.dropout(attended, 0.1)"},
-        "There is dropout in your block. This one has none: the same input must give the same "
-        "output.",
+        "The same input does not give the same output, as with dropout. This block has none.",
         seen="the paper's model, which is trained with dropout 0.1",
     )
 
@@ -489,15 +488,16 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
                 attended, own = self.self_attention(x, mask=self_mask)
             """,
         },
-        "Your code takes exactly one batch axis. There may be none, two or more, and those of x "
-        "and memory may differ.",
+        "Where there is no batch axis, or another number of them, your code stops, as where "
+        "exactly one is expected. There may be none, two or more, and those of x and memory may "
+        "differ.",
     )
 
     wrong(
         "block_mask_gets_an_axis",
         {"mask=self_mask": "mask=None if self_mask is None else self_mask[:, None]"},
-        "You give a mask a head axis yourself. MultiHeadAttention does that, where it is needed; "
-        "with one axis more the mask means something else.",
+        "A mask comes to another meaning, as where the block gives it a head axis. "
+        "MultiHeadAttention does that, where it is needed.",
     )
 
     wrong(
@@ -509,8 +509,8 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
                     memory_mask = memory_mask[:, None]
             """,
         },
-        "You give a mask a head axis yourself. MultiHeadAttention does that, where it is needed; "
-        "with one axis more the mask means something else.",
+        "A mask comes to another meaning, as where the block gives it a head axis. "
+        "MultiHeadAttention does that, where it is needed.",
     )
 
     wrong(
@@ -521,8 +521,8 @@ with exercise("DecoderBlock", base=SHORT_DECODER_BLOCK):
                 return x.float().to(memory.dtype), weights
             """,
         },
-        "The computation goes through float32. After block.double() float64 inputs should keep "
-        "their precision.",
+        "Float64 inputs give fewer digits than float64 has: for one, something goes through "
+        "float32. After block.double() float64 inputs should keep their precision.",
     )
 
     wrong(
@@ -898,8 +898,8 @@ with exercise("greedy_decode", base=SHORT_GREEDY_DECODE):
                 token = int(p.argmax())
             """,
         },
-        "You take torch's softmax of the logits as they come, and it refuses whole numbers. The "
-        "largest logit is also the most probable token: no softmax is needed.",
+        "Logits that are whole numbers make your code stop: torch's softmax, for one, refuses "
+        "them. The largest logit is also the most probable token: no softmax is needed.",
     )
 
     wrong(
@@ -918,7 +918,8 @@ with exercise("greedy_decode", base=SHORT_GREEDY_DECODE):
     wrong(
         "greedy_logits_rounded",
         {"step(list(prefix)).argmax()": "np.asarray(step(list(prefix))).astype(int).argmax()"},
-        "You round the logits to integers, and close ones become equal. Compare them as they are.",
+        "Logits that are close count as equal, as where they are rounded to integers. Compare them "
+        "as they are.",
     )
 
     wrong(
@@ -933,15 +934,15 @@ with exercise("greedy_decode", base=SHORT_GREEDY_DECODE):
     wrong(
         "greedy_torch_only",
         {".argmax()": ".argmax(dim=-1)"},
-        "Your argmax wants the keyword dim, which NumPy does not have. Logits may also be a NumPy "
-        "array.",
+        "Logits in a NumPy array make your code stop: for one, NumPy's argmax has no keyword dim. "
+        "Logits may be either kind.",
     )
 
     wrong(
         "greedy_numpy_only",
         {".argmax()": ".argsort()[::-1][0]"},
-        "A tensor is turned around with a negative step, which torch does not have. Logits may "
-        "also be a torch tensor.",
+        "Logits in a torch tensor make your code stop: for one, torch has no negative step, "
+        "[::-1]. Logits may be either kind.",
     )
 
     wrong(
@@ -1152,6 +1153,21 @@ with exercise("greedy_decode", base=SHORT_GREEDY_DECODE):
     )
 
     wrong(
+        "greedy_end_as_an_index",
+        {
+            "token = int(step(list(prefix)).argmax())": """
+                logits = step(list(prefix))
+                token = int(logits.argmax())
+            """,
+            "if token == end_id:": "if logits[end_id] == logits.max():",
+        },
+        "With an end_id that is no token, such as -1, your text ends too early or your code stops, "
+        "as where end_id is an index of the logits: at -1 stands the last one. It is a token that "
+        "is said, or not.",
+        seen="answers written blind",
+    )
+
+    wrong(
         "greedy_end_zero_is_none",
         {"if token == end_id:": "if end_id and token == end_id:"},
         "With end_id = 0 your text does not end where the model says 0. For one: `if end_id` is false "
@@ -1312,21 +1328,22 @@ with exercise("align", base=SHORT_ALIGN):
     wrong(
         "align_torch_only",
         "return [source_tokens[i] for i in weights.detach().mean(0).argmax(-1)]",
-        "Your code calls a method that NumPy arrays do not have. weights may also be a NumPy "
-        "array.",
+        "A NumPy array makes your code stop: for one, it calls a method that only tensors have. "
+        "weights may be either kind.",
     )
 
     wrong(
         "align_torch_function",
         "return [source_tokens[i] for i in torch.mean(weights, dim=0).argmax(dim=-1).tolist()]",
-        "torch.mean takes no NumPy array. weights may be either kind.",
+        "A NumPy array makes your code stop: torch.mean, for one, takes none. weights may be "
+        "either kind.",
     )
 
     wrong(
         "align_integers_fail",
         {"in array": "in torch.as_tensor(array)"},
-        "Your code turns the array into a tensor of the same type, and torch takes no mean of "
-        "integers. Integer NumPy arrays are valid.",
+        "Integer NumPy arrays make your code stop: torch, for one, takes no mean of integers. Such "
+        "arrays are valid.",
     )
 
     wrong(
@@ -1978,6 +1995,17 @@ with exercise("still_right"):
         "still_tensor",
         {".mean().item()": ".mean()"},
         "You return a tensor with one number. A Python float was asked for.",
+    )
+
+    wrong(
+        "still_leaves_the_model_in_evaluation_mode",
+        {
+            "with torch.no_grad():":
+                "model.eval() if isinstance(model, nn.Module) else None\nwith torch.no_grad():",
+        },
+        "A model that came in training mode is no longer in it after the call: the caller's "
+        "training would go on in another mode. Leave the mode as it is, or put it back.",
+        seen="answers written blind",
     )
 
     wrong(

@@ -489,8 +489,7 @@ def strided(logits, tokens, keep):
 
 rng = check_rng()
 tokens = torch.tensor(rng.integers(0, 5, size=(3, 6)))
-keep = torch.tensor(rng.random((3, 6)) < 0.7)
-keep[:, 1:3] = torch.tensor([True, False])
+keep = torch.arange(6) < torch.tensor([[6], [2], [4]])  # no gaps: they have a check of their own
 
 
 def compare(size, keep, what):
@@ -506,9 +505,18 @@ def compare(size, keep, what):
     )
     assert_equal(raised, "nothing", message, name="the error")
     message = (
+        f"Logits of size {size:g} in float64, three texts of 6 tokens, {what} keep"
+        f"{'' if keep is None else ' (6, 2 and 4 tokens are kept, padding on the right)'}: loss "
+        "and gradient should be finite, and those of torch's cross_entropy over the predictions "
+        "whose target is kept. For one: is there a softmax, and then a logarithm? Is something "
+        "detached?"
+    )
+    assert_close(gradient, leaf.grad, message, name="the gradient")
+    assert_close(loss, expected.detach(), message, name="the loss")
+    message = (
         f"Logits of size {size:g} in float64, three texts, {what} keep: loss and gradient should "
-        "be finite, those of torch's cross_entropy, to seven digits. For one: is there a softmax, "
-        "and then a logarithm? Is something detached, or computed in float32?"
+        "be those of torch's cross_entropy to seven digits. For one: is something computed in "
+        "float32?"
     )
     near = {"rtol": 1e-7, "atol": 1e-10, "precise": True}
     assert_close(gradient, leaf.grad, message, name="the gradient", **near)
@@ -559,6 +567,12 @@ with assert_raises(ValueError, "A text of no tokens at all holds no prediction: 
     next_token_loss(logits[0, :0], tokens[1, :0])
 with assert_raises(ValueError, "keep is False everywhere: nothing to count, a ValueError."):
     next_token_loss(logits, tokens, keep & False)
+message = (
+    "Logits of shape (0, 4, 5), tokens of shape (0, 4), no keep: a batch without a text has "
+    "nothing to count, a ValueError."
+)
+with assert_raises(ValueError, message):
+    next_token_loss(logits[:0], tokens[:0])
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -1289,10 +1303,10 @@ assert not leaks
 # - `optimizer`: any `torch.optim` optimiser; it holds the model's trainable parameters. Make **one**
 #   step of it.
 # - The loss is your `next_token_loss(logits, tokens)`.
-# - The total gradient norm is clipped to `max_norm`: scaled down when it is above, left alone when
-#   it is below. `torch.nn.utils` has a function for it, or write the formula. A difference of
-#   $10^{-5}$ of the size is rounding.
-# - Gradients that lie on the parameters when the step is called have no influence.
+# - The total gradient norm is clipped to `max_norm`, a number above 0: scaled down when it is
+#   larger, left alone when it is not. `torch.nn.utils` has a function for it, or write the
+#   formula. A difference of $10^{-5}$ of the size is rounding.
+# - Gradients that lie on trainable parameters when the step is called have no influence.
 # - Returns the loss **before** the step, a Python `float`.
 # - Checked when graded: a parameter without `requires_grad` is left alone; other optimisers than
 #   plain gradient descent; the tokens are not changed. No errors are graded.
@@ -1451,6 +1465,13 @@ def steps(parameters, kind, texts, max_norm):
         given = {"model": model, "optimizer": optimizer, "max_norm": max_norm}
         turned = [x.transpose(0, -1).contiguous().transpose(0, -1) for x in texts]
         losses = [training_step(tokens=tokens, **given) for tokens in turned]
+    elif "frozen" in kind:
+        try:
+            losses = [training_step(model, optimizer, tokens, max_norm) for tokens in texts]
+        except NotImplementedError:
+            raise
+        except Exception as error:
+            return type(error).__name__, None
     else:
         losses = [training_step(model, optimizer, tokens, max_norm) for tokens in texts]
     return losses, torch.cat([value.detach().flatten() for value in model.parameters()])
@@ -1503,8 +1524,19 @@ for kind, lead, lengths, max_norm in cases:
         "have one norm together, in whatever group of the optimiser they are; the given "
         "optimiser moves them, once a call; no gradient of an earlier step counts."
     )
+    if "by name" in kind:
+        message += " Here the tokens lie in another order in memory, as after a transpose."
     expected, expected_after = by_torch(parameters, kind, texts, max_norm)
     losses, after = steps(parameters, kind, texts, max_norm)
+    if "frozen" in kind:
+        message += " Here the parameters of one layer have requires_grad False."
+        raised = losses if isinstance(losses, str) else "nothing"
+        stops = (
+            f"Four steps ({kind}), tokens of shape {tokens}, max_norm {max_norm}: training_step "
+            "stops with an error. The parameters of one layer have requires_grad False here. For "
+            "one: is their .grad used, which is None?"
+        )
+        assert_equal(raised, "nothing", stops, name="the error")
     attached = any(getattr(loss, "requires_grad", False) for loss in losses)
     floats = "Each step should return a Python float."
     assert_equal(attached, False, floats, name="'the losses require grad'")
@@ -1984,6 +2016,14 @@ with check("top_k", points=1.5):
             found = drawn(logits, top_k=top_k)
             assert_close(found, keep_first(full, ranks, top_k), message)
         other_end(logits, f"top_k = 1 of {len(full)} tokens: the largest stays.", top_k=1)
+    for dtype, little in ((torch.float32, 1e-9), (torch.float64, 1e-18)):
+        message = (
+            f"Logits 0 and {little:g} in {str(dtype)[6:]}, top_k = 1: the larger logit stays, that "
+            "of token 1. For one: what is sorted? The two probabilities are rounded to the same "
+            "number."
+        )
+        found = drawn(torch.tensor([0.0, little], dtype=dtype), top_k=1)
+        assert_close(found, torch.tensor([0.0, 1.0]), message)
 with check("top_p", points=1.5):
     for logits, full, ranks in [*cases, many]:
         sums = torch.cat([torch.zeros(1), full[ranks].cumsum(0)])
@@ -1996,7 +2036,10 @@ with check("top_p", points=1.5):
             )
             found = drawn(logits, top_p=top_p)
             assert_close(found, keep_first(full, ranks, count), message)
-        message = f"top_p = 1 of {len(full)} tokens: all stay, as with the softmax."
+        message = (
+            f"top_p = 1 of {len(full)} tokens: all stay, as with the softmax. For one: is a sum "
+            "looked for that reaches 1, where rounding keeps it just below?"
+        )
         assert_close(drawn(logits, top_p=1.0), full, message)
         message = f"top_p = 1e-6 of {len(full)} tokens: the most likely token stays."
         other_end(logits, message, top_p=1e-6)
@@ -2064,6 +2107,13 @@ with check("temperature, then one of the two", points=0.5):
             "the temperature. For one: does the temperature act once, also with top_k?"
         )
         assert_close(found, first(3, warm), message)
+    message = (
+        "Logits 1, 2, 3 in float32, temperature 1e9, top_k = 1: the largest logit stays, that of "
+        "token 2. For one: what is sorted? After this temperature the three probabilities are "
+        "rounded to the same number."
+    )
+    found = drawn(torch.tensor([1.0, 2.0, 3.0]), 1e9, top_k=1)
+    assert_close(found, torch.tensor([0.0, 0.0, 1.0]), message)
     many = (2 * torch.tensor(rng.normal(size=320))).round() / 2  # many equal ones
     ranks = sorted(range(320), key=lambda i: (-float(many[i]), i))
     warm = torch.softmax(many / 2, -1)
@@ -2206,7 +2256,7 @@ with check("-inf", points=0.5):
         assert_close(found, torch.tensor([0.0, 1.0, 0.0]), sentence)
 with check("large logits; float32 stays float32", points=0.5):
     for more in ({"temperature": 0}, {"top_k": 1}, {"top_p": 1e-3}):
-        found = drawn(infinite, **more)
+        found = drawn(infinite.nan_to_num(neginf=-9.0), **more)
         sentence = (
             f"As float32 stays float32, float64 stays float64. Seven logits in float64, with {more}: "
             "the result should be a float64 tensor with 1 at the largest logit, and 0 at all others."
@@ -2589,9 +2639,9 @@ assert patterns["clips_each"] == patterns["new_optimizer_each_time"] and len(set
 # - Right steps are written in different ways, and differ by rounding: $10^{-5}$ of a number is no
 #   mistake. (torch's own clipping divides by the norm *plus* $10^{-6}$.)
 # - Graded on right steps, and on broken ones of these eight kinds: old gradients are kept, all or
-#   some; no update; the update comes before `backward`; targets are not shifted, or the wrong way; no clipping,
-#   or one that also scales small gradients *up*; each parameter is clipped by itself; one layer is
-#   frozen, whichever; the loss is that after the step.
+#   some (those of biases alone, for one); no update; the update comes before `backward`; targets
+#   are not shifted, or the wrong way; no clipping, or one that also scales small gradients *up*;
+#   each parameter is clipped by itself; one layer is frozen, whichever; the loss is that after the step.
 # - The check below tries one of each kind. The hidden ones try several of each, and steps that
 #   raise an error. NumPy's global random state should be left as it was (torch's moves when layers are
 #   built, and may).
@@ -3114,6 +3164,9 @@ def verdicts_on_losses(kind):
                 optimizer.zero_grad()
             if isinstance(old, int):  # that of one parameter is forgotten, all others are kept
                 list(model.parameters())[old].grad = None
+            for p in model.parameters():
+                if old == "biases" and p.ndim != 1:  # those of one-dimensional ones are kept
+                    p.grad = None
             logits = model(tokens)
             loss = loss_of(logits, tokens)
             loss.backward()
@@ -3133,6 +3186,7 @@ def verdicts_on_losses(kind):
     }
     kinds["targets"] += [with_loss(backwards), with_loss(backwards, report_of=shifted)]
     kinds["old"] += [with_loss(shifted, old=0), with_loss(shifted, old=-1)]
+    kinds["old"] += [with_loss(shifted, old="biases")]
     steps = [with_loss(shifted), *kinds[kind], with_loss(by_gather)]
     return [judges_step(step) for step in steps]
 
@@ -3146,7 +3200,13 @@ broken = {
         "shifted the wrong way, the right loss reported",
     ),
     "moment": ("after",),
-    "old": ("kept", "kept, by gather", "all but the first kept", "all but the last kept"),
+    "old": (
+        "kept",
+        "kept, by gather",
+        "all but the first kept",
+        "all but the last kept",
+        "those of one-dimensional parameters kept",
+    ),
 }
 
 
@@ -3182,8 +3242,8 @@ with check("moment", points=0.75):
 with check("old", points=1):
     message = (
         "Gradients that lay on the parameters should have no influence on a step. Broken here: "
-        "they are kept, and the new ones added: for all parameters, or for all but the first or "
-        "the last."
+        "they are kept, and the new ones added: for all parameters, for all but the first or the "
+        "last, or for those with one axis alone, such as biases."
     )
     compare("old", message)
 checks_passed("judges_step")

@@ -138,8 +138,9 @@ with exercise("next_token_loss", base=SHORT_LOSS):
                 return -p.log().gather(-1, targets[counted][:, None]).mean()
             """,
         },
-        "You take the logarithm of the softmax in two steps. With logits of 10,000 a probability "
-        "is rounded to 0, and its logarithm is minus infinity. torch has one function for both.",
+        "With logits of 10,000 your loss is not finite, as where the logarithm of a softmax is "
+        "taken in two steps: a probability is rounded to 0, and its logarithm is minus infinity. "
+        "torch has one function for both.",
     )
 
     wrong(
@@ -250,8 +251,8 @@ with exercise("next_token_loss", base=SHORT_LOSS):
                     return F.cross_entropy(guesses.flatten(0, 1), targets.flatten())
                 return F.cross_entropy(guesses[keep[:, 1:]], targets[keep[:, 1:]])
         """,
-        "Your code takes exactly one leading axis. One text alone has none, and there may be two: "
-        "count the axes from the right.",
+        "Without a leading axis, or with two, your code does not get through, as where exactly one "
+        "is expected. One text alone has none: count the axes from the right.",
     )
 
     wrong(
@@ -363,8 +364,8 @@ with exercise("GPT", base=SHORT_GPT):
             mask = self.kept[:n, :n]
             """,
         },
-        "You keep the causal mask of the first text that comes. For a longer text that comes later it "
-        "is too small: it does not fit or, made for one token, hides nothing.",
+        "A longer text that comes after a shorter one is not treated right, as where the causal "
+        "mask of the first text is kept: it does not fit or, made for one token, hides nothing.",
     )
 
     wrong(
@@ -542,8 +543,8 @@ with exercise("GPT", base=SHORT_GPT):
             "vocab_size, bias=False)": "vocab_size, bias=False); self.mask = torch.from_numpy(causal_mask(max_len))",
             "torch.from_numpy(causal_mask(n))": "self.mask",
         },
-        "Your mask has the size max_len, whatever the text is. A shorter text needs a mask of its "
-        "own length.",
+        "A text that is shorter than max_len does not get through, as with a mask of the size "
+        "max_len. A shorter text needs a mask of its own length.",
         seen="buffers of published GPT code, without the cut to n",
     )
 
@@ -560,20 +561,22 @@ with exercise("GPT", base=SHORT_GPT):
         "gpt_dropout",
         {"= self.position_embedding(self.token_embedding(tokens))":
             "= F.dropout(self.position_embedding(self.token_embedding(tokens)), 0.1, self.training)"},
-        "There is dropout in your model. The exercise has none: two calls give the same.",
+        "In training mode your logits are others than in evaluation mode, as with dropout. The "
+        "exercise has none: two calls give the same.",
     )
 
     wrong(
         "gpt_one_batch_axis",
         {"n = tokens.shape[-1]": "_, n = tokens.shape"},
-        "Your code takes exactly one leading axis. One text alone has none, and there may be two.",
+        "Without a leading axis, or with two, your code does not get through, as where exactly one "
+        "is expected. One text alone has none, and there may be two.",
     )
 
     wrong(
         "gpt_float32",
         {"return self.output(self.final_norm(x))": "return self.output(self.final_norm(x)).float()"},
-        "You round the logits to float32. After .double() the model computes and answers in "
-        "float64.",
+        "After .double() your logits do not have the digits of float64: for one, they are rounded "
+        "to float32. The model then computes and answers in float64.",
     )
 
     wrong(
@@ -1045,7 +1048,7 @@ with exercise("sampling_distribution", base=SHORT_SAMPLING):
                     return p
             """: "",
         },
-        "At temperature 0 you divide by 0: the result is NaN. All goes to the largest logit.",
+        "At temperature 0 your result is NaN, as where it divides. All goes to the largest logit.",
     )
 
     wrong(
@@ -1138,8 +1141,8 @@ with exercise("sampling_distribution", base=SHORT_SAMPLING):
             "kept[order[:top_k]] = p[order[:top_k]]":
                 "kept[p.topk(top_k).indices] = p[p.topk(top_k).indices]",
         },
-        "torch.topk stops with an error when k is larger than the vocabulary (and does not promise "
-        "which of equals it takes). A top_k above vocab keeps all.",
+        "A top_k above the vocabulary makes your function stop: torch.topk, for one, allows no "
+        "such k (and does not promise which of equals it takes). A top_k above vocab keeps all.",
     )
 
     wrong(
@@ -1324,8 +1327,8 @@ with exercise("sampling_distribution", base=SHORT_SAMPLING):
         "sampling_exponentials",
         {"torch.softmax(logits / temperature, dim=-1)":
             "torch.exp(logits / temperature) / torch.exp(logits / temperature).sum()"},
-        "You write the softmax as exponentials over their sum. With logits near 10,000 they are "
-        "infinite, and the result is NaN (lesson 2).",
+        "With logits near 10,000 your result is NaN, as where the softmax is written as "
+        "exponentials over their sum: they are infinite (lesson 2).",
     )
 
     wrong(
@@ -1335,7 +1338,8 @@ with exercise("sampling_distribution", base=SHORT_SAMPLING):
                 p = torch.softmax(logits / max(temperature, 1e-6), dim=-1)
                 return torch.multinomial(p, 1)[0]
         """,
-        "You return one token. The exercise asks for the distribution from which it is drawn.",
+        "You return a single number, such as a token. The exercise asks for the distribution from "
+        "which the token is drawn.",
     )
 
     wrong(
@@ -1346,6 +1350,19 @@ with exercise("sampling_distribution", base=SHORT_SAMPLING):
         "A temperature of 0.1 comes out as 0 does, all on one token. Only 0 itself means that: at "
         "0.1 the second token still has its share.",
         seen="answers written by an adversary",
+    )
+
+    wrong(
+        "sampling_sorts_the_probabilities",
+        {
+            "order = torch.sort(logits, descending=True, stable=True).indices": """
+                p = torch.softmax((logits - logits.max()) / (temperature or 1.0), dim=-1)
+                order = torch.sort(p, descending=True, stable=True).indices
+            """,
+        },
+        "Of two logits that hardly differ the smaller one stays, as where the probabilities are "
+        "sorted: they are rounded, here to the same number. The logits tell which is larger.",
+        seen="answers written blind",
     )
 
     wrong(
@@ -1686,6 +1703,18 @@ with exercise("judges_step"):
         {"p.grad = torch.randn(p.shape,": "if p is model[0].weight: p.grad = torch.randn(p.shape,"},
         "A step that forgets the old gradient of one parameter and keeps all others looks right to "
         "you: for one, an old gradient lies on that parameter alone. Put one on each.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "judge_without_biases",
+        {
+            "nn.Sequential(nn.Embedding(11, 6), nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 11))":
+                "nn.Sequential(nn.Embedding(11, 6), nn.Linear(6, 8, bias=False), nn.Tanh(), "
+                "nn.Linear(8, 11, bias=False))",
+        },
+        "A step that keeps the old gradients of biases alone looks right to you: for one, your "
+        "model has no bias, or no old gradient lies on it. Take a model that has some.",
         seen="answers written blind",
     )
 

@@ -182,8 +182,8 @@ with exercise("RMSNorm"):
             "return x / torch.sqrt(mean_square + self.eps) * self.gamma":
                 "return (x.float() / torch.sqrt(mean_square + self.eps)).to(x.dtype) * self.gamma",
         },
-        "The norm is computed in float32 inside. That helps numbers of 16 bits, but float64 loses half "
-        "its digits. Compute in the precision of x.",
+        "Float64 loses half its digits in your layer, as where the norm is computed in float32 "
+        "inside. That helps numbers of 16 bits. Compute in the precision of x.",
         seen="Llama's RMS norm",
     )
 
@@ -388,7 +388,8 @@ with exercise("SwiGLU"):
         "swiglu_dropout",
         {"return self.down(F.silu(self.gate(x)) * self.up(x))":
             "return F.dropout(self.down(F.silu(self.gate(x)) * self.up(x)), 0.1, self.training)"},
-        "Your network drops numbers at random in training. The exercise has no dropout.",
+        "In training mode your network gives other results than in evaluation mode, as with "
+        "dropout. The exercise has none.",
     )
 
     wrong(
@@ -403,6 +404,14 @@ with exercise("SwiGLU"):
         {"F.silu(self.gate(x))": "F.silu(self.gate(x).float()).to(x.dtype)"},
         "A layer of float64 gives results of fewer digits, about seven: for one, something is "
         "float32 on the way. Float64 should stay float64 from end to end.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "swiglu_gate_clamped",
+        {"F.silu(self.gate(x))": "F.silu(self.gate(x).clamp(-30, 30))"},
+        "With numbers of size 3000 your results are not right, as where a large gate is cut off, "
+        "at 30 for one. silu of a large number is nearly that number.",
         seen="answers written blind",
     )
 
@@ -676,6 +685,21 @@ with exercise("apply_rotary", base=SHORT_ROTARY):
         {"x[..., 0::2], x[..., 1::2]": "x.detach()[..., 0::2], x.detach()[..., 1::2]"},
         "No gradient comes back to x, as where it is detached: none reaches the projections of "
         "queries and keys.",
+    )
+
+    wrong(
+        "rotary_polar",
+        {
+            "return torch.stack((a * c - b * s, a * s + b * c), -1).flatten(-2)": """
+                length, angle = torch.hypot(a, b), torch.atan2(b, a) + angles
+                pair = (length * angle.cos(), length * angle.sin())
+                return torch.stack(pair, -1).flatten(-2).to(x.dtype)
+            """,
+        },
+        "The gradient of a pair (0, 0) is not right, as where a pair is turned by way of its "
+        "length and its angle: at 0 neither has a gradient. The formula with sine and cosine has "
+        "one everywhere.",
+        seen="answers written blind",
     )
 
     wrong(
@@ -1132,7 +1156,8 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
         "gqa_one_batch_axis",
         {"key = query if key is None else key":
             "batch, n, d_model = query.shape\nkey = query if key is None else key"},
-        "Your layer takes exactly one batch axis. There may be none, two or more.",
+        "Without a leading axis, or with two, your layer stops, as where exactly one batch axis is "
+        "expected. There may be none, two or more.",
     )
 
     wrong(
@@ -1167,7 +1192,8 @@ with exercise("GroupedQueryAttention", base=SHORT_GROUPED):
                 heads, weights = heads.to(Q.dtype), weights.to(Q.dtype)
             """,
         },
-        "The attention is computed in float32 inside. Float64 should stay float64 on the whole way.",
+        "Float64 inputs give results with fewer digits than float64 has: for one, the attention is "
+        "computed in float32 inside. Float64 should stay float64 on the whole way.",
     )
 
     wrong(
@@ -1448,8 +1474,8 @@ with exercise("KVCache"):
         "        self.V[..., self.n : end, :] = v\n"
         "        self.n = end\n"
         "        return self.K[..., :end, :].clone(), self.V[..., :end, :].clone()\n",
-        "Your store has room for a fixed number of words and fails behind the last. Any number may be "
-        "appended: let the store grow.",
+        "Of a long text not all words come back, or your code fails there, as where a store has "
+        "room for a fixed number of words. Any number may be appended, and all of them stay.",
         seen="caches made once for the largest length of a model",
     )
 
@@ -1756,7 +1782,8 @@ with exercise("blockwise_attention", base=SHORT_BLOCKWISE):
     wrong(
         "blockwise_must_divide",
         {"s, a = 0.0, 0.0": "if K.shape[-2] % block_size:\n    raise ValueError('block_size')\ns, a = 0.0, 0.0"},
-        "You refuse a block_size that does not divide the number of keys. The last block may be shorter.",
+        "A block_size that does not divide the number of keys makes your function stop: for one, "
+        "it is refused. The last block may be shorter.",
     )
 
     wrong(
@@ -1861,14 +1888,16 @@ with exercise("blockwise_attention", base=SHORT_BLOCKWISE):
                 "kind = Q.dtype\nQ, K, V = (x.float() for x in (Q / math.sqrt(Q.shape[-1]), K, V))",
             "return a / s": "return (a / s).to(kind)",
         },
-        "Everything is computed in float32 inside. Float64 should stay float64 on the whole way.",
+        "Float64 inputs give an output with fewer digits than float64 has: for one, everything is "
+        "computed in float32 inside. Float64 should stay float64 on the whole way.",
     )
 
     wrong(
         "blockwise_two_axes_only",
         {"s, a = 0.0, 0.0":
             "n_q, d_k = Q.shape\ns, a = 0.0, 0.0"},
-        "Your function takes exactly two axes. There may be texts and heads in front of them.",
+        "With leading axes your function stops, as where exactly two axes are expected. There may "
+        "be texts and heads in front of them.",
     )
 
     wrong(
@@ -1877,7 +1906,8 @@ with exercise("blockwise_attention", base=SHORT_BLOCKWISE):
             "s, a = Q.new_zeros(*Q.shape[:-1], 1), Q.new_zeros(*Q.shape[:-1], V.shape[-1])",
          "s = s * f + w.sum(-1, keepdim=True)": "s.mul_(f).add_(w.sum(-1, keepdim=True))",
          "a = a * f + w @ v": "a.mul_(f).add_(w @ v)"},
-        "Your stores have the leading axes of Q. Those of Q, K and V may differ and broadcast.",
+        "Leading axes that differ make your function stop, as where its stores have those of Q "
+        "alone. Those of Q, K and V may differ and broadcast.",
     )
 
     wrong(

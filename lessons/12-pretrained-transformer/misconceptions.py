@@ -146,8 +146,8 @@ with exercise("wordpiece"):
     wrong(
         "last_letter_left_out",
         {"range(len(word), start, -1)": "range(len(word) - 1, start, -1)"},
-        "Every word of the tests comes out as [UNK]: no piece is found that reaches the end of "
-        "the word. A slice word[start:end] ends before end: end begins at len(word).",
+        "Every word of the tests comes out as [UNK]. For one: is a piece looked for that reaches "
+        "the end of the word? A slice word[start:end] ends before end.",
     )
 
     wrong(
@@ -377,6 +377,25 @@ with exercise("embed"):
     )
 
     wrong(
+        "first_name_with_this_end",
+        {
+            "words = weights": """
+                ends = ("word_embeddings.weight", "position_embeddings.weight",
+                        "token_type_embeddings.weight", "LayerNorm.weight", "LayerNorm.bias")
+                weights = {
+                    end: next(t for name, t in weights.items() if name.endswith(end))
+                    for end in (f"embeddings.{end}" for end in ends)
+                }
+                words = weights
+            """,
+        },
+        "A dictionary in another order, with more names, gives something else or an error: for "
+        "one, the tensors are taken by their place, or by a part of the name. Take each by its "
+        "whole name.",
+        seen="answers written blind",
+    )
+
+    wrong(
         "names_by_their_end",
         {
             "words = weights": """
@@ -559,8 +578,8 @@ with exercise("load_block"):
             "    with torch.no_grad():\n"
             "        target.copy_(sources[name])"
         },
-        "You copy while you look, so after an error a part of the block is already overwritten. Look at "
-        "all 16 first, then copy.",
+        "After an error a part of the block is overwritten already, as where numbers are copied "
+        "while names and shapes are still looked at. Look at all 16 first, then copy.",
     )
 
     wrong(
@@ -568,9 +587,9 @@ with exercise("load_block"):
         {
             "if sources[name].shape != target.shape:": "if False:",
         },
-        "A shape that does not fit goes through: PyTorch broadcasts where it can, and where it "
-        "cannot it stops with a RuntimeError in the middle of the copying. It is a ValueError, "
-        "before anything is copied.",
+        "A shape that does not fit goes through, or gives another error, as where only PyTorch "
+        "looks at it: it broadcasts where it can, and where it cannot it stops with a "
+        "RuntimeError. It is a ValueError, before anything is copied.",
     )
 
     wrong(
@@ -672,6 +691,26 @@ with exercise("load_block"):
         seen="answers written blind",
     )
 
+    wrong(
+        "parameters_by_their_first_name",
+        {
+            "targets = {}": """
+                own = dict(block.named_parameters())
+                network = torch.nn.Module()
+                for one, name in (("linear1", "intermediate.dense"), ("linear2", "output.dense")):
+                    part = torch.nn.Module()
+                    part.weight = own[f"feed_forward.{one}.weight"]
+                    part.bias = own[f"feed_forward.{one}.bias"]
+                    linear[name] = part
+                targets = {}
+            """,
+        },
+        "A feed_forward whose linear1 and linear2 are second names of its layers is not loaded, as "
+        "where parameters are looked up in named_parameters(), which tells the first name only. "
+        "The attributes linear1 and linear2 are there all the same.",
+        seen="answers written blind",
+    )
+
 with exercise("sentence_embedding"):
     wrong(
         "padding_in_the_mean",
@@ -764,8 +803,8 @@ with exercise("sentence_embedding"):
         {
             "return F.normalize(total / count, dim=-1)": "mean = total / count\nreturn mean / (mean.norm(dim=-1, keepdim=True) + 1e-8)",
         },
-        "You add a small number to the length. A mean of small numbers then becomes shorter than 1. Only "
-        "a mean of zeros needs care.",
+        "A mean of small numbers becomes shorter than 1, as where a small number is added to its "
+        "length. Only a mean of zeros needs care.",
     )
 
     wrong(
@@ -788,8 +827,8 @@ with exercise("sentence_embedding"):
     wrong(
         "axis_from_the_front",
         {"dim=-2": "dim=min(1, hidden.ndim - 2)"},
-        "You count the axis of the tokens from the front. With two batch axes it is another one: count "
-        "from the back.",
+        "With two leading axes your result is another one, as where the axis of the tokens is "
+        "counted from the front: count from the back.",
     )
 
     wrong(
@@ -846,6 +885,20 @@ with exercise("sentence_embedding"):
         },
         "Where no text of a batch has a kept token, your result has another shape, as where an "
         "early return gives one vector for all. Each text has a vector of its own, zeros too.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "cut_at_the_largest_count",
+        {
+            "total = hidden.masked_fill": """
+                n = int(keep.sum(-1).max())
+                hidden, keep = hidden[..., :n, :], keep[..., :n]
+                total = hidden.masked_fill
+            """,
+        },
+        "A kept token that stands behind others which are not kept is lost, as where a text is cut "
+        "after as many tokens as are kept. Kept tokens may stand anywhere: keep says where.",
         seen="answers written blind",
     )
 
@@ -937,8 +990,8 @@ with exercise("attention_share"):
     wrong(
         "heads_and_texts_mixed",
         {"share.movedim(-2, 0).reshape(n_heads, -1)": "share.reshape(n_heads, -1)"},
-        "You put the numbers of texts and heads into one row and cut it, so a head gets the numbers of "
-        "other heads. The axis of the heads has to come to the front first.",
+        "A head gets numbers of other heads, as where a reshape to (num_heads, ...) cuts the "
+        "numbers of texts and heads as they lie. It moves no axis; movedim does.",
     )
 
     wrong(

@@ -1226,9 +1226,10 @@ for lead in ((), (4,), (1, 3), (2, 3, 4)):
         shape = list(getattr(found, "shape", ()))
         assert_equal(shape, [num_parts + 1, *lead, 5], message, name="the shape")
         assert_equal(type(found).__name__, "Tensor", message, name="the kind of the result")
+        view = ", a transposed view" * (len(lead) > 0)
         message = (
-            f"parts of shape {tuple(parts.shape)}, float64, a transposed view: each position comes "
-            "out as in your own result for that position alone."
+            f"parts of shape {tuple(parts.shape)}, float64{view}: each position comes out as in "
+            "your own result for that position alone."
         )
         alone = torch.empty(num_parts + 1, *lead, 5, dtype=torch.float64)
         for place in np.ndindex(*lead):
@@ -1289,7 +1290,7 @@ def attributed_by_name(parts, gamma, beta, eps, weight, bias, frozen):
 rng = check_rng()
 gamma, beta, bias = (torch.tensor(rng.normal(size=k)) for k in (6, 6, 5))
 weight = torch.tensor(rng.normal(size=(5, 6)))
-with check("eps as it is given", points=1):
+with check("the sum of the rows, eps large and small", points=1):
     for eps, size in ((2.0, 1.0), (1e-9, 1e-3)):
         parts = torch.tensor(size * rng.normal(size=(3, 4, 6)))
         stream = F.layer_norm(parts.sum(0), (6,), gamma, beta, eps)
@@ -1336,6 +1337,23 @@ with check("each part by its own numbers", points=1):
         "the whole stream). For one: is anything divided by the stream without its mean?"
     )
     assert_close(found[:2], expected, message, name="the rows of the parts")
+    # A gamma of exactly 0, and a position at which all numbers of the stream are equal.
+    parts = (torch.tensor(check_rng().normal(size=(3, 4, 6))) * 1024).round() / 1024
+    even, some = parts.clone(), gamma.clone()
+    even[2, 1], some[4] = 2.0 - even[:2, 1].sum(0), 0.0
+    for given, own, what, asked in (
+        (parts, some, "gamma[4] is exactly 0", "gamma"),
+        (even, gamma, "at position 1 all six numbers of the stream are 2", "the stream"),
+    ):
+        divisor = torch.sqrt(given.sum(0).var(-1, correction=0, keepdim=True) + 0.1)
+        expected = (given - given.mean(-1, keepdim=True)) / divisor * own @ weight.T
+        found = attributed(given.clone(), own, beta, 0.1, weight, bias)
+        message = (
+            f"Three random parts (3, 4, 6), float64, eps = 0.1; {what}: a part adds W (gamma * (part "
+            "- its mean) / the divisor of the whole stream), finite numbers. For one: is anything "
+            f"divided by {asked}, or by what becomes 0 there?"
+        )
+        assert_close(found[:3], expected, message, name="the rows of the parts")
     # Sizes that are odd, equal and large; float32; parts of zeros, and equal ones.
     for case, (shape, vocab) in enumerate(
         (
@@ -1974,6 +1992,12 @@ for shape in ((1, 2), (4, 1), (3, 3), (5, 5), (2, 33), (12, 12)):
     numbers = rng.permutation(math.prod(shape)).reshape(shape)
     kinds = {"float64": numbers / 10 + 0.1, "float32": numbers.astype(np.float32) - 2000}
     kinds |= {"float64, a transposed view": -1.0 - numbers, "int64": numbers * 1000}
+    near = numbers / numbers.size
+    second, first = np.sort(np.argsort(near, axis=None)[-2:])[::-1]
+    near.flat[first] = near.max()
+    near.flat[second] = near.flat[first] + 1e-7
+    kinds["float64, the two largest 1e-7 apart, the larger one second"] = near
+    kinds["float64, all of them tiny"] = (1 + numbers) * 1e-9
     for kind, scores in kinds.items():
         best = tuple(int(i) for i in np.unravel_index(scores.argmax(), shape))
         pairs = both_drawn(scores, seed, 40, "view" in kind)
@@ -2439,9 +2463,10 @@ for lead in ((), (3,), (2, 3), (1, 1)):
             assert_equal(entries, 3, message, name="how many entries the model gets from mix")
             returns = "a tuple of three, the last one None" if name == "mix" else "a tensor"
             message = (
-                f"tokens of shape {tuple(tokens.shape)}; the module {name} returns {returns}. The "
-                f"logits should be those with its output replaced at position {position} (axis "
-                "-2) and nowhere else."
+                f"tokens of shape {tuple(tokens.shape)}; the module {name} returns {returns}; "
+                "replacement is a transposed view. The logits should be those with its output "
+                f"replaced at position {position} (axis -2) and nowhere else. For one: is the axis "
+                "of the positions counted from the end?"
             )
             assert_close(found, expected, message)
     message = (
@@ -2496,7 +2521,7 @@ for case, (shape, d, position) in enumerate(
                 "in evaluation mode, with gradients; arguments by name, position a NumPy "
                 "integer"
                 if evaluated
-                else "in training mode, under no_grad"
+                else "in training mode, under no_grad; replacement is a transposed view"
             )
             message = (
                 f"tokens of shape {shape}, replacement {(*shape, d)}, {str(kind)[6:]}, {what}; "

@@ -199,7 +199,7 @@ with exercise("induction_score", base=SCORE):
     wrong(
         "score_axes_from_the_front",
         {"weights[..., t, t - period + 1]": "weights[t, t - period + 1]"},
-        "You count axes from the front. With heads or texts in front the places are the LAST two axes.",
+        "With leading axes it goes wrong as where axes are counted from the front. With heads or texts in front the places are the LAST two axes.",
     )
     wrong(
         "score_no_error",
@@ -343,6 +343,13 @@ with exercise("logit_attribution"):
         "carries its own mean.",
     )
     wrong(
+        "attribution_equal_share_of_the_mean",
+        {"parts - parts.mean(dim=-1, keepdim=True)": "parts - parts.sum(0).mean(dim=-1, keepdim=True) / len(parts)"},
+        "Your rows come out as where an equal share of the whole stream's mean is taken off each part. Their sum "
+        "is right then, and the rows are not: what goes from a part is its own mean.",
+        seen="answers written blind",
+    )
+    wrong(
         "attribution_without_gamma",
         {"norm.gamma * centred": "centred"},
         "gamma is missing: norm multiplies each feature by it, part by part too.",
@@ -377,8 +384,8 @@ with exercise("logit_attribution"):
     wrong(
         "attribution_rest_missing",
         {"torch.cat([by_part, rest])": "by_part"},
-        "The last row is missing: what beta and the output's bias add belongs to no part, and is a row of "
-        "its own.",
+        "Your result has as many rows as there are parts, one too few: what beta and the output's bias add belongs "
+        "to no part, and is a row of its own, the last one.",
     )
     wrong(
         "attribution_rest_first",
@@ -408,6 +415,22 @@ with exercise("logit_attribution"):
         "Where a feature of the stream equals the mean, your rows hold NaN or infinity, as where "
         "something is divided by the stream without its mean: 0 / 0. The divisor comes from the "
         "variance and eps.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "attribution_divisor_read_off_the_norm",
+        {
+            "normed = norm.gamma * centred / torch.sqrt(variance + norm.eps)": """
+                stream = parts.sum(0)
+                own = stream - stream.mean(-1, keepdim=True)
+                divided = (norm(stream) - norm.beta) / norm.gamma
+                divisor = own.norm(dim=-1, keepdim=True) / divided.norm(dim=-1, keepdim=True)
+                normed = norm.gamma * centred / divisor
+            """,
+        },
+        "Where one gamma is exactly 0 your rows hold NaN or infinity, as where something is divided by gamma, such "
+        "as the norm's output to find the divisor: 0 / 0. The divisor comes from the variance and eps.",
         seen="answers written blind",
     )
 
@@ -537,7 +560,8 @@ with exercise("ablate_head"):
     wrong(
         "ablate_head_looked_at_for_some",
         {"if not 0 <= head < num_heads:": "if not (-num_heads if how == 'resample' else 0) <= head < num_heads:"},
-        "For one way, and not for the others, a negative head goes through. Raise a ValueError whatever `how` is.",
+        "For one way at least, and not for all, a head that is not there goes through, such as a negative one. "
+        "Raise a ValueError whatever `how` is.",
     )
     wrong(
         "ablate_zero_is_small",
@@ -570,6 +594,16 @@ with exercise("patched_logits"):
         "patch_first_axis",
         {"patched[..., position, :] = replacement[..., position, :]": "patched[position % len(patched)] = replacement[position % len(patched)]"},
         "You replace along the first axis. In a batch that is the text number `position`; positions are axis -2.",
+    )
+    wrong(
+        "patch_on_axis_1",
+        {
+            "patched[..., position, :] = replacement[..., position, :]":
+                "patched[:, position] = replacement[:, position]",
+        },
+        "Where tokens has a single axis your logits are those with one feature replaced at all positions, as where "
+        "the position is counted on axis 1. Positions are axis -2, whatever the number of leading axes.",
+        seen="answers written blind",
     )
     wrong(
         "patch_feature",
@@ -844,12 +878,12 @@ with exercise("mended_control"):
     wrong(
         "control_of_another_layer",
         {"other += other >= best": "other = int(rng.choice([i for i in range(scores.size) if i // num_heads != best // num_heads] or [0]))"},
-        "Your control comes from too few heads, as if it had to be of another layer. Any head but the best one may be drawn.",
+        "Your control comes from too few heads, for one as where it has to be of another layer. Any head but the best one may be drawn.",
     )
     wrong(
         "control_of_the_same_layer",
         {"other += other >= best": "other = int(rng.choice([i for i in range(scores.size) if i // num_heads == best // num_heads and i != best] or [0]))"},
-        "Your control comes from too few heads, as if it had to be of the same layer. Any head but the best one may be drawn.",
+        "Your control comes from too few heads, for one as where it has to be of the same layer. Any head but the best one may be drawn.",
     )
     wrong(
         "control_worst_head",

@@ -254,7 +254,8 @@ def by_torch(n, window):
 
 rng = check_rng()
 with check("a window of 1, and one as long as the text", points=1):
-    for n, window in ((4, 1), (1, 1), (1, 7), (6, 6), (7, 100)):
+    beyond = (300, 65_534, 100_000, 2**31, 2**40)  # as large as "no window" may be written
+    for n, window in ((4, 1), (1, 1), (1, 7), (6, 6), (7, 100), *((5, one) for one in beyond)):
         found = np.asarray(sliding_window_mask(n, window))
         message = (
             f"n = {n}, window = {window}: (n, n), one row a query, one column a key. A query sees "
@@ -436,6 +437,15 @@ def positions(num_layers, window):
 
 
 @probe
+def of_large_numbers(num_layers, window):
+    """The number, or the name of the error that came."""
+    try:
+        return receptive_field(num_layers, window)
+    except (ArithmeticError, MemoryError) as error:
+        return type(error).__name__
+
+
+@probe
 def in_many_layers(num_layers, window):
     """The number, or None where calls that wait for each other are too many for Python."""
     try:
@@ -485,14 +495,31 @@ with check("one layer more, one position more", points=0.75):
         )
         assert_equal(more, num_layers, message, name="positions that a wider window adds")
 with check("a window of 1, and large numbers", points=0.5):
-    large = ((96, window, 96 * (window - 1) + 1) for window in (131072, 10**14 + 1, 10**18 + 4))
-    small = ((5, 1, 1), (1, 1, 1), (9, 3, 19), (6, 8, 43), (32, 2, 33))
-    for num_layers, window, expected in (*small, *large):
-        message = (
-            f"num_layers = {num_layers}, window = {window}: the exact whole number, however "
-            "large. A layer with a window of 1 shows each word itself alone."
-        )
+    for num_layers, window, expected in ((5, 1, 1), (1, 1, 1), (9, 3, 19), (6, 8, 43), (32, 2, 33)):
+        message = f"num_layers = {num_layers}, window = {window}: the positions, in a whole number."
+        if window == 1:
+            message += " A layer with a window of 1 shows each word itself alone."
         assert_equal(positions(num_layers, window), expected, message, name="positions")
+    for window in (131072, 10**14 + 1, 10**18 + 4):
+        expected = 96 * (window - 1) + 1
+        found = of_large_numbers(96, window)
+        if isinstance(found, (float, np.number)) and math.isfinite(found) and found == int(found):
+            found = int(found)
+        message = f"num_layers = 96, window = {window}: the exact whole number, however large."
+        if isinstance(found, str):
+            kind = "an OverflowError" if found == "OverflowError" else "an error"
+            message += f" Here {kind} came. For one: does anything hold numbers of so many bits only?"
+        elif isinstance(found, (int, float)) and 0 < abs(found - expected) < 1e-9 * expected:
+            message += (
+                " Yours differs by less than a billionth. For one: is it counted in floats? They hold "
+                "every whole number only up to 2**53."
+            )
+        elif isinstance(found, (int, float)) and found != expected:
+            message += (
+                " For one: is there a largest number that it can reach, for its kind of number has so "
+                "many bits, or because it counts in a text of so many words?"
+            )
+        assert_equal([found], [expected], message, name="positions")
     message = (
         "num_layers = 500, window = 3: 1001 positions, and no RecursionError. num_layers is at "
         "most 500. For one: do two or more calls wait for each other for each layer? Python stops near "
@@ -889,6 +916,17 @@ def by_formula(Q, K, V):
     return products @ V / products.sum(-1, keepdim=True)
 
 
+def first_other(found, expected):
+    """Which word's output is the first that differs by more than rounding, in words."""
+    if not isinstance(found, torch.Tensor) or found.shape != expected.shape:
+        return ""
+    near = (found.detach().double() - expected).abs() <= 1e-5 * (1 + expected.abs())
+    words = (~near.all(dim=-1)).nonzero()
+    if not len(words):
+        return ""
+    return f" The first word whose output differs by more than 1e-5 is number {int(words[0])}, from 0."
+
+
 @probe
 def by_name(Q, K, V, learns):
     """Arguments by name; learns: they require gradients, else under no_grad."""
@@ -910,7 +948,15 @@ with check("several sizes", points=1.5):
             f"n = {n}, d_k = {d_k}, d_v = {d_v}, in float64: each word's output is the formula's. "
             "Both sums, S above the fraction line and z below it, run over all words up to its own."
         )
-        assert_close(linear_attention(Q, K, V), by_formula(Q, K, V), message, precise=True)
+        expected = by_formula(Q, K, V)
+        found = linear_attention(Q, K, V)
+        assert_close(found, expected, message + first_other(found, expected))
+        message = (
+            f"n = {n}, d_k = {d_k}, d_v = {d_v}, in float64: each word's output is the formula's "
+            "with all digits. For one: is anything rounded to float32, or is a small number added "
+            "to something?"
+        )
+        assert_close(found, expected, message, precise=True)
     # Just above a power of two, equal sizes, and the first again; equal keys, values large and 0.
     sizes = ((), 33, 3, 2), ((3,), 3, 3, 3), ((2, 1, 2), 65, 1, 5), ((), 5, 70, 33), ((5,), 4, 5, 5)
     more = check_rng()
@@ -941,8 +987,8 @@ with check("entries from -10 to 10", points=1):
         Q[2], K[:3] = -9.0 - Q[2].abs() / 10, -8.0 - K[:3].abs() / 5
         V = torch.tensor(rng.normal(size=(n, d_v)))
         message = (
-            "Entries of Q and K from -10 to 10, float64: the divisor is small in some rows, and is still the "
-            "sum of the products, with nothing added to it."
+            f"Entries of Q and K from -10 to 10, n = {n}, float64: each word's output is the formula's. In "
+            "some rows the divisor, the sum of the products, is small. For one: is something added to it?"
         )
         assert_close(linear_attention(Q, K, V), by_formula(Q, K, V), message, rtol=1e-6, atol=1e-9)
 checks_passed("linear_attention")
@@ -1278,6 +1324,17 @@ def by_formula(Q, K, V):
     return products @ V / products.sum(-1, keepdim=True)
 
 
+def first_other(found, expected):
+    """Which word's output is the first that differs by more than rounding, in words."""
+    if not isinstance(found, torch.Tensor) or found.shape != expected.shape:
+        return ""
+    near = (found.detach().double() - expected).abs() <= 1e-5 * (1 + expected.abs())
+    words = (~near.all(dim=-1)).nonzero()
+    if not len(words):
+        return ""
+    return f" The first word whose output differs by more than 1e-5 is number {int(words[0])}, from 0."
+
+
 rng = check_rng()
 with check("several sizes", points=2):
     for n, d_k, d_v in ((5, 3, 2), (6, 1, 4), (9, 2, 7), (40, 5, 3), (600, 2, 1)):
@@ -1286,7 +1343,24 @@ with check("several sizes", points=2):
             f"n = {n}, d_k = {d_k}, d_v = {d_v}, in float64: each step's output is that of the "
             "formula of exercise 3, with the sums over all words so far, this one included."
         )
-        assert_close(stepped(*given), by_formula(*given), message, precise=True)
+        expected = by_formula(*given)
+        found = stepped(*given)
+        assert_close(found, expected, message + first_other(found, expected))
+        message = (
+            f"n = {n}, d_k = {d_k}, d_v = {d_v}, in float64: each step's output is the formula's "
+            "with all digits. For one: is anything rounded to float32, or is a small number added "
+            "to something?"
+        )
+        assert_close(found, expected, message, precise=True)
+    Q, V = (torch.tensor(check_rng().normal(size=(1100, d))) for d in (2, 1))
+    K = torch.full((1100, 2), 10.0).double()
+    message = (
+        "1,100 steps, d_k = 2, every entry of k 10, float64: the sum z of the features passes "
+        "12,000, and each step's output is still that of the formula of exercise 3."
+    )
+    expected = by_formula(Q, K, V)
+    found = stepped(Q, K, V)
+    assert_close(found, expected, message + first_other(found, expected))
     # Just above a power of two, equal sizes, and the first again; equal keys, values large and 0.
     sizes = ((), 33, 4, 2), ((4,), 4, 4, 4), ((2, 1, 2), 65, 1, 5), ((), 5, 70, 33), ((5,), 6, 5, 5)
     more = check_rng()
@@ -1317,8 +1391,8 @@ with check("entries from -10 to 10", points=1):
     Q[2], K[:3] = -9.0 - Q[2].abs() / 10, -8.0 - K[:3].abs() / 5
     V = torch.tensor(rng.normal(size=(6, 4)))
     message = (
-        "Entries of q and k from -10 to 10, float64: the divisor is small in some rows, and is "
-        "still the sum of the products, with nothing added to it."
+        "Entries of q and k from -10 to 10, six steps, float64: each step's output is the formula's. "
+        "At some the divisor, the sum of the products, is small. For one: is something added to it?"
     )
     assert_close(stepped(Q, K, V), by_formula(Q, K, V), message, rtol=1e-6, atol=1e-9)
 checks_passed("LinearAttentionState")
@@ -1721,14 +1795,21 @@ def by_name(K):
 
 
 rng = check_rng()
-with check("one text, other lengths", points=0.5):
+with check("other lengths, one text and several", points=0.5):
     for n, d_k in ((1, 3), (6, 1), (9, 4), (30, 2), (1100, 2)):
         K = torch.tensor(rng.normal(size=(n, d_k)))
         message = (
             f"n = {n}, d_k = {d_k}, in float64: each key is divided by the length of the longest key up to "
             "it, itself included."
         )
-        assert_close(mended_keys(K), one_by_one(K), message, name="the keys", precise=True)
+        expected = one_by_one(K)
+        found = mended_keys(K)
+        assert_close(found, expected, message, name="the keys")
+        message = (
+            f"n = {n}, d_k = {d_k}, in float64: each key is divided as asked, with all digits of "
+            "float64. For one: is anything rounded to float32?"
+        )
+        assert_close(found, expected, message, name="the keys", precise=True)
     K = torch.tensor([[0.03, 0.04], [-0.3, 0.4], [0, 0.02], [0.04, -0.03]], dtype=torch.float64)
     message = (
         "Four keys, all shorter than 1, of the lengths 0.05, 0.5, 0.02 and 0.05: they are divided "
@@ -2012,11 +2093,13 @@ with check("keys of length 1", points=1):
         k, beta = k / k.norm(), float(rng.uniform(0.2, 0.9))
         message = (
             f"d_v = {d_v}, d_k = {d_k}, a key of length 1, beta = {beta:.2f}, float64: the result "
-            "should be S + beta * (v - S k) k^T, with all digits of float64. For one: is anything, "
-            "beta too, rounded to float32?"
+            "should be S + beta * (v - S k) k^T{}"
         )
         expected = by_formula(S, k, v, beta)
         found = delta_rule_step(S, k, v, beta)
+        assert_close(found, expected, message.format("."))
+        digits = ", with all digits of float64. For one: is anything, beta too, rounded to float32?"
+        message = message.format(digits)
         assert_close(found, expected, message, rtol=1e-10, atol=1e-12, precise=True)
 with check("keys of any length", points=1):
     for d_v, d_k in sizes:
@@ -2046,7 +2129,7 @@ with check("keys of any length", points=1):
         "result holds the numbers of S."
     )
     assert_close(delta_rule_step(S.clone(), torch.zeros_like(k), v.clone(), 0.7), S, message)
-with check("many steps, one after the other", points=1):
+with check("many steps one after the other, and other sizes and numbers", points=1):
     S = expected = torch.tensor(rng.normal(size=(3, 4)))
     for number in range(20):
         k, v = (torch.tensor(rng.normal(size=d)) for d in (4, 3))

@@ -211,6 +211,17 @@ with exercise("sliding_window_mask"):
         "text one too early. The last word should not see the first.",
     )
     wrong(
+        "window_distances_without_a_minus",
+        {
+            "positions = np.arange(n)": "positions = np.arange(n, dtype=np.uint16)",
+            "(back >= 0) & (back < window)": "back < window",
+        },
+        "With a very large window later words are seen, as where distances are whole numbers without a minus sign: "
+        "a later key then lies very far behind, and a larger window reaches it. The future stays hidden, however "
+        "large the window is.",
+        seen="answers written blind",
+    )
+    wrong(
         "window_positions_of_one_byte",
         {"positions = np.arange(n)": "positions = np.arange(n).astype(np.int8)"},
         "In a long text your mask comes out as if positions were numbers of one byte, which end at "
@@ -385,8 +396,8 @@ with exercise("linear_attention"):
                 S = states[..., -1:, :, :]
             return torch.cat(outputs, dim=-2)
         """,
-        "You read the text in pieces, and the sum of the keys begins anew in each. From the second piece "
-        "on, the divisor lacks the words of the pieces before.",
+        "It comes out as where the text is read in pieces and the sum of the keys begins anew in each: from the "
+        "second piece on, the divisor lacks the words of the pieces before.",
     )
 
     wrong(
@@ -569,7 +580,7 @@ with exercise("linear_attention"):
             products = (q @ k.mT).tril()
             return products @ V / products.sum(dim=-1, keepdim=True)
         """,
-        "Right numbers, but on the way about n x n of them are held, as with full attention's matrix of all "
+        "On the way about n x n numbers are held, as with full attention's matrix of all "
         "products. Take the query out of the sums, then no such matrix is needed.",
     )
 
@@ -786,8 +797,7 @@ with exercise("LinearAttentionState"):
                     products = [((F.elu(q) + 1) * key).sum(-1, keepdim=True) for key in self.keys]
                     return sum(p * value for p, value in zip(products, self.values)) / sum(products)
         """,
-        "Right numbers, but what you keep grows with the text, as lesson 11's cache of all keys and values "
-        "does. Keep the two sums.",
+        "What you keep grows with the text, as lesson 11's cache of all keys and values does. Keep the two sums.",
     )
 
     wrong(

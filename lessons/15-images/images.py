@@ -325,6 +325,18 @@ def mirrored(image):
 
 
 @probe
+def of_other_kinds(numbers, kind):
+    """Long doubles, or bytes in another order: they do not travel. The dtype without the order."""
+    try:
+        found = patches(numbers.astype(kind), 2)
+    except (TypeError, ValueError) as error:
+        return type(error).__name__, None, None
+    if not isinstance(found, np.ndarray):
+        return "nothing", type(found).__name__, None
+    return "nothing", found.dtype.newbyteorder("=").name, found.astype(float)
+
+
+@probe
 def turned(image):
     return patches(torch.tensor(image).T, 2)
 
@@ -452,6 +464,20 @@ with check("kinds of numbers", points=0.75):
     expected = patches(images[1:, ::-1, ::2].copy(), 2)
     against = "for a copy of the view"
     assert_equal(of_a_view(images), expected, message, name="the patches", against=against)
+    numbers = np.arange(24.0).reshape(4, 6)
+    against = "for the same numbers in float64"
+    for kind, what in (
+        ("longdouble", "long doubles (np.longdouble)"),
+        (">u2", "whole numbers of 16 bits, the higher byte first ('>u2')"),
+        (">f8", "float64, the highest byte first ('>f8')"),
+    ):
+        raised, dtype, found = of_other_kinds(numbers, kind)
+        message = f"NumPy, 4 by 6 pixels, {what}, size 2: patches like those of other numbers."
+        assert_equal(raised, "nothing", message, name="what is raised")
+        asked = np.dtype(kind).newbyteorder("=").name
+        assert_equal(dtype, asked, f"{message} The type of the numbers should stay.", name="dtype")
+        expected = patches(numbers.copy(), 2)
+        assert_equal(found, expected, message, name="the patches", against=against)
 with check("gradients", points=0.5):
     images = torch.tensor(rng.normal(size=(3, 4, 6)))
     direction = torch.tensor(rng.normal(size=(3, 6, 4)))
@@ -880,8 +906,9 @@ for lead, sizes in cases:
         "positions than it has it refuses with a ValueError.)"
     )
     assert_equal(raised, "nothing", message, name="what is raised")
+    view = " (two axes exchanged: a view)" * (len(lead) == 2)
     message = (
-        f"VisionTransformer{sizes} in float64, pictures of shape {tuple(images.shape)}: the "
+        f"VisionTransformer{sizes} in float64, pictures of shape {tuple(images.shape)}{view}: the "
         f"logits have shape {(*lead, sizes[-1])}, for any number of leading axes. Here it is "
         f"{tuple(getattr(found, 'shape', ()))}."
     )
@@ -901,7 +928,7 @@ for lead, sizes in cases:
         name = "'the logits are finite numbers that differ'"
         assert_equal(bool(found.std() > 1e-6), True, message, name=name)
     message = (
-        f"VisionTransformer{sizes} in float64, pictures of shape {tuple(images.shape)}: each "
+        f"VisionTransformer{sizes} in float64, pictures of shape {tuple(images.shape)}{view}: each "
         "picture's logits are those that your model gives for it in a batch of one, in float64."
     )
     one_by_one = torch.cat(alone).double().reshape(found.shape)
@@ -959,9 +986,12 @@ for number, (lead, sizes) in enumerate(cases):
 def moved_by(sizes, seed, image, others):
     torch.manual_seed(seed)
     model = VisionTransformer(*sizes).double()
-    with torch.no_grad():
-        before = model(image[None])[0]
-        moved = [float((model(other[None])[0] - before).abs().max()) for other in others]
+    with torch.no_grad():  # each beside one and the same second picture
+        before, second = model(torch.stack([image, image.flip(0)])), image.flip(0)
+        moved = [
+            float((model(torch.stack([other, second]))[0] - before[0]).abs().max())
+            for other in others
+        ]
         return list(before.shape), moved
 
 
@@ -978,12 +1008,15 @@ with check("every patch counts", points=1):
     shape, moved = moved_by(sizes, int(rng.integers(1000)), image, others)
     assert_equal(
         shape,
-        [4],
-        "A batch of one picture: one row of four logits.",
-        name="the shape of its logits",
+        [2, 4],
+        "A batch of two pictures: two rows of four logits.",
+        name="the shape of their logits",
     )
     found = [change > 1e-9 for change in moved]
-    message = "Nine patches. Where any one of them is changed, the logits should move."
+    message = (
+        "Nine patches. Where any one of them is changed in the first of two pictures, its logits "
+        "should move."
+    )
     assert_equal(found, [True] * 9, message, name="'logits are numbers that move'")
 with check("where it stands counts", points=1):
     others = []
@@ -995,13 +1028,14 @@ with check("where it stands counts", points=1):
     shape, moved = moved_by(sizes, int(rng.integers(1000)), image, others)
     assert_equal(
         shape,
-        [4],
-        "A batch of one picture: one row of four logits.",
-        name="the shape of its logits",
+        [2, 4],
+        "A batch of two pictures: two rows of four logits.",
+        name="the shape of their logits",
     )
     found = [change > 1e-9 for change in moved]
     message = (
-        "Two of nine patches change places: the logits should move, for each of nine such pairs. "
+        "Two of nine patches of the first of two pictures change places: its logits should move, "
+        "for each of nine such pairs. "
         "For one: are the positions added before the blocks?"
     )
     assert_equal(found, [True] * 9, message, name="'logits are numbers that move'")
@@ -1089,8 +1123,8 @@ called, new = changed_after_a_call((6, 2, 12, 3, 20, 2, 7), 3, images.clone())
 for what, one, other in zip(("", " and .double()"), called, new, strict=True):
     message = (
         f"A model is called, then its parameters are changed in place{what}, and it is called "
-        "again: the logits are those of a new model of yours with these parameters. Nothing of "
-        "an earlier call is kept."
+        "again: the logits are those of a new model of yours with these parameters. For one: is "
+        "anything of an earlier call kept?"
     )
     assert_close(one, other, message, name="the logits", against="for the new model")
 six = (4, 2, 8, 2, 6, 6, 3)  # six blocks
@@ -1561,8 +1595,11 @@ checks_passed("attention_rollout")
 ### BEGIN HIDDEN TESTS
 @probe
 def maps_afterwards(maps):
+    """Which map stands where in the list after the call (-1: another one), and the maps."""
+    given = list(maps)
     attention_rollout(maps)
-    return maps
+    order = [next((i for i, one in enumerate(given) if one is now), -1) for now in maps]
+    return order, given
 
 
 @probe
@@ -1660,24 +1697,20 @@ with check("whole numbers", points=0.75):
         floating = attention_rollout([one.astype(float) for one in few])
         assert_close(attention_rollout(few), floating, message, against=against)
 with check("nothing is changed", points=0.5, side=True):
-    after = maps_afterwards([one.copy() for one in maps])
-    assert_equal(
-        len(after),
-        2,
-        "The list of maps was changed by the call: there were two.",
-        name="its length",
-    )
-    for before, now in zip(maps, after, strict=True):
-        assert_equal(now, before, "A map was changed by the call.", name="a map")
-    for heads, library in ((3, "torch"), (1, "torch"), (1, "NumPy")):
+    for heads, library in ((3, "NumPy"), (3, "torch"), (1, "torch"), (1, "NumPy")):
         few = [one[:, :heads].copy() for one in maps]
         few = [torch.tensor(one) for one in few] if library == "torch" else few
-        after = maps_afterwards([one.clone() if library == "torch" else one.copy() for one in few])
+        copies = [one.clone() if library == "torch" else one.copy() for one in few]
+        order, after = maps_afterwards(copies)
         where = f"{library} maps, heads: {heads}."
-        message = f"{where} The list of maps was changed by the call: there were two."
-        assert_equal(len(after), 2, message, name="its length")
+        message = (
+            f"{where} The list was changed by the call: it should hold the same two maps, 0 and 1, "
+            "in the order in which they stood. (-1 is another map.)"
+        )
+        assert_equal(order, [0, 1], message, name="the maps in the list")
+        message = f"{where} The numbers of a map were changed by the call."
         for before, now in zip(few, after, strict=True):
-            assert_equal(now, before, f"{where} A map was changed by the call.", name="a map")
+            assert_equal(now, before, message, name="a map", against="before the call")
 checks_passed("attention_rollout")
 ### END HIDDEN TESTS
 

@@ -92,7 +92,7 @@ with exercise("patches"):
     wrong(
         "patches_one_leading_axis",
         {"*lead, height, width = images.shape": "batch, height, width = images.shape; lead = [batch]"},
-        "Your code counts on one leading axis. One picture alone has none, and there may be two.",
+        "It goes wrong as where code counts on one leading axis. One picture alone has none, and there may be two.",
     )
 
     wrong(
@@ -127,8 +127,8 @@ with exercise("patches"):
     wrong(
         "patches_area_checked",
         {"if height % size or width % size:": "if height * width % size**2:"},
-        "You look at the number of pixels. 4 by 9 pixels are 36, and size 6 has 36 too: height and "
-        "width must each fit.",
+        "Pictures whose sides do not both fit get no ValueError, or not all of them, as where the number of pixels "
+        "is looked at. 4 by 9 pixels are 36, and size 6 has 36 too: height and width must each fit.",
     )
 
     wrong(
@@ -206,6 +206,21 @@ with exercise("patches"):
         },
         "A mirrored NumPy picture is an error in your code: it is made a torch tensor, and torch "
         "takes no array that is read backwards (a view with negative strides). NumPy can cut it.",
+        seen="answers written blind",
+    )
+    wrong(
+        "patches_copied_arrays_through_torch",
+        {
+            "images.reshape(*lead, rows, size, columns, size)":
+                "torch.as_tensor(np.array(images, order='C') if isinstance(images, np.ndarray) else images)"
+                ".reshape(*lead, rows, size, columns, size)",
+            "return grid.reshape(*lead, rows * columns, size * size)": """
+                found = grid.reshape(*lead, rows * columns, size * size)
+                return found.numpy() if isinstance(images, np.ndarray) else found
+            """,
+        },
+        "NumPy pictures of kinds of numbers that torch does not have, such as long doubles, are an error in your "
+        "code, as where a NumPy picture is made a torch tensor. NumPy can cut it.",
         seen="answers written blind",
     )
     wrong(
@@ -500,8 +515,8 @@ with exercise("VisionTransformer", base=SHORT_VIT):
     wrong(
         "vit_one_batch_axis",
         {"self.class_token.expand(*x.shape[:-2], 1, -1)": "self.class_token.expand(len(x), 1, -1)"},
-        "Your code counts on one leading axis, where the class token is put in front, for one. One picture "
-        "alone has none, and there may be two.",
+        "It goes wrong as where code counts on one leading axis, where the class token is put in front, for one. "
+        "One picture alone has none, and there may be two.",
     )
 
     wrong(

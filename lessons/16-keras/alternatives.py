@@ -43,6 +43,8 @@ class KerasAttention(keras.layers.Layer):
         query, key, value = [ops.cast(one, self.compute_dtype) for one in (query, key, value)]
         root = float(query.shape[-1]) ** 0.5
         scores = query @ ops.swapaxes(key, -2, -1) / root
+        if mask is not None:  # so that no hidden score is the largest
+            scores = ops.where(mask, scores, ops.min(scores, axis=-1, keepdims=True))
         scores = scores - ops.max(scores, axis=-1, keepdims=True)
         powers = ops.exp(scores)
         if mask is not None:

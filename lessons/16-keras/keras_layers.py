@@ -250,8 +250,8 @@ with check("gradients", points=0.75):
     expected = by_torch(*leaves, mask)
     ((expected[0] * A).sum() + (expected[1] * B).sum()).backward()
     message = (
-        "should be that of torch's function: float64, a mask that hides all keys of query 1. For "
-        "one: is something detached, or NaN on the way?"
+        "should be that of torch's function: float64, a mask that hides keys 2 and 4 of query 0 and "
+        "all keys of query 1. For one: is something detached, or NaN on the way?"
     )
     for name, one, leaf in list(zip("QKV", gradients(*doubles, mask, A, B), leaves, strict=True))[::-1]:
         assert_close(one, leaf.grad, f"The gradient of {name} {message}", name=f"the gradient of {name}")
@@ -432,6 +432,17 @@ with check("masks that broadcast", points=1):
     for name, found, x in (("weights", weights, eye), ("output", output, V)):
         expected = F.scaled_dot_product_attention(Q, K, x, attn_mask=mask)
         assert_close(found, expected, message, name=name, against="by torch's function")
+    Q, K, V = (torch.tensor(check_rng().normal(size=(2, *s))) for s in ((4, 4), (5, 4), (5, 7)))
+    Q[..., 0], K[..., 0], K[:, 1, 0] = 80.0, 0.0, 50.0  # key 1: 80 * 50 / 2
+    message = (
+        "A key whose score lies some 2000 above all others is hidden from every query, and so are "
+        "other keys, drawn at random; key 0 is not: the keys that are not hidden share the weight. "
+        "For one: if a largest score is taken off, is it that of a key that is not hidden?"
+    )
+    output, weights = attend(Q, K, V, mask)
+    for name, found, x in (("weights", weights, eye), ("output", output, V)):
+        expected = F.scaled_dot_product_attention(Q, K, x, attn_mask=mask)
+        assert_close(found, expected, message, name=name, against="by torch's function")
     # Lengths that are equal, of length 1, and long; a mask that is a transposed view.
     lengths = (4, 4, 5, 3, 3), (4, 4, 4, 4, 4), (2, 3, 300, 1, 1), (1, 2, 1, 6, 2)
     for texts, n_q, n_k, d_k, d_v in lengths:
@@ -542,8 +553,8 @@ with check("weights and output 0", points=0.75):
         assert_close(output, torch.zeros(2, 4, 7).double(), message, name="output")
     for dtype in ("float16", "mixed_float16"):
         message = (
-            f"A layer made with dtype='{dtype}', a mask that hides all keys of query 2: weights "
-            "and output of query 2 are 0, the weights of the others sum to 1, and no error comes. For "
+            f"A layer made with dtype='{dtype}', a mask that hides all keys of query 2, and of the "
+            "others some, drawn at random, but not keys 0 and 1: weights and output of query 2 are 0, the weights of the others sum to 1, and no error comes. For "
             "one: can float16 hold the number that stands for a hidden score? Its largest is 65504."
         )
         both = in_half_precision(dtype, Q, K, V, row)
@@ -559,12 +570,38 @@ with check("finite gradients", points=0.75):
         joined = torch.cat([leaves[2], eye], dim=-1)  # torch's function then gives its weights, too
         both = F.scaled_dot_product_attention(leaves[0], leaves[1], joined, attn_mask=mask)
         (both * torch.cat([A, B], dim=-1)).sum().backward()
-        hides = "all keys of query 2" if name == "row" else "all keys of the second text"
-        message = (
-            f"A mask that hides {hides}: the gradients are those of torch's function, finite, and "
-            "0 for what may attend to nothing. For one: is there NaN on the way?"
+        hides = (
+            "of shape (4, 5) that hides all keys of query 2, and of the other queries some keys, "
+            "drawn at random, but not keys 0 and 1"
+            if name == "row"
+            else "of shape (2, 1, 5) that hides keys 2 and 4 of the first text and all of the second"
         )
-        for letter, one, leaf in zip("QKV", found[name][2], leaves, strict=True):
+        _, weights, slopes = found[name]
+        lost = [letter for letter, one in zip("QKV", slopes, strict=True) if one is None]
+        message = (
+            f"A mask {hides}: after backward Q, K and V have gradients. Here there is none (None) "
+            f"for {', '.join(lost)}. For one: is something detached?"
+        )
+        assert_equal(lost, [], message, name="what has no gradient")
+        message = (
+            f"A mask {hides}: all gradients are finite, also where a query may attend to nothing. "
+            "For one: is there NaN on the way?"
+        )
+        for number, x in enumerate((Q, K, V)):
+            finite = torch.as_tensor(slopes[number]).isfinite()
+            known = f"where the gradient of {'QKV'[number]} is finite"
+            assert_equal(finite, torch.ones(x.shape, dtype=torch.bool), message, name=known)
+        message = (
+            f"A mask {hides}: where it is False the weights are 0. (What this check looks at beside "
+            "it are the gradients.)"
+        )
+        hidden = torch.as_tensor(weights).masked_fill(mask, 0.0)
+        assert_close(hidden, torch.zeros(2, 4, 5).double(), message, name="the weights where False")
+        message = (
+            f"A mask {hides}: the gradients are those of torch's function, and 0 for what may "
+            "attend to nothing. For one: is something detached, or is a hidden key in a sum?"
+        )
+        for letter, one, leaf in zip("QKV", slopes, leaves, strict=True):
             assert_close(
                 one,
                 leaf.grad,
@@ -572,6 +609,20 @@ with check("finite gradients", points=0.75):
                 name=f"the gradient of {letter}",
                 against="by torch's function",
             )
+    for shape in ((4, 5), (5,), (2, 1, 5)):
+        slopes = results_and_gradients(Q, K, V, torch.zeros(shape, dtype=torch.bool), A, B)[2]
+        lost = [letter for letter, one in zip("QKV", slopes, strict=True) if one is None]
+        message = (
+            f"A mask of shape {shape} that is False everywhere, inputs that require gradients: "
+            "after backward Q, K and V have gradients, and these are finite. There is none (None) "
+            f"for: {', '.join(lost) or 'nothing'}. For one: do the output and the weights still hang "
+            "on the inputs?"
+        )
+        assert_equal(lost, [], message, name="what has no gradient")
+        for number, x in enumerate((Q, K, V)):
+            finite = torch.as_tensor(slopes[number]).isfinite()
+            known = f"where the gradient of {'QKV'[number]} is finite"
+            assert_equal(finite, torch.ones(x.shape, dtype=torch.bool), message, name=known)
 checks_passed("KerasAttention")
 ### END HIDDEN TESTS
 
@@ -596,7 +647,19 @@ with check("float64", points=0.5):
     assert_equal(bool((output[0] - output[1]).abs().max() > 1e-3), True, message)
     message = (
         "A layer of float64: the same keys, values and mask in another order give your own output "
-        "and weights again, in float64, to ten digits. For one: is something cast to float32?"
+        "and weights again."
+    )
+    output, weights = torch.as_tensor(output), torch.as_tensor(weights)
+    first = "with the keys in their first order"
+    near = {"rtol": 1e-4, "atol": 1e-5}
+    found, moved_now = (torch.as_tensor(one).double() for one in (again, moved))
+    assert_close(found, output.double(), message, name="output", against=first, **near)
+    in_order = weights.double()[..., order]
+    assert_close(moved_now, in_order, message, name="weights", against=first, **near)
+    message = (
+        "A layer of float64: the same keys, values and mask in another order give your own output "
+        "and weights again, in float64, to ten digits. To four digits they agree. For one: is "
+        "something cast to float32, or is a product keras.ops.matmul's (row 14 of the table)?"
     )
     precise = {"rtol": 1e-10, "atol": 1e-13, "precise": True}
     assert_close(
@@ -623,7 +686,7 @@ with check("float64", points=0.5):
     message = (
         "A layer of float64, no mask: the scores should be divided by a root of d_k with all "
         "digits of float64. What they are multiplied by is read from your weights. For one: is "
-        "the root, or a score, rounded to float32?"
+        "the root, or a score, rounded to float32, or is a product keras.ops.matmul's?"
     )
     assert_close(
         scale,
@@ -738,8 +801,8 @@ alone, in_turn = one_layer_and_new_ones([[x.clone() for x in call] for call in c
 for what, expected, found in zip(calls, alone, in_turn, strict=True):
     message = (
         f"One layer, called several times, here {what}: its output is the one that your layer "
-        "gives when it is new, and no error comes. Nothing of an earlier call is kept. For one: is "
-        "a scale, a mask or a size kept in self?"
+        "gives when it is new, and no error comes. For one: is anything of an earlier call kept, "
+        "such as a scale, a mask or a size in self?"
     )
     assert_equal(found is None, False, message, name="'an error came'")
     assert_close(found, expected, message, name="output", against="from a new layer")
@@ -956,13 +1019,13 @@ with check("the weights of the heads", points=1.5):
     message = (
         "With a mask, Keras's layer should give the heads' weights of lesson 5's. W_q.weight is "
         "(out, in), kernel is (in, head, feature), and the features of a head stand side by side. "
-        "Queries and keys have biases, too."
+        "For one: do the biases of queries and keys arrive, too?"
     )
     assert_close(weights, expected_weights, message, name="weights", **close)
 with check("the output", points=2):
     message = (
-        "Keras's layer should give the output of lesson 5's, {}. Where the heads' weights agree, "
-        "it lies at value_dense and output_dense, kernels and biases."
+        "Keras's layer should give the output of lesson 5's, {}. For one: do the kernels and biases "
+        "of value_dense and output_dense hold the numbers of W_v and W_o, each at its place?"
     )
     assert_close(
         output, expected, message.format("with a mask"), name="output with a mask", **close
@@ -993,7 +1056,10 @@ with check("every number, in whatever order", points=0.25):
         message = f"{place} should hold the numbers of {name}."
         assert_close(found, numbers, message, name="its sorted numbers", **close)
 with check("attention stays as it is", points=0.25, side=True):
-    message = "attention was changed. Its weights are to be read alone."
+    message = (
+        "After loading, attention's parameters should be what they were before: the same numbers, "
+        "of the same dtype."
+    )
     assert_equal(after, state, message, name="attention.state_dict()")
 
 
@@ -1037,8 +1103,8 @@ checks_passed("load_keras_weights")
 # Hidden checks of load_keras_weights: other widths and numbers of heads, a layer loaded twice.
 ### BEGIN HIDDEN TESTS
 @probe
-def loaded(states, d_model, num_heads, query, key, value, training):
-    theirs = keras.layers.MultiHeadAttention(num_heads, d_model // num_heads)
+def loaded(states, d_model, num_heads, query, key, value, training, settings):
+    theirs = keras.layers.MultiHeadAttention(num_heads, d_model // num_heads, **settings)
     theirs.build(query.shape, value.shape, key.shape)
     theirs.set_weights([np.full_like(one, 0.1) for one in theirs.get_weights()])  # drawn anew at each start
     for state in states:
@@ -1082,13 +1148,13 @@ for d_model, num_heads in widths:
     texts = [torch.tensor(draw.normal(size=(2, n, d_model))).float() for n in (3, 6, 6)]
     with torch.no_grad():
         training = d_model % 2 == 0
-        raised, both = loaded(states, d_model, num_heads, *texts, training)
+        raised, both = loaded(states, d_model, num_heads, *texts, training, {})
         mode = "training mode" if training else "evaluation mode, frozen,"
         message = (
             f"MultiHeadAttention({d_model}, {num_heads}) in {mode} and a Keras layer with "
             f"num_heads = {num_heads}, key_dim = {d_model // num_heads}, built for width "
-            f"{d_model}: the sizes fit, and no ValueError is asked for. Axes of length 1 stay as "
-            "they are."
+            f"{d_model}: the sizes fit, and no ValueError is asked for. For one: do axes of length "
+            "1 stay, where there are some?"
         )
         assert_equal(raised, "nothing", message, name="what is raised")
         found.append((d_model, num_heads, both, ours(*texts)))
@@ -1110,21 +1176,41 @@ with check("the output", points=1.5):
             f"it should give the output of the second of lesson 5's layers{zeros}."
         )
         assert_close(output, expected, message, name="output", **close)
+    ours = MultiHeadAttention(12, 3)
+    with torch.no_grad():
+        for parameter in ours.parameters():
+            parameter.copy_(torch.tensor(0.4 * more.normal(size=tuple(parameter.shape))))
+        texts = [torch.tensor(more.normal(size=(2, n, 12))).float() for n in (3, 6, 6)]
+        expected, _ = ours(*texts)
+    for width in (12, (12,)):
+        given = dict(ours.state_dict())
+        raised, both = loaded([given], 12, 3, *texts, True, {"output_shape": width})
+        message = (
+            "MultiHeadAttention(12, 3) and a Keras layer with num_heads = 3, key_dim = 4, "
+            f"output_shape = {width}, built for width 12: the sizes fit, so no ValueError, and the "
+            "output of lesson 5's layer."
+        )
+        assert_equal(raised, "nothing", message, name="what is raised")
+        assert_close(both[0], expected, message, name="output", **close)
     state = {
         name: torch.tensor(rng.normal(size=tuple(value.shape)))
         for name, value in MultiHeadAttention(12, 3).state_dict().items()
     }
+    for number, name in enumerate(name for name in state if name.endswith("bias")):
+        state[name] *= 10.0 ** (3 + number)
     message = (
         "Both layers are of float64, attention after .double(): all digits of attention's "
-        "parameters are copied, in whatever order."
+        "parameters are copied, in whatever order. The biases have the sizes 1e3 to 1e6."
     )
     copied = numbers_of_float64(state, 12, 3)
     assert_equal(len(copied), 8, message, name="how many arrays")
     for one, (name, value) in zip(copied, state.items(), strict=True):
         if name == "W_k.bias":  # whether that is copied at all the visible checks say
             continue
-        assert_close(one, value.flatten().sort()[0], message, rtol=1e-12, precise=True,
-                     name="sorted numbers")  # fmt: skip
+        numbers = value.flatten().sort()[0]
+        where = f"{message} Here: {name}."
+        assert_close(one, numbers, where, rtol=1e-12, precise=True, name="sorted numbers")
+        assert_equal(one, numbers, f"{where} To the last digit.", name="sorted numbers")
 checks_passed("load_keras_weights")
 ### END HIDDEN TESTS
 
@@ -1204,8 +1290,8 @@ with check("attention is left alone", points=0.5, side=True):
     assert_equal(
         kept,
         state,
-        "After loading, and with ones written into the Keras layer, attention should hold what it "
-        "held before.",
+        "After loading, and with ones written into the Keras layer, attention should hold the "
+        "numbers that it held before, of the same dtype.",
         name="attention.state_dict()",
     )
     assert_equal(
@@ -1227,10 +1313,10 @@ with check("attention is left alone", points=0.5, side=True):
     befores, afters = left_alone(12, 3, query)
     for what, one, other in zip(
         (
-            "its parts are in evaluation or training mode",
-            "its parameters require gradients or not",
-            "its parameters hold gradients or not",
-            "torch records gradients (torch.is_grad_enabled())",
+            "which of its parts are in training mode",
+            "which of its parameters require gradients",
+            "which of its parameters hold gradients",
+            "torch.is_grad_enabled()",
         ),
         befores,
         afters,
@@ -1238,7 +1324,7 @@ with check("attention is left alone", points=0.5, side=True):
     ):
         message = (
             "An attention in evaluation mode, but for W_v, with gradients from an earlier "
-            f"backward, W_k frozen: after loading {what} as before."
+            f"backward, W_k frozen: after loading {what} should be as before."
         )
         assert_equal(other, one, message, name="what is found")
 checks_passed("load_keras_weights")
@@ -1309,11 +1395,11 @@ for d_model, num_heads, settings, widths in (
     )
     for what, one, other in zip(
         (
-            "its parts are in evaluation or training mode",
-            "its parameters require gradients or not",
-            "its parameters hold gradients or not",
-            "torch records gradients (torch.is_grad_enabled())",
-            "its parameters hold the numbers that they held",
+            "which of its parts are in training mode",
+            "which of its parameters require gradients",
+            "which of its parameters hold gradients",
+            "torch.is_grad_enabled()",
+            "the numbers of its parameters, and their dtype,",
         ),
         found[2],
         found[3],
@@ -1321,7 +1407,7 @@ for d_model, num_heads, settings, widths in (
     ):
         beside = (
             f"{message} attention is in evaluation mode, but for W_v, holds gradients, and W_k is "
-            f"frozen: after the ValueError {what} as before. For one: is something changed for "
+            f"frozen: after the ValueError {what} should be as before. For one: is something changed for "
             "reading, and put back at the end alone?"
         )
         assert_equal(other, one, beside, name="what is found", against="before the call")

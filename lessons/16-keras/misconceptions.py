@@ -70,6 +70,15 @@ with exercise("KerasAttention"):
     )
 
     wrong(
+        "layer_mask_multiplied_but_for_nothing",
+        {"ops.where(mask, scores, -math.inf)": "scores * ops.cast(mask, scores.dtype)",
+         "ops.where(mask, weights, 0.0)": "ops.where(ops.any(mask, axis=-1, keepdims=True), weights, 0.0)"},
+        "Hidden keys get weight, as where the scores are multiplied by the mask. A score of 0 is a score like any "
+        "other.",
+        seen="answers written blind",
+    )
+
+    wrong(
         "layer_mask_added",
         {"ops.where(mask, scores, -math.inf)": "scores + ops.cast(mask, scores.dtype)",
          "weights = ops.where(mask, weights, 0.0)": ""},
@@ -101,7 +110,7 @@ with exercise("KerasAttention"):
     wrong(
         "layer_nan_in_the_gradients",
         {"ops.where(mask, scores, -math.inf)": "scores + ops.log(ops.cast(mask, scores.dtype))"},
-        "Your results are right, and your gradients are NaN where a query may attend to nothing. Where a mask is "
+        "Your gradients are NaN where a query may attend to nothing. Where a mask is "
         "added, for one, the NaN of the softmax goes on to all scores of the row. where() passes no gradient to "
         "what it leaves out.",
         seen="additive masks made by a logarithm",
@@ -301,6 +310,35 @@ with exercise("KerasAttention"):
         seen="answers written blind",
     )
 
+    wrong(
+        "layer_largest_score_of_all_keys",
+        {
+            """
+                weights = ops.softmax(ops.where(mask, scores, -math.inf), axis=-1)
+                weights = ops.where(mask, weights, 0.0)
+            """: """
+                shares = ops.where(mask, ops.exp(scores - ops.max(scores, axis=-1, keepdims=True)), 0.0)
+                total = ops.sum(shares, axis=-1, keepdims=True)
+                weights = shares / ops.where(total == 0, 1.0, total)
+            """,
+        },
+        "Where a hidden key's score lies far above all others the other keys get weight 0, as where the largest "
+        "score that is taken off is a hidden one's: what is left of the others is exp of a very negative number.",
+        seen="answers written blind",
+    )
+    wrong(
+        "layer_zeros_that_hang_on_nothing",
+        {
+            "if mask is None:": """
+                if mask is not None and not ops.any(mask):
+                    return ops.zeros_like(scores @ value), ops.zeros_like(scores)
+                if mask is None:
+            """
+        },
+        "With a mask that is False everywhere the inputs get no gradients (None), as where zeros are returned that "
+        "are new: they hang on none of the inputs, and backward does not get there. Gradients are to be finite.",
+        seen="answers written blind",
+    )
     wrong(
         "layer_mask_behind_the_texts",
         {
@@ -561,6 +599,14 @@ with exercise("load_keras_weights"):
             "moves += [(part.bias, linear.bias.reshape(part.bias.shape))] if linear.bias.any() else []"},
         "Biases that are all 0 do not arrive: a Keras layer that held others before keeps them. A layer's biases "
         "need not be those that it started with.",
+        seen="answers written blind",
+    )
+
+    wrong(
+        "load_kernels_measured",
+        {"linear.weight.T.reshape(shape)": "(linear.weight.T + linear.bias - linear.bias).reshape(shape)"},
+        "Between layers of float64 the kernels lose their last digits, as where a bias is added to them and taken "
+        "off again: w + b - b is w but for rounding. Copy the numbers as they are.",
         seen="answers written blind",
     )
 
