@@ -178,6 +178,22 @@ def test_whether_something_is_kept_is_no_place_of_a_repair() -> None:
     assert nearest_repair(wrong, passes, 20) == ""
 
 
+def test_two_steps_of_one_thing_are_not_exchanged() -> None:
+    """In the other order the first of them may do nothing any more, and what is wrong stays."""
+    wrong = (
+        "def f(x):\n    y = x / x.sum()\n    y = y**2\n    y = np.tanh(y)\n    return y / y.sum()\n"
+    )
+    lines = wrong.splitlines(keepends=True)
+    exchanged = "".join([*lines[:2], lines[3], lines[2], lines[4]])
+
+    def right(x: Any) -> Any:
+        squared = np.tanh(x / x.sum()) ** 2
+        return squared / squared.sum()
+
+    assert passes_for(right)(ast.parse(exchanged))
+    assert nearest_repair(wrong, passes_for(right), 20) == ""
+
+
 def test_changes_in_two_lines_that_mend_it_alike_are_not_guessed_between() -> None:
     wrong = "def f(x):\n    y = x + 1\n    return y + 1\n"
     assert nearest_repair(wrong, passes_for(lambda x: x + 1), 20) == ""

@@ -224,6 +224,10 @@ def _names_read(tree: ast.AST) -> set[str]:
     return {name.id for name in _names_within(tree) if isinstance(name.ctx, ast.Load)}
 
 
+def _names_written(step: ast.AST) -> set[str]:
+    return {name.id for name in _names_within(step) if isinstance(name.ctx, ast.Store)}
+
+
 def _candidates(
     tree: ast.Module, groups: Groups
 ) -> Iterator[tuple[int, str, set[str], contextlib.AbstractContextManager[None]]]:
@@ -257,14 +261,16 @@ def _candidates(
 def _two_lines_exchanged(
     tree: ast.Module,
 ) -> Iterator[tuple[int, str, set[str], contextlib.AbstractContextManager[None]]]:
-    """As :func:`_candidates`: a step and the next one in the other order."""
+    """As :func:`_candidates`: a step and the next one in the other order. Not two that make one
+    thing: in the other order the first may do nothing any more."""
     steps = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)
     for node in ast.walk(tree):
         for block in (getattr(node, "body", None), getattr(node, "orelse", None)):
             if not isinstance(block, list):
                 continue
             for place, (step, following) in enumerate(itertools.pairwise(block)):
-                if isinstance(step, steps) and isinstance(following, steps):
+                both = isinstance(step, steps) and isinstance(following, steps)
+                if both and not (_names_written(step) & _names_written(following)):
                     yield step.lineno, TWO_LINES, set(), _exchanged(block, place)
 
 

@@ -824,7 +824,7 @@ with check("None beside masks", points=0.5):
         assert_equal(
             found, tensors_expected, message, name="the combined mask", against="without None"
         )
-with check("None alone, and a mask that hides everything", points=0.5):
+with check("no argument at all, None alone, masks of one value", points=0.5):
     # A box that always says None, or always False, fails one of the two.
     message = "No mask at all should give None."
     assert_equal(combine_masks(), None, message)
@@ -2467,9 +2467,11 @@ for batch, length in ((1, 2), (5, 2), (3, 12), (12, 3)):
     message = f"texts of shape {tuple(texts.shape)}: the inputs are all characters but the last."
     assert_equal(inputs, texts.narrow(1, 0, length - 1), message, name="the inputs")
     message = (
-        f"texts of shape {tuple(texts.shape)}, in which characters repeat: each target is the "
-        "character at the next position, wherever else its input stands in the text."
+        f"texts of shape {tuple(texts.shape)}: each target is the character at the next position in "
+        "its own text, the last one too."
     )
+    if length > 3:
+        message += " Characters repeat here: where else a character stands does not matter."
     assert_equal(targets, texts.narrow(1, 1, length - 1), message, name="the targets")
 texts = torch.tensor(rng.integers(0, 4, size=(2, 6)), dtype=torch.int32)
 inputs, targets = mended_tasks(texts.clone())

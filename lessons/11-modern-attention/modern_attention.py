@@ -305,7 +305,7 @@ with check("eps as it is given", points=1):
         assert_close(found, expected, message)
         message = (
             "x of shape (2, 3, 6) in float64, numbers of size 1e-6, one word all zeros, "
-            f"eps = {eps}: the result is right to about five digits, and should be that of "
+            f"eps = {eps}: the result is right to at least five digits, and should be that of "
             "torch's rms_norm to ten. For one: is eps, or something else, rounded to float32?"
         )
         assert_close(found, expected, message, rtol=1e-10, atol=1e-12, precise=True)
