@@ -110,8 +110,8 @@ def _where(error: BaseException, kinds: tuple[str, ...]) -> str:
                 "it counts on. Has it the parts that the card asks for?"
             )
         return (
-            f"What your code returned could not be used in `{source}`. Does it return what the "
-            "card says?"
+            f"The check could not go on in `{source}` with what your code gave. Is it of the kind "
+            "that the card asks for, with all its parts?"
         )
     return ""
 

@@ -37,6 +37,9 @@ CONDITION = "a condition"
 ASKS_FOR_A_KIND = {"isinstance", "issubclass", "issubdtype", "is_tensor", "is_floating_point"}
 #: Numbers up to this one that something is compared with are tolerances.
 LARGEST_TOLERANCE = 0.01
+#: Whole numbers above this one are limits of what an answer can take, such as the size of a table
+#: made beforehand: with a larger one a limit is there all the same.
+LARGEST_NUMBER = 16
 #: Longer answers are not tried.
 MOST_CHARACTERS = 6000
 #: What is drawn is compared loosely: twice as many numbers, say, may pass by chance.
@@ -184,6 +187,29 @@ def _tolerances(tree: ast.AST) -> set[int]:
     }
 
 
+def _limits(tree: ast.AST) -> set[int]:
+    """The ids of all whole numbers that may be limits."""
+    return {
+        id(node)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant)
+        and type(node.value) is int
+        and abs(node.value) > LARGEST_NUMBER
+    }
+
+
+def _memories(tree: ast.AST) -> set[int]:
+    """The ids of all nodes that ask whether something is kept already. Where nothing that is kept
+    is used any more, what was kept wrongly does no harm: its place is elsewhere."""
+    return _ids_within(
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Compare)
+        and any(isinstance(of, (ast.In, ast.NotIn)) for of in node.ops)
+        and isinstance(node.comparators[-1], (ast.Name, ast.Attribute))
+    )
+
+
 def _draws(tree: ast.AST) -> set[int]:
     """The ids of all nodes of steps that draw random numbers."""
     steps = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
@@ -198,12 +224,18 @@ def _names_read(tree: ast.AST) -> set[str]:
     return {name.id for name in _names_within(tree) if isinstance(name.ctx, ast.Load)}
 
 
+def _names_written(step: ast.AST) -> set[str]:
+    return {name.id for name in _names_within(step) if isinstance(name.ctx, ast.Store)}
+
+
 def _candidates(
     tree: ast.Module, groups: Groups
 ) -> Iterator[tuple[int, str, set[str], contextlib.AbstractContextManager[None]]]:
     """Line, kind, names that are read there no more, and change of every small repair."""
     names, conditions = names_in(tree), _in_conditions(tree)
-    untouched = _sizes_of_blocks(tree) | _draws(tree) | _tolerances(tree)
+    untouched = (
+        _sizes_of_blocks(tree) | _memories(tree) | _draws(tree) | _tolerances(tree) | _limits(tree)
+    )
     places = [
         (parent, field, index, node)
         for parent in ast.walk(tree)
@@ -229,14 +261,16 @@ def _candidates(
 def _two_lines_exchanged(
     tree: ast.Module,
 ) -> Iterator[tuple[int, str, set[str], contextlib.AbstractContextManager[None]]]:
-    """As :func:`_candidates`: a step and the next one in the other order."""
+    """As :func:`_candidates`: a step and the next one in the other order. Not two that make one
+    thing: in the other order the first may do nothing any more."""
     steps = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)
     for node in ast.walk(tree):
         for block in (getattr(node, "body", None), getattr(node, "orelse", None)):
             if not isinstance(block, list):
                 continue
             for place, (step, following) in enumerate(itertools.pairwise(block)):
-                if isinstance(step, steps) and isinstance(following, steps):
+                both = isinstance(step, steps) and isinstance(following, steps)
+                if both and not (_names_written(step) & _names_written(following)):
                     yield step.lineno, TWO_LINES, set(), _exchanged(block, place)
 
 

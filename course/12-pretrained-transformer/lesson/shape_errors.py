@@ -13,6 +13,11 @@ _MATMUL = (
     "the same length, and leading axes must fit. Are axes to be exchanged, or has one of the "
     "factors another shape than is meant?"
 )
+_NO_AXIS = (
+    "A factor of this matrix product is one number, without any axis; a product of matrices takes "
+    "vectors, matrices, or batches of them. Is an axis lost before, for one by an index, a sum, or "
+    "a loop that takes an array apart?"
+)
 _BROADCAST = (
     "Two shapes do not fit each other. They are compared axis by axis from the right (in a matrix "
     "product without the last two axes); two lengths fit when they are equal or one of them is 1. "
@@ -64,6 +69,8 @@ _ALL_AXES = "The new order of the axes names each axis once, and the array has m
 
 #: Kinds of exception, pattern of its text, and what it means; \1 and so on from the text.
 RULES: list[tuple[str, str, str]] = [
+    ("ValueError", r"^matmul: .*does not have enough dimensions \(has 0", _NO_AXIS),
+    ("RuntimeError", r"^both arguments to matmul need to be at least 1D", _NO_AXIS),
     ("ValueError", r"^matmul: .*(?:mismatch|does not have enough)", _MATMUL),
     ("ValueError", r"^shapes \(.*\) and \(.*\) not aligned", _MATMUL),
     (
