@@ -1558,7 +1558,7 @@ with check("by hand: all tokens kept", points=1):
         "One text: the mean of the three tokens is 3 4. Its length is 5, so the result should be "
         "0.6 0.8.",
     )
-with check("by hand: one token is not kept", points=1):
+with check("by hand: not all tokens are kept", points=1):
     hidden = torch.tensor([[[5.0, 2], [7, -1], [100, 9], [0, 4]]])
     assert_close(
         sentence_embedding(hidden, torch.tensor([[T, T, N, N]])),
