@@ -2235,15 +2235,15 @@ with exercise("gradient_descent"):
     wrong(
         "descent_gradient_changed_in_place",
         """
-            losses = []
+            reached = []
             for _ in range(steps):
                 loss = loss_of()
-                losses.append(loss.item())
+                reached.append(float(loss))
                 slopes = torch.autograd.grad(loss, parameters)
                 with torch.no_grad():
                     for tensor, slope in zip(parameters, slopes):
                         tensor.sub_(slope.mul_(lr))
-            return losses
+            return reached
         """,
         "Where the loss holds a + b, a moves as it should and b by too little, as when gradients are "
         "multiplied by lr in place: torch may hand out one and the same tensor for both, which is "

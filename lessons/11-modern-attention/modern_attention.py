@@ -2475,7 +2475,13 @@ with check("in pieces as one by one", points=1):
                 f"{whole[1].shape[-1]}: what is returned has a row for each word. Here "
                 f"{'KV'[number]} should have the shape {asked}."
             )
-            assert_equal(list(expected.shape), asked, shape, name=f"the shape of {'KV'[number]}")
+            assert_equal(
+                list(expected.shape),
+                asked,
+                shape,
+                name=f"the shape of {'KV'[number]}",
+                against="of what was appended",
+            )
         calls = f"calls with n = {', '.join(map(str, lengths))}, in this order"
         if len(lengths) == 1:
             calls = f"one call with n = {lengths[0]}"
