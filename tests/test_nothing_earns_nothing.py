@@ -202,6 +202,40 @@ def test_a_graded_student_reads_why_a_side_condition_does_not_count(tmp_path: Pa
         assert errors.outcome == ("passed" if points else "failed")
 
 
+def test_of_a_side_condition_that_holds_in_part_each_part_says_what_came_of_it(
+    tmp_path: Path,
+) -> None:
+    course = tiny_course(tmp_path)
+    whole = """with assert_raises(ValueError, "A negative x is to be refused."):
+    double(np.array([-3.0]))
+"""
+    parts = """with check("a negative x", points=0.5):
+    with assert_raises(ValueError, "A negative x is to be refused."):
+        double(np.array([-3.0]))
+with check("x stays as it is", points=0.5):
+    x = np.ones(2)
+    double(x)
+    assert_equal(x, np.ones(2), "x is changed in place.")
+checks_passed("double")
+"""
+    marked = LESSON.replace(whole, parts).replace("import assert", "import check, assert", 1)
+    hidden = "### BEGIN HIDDEN TESTS"
+    marked = marked.replace(hidden, f"### SIDE CONDITION: counts later.\n{hidden}")
+    (tmp_path / "lessons" / "01-tiny" / "tiny.py").write_text(marked)
+    write_source(course.lesson("01"), tmp_path / "source" / "01-tiny")
+    bundle = Bundle.load(tmp_path / "source" / "01-tiny")
+    waits = NOT_YET_COUNTED.format("`double`")
+    for factor, points, says in ((3, 0.0, f"○ x stays as it is: 0 of 0.5. {waits}"), (2, 0.5, "")):
+        answer = f"def double(x):\n    return {factor} * x\n"
+        verdict = graded(bundle, notebook_with(bundle, {"double": answer}))
+        (errors,) = [one for one in verdict.tests if one.grade_id == "test_double_errors"]
+        assert errors.points == points
+        assert errors.message.splitlines() == [
+            "✗ a negative x: 0 of 0.5. A negative x is to be refused.",
+            says or "✓ x stays as it is: 0.5 of 0.5",
+        ]
+
+
 def test_a_side_condition_counts_beside_one_other_check_that_passes() -> None:
     begin_cell()
     for works in (False, True):

@@ -37,6 +37,7 @@ EXERCISES = {
         lambda against: assert_equal(np.ones(2), np.ones(2, "f4"), "Says.", against=against),
         lambda against: assert_equal(np.ones(2), np.zeros(2), "Says.", against=against),
         lambda against: assert_equal(1, "1", "Says.", against=against),
+        lambda against: assert_equal({"a": 1}, {"b": 1}, "Says.", against=against),
     ],
 )
 def test_it_is_not_called_right(compare: Callable[[str], None]) -> None:
@@ -52,6 +53,16 @@ def test_it_is_not_called_right(compare: Callable[[str], None]) -> None:
     )
     assert ALONE in said.lower()
     assert own.value.evidence == reference.value.evidence
+
+
+def test_keys_that_are_missing_or_too_many_are_named() -> None:
+    yours = dict.fromkeys(["b", "a", *range(40)])
+    with pytest.raises(CheckFailed) as failed:
+        assert_equal(yours, dict.fromkeys(["a", "c"]), "Says.", name="state")
+    assert str(failed.value).endswith(
+        "state: its keys should be others. Missing: c. Too many: "
+        "b, 0, 1, 2, 3, 4, 5, 6 and 33 more."
+    )
 
 
 def test_the_name_of_an_error_is_no_result() -> None:

@@ -10,7 +10,7 @@ import re
 import pytest
 
 from autograder.authors.mutants import Counted, count
-from autograder.authors.trial import report
+from autograder.authors.trial import report, right_answers_refused
 from autograder.course.bundle import Bundle
 from autograder.course.implementations import Implementation, alternatives, misconceptions
 from autograder.course.lessons import Lesson
@@ -87,6 +87,12 @@ def test_every_misconception_loses_points_on_its_exercise_and_on_no_other(
 def test_the_tests_hold_for_other_inputs(lesson: Lesson) -> None:
     """The same in one plain namespace, as the notebook runs them."""
     assert report(lesson, [11]) == []
+
+
+@pytest.mark.parametrize("lesson", COURSE.lessons, ids=label)
+def test_right_answers_keep_their_points_on_many_inputs(lesson: Lesson) -> None:
+    """Every notebook is graded on inputs of its own: others on each of eight days in a row."""
+    assert right_answers_refused(lesson, in_this_eighth(range(1001, 1065))) == []
 
 
 @pytest.mark.parametrize("lesson", COURSE.lessons, ids=label)

@@ -30,23 +30,36 @@ def report(lesson: Lesson, seeds: list[int]) -> list[str]:
     with PlainRun(lesson) as run:
         complaints = [f"the solution stops at {cell}: {e}" for cell, e in run.stopped.items()]
         for seed in seeds:
-            complaints += _of_seed(run, seed)
+            complaints += _right_ones(run, seed)
+            complaints += _wrong_ones(run, seed)
     return complaints
 
 
-def _of_seed(run: PlainRun, seed: int) -> Iterator[str]:
-    lesson = run.lesson
+def right_answers_refused(lesson: Lesson, seeds: list[int]) -> list[str]:
+    """Where the solution or an alternative loses a check, on the inputs of many seeds.
+
+    The part of :func:`report` that is worth many seeds: every notebook is graded on inputs of its
+    own, so that a check which a right answer fails on one in thirty costs one student in thirty.
+    """
+    with PlainRun(lesson) as run:
+        return [complaint for seed in seeds for complaint in _right_ones(run, seed)]
+
+
+def _right_ones(run: PlainRun, seed: int) -> Iterator[str]:
     for cell, error in run.errors({}, seed).items():
         if error:
             yield f"seed {seed}: the solution fails {cell}: {told(error)}"
-    for alternative in alternatives(lesson):
+    for alternative in alternatives(run.lesson):
         tests = run.tests_of({alternative.exercise} | run.dependents(alternative.exercise))
         for cell, error in run.errors(
             {alternative.exercise: alternative.source}, seed, tests
         ).items():
             if error:
                 yield f"seed {seed}: alternative {alternative.name} fails {cell}: {told(error)}"
-    for misconception in misconceptions(lesson):
+
+
+def _wrong_ones(run: PlainRun, seed: int) -> Iterator[str]:
+    for misconception in misconceptions(run.lesson):
         errors = run.errors(
             {misconception.exercise: misconception.source},
             seed,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import replace
 
@@ -216,6 +217,10 @@ def _lent(exercise: str, names: list[str], tester: Tester, notebook: NotebookInB
         return []
 
 
+#: What :meth:`.tester.Tester.run` says of a named check that passed.
+_PASSED_PART = re.compile(r"^✓ (.*): \S+ of (\S+)$", re.M)
+
+
 def _without_lone_side_conditions(results: list[TestResult], bundle: Bundle) -> list[TestResult]:
     """Side conditions count once another test of their exercise got points."""
     side = {test.grade_id for test in bundle.tests if test.side_condition}
@@ -224,7 +229,8 @@ def _without_lone_side_conditions(results: list[TestResult], bundle: Bundle) -> 
     def as_counted(result: TestResult) -> TestResult:
         if not result.points or result.grade_id not in side or result.exercise in works:
             return result
-        message = NOT_YET_COUNTED.format(f"`{result.exercise}`")
+        waits = NOT_YET_COUNTED.format(f"`{result.exercise}`")
+        message = _PASSED_PART.sub(rf"○ \1: 0 of \2. {waits}", result.message) or waits
         return replace(result, points=0.0, outcome=FAILED, message=message)
 
     return [as_counted(result) for result in results]

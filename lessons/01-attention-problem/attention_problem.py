@@ -151,7 +151,7 @@ with check("one word alone", points=0.75):
         "One word (0.5, 1) with W_x = (2, 0.5): its state is tanh(1.5) = 0.905.",
         atol=1e-7,
     )
-with check("the example by hand", points=0.75):
+with check("the example by hand, with another last word", points=0.75):
     # The example by hand, but its last word is -2: words 1, 0, -2; W_x = 1; W_h = 0.5.
     words = np.array([[1.0], [0.0], [-2.0]])
     assert_close(
@@ -210,7 +210,7 @@ with check("large numbers", points=0.5):
 checks_passed("rnn_hidden_states")
 
 # %% check="rnn_hidden_states_start" points=1.75
-# Hidden checks of rnn_hidden_states: it starts from h0.
+# Hidden checks of rnn_hidden_states: texts with h0 and without, of many kinds.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 n, d_in, d_h = 5, 4, 4  # square matrices: no rule stops with an error
@@ -430,7 +430,7 @@ assert_close(
 ### END HIDDEN TESTS
 
 # %% check="rnn_hidden_states_inputs_unchanged" points=0.25
-# Hidden checks of rnn_hidden_states: X and h0 afterwards.
+# Hidden checks of rnn_hidden_states: its inputs afterwards.
 ### SIDE CONDITION: counts once another check of rnn_hidden_states passes.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -747,7 +747,7 @@ with check("by hand, words of zero", points=0.75):
         "W_h once more.",
     )
 
-with check("one number per word", points=0.75):
+with check("one number per word, none zero", points=0.75):
     # One number per word, three words that are not zero (numbers from a pocket calculator).
     assert_close(
         position_influence(np.array([[0.5], [-1.0], [0.8]]), np.array([[0.9]]), np.array([[0.7]])),
@@ -812,7 +812,7 @@ def influence_of_transposes(X, W_x, W_h):
     return position_influence(X.T, W_x.T, W_h.T)
 
 
-with check("the last position", points=0.75):
+with check("the last position, and a word alone", points=0.75):
     message = (
         "The last entry of the result belongs to the last position, which passes one tanh and W_x, "
         "and no W_h."
@@ -825,13 +825,13 @@ with check("the last position", points=0.75):
         "A sentence of one word has one influence, in an array of shape (1,), and it is that of a "
         "last position: one tanh and W_x, to five digits.",
     )
-with check("the position before it", points=0.75):
+with check("the last two positions", points=0.75):
     message = (
         "The last two entries: the position before the last passes W_h once, and two slopes. For "
         "one: which state does each slope belong to?"
     )
     assert_close(np.atleast_1d(found)[-2:], expected[-2:], message)
-with check("every position", points=1):
+with check("every position, in texts of many kinds", points=1):
     assert_close(
         found,
         expected,
@@ -1241,7 +1241,7 @@ with check("the caller's weights", points=0.25, side=True):
 checks_passed("weighted_average")
 
 # %% check="weighted_average_batches" points=2.5
-# Hidden checks of weighted_average: leading axes, and how they broadcast.
+# Hidden checks of weighted_average: leading axes, none or several, and values of many kinds.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 n, d_v = 4, 5
@@ -2250,7 +2250,7 @@ with check("another order, and one twice", points=0.5):
 checks_passed("mended_last_states")
 
 # %% check="mended_last_states_lists" points=1
-# Hidden checks of mended_last_states: longer lists, one word, one sentence.
+# Hidden checks of mended_last_states: lists of many kinds, dtypes, a second call, the list afterwards.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 for lengths in ((1,), (3, 1, 1, 6), (2, 2, 2, 2, 2)):

@@ -481,8 +481,9 @@ with exercise("softmax"):
             total = e.sum(axis=-1, keepdims=True)
             return np.moveaxis(e / np.where(total == 0, 1, total), axis, -1)
         """,
-        "The axes come back in another order, as when what moved from `axis` to the end goes back "
-        "with its two places exchanged. With keepdims nothing has to be moved at all.",
+        "The axes come back in another order than those of x. For one: is what "
+        "np.moveaxis(x, axis, -1) moved to the end moved back by np.moveaxis(y, -1, axis)? With "
+        "keepdims nothing has to be moved at all.",
         seen="answers written blind",
     )
 
@@ -1372,7 +1373,7 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
     wrong(
         "accepts_zero",
         {"<= 0:": "< 0:"},
-        "A temperature of 0 or below gets through, or is quietly replaced by a small one. It is a "
+        "A temperature of 0 or below is accepted, or a small one is used without a word. It is a "
         "ValueError: dividing by it means nothing, and the caller should learn of the mistake.",
     )
 
@@ -1391,7 +1392,7 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
                     raise ValueError(f"temperature must be larger than 0 and is {temperature}")
             """: "",
         },
-        "A temperature of 0 or below gets through, or is quietly replaced by a small one. It is a "
+        "A temperature of 0 or below is accepted, or a small one is used without a word. It is a "
         "ValueError: dividing by it means nothing, and the caller should learn of the mistake.",
     )
 
@@ -1415,7 +1416,7 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
                     raise ValueError(f"temperature must be larger than 0 and is {temperature}")
             """: "temperature = max(temperature, 1e-12)",
         },
-        "A temperature of 0 or below gets through, or is quietly replaced by a small one. It is a "
+        "A temperature of 0 or below is accepted, or a small one is used without a word. It is a "
         "ValueError: dividing by it means nothing, and the caller should learn of the mistake.",
     )
 
@@ -1459,8 +1460,9 @@ with exercise("soft_lookup", base=SHORT_SOFT_LOOKUP):
                 weights = softmax(similarity_scores(query, keys))
             """,
         },
-        "You divide the caller's query in place, as `query /= temperature` does. The next look-up "
-        "is another one. Make a new array.",
+        "You divide the caller's query in place, as `query /= temperature` does. After the call the "
+        "caller's query holds other numbers, and so the next look-up gives other weights. Make a new "
+        "array.",
     )
 
     wrong(

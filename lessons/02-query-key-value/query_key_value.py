@@ -270,7 +270,7 @@ with check("a batch of two", points=0.5):
         "A batch of two: query (2, d) and keys (2, n, d) give (2, n). Each query meets the keys of its "
         "own batch.",
     )
-with check("whole numbers", points=0.5):
+with check("whole numbers in both, or in the query alone", points=0.5):
     whole = similarity_scores(np.array([2, -1]), np.array([[3, 1], [0, 4], [1, 1]]))
     message = "Whole numbers are valid: the scores by hand are 5, -4 and 1."
     assert_close(np.asarray(whole) * 1.0, np.array([5.0, -4.0, 1.0]), message)
@@ -283,7 +283,7 @@ with check("whole numbers", points=0.5):
 checks_passed("similarity_scores")
 
 # %% check="similarity_scores_batches" points=2
-# Hidden checks of similarity_scores: batch axes in query, in keys, in both.
+# Hidden checks of similarity_scores: batch axes in query, in keys, in both, in none; many sizes.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 n, d = 4, 5
@@ -612,7 +612,7 @@ def softmax(x, axis=-1):
 rng = check_rng()
 square = rng.normal(size=(4, 4))
 weights = softmax(square)
-with check("each row sums to 1", points=0.5):
+with check("a weight for each score; each row sums to 1", points=0.5):
     assert_equal(np.shape(weights), (4, 4), "One weight for each score.", name="the shape")
     assert_close(
         weights.sum(axis=-1),
@@ -635,7 +635,7 @@ with check("as torch, and by hand", points=0.75):
         np.array([0.25, 0.75]),
         "By hand: the powers of e are 1 and 3, so the weights are 1/4 and 3/4.",
     )
-with check("every axis", points=0.75):
+with check("an axis that is not the last", points=0.75):
     box = rng.normal(size=(2, 3, 4))
     for axis in (0, 1, -2):  # as if that axis were the last one, by your own function
         turned = np.moveaxis(np.asarray(softmax(np.ascontiguousarray(np.moveaxis(box, axis, -1)))), -1, axis)
@@ -648,7 +648,7 @@ with check("every axis", points=0.75):
         assert_close(found, turned, message, against="along the last axis, turned back")
         above = bool(np.ptp(turned) > 1e-3 and turned.min() > 0)
         assert_equal(above, True, "Weights are above 0, none is NaN, and they are no constant.")
-with check("scores of 1e4", points=0.75):
+with check("scores of 1e4, -1e4 and 400", points=0.75):
     assert_close(
         softmax(np.array([[1e4, 1e4, -1e4], [-1e4, -2e4, -1e4], [400.0, 400.0, -400.0]])),
         np.array([[0.5, 0.5, 0.0], [0.5, 0.0, 0.5], [0.5, 0.5, 0.0]]),
@@ -664,7 +664,7 @@ with check("scores of -inf", points=0.75):
 checks_passed("softmax")
 
 # %% check="softmax_stability" points=2
-# Hidden checks of softmax: scores of 1e4 and of -1e4, in the same array.
+# Hidden checks of softmax: scores near 0, and around 1e4 and -1e4, also in one array.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 x = rng.normal(size=(3, 4))
@@ -769,7 +769,7 @@ assert_equal(exact, True, message)
 ### END HIDDEN TESTS
 
 # %% check="softmax_axes" points=2
-# Hidden checks of softmax: every axis, counted from either end.
+# Hidden checks of softmax: every axis, counted from either end; arrays of many shapes.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 x = rng.normal(size=(2, 3, 4, 5))
@@ -1247,7 +1247,7 @@ with check("no such temperature", points=0.25, side=True):
 checks_passed("soft_lookup")
 
 # %% check="soft_lookup_temperature" points=2
-# Hidden checks of soft_lookup: very small and very large temperatures, the default.
+# Hidden checks of soft_lookup: temperatures of every size, the default; other shapes.
 ### BEGIN HIDDEN TESTS
 def looked_up(query, keys, values, temperature):
     try:
@@ -1337,7 +1337,7 @@ for queries, n, d, d_v, temperature, kind in (
 ### END HIDDEN TESTS
 
 # %% check="soft_lookup_batches" points=2
-# Hidden checks of soft_lookup: batch axes in any of the three arguments.
+# Hidden checks of soft_lookup: batch axes in any of the three arguments, or in none.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 n, d, d_v = 4, 5, 3
@@ -1452,7 +1452,7 @@ for query_batch, keys_batch, values_batch, n, d, d_v in (
 ### END HIDDEN TESTS
 
 # %% check="soft_lookup_errors" points=0.5
-# Hidden checks of soft_lookup: temperatures that make no sense, and small ones that do.
+# Hidden checks of soft_lookup: temperatures that make no sense, and ones that do.
 ### SIDE CONDITION: counts once another check of soft_lookup passes.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
@@ -2223,7 +2223,7 @@ with check("sizes that differ", points=0.5, side=True):
 checks_passed("mended_look_up")
 
 # %% check="mended_look_up_sizes" points=1
-# Hidden checks of mended_look_up: sizes that all differ.
+# Hidden checks of mended_look_up: sizes that differ or are equal, dtypes, the inputs afterwards.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 cases = ((2, 3, 4, 5, 6), (5, 2, 3, 4, 1), (1, 4, 2, 3, 5), (3, 1, 1, 2, 2))

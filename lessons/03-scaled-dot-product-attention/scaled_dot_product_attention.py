@@ -217,7 +217,7 @@ def three_measurements(seed):
     return three, before, (np.random.get_state()[2], torch.get_rng_state())
 
 
-with check("every number from rng", points=1.5):
+with check("it measures, with every number from rng", points=1.5):
     three, before, after = three_measurements(int(check_rng().integers(2**31)))
     facts = {
         "it measures: not exactly 5 with d_k = 5": three[0] != 5,
@@ -237,7 +237,7 @@ checks_passed("dot_product_variance")
 
 
 # %% check="dot_product_variance_new_pairs" points=1
-# Hidden checks of dot_product_variance: both vectors are new in every pair.
+# Hidden checks of dot_product_variance: few pairs, and both vectors new in every pair.
 ### BEGIN HIDDEN TESTS
 @probe
 def measured_variance(d_k, num_pairs, seed):
@@ -270,9 +270,8 @@ alike = [float(value) for value, _ in pairs]
 assert_equal(
     sum(math.isnan(value) for value in alike),
     0,
-    "Two pairs of one feature, 24 seeds: each variance is a number. It is NaN where nothing was "
-    "drawn. For one: is every pair drawn, also of few, and where num_pairs is no multiple of "
-    "a block's length?",
+    "Two pairs of one feature, 24 seeds: each variance is a number, and not NaN. For one: is every "
+    "pair drawn, also of few, and where num_pairs is no multiple of a block's length?",
     name="how many seeds give NaN",
 )
 assert_equal(
@@ -296,7 +295,7 @@ for seed in check_rng().integers(2**31, size=12):
 
 
 # %% check="dot_product_variance_entries" points=1
-# Hidden checks of dot_product_variance: the entries are normal, not only of variance 1.
+# Hidden checks of dot_product_variance: normal entries, and a single pair.
 ### BEGIN HIDDEN TESTS
 @probe
 def measured_variances(num_pairs, seeds):
@@ -770,7 +769,7 @@ with check("a mask with a row for each query", points=0.75):
         against="without the forbidden keys",
     )
 keys_only = np.array([True, True, False, True, True])
-with check("one mask for all queries", points=0.25):
+with check("one mask for all queries, or for all texts", points=0.25):
     _, weights = scaled_dot_product_attention(Q.copy(), K.copy(), V.copy(), keys_only.copy())
     message = (
         "A mask of shape (n_k,) hides the same keys from every query; the weights are as if these "
@@ -828,7 +827,7 @@ for lead in ((6,), (2, 3)):
     Q = rng.normal(size=(*lead, 4, 3))
     texts[lead] = Q, rng.normal(size=(*lead, 5, 3)), rng.normal(size=(*lead, 5, 7))
 advice = "For one: are only the last two axes of K swapped, and is the softmax over the last axis?"
-with check("each text by itself", points=1):
+with check("each text by itself, and texts of many words", points=1):
     for lead, (Q, K, V) in texts.items():
         expected, expected_weights = np.empty((*lead, 4, 7)), np.empty((*lead, 4, 5))
         for place in np.ndindex(*lead):  # by your own function
@@ -922,7 +921,7 @@ for lead_q, lead_k, lead_v in cases:
 
 
 # %% check="scaled_dot_product_attention_masks" points=2
-# Hidden checks of scaled_dot_product_attention: masks of every shape that broadcasts.
+# Hidden checks of scaled_dot_product_attention: masks of every shape that broadcasts, and no mask.
 ### BEGIN HIDDEN TESTS
 def by_torch(Q, K, V, mask):
     Q, K, V = (torch.tensor(x) for x in (Q, K, V))
@@ -1113,7 +1112,7 @@ rng = check_rng()
 rough = {"rtol": 1e-4, "atol": 1e-5}
 some = np.arange(20).reshape(4, 5) % 3 > 0  # a mask (4, 5), and one that leaves a query nothing
 nothing = some & (np.arange(4) != 1)[:, None]
-with check("whole numbers", points=0.5):
+with check("whole numbers in all of Q, K, V or in two of them; masks too", points=0.5):
     for kinds in ("iii", "dii", "idi", "iid"):
         shapes = (4, 3), (5, 3), (5, 7)
         Q, K, V = (rng.integers(-2, 3, shape) for shape in shapes)
@@ -1389,14 +1388,14 @@ def mask_of(lengths, n_k):
         return "a ValueError"
 
 
-with check("an empty text", points=0.5):
+with check("an empty text, and more columns than words", points=0.5):
     rows = np.array([[N, N, N], [T, T, N]])
     found = padding_mask(np.array([0, 2]), 3)
     message = (
         "Lengths 0 and 2 with n_k = 3, booleans: a length of 0 is allowed, with a row of False."
     )
     assert_equal(np.reshape(found, (2, 3)), rows, message, name="the mask (without its middle axis)")
-with check("lengths as a list", points=0.25):
+with check("lengths 1 and 3, as a list and as an array", points=0.25):
     found, other = padding_mask([1, 3], 4), padding_mask(np.array([1, 3]), 4)
     assert_equal(
         found,
@@ -1420,7 +1419,7 @@ checks_passed("padding_mask")
 
 
 # %% check="padding_mask_arrays" points=0.5
-# Hidden checks of padding_mask: lengths as an array, in any batch, and unchanged afterwards.
+# Hidden checks of padding_mask: lengths as a list and as an array, unchanged afterwards.
 ### BEGIN HIDDEN TESTS
 @probe
 def mask_and_lengths(lengths, n_k):
@@ -1446,7 +1445,7 @@ for dtype in (np.int64, np.int32):
 # %% check="padding_mask_edges" points=1.25
 # Hidden checks of padding_mask: empty and full texts, a batch of one, all lengths equal.
 ### BEGIN HIDDEN TESTS
-with check("as many columns as n_k", points=0.75):
+with check("as many columns as n_k; equal lengths, equal rows", points=0.75):
     rows = {}
     for lengths, n_k in (
         ([2, 1, 2], 4),
@@ -1839,7 +1838,7 @@ with check("gradients through the output and the weights", points=0.5):
         )
         moves = f"The results should change when {name} is moved a little."
         assert_equal(bool(slope.abs().max() > 1e-3), True, moves)
-with check("finite gradients where a query may attend to nothing", points=0.5):
+with check("gradients where a query may attend to nothing", points=0.5):
     found, slopes = gradients_and_slopes(Q, K, V, mask, A, B, 1e-5)
     said = "A NaN that is replaced in the result can live on in the gradient."
     assert_equal(all(bool(s.isfinite().all()) for s in slopes), True, no_slope, name="'finite'")
@@ -1898,7 +1897,7 @@ def of_transposes(Q, K, V):
 
 
 said = "they broadcast, and each text should have the results that your function gives it alone."
-with check("each text by itself", points=1):
+with check("each text by itself, in many shapes", points=1):
     for leads, (Q, K, V) in zip(cases, texts, strict=True):
         lead = torch.broadcast_shapes(*leads)
         full = [x.expand(*lead, *x.shape[-2:]) for x in (Q, K, V)]
@@ -1971,7 +1970,7 @@ cases = [
     ((2, 1), (3,), (2, 3, 1, 5)),
 ]
 eye = torch.eye(5, dtype=torch.float64)
-with check("masks of every shape", points=1.5):
+with check("masks of every shape, and no mask", points=1.5):
     for lead_q, lead_k, shape in cases:
         Q = torch.tensor(rng.normal(size=(*lead_q, 4, 3)))
         K = torch.tensor(rng.normal(size=(*lead_k, 5, 3)))
@@ -2061,7 +2060,7 @@ with check("masks of every shape", points=1.5):
         output, weights = torch_scaled_dot_product_attention(**given, mask=None)
         assert_close(weights, right[0], message, name="weights")
         assert_close(output, right[1], message, name="output")
-with check("a forbidden key with a large score", points=0.5):
+with check("a forbidden key with the largest score, beside small and large ones", points=0.5):
     Q, K = torch.zeros(1, 4).double(), torch.zeros(3, 4).double()
     Q[0, 0], K[:, 0] = 2.0, torch.tensor([1.0, 2.0, 24.0])  # their scores are 1, 2 and 24
     mask = torch.tensor([True, True, False])
@@ -2186,7 +2185,7 @@ for name, one, given in zip("QKV", found, (Q, K, V), strict=True):
 ### END HIDDEN TESTS
 
 # %% check="torch_scaled_dot_product_attention_dtypes" points=0.5
-# Hidden checks of torch_scaled_dot_product_attention: float64 stays float64, also on the way.
+# Hidden checks of torch_scaled_dot_product_attention: float64, also on the way, and float32.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 Q, K, V = (torch.tensor(rng.normal(size=shape)) for shape in ((4, 3), (5, 3), (5, 7)))
@@ -2441,7 +2440,7 @@ with check("each text as if it were alone", points=1):
         )
         what = f"the words of text {number}"
         assert_close(encoded[number, :count], expected, message, name=what)
-with check("padding is 0", points=0.5):
+with check("padding is 0, and words are not", points=0.5):
     rest = mended_encode(texts.clone(), words.clone())[words == 0]
     assert_close(rest, torch.zeros(6, 3), "The rows of padding are 0.", name="the rows of padding")
     message = "The rows of words are not all 0."
@@ -2463,7 +2462,7 @@ with check("another batch size, and booleans", points=0.5, side=True):
 checks_passed("mended_encode")
 
 # %% check="mended_encode_texts" points=1
-# Hidden checks of mended_encode: other sizes, padding anywhere, a text without words.
+# Hidden checks of mended_encode: other sizes and dtypes, padding anywhere, a text without words.
 ### BEGIN HIDDEN TESTS
 rng = check_rng()
 for batch, n in ((6, 6), (2, 5), (1, 3), (5, 2)):
@@ -2865,7 +2864,7 @@ checks_passed("gradient_descent")
 
 
 # %% check="gradient_descent_tensors" points=1
-# Hidden checks of gradient_descent: the same tensors, Python floats, no step at all, further calls.
+# Hidden checks of gradient_descent: the same tensors, floats, no step, further calls, small numbers.
 ### SIDE CONDITION: counts once another check of gradient_descent passes.
 ### BEGIN HIDDEN TESTS
 @probe

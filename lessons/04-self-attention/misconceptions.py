@@ -1471,8 +1471,8 @@ with exercise("permutation_error"):
             "abs": "np.abs",
             "- permuted_last": "- attention(X)[0]",
         },
-        "You compare the output of the permuted input with the output as it was. That tests "
-        "invariance. For equivariance the second output is permuted too.",
+        "You compare what the layer gives for the permuted X with what it gives for X, as it is. That "
+        "tests invariance. For equivariance the rows of the second output are permuted before.",
         seen="many texts: 'permutation invariant'",
     )
 
@@ -1482,9 +1482,9 @@ with exercise("permutation_error"):
             before = attention(X[..., permutation, :])[0][..., permutation, :]
             return float(np.abs(before - attention(X)[0]).max())
         """,
-        "One of the two outputs gets the wrong order of rows before they are compared. The output "
-        "of the permuted input has its rows in the new order already; the other one follows, with "
-        "the same permutation and not with its inverse.",
+        "One of the two outputs gets the wrong order of rows before they are compared. Where X was "
+        "permuted before the layer, the output has its rows in the new order already. Permute the "
+        "rows of the other output, that of X as it is, with `permutation`.",
     )
 
     wrong(

@@ -289,7 +289,7 @@ def compare(both, expected_output, expected_weights, message):
 
 drawn, shapes = projections(6, 3, 2, 1), ((6, 3), (6, 3), (6, 2))
 large = projections(40, 30, 30, 1)
-with check("three random draws", points=1):
+with check("three random matrices of the right shapes", points=1):
     for name, W, shape in zip(("W_q", "W_k", "W_v"), drawn, shapes, strict=True):
         message = f"{name} should be an attribute of shape {shape} for d_model 6, d_k 3, d_v 2."
         assert_equal(np.shape(W), shape, message, name=f"the shape of {name}")
@@ -347,7 +347,7 @@ def average(scores):
     return np.einsum("bij,bjd,dv->biv", weights, X, W_v), weights
 
 
-with check("sizes that differ", points=0.5):
+with check("two texts, and sizes that differ", points=0.5):
     message = (
         "Two texts of five words, d_model = 6, d_k = 3: the weights should be those of the "
         "formula. For one: is the scale the square root of d_k?"
@@ -534,7 +534,7 @@ for what, matrices in mixtures.items():
 
 
 # %% check="SelfAttention_batches" points=2
-# Hidden checks of SelfAttention: no, one, two and three batch axes; one word; sizes that differ.
+# Hidden checks of SelfAttention: no, one, two and three batch axes; sizes and texts of many kinds.
 ### BEGIN HIDDEN TESTS
 def by_torch(X, W_q, W_k, W_v):
     Q, K, V = (torch.tensor(X @ W) for W in (W_q, W_k, W_v))
@@ -639,7 +639,7 @@ for what, X, d_k, d_v in texts:
 
 
 # %% check="SelfAttention_masks" points=2
-# Hidden checks of SelfAttention: masks that broadcast, and words that may attend to nothing.
+# Hidden checks of SelfAttention: masks that broadcast, words that may attend to nothing, no mask.
 ### BEGIN HIDDEN TESTS
 def by_torch(X, W_q, W_k, W_v, mask):
     lead, n = X.shape[:-2], X.shape[-2]
@@ -865,7 +865,7 @@ assert_close(output, expected[0].astype("f4"), message, name="output", **rough)
 
 
 # %% check="SelfAttention_inputs" points=0.5
-# Hidden checks of SelfAttention: X and the mask are not changed; two calls give the same.
+# Hidden checks of SelfAttention: X and the mask are not changed; no call changes a later one.
 ### SIDE CONDITION: counts once another check of SelfAttention passes.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -1249,7 +1249,7 @@ def compare_gradients(mask):
 
 with check("gradients through output and weights", points=0.5):
     compare_gradients(None)
-with check("finite gradients where a word may attend to nothing", points=0.5):
+with check("gradients where a word may attend to nothing", points=0.5):
     compare_gradients(nothing)
 checks_passed("TorchSelfAttention")
 
@@ -1318,7 +1318,7 @@ for place, name in enumerate(("output", "weights")):
 
 
 # %% check="TorchSelfAttention_batches" points=1
-# Hidden checks of TorchSelfAttention: no, one, two and three batch axes; float32 and float64.
+# Hidden checks of TorchSelfAttention: no, one, two and three batch axes; many sizes; both dtypes.
 ### BEGIN HIDDEN TESTS
 @probe
 def attend(W_q, W_k, W_v, X, turned=False):
@@ -1402,7 +1402,7 @@ for lead, n, d_model, d_k, d_v in (
 
 
 # %% check="TorchSelfAttention_masks" points=1.5
-# Hidden checks of TorchSelfAttention: masks that broadcast, and words that may attend to nothing.
+# Hidden checks of TorchSelfAttention: masks that broadcast or are None; texts of many kinds.
 ### BEGIN HIDDEN TESTS
 @probe
 def attend(W_q, W_k, W_v, X, mask):
@@ -1609,7 +1609,7 @@ for which, out, wei in (("the output", A, 0 * B), ("the weights", 0 * A, B), ("b
 
 
 # %% check="TorchSelfAttention_inputs" points=0.5
-# Hidden checks of TorchSelfAttention: arguments and weights are not changed by a call.
+# Hidden checks of TorchSelfAttention: a call changes no argument, no weight and no later call.
 ### SIDE CONDITION: counts once another check of TorchSelfAttention passes.
 ### BEGIN HIDDEN TESTS
 @probe
@@ -2284,13 +2284,14 @@ with check("a batch of two texts", points=0.5):
         assert_close(both, float(alone), message, against="for one text alone")
         known = "A layer that adds 0, 1, 2, 3 to the rows has an error above 0."
         assert_equal(bool(alone > 1e-3), True, known)
-with check("layers that do not know it", points=1):
+with check("a float; 0 for layers that do not know the order", points=1):
     found = error_of("rows", X, [1, 2, 3, 0])
     message = "The result is one float, and for a layer that adds 0, 1, 2, 3 to the rows above 0."
     assert_equal(bool(isinstance(found, float) and found > 1e-6), True, message)
     message = (
         "A layer that multiplies each column by a number of its own is equivariant: its error is "
-        "0. For one: do you permute the rows, input and output with the same permutation?"
+        "0. For one: do you permute rows, those of X before one call and those of the output after "
+        "the other call, both with the same permutation?"
     )
     assert_close(error_of("columns", X, [2, 0, 3, 1]), 0.0, message, atol=1e-12)
     message = "The function of lesson 3 with Q = K = V = X is equivariant: its error is 0."
@@ -2299,7 +2300,7 @@ checks_passed("permutation_error")
 
 
 # %% check="permutation_error_values" points=1.5
-# Hidden checks of permutation_error: exact values for layers that know the order; batches.
+# Hidden checks of permutation_error: layers that know the order and layers that do not; batches.
 ### BEGIN HIDDEN TESTS
 @probe
 def error_of(kind, X, permutation):
@@ -2357,7 +2358,7 @@ with check("the largest absolute difference", points=0.75):
         )
         name = "the errors of three layers"
         assert_close(np.array(errors[:3]), np.array(expected), message, atol=1e-9, name=name)
-with check("equivariant layers", points=0.75):
+with check("0 for equivariant layers, more for others", points=0.75):
     for case, errors in found:
         message = (
             f"{case}a layer that takes the mean of all rows away is equivariant: its error is 0. "
@@ -2372,7 +2373,7 @@ checks_passed("permutation_error")
 
 
 # %% check="permutation_error_result" points=1
-# Hidden checks of permutation_error: one float; the permutation as a list and as an array.
+# Hidden checks of permutation_error: one float; the permutation as list or array; several dtypes.
 ### BEGIN HIDDEN TESTS
 @probe
 def error_of(X, permutation):
@@ -2778,7 +2779,7 @@ with check("different lengths", points=1):
 checks_passed("mended_encoder")
 
 # %% check="mended_encoder_batches" points=1
-# Hidden checks of mended_encoder: one sentence, many sentences, one word.
+# Hidden checks of mended_encoder: lists of many kinds, words of zeros, float64, the list afterwards.
 ### BEGIN HIDDEN TESTS
 @probe
 def encoded(sentences):
@@ -2989,16 +2990,18 @@ with check("multiply_adds", points=0.75):
         "multiply-add counts once, not as two operations."
     )
     assert_equal(float(cost["multiply_adds"]), 192.0, message, name="multiply_adds")
-with check("exact Python int", points=0.25):
+with check("exact Python int, for long texts", points=0.25):
     long = attention_cost(10**10, 1, 1)
     kinds = [type(long[name]).__name__ for name in ("multiply_adds", "score_entries")]
-    assert_equal(kinds, ["int", "int"], "Both values are Python int.", name="the kinds")
+    message = "Both values are Python int. (In quotes stand the names of their types.)"
+    assert_equal(kinds, ["int", "int"], message, name="the types of both values")
     message = (
-        "n = 10**10 - 1: each word has a score with each, counted to the last digit. For one: is there "
-        "a float on the way, or an integer of 64 bits, which wraps around at 2**63?"
+        "n = 10**10 - 1: each word has a score with each, counted to the last digit. (Both counts "
+        "are written out here in quotes, so that each digit shows; asked for is an int, no text.) For "
+        "one: is there a float on the way, or an integer of 64 bits, which wraps around at 2**63?"
     )
     found = attention_cost(10**10 - 1, 1, 1)["score_entries"]
-    assert_equal(str(found), "99999999980000000001", message, name="score_entries")
+    assert_equal(str(found), "99999999980000000001", message, name="score_entries, written out,")
 checks_passed("attention_cost")
 
 

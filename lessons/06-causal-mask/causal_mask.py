@@ -276,7 +276,7 @@ def may_be_written(n):
     return bool(np.asarray(causal_mask(n)).flags.writeable)
 
 
-with check("a new array each call", points=0.25, side=True):
+with check("a new array each call, which may be written into", points=0.25, side=True):
     allowed()
     assert_equal(
         may_be_written(4),
@@ -310,7 +310,7 @@ with check("other lengths: the dtype", points=0.25):
     found = np.asarray(mask)
     message = "For 7 words some pairs of query and key are allowed, and some are not."
     assert_equal(bool(found.any() and not found.all()), True, message)
-with check("other lengths: the pairs", points=1.25):
+with check("other lengths: the shape and the pairs", points=1.25):
     drawn = int(check_rng().integers(5, 20))
     for given in (1, 2, drawn, 65, 300, 1030, 33, 64, 130, np.int64(9), 3, 2, 1):
         n = int(given)
@@ -332,7 +332,7 @@ checks_passed("causal_mask")
 
 
 # %% check="causal_mask_new_array" points=0.5
-# Hidden checks of causal_mask: a new array each call.
+# Hidden checks of causal_mask: a new array each call, which may be written into.
 ### BEGIN HIDDEN TESTS
 @probe
 def addresses(n):
@@ -530,7 +530,7 @@ expected = np.array(
         [[yes, no, no], [yes, yes, no], [yes, yes, no]],
     ]
 )
-with check("one mask and None", points=0.5):
+with check("one mask beside None, and None alone", points=0.5):
     assert_close(
         combine_masks(None, triangle.copy(), None),
         triangle,
@@ -589,7 +589,7 @@ checks_passed("combine_masks")
 
 
 # %% check="combine_masks_any_number" points=2.5
-# Hidden checks of combine_masks: one mask, three and more, of shapes that broadcast.
+# Hidden checks of combine_masks: one mask, two and more, of shapes that broadcast.
 ### BEGIN HIDDEN TESTS
 def masks_of(shapes, rng):
     masks = [rng.random(shape) < 0.75 for shape in shapes]
@@ -744,7 +744,7 @@ with check("more masks: as two at a time", points=0.25):
         message = f"Masks of the shapes {shapes}: all at once should give what pairs give in turn."
         found = np.asarray(combine_masks(*masks))
         assert_equal(found, by_pairs, message, against="two at a time")
-with check("torch as NumPy", points=0.5):
+with check("torch as NumPy; more masks and shapes in both", points=0.5):
     for shapes in pairs + more:
         masks = masks_of(shapes, rng)
         by_numpy = np.asarray(combine_masks(*masks))
@@ -824,7 +824,7 @@ with check("None beside masks", points=0.5):
         assert_equal(
             found, tensors_expected, message, name="the combined mask", against="without None"
         )
-with check("no argument at all, None alone, masks of one value", points=0.5):
+with check("no argument, None alone, masks of one value, also beside others", points=0.5):
     # A box that always says None, or always False, fails one of the two.
     message = "No mask at all should give None."
     assert_equal(combine_masks(), None, message)
@@ -1214,7 +1214,7 @@ with check("twelve layers", points=2.25):
         "all that come after it.",
         name="your verdicts",
     )
-with check("layers that take nothing else, and views", points=0.5):
+with check("layers that take float64 (n, d_model) alone, and views", points=0.5):
     assert_equal(
         said(of_layers_as_they_may_be(seed)),
         {
@@ -1228,7 +1228,7 @@ with check("layers that take nothing else, and views", points=0.5):
         "that you kept changes as well.",
         name="your verdicts",
     )
-with check("one position", points=0.5, side=True):
+with check("one position, of five features or of one", points=0.5, side=True):
     assert_equal(
         said(of_one_position(seed)),
         [False, False],
@@ -2435,7 +2435,7 @@ with check("the last target", points=0.5):
         "brings the first one there.)",
         name="the last target of each text",
     )
-with check("the inputs", points=0.5, side=True):
+with check("the inputs, and texts after the call", points=0.5, side=True):
     inputs, targets = mended_tasks(texts.clone())
     message = "The inputs, first of the pair, are all characters but the last: right as they were."
     assert_equal(inputs, texts[:, :-1], message, name="the inputs")
@@ -2445,7 +2445,7 @@ checks_passed("mended_tasks")
 
 
 # %% check="mended_tasks_sizes" points=1
-# Hidden checks of mended_tasks: other sizes, texts of two characters, characters that repeat.
+# Hidden checks of mended_tasks: other sizes, texts of two characters, int32, a piece of a tensor.
 ### BEGIN HIDDEN TESTS
 @probe
 def of_a_piece(larger):

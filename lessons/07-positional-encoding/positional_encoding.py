@@ -370,13 +370,13 @@ def plain(encoding):
     return numbers
 
 
-def four_columns():
-    """Three positions, four dimensions."""
-    encoding = plain(sinusoidal_positional_encoding(3, 4))
+def four_columns(seq_len=3):
+    """So many positions, four dimensions."""
+    encoding = plain(sinusoidal_positional_encoding(seq_len, 4))
     assert_equal(
         np.shape(encoding),
-        (3, 4),
-        "Three positions, four dimensions: one row a position, one column a dimension.",
+        (seq_len, 4),
+        f"{seq_len} positions, four dimensions: one row a position, one column a dimension.",
         name="the shape",
     )
     return encoding
@@ -405,13 +405,14 @@ with check("the first pair of columns", points=0.25):
     )
 with check("the second pair of columns", points=0.5):
     assert_close(
-        four_columns()[1, 2:],
-        np.array([math.sin(0.01), math.cos(0.01)]),
+        four_columns(51)[50, 2:],
+        np.array([math.sin(0.5), math.cos(0.5)]),
         "With d_model = 4 the second pair of columns (i = 1) has the exponent 2i/d_model = 2/4, "
-        "so its angle is pos / 100, in sine and cosine. An angle of pos / 10000 can come from an "
-        "exponent that is doubled, one of pos / 10 from an exponent that is halved, and two "
-        "different angles in one pair from an exponent that counts columns instead of pairs.",
-        name="row 1, columns 2 and 3",
+        "so its angle is pos / 100, in sine and cosine: sin 0.5 and cos 0.5 at position 50. An angle "
+        "of pos / 10000 can come from an exponent that is doubled, one of pos / 10 from an exponent "
+        "that is halved, and two different angles in one pair from an exponent that counts columns "
+        "instead of pairs.",
+        name="row 50, columns 2 and 3",
         rtol=1e-4,
         atol=1e-6,
     )
@@ -1107,7 +1108,7 @@ with check("four columns", points=0.5):
         "pair of columns have a turn of its own, and are sine and cosine of a pair neighbours?",
         name="shift_matrix(5, 4) @ PE[2]",
     )
-with check("there and back", points=0.5):
+with check("there and back, and an offset of 0", points=0.5):
     there = matrix_of(5, 4) @ at_2
     moved = bool(np.abs(there - at_2).max() > 0.1)
     message = "An offset of 5 moves position 2 (some number of it by more than 0.1)."
@@ -1206,7 +1207,7 @@ def compare(d_model):
 
 with check("one pair of columns", points=0.5):
     compare(2)
-with check("more pairs", points=0.75):
+with check("more pairs, and offsets of all kinds", points=0.75):
     for d_model in (6, 10, 32):
         compare(d_model)
     ranges = (4321, 0, 679), (-3900, 3900, 5000), (0, 0, 5000), (5000, 0, 5000), (-5000, 5000, 5000)
@@ -1241,7 +1242,7 @@ with check("more pairs", points=0.75):
         message = f"offset = 7, d_model = 10, {how}: M @ PE[pos] should be PE[pos + 7]."
         moved = encoding_at(positions, 10) @ np.asarray(matrix).T
         assert_close(moved, encoding_at(positions + 7, 10), message, name="M @ PE[pos]")
-with check("two shifts one after the other", points=0.75):
+with check("shifts keep the length, and two make one", points=0.75):
     for d_model in (2, 6, 10):
         one, other = (int(offset) for offset in rng.integers(3, 40, size=2))
         (start,) = encoding_at(np.array([7]), d_model)
@@ -1263,7 +1264,7 @@ checks_passed("shift_matrix")
 
 
 # %% check="shift_matrix_back" points=1.5
-# Hidden checks of shift_matrix: negative offsets, and none.
+# Hidden checks of shift_matrix: there and back, and an offset of 0.
 ### BEGIN HIDDEN TESTS
 def matrix_of(offset, d_model):
     matrix = shift_matrix(offset, d_model)
@@ -1508,7 +1509,7 @@ with check("one parameter", points=0.5):
         "one row a position, no batch axis.",
         name="the shapes of the parameters",
     )
-with check("X and the first position vectors are added", points=0.5):
+with check("X and the first position vectors are added, in each call and mode", points=0.5):
     rng = check_rng()
     vectors = torch.tensor(rng.normal(size=(7, 4)), dtype=torch.float32)  # (max_len, d_model)
     X = torch.tensor(rng.normal(size=(5, 4)), dtype=torch.float32)
@@ -1548,7 +1549,7 @@ def start_and_gradients(X):
     return [p.detach() for p in (*first, *second)], X.grad, [p.grad is not None for p in first]
 
 
-with check("random start values", points=0.25):
+with check("one parameter, with random start values", points=0.25):
     starts, *_ = start_and_gradients(torch.ones(2, 5, 4))
     message = "There should be one parameter in each module."
     assert_equal(len(starts), 2, message, name="parameters of two modules")
@@ -1580,7 +1581,7 @@ checks_passed("LearnedPositionalEmbedding")
 
 
 # %% check="LearnedPositionalEmbedding_batches" points=3
-# Hidden checks of LearnedPositionalEmbedding: no, one, two and three leading axes; any length.
+# Hidden checks of LearnedPositionalEmbedding: none to three leading axes; texts of many kinds.
 ### BEGIN HIDDEN TESTS
 @probe
 def output_with(values, X):
@@ -2463,7 +2464,7 @@ with check("the same words anywhere in a batch", points=0.5):
         name="the result",
         against="for this text alone",
     )
-with check("any number of leading axes", points=0.5):
+with check("no leading axis, and two", points=0.5):
     for shape in ((5, 6), (2, 3, 5, 6)):
         text = X[0].expand(shape).clone()
         assert_close(

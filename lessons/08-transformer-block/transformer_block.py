@@ -281,7 +281,7 @@ def normalise(gamma, beta, x, eps):
 
 
 kinds, parameters = start_values(4)
-with check("gamma starts with ones, beta with zeros", points=0.5):
+with check("two parameters: gamma, ones at the start, and beta, zeros", points=0.5):
     assert_equal(
         kinds,
         kinds | {"gamma": "Parameter", "beta": "Parameter"},
@@ -309,7 +309,7 @@ with check("four words by hand, with eps = 2", points=1):
         "the root is that of 2 + 2. Each word is normalised by itself, over its features.",
     )
 rng = check_rng()
-with check("as torch's layer, with eps = 0.5", points=0.5):
+with check("as torch's layer: a batch, other gamma and beta, eps = 0.5", points=0.5):
     gamma, beta = (torch.tensor(rng.normal(size=6), dtype=torch.float32) for _ in range(2))
     x = torch.tensor(3 + 2 * rng.normal(size=(4, 5, 6)), dtype=torch.float32)  # (batch, n, d_model)
     assert_close(
@@ -318,7 +318,7 @@ with check("as torch's layer, with eps = 0.5", points=0.5):
         "Four texts of five words, float32: the result should be that of torch's layer. Mean and "
         "variance run over the last axis; gamma multiplies and beta is added afterwards.",
     )
-with check("the default of eps", points=0.25):
+with check("small features: eps given, and left out", points=0.25):
     small = torch.tensor(3e-3 * rng.normal(size=(5, 6)), dtype=torch.float32)
     given = normalise(gamma, beta, small, 1e-5)
     other = bool((given - normalise(gamma, beta, small, 0.1)).abs().max() > 1e-3)
@@ -331,7 +331,7 @@ with check("the default of eps", points=0.25):
         "small that eps counts.",
         against="with eps = 1e-5",
     )
-with check("equal features", points=0.25):
+with check("equal features, near 1000", points=0.25):
     equal = torch.tensor(1000 + rng.integers(0, 16, size=(20, 1)) / 16).float().expand(20, 6)
     assert_close(
         normalise(gamma, beta, equal, 1e-3),
@@ -373,7 +373,7 @@ checks_passed("LayerNorm")
 
 
 # %% check="LayerNorm_batches" points=2
-# Hidden checks of LayerNorm: no, one, two and three leading axes; several widths; float64.
+# Hidden checks of LayerNorm: none to three leading axes; many widths; large numbers; float64.
 ### BEGIN HIDDEN TESTS
 @probe
 def normalise(gamma, beta, x):
@@ -477,7 +477,7 @@ def made_in_other_ways(gamma, beta, x):
 rng = check_rng()
 gamma, beta = (torch.tensor(rng.normal(size=6)) for _ in range(2))
 noise = torch.tensor(rng.normal(size=(2, 3, 6)))
-with check("eps as it is given", points=1.5):
+with check("as torch's layer: several eps, shapes and kinds of features", points=1.5):
     for eps in (0.5, 1e-12):
         assert_close(
             normalise(gamma, beta, noise, eps),
@@ -519,7 +519,7 @@ with check("eps as it is given", points=1.5):
     for way, found in zip(ways, made_in_other_ways(gamma, beta, noise), strict=True):
         message = f"{way}, x of shape (2, 3, 6): the result should be that of torch's layer."
         assert_close(found, expected, message)
-with check("the default of eps", points=0.5):
+with check("small features: eps given, left out, and 0", points=0.5):
     given = normalise(gamma, beta, 3e-3 * noise, 1e-5)
     other = bool((given - normalise(gamma, beta, 3e-3 * noise, 0.1)).abs().max() > 1e-3)
     message = (
@@ -590,13 +590,13 @@ def compare(given, what, places, training=True):
 
 with check("ordinary words: the gradient of beta", points=0.5):
     compare(x, "ordinary words", (3,))
-with check("ordinary words", points=0.5):
+with check("ordinary words: the result and all gradients, in both modes", points=0.5):
     compare(x, "ordinary words", (0, 1, 2))
     compare(x, "ordinary words", (0, 1, 2, 3), training=False)
-with check("a word of equal features: the gradient of beta", points=0.5):
+with check("words of equal features: the gradient of beta", points=0.5):
     compare(constant, "a word whose features are all equal", (3,))
     compare(every, "words whose features are all equal, and no others", (3,))
-with check("a word of equal features", points=0.5):
+with check("words of equal features: the result, the other gradients", points=0.5):
     compare(constant, "a word whose features are all equal", (0, 1, 2))
     compare(every, "words whose features are all equal, and no others", (0, 1, 2))
 checks_passed("LayerNorm")
@@ -653,7 +653,7 @@ def of_a_copy(x):
 
 rng = check_rng()
 x, other = (torch.tensor(rng.normal(size=(3, 4, 6))) for _ in range(2))
-with check("x afterwards, nothing remembered, both modes", points=0.75):
+with check("each text by itself, x afterwards, nothing remembered, both modes", points=0.75):
     each_after, first, again, evaluated = three_calls(x.clone(), 5 * other + 2)
     for x_after in each_after:
         assert_equal(x_after, x, "x is changed by the call.", name="x")
@@ -859,7 +859,7 @@ with check("three words by hand", points=0.75):
         "of it, and of the last word's 8, 3.5, -3 it makes 8, 3.5, 0. linear2 gives 1.25, -0.5 for the "
         "first, and these are the result: no second ReLU, no residual.",
     )
-with check("any number of leading axes", points=0.25):
+with check("words alone, and two leading axes", points=0.25):
     by_word = torch.stack([forward(parameters, word[None])[0] for word in three])
     varied = [bool((by_word[0] - by_word[1]).abs().max() > 0.1), not torch.equal(by_word, three)]
     message = "The first two words should come out differently, and not all as they went in."
@@ -1051,7 +1051,7 @@ with check("the values", points=0.5):
     for way, found in zip(ways, made_in_other_ways(parameters, x, 6), strict=True):
         message = f"x of shape (2, 5, 4), d_model = 4 and d_ff = 6 given {way}: linear1, ReLU, linear2."
         assert_close(found, expected, message, precise=True)
-with check("training mode, and x afterwards", points=0.5, side=True):
+with check("training mode, x afterwards, changed parameters", points=0.5, side=True):
     for _, _, _, x, _, (trained, evaluated, x_after) in cases_run:
         message = (
             "In training mode the result should be that of evaluation mode, without NaN: no "
@@ -1350,7 +1350,7 @@ with check("Post-norm: the output", points=1):
     check_output(False, "Post-norm")
 with check("Pre-norm: the output", points=0.75):
     check_output(True, "Pre-norm")
-with check("the weights of every head", points=0.5):
+with check("Post-norm: the weights of every head", points=0.5):
     assert_close(
         of_yours(False)[1],
         of_torchs_block(False)[1],
@@ -1368,7 +1368,7 @@ def differ(found, plain, what):
     assert_equal(moved, True, what, name=name)
 
 
-with check("the mask reaches the attention", points=0.5):
+with check("the mask reaches the attention; a word may attend to nothing", points=0.5):
     # With a triangle as mask, each word comes out as the last word of a text that ends there.
     for norm_first in (False, True):
         output, weights = of_yours(norm_first, mask[:1])
@@ -1398,7 +1398,7 @@ with check("the mask reaches the attention", points=0.5):
         finite = bool(torch.as_tensor(output).isfinite().all())
         assert_equal(finite, True, message, name="'the output is finite'")
         assert_equal(weights[:, :, 2], torch.zeros(2, 3, 5), message, name="the weights of word 2")
-with check("any number of leading axes", points=0.25):
+with check("no leading axis, and two", points=0.25):
     for norm_first in (False, True):
         alone = torch.stack([torch.as_tensor(of_yours(norm_first, None, one)[0]) for one in x])
         other = torch.stack([torch.as_tensor(of_yours(norm_first, None, -one)[0]) for one in x])
@@ -1430,7 +1430,7 @@ def reached(norm_first, x):
     return found, [name for name, p in block.named_parameters() if p.grad is not None]
 
 
-with check("gradients through both results", points=0.25):
+with check("gradients through both results, to x and all parameters", points=0.25):
     for norm_first in (False, True):
         of_x, names = reached(norm_first, x)
         message = (
@@ -1900,7 +1900,7 @@ with check("masks of all shapes, pre-norm", points=0.5):
     shapes(norm_first=True)
 with check("nothing to attend to, pre-norm", points=0.25):
     nothing_to_see(norm_first=True)
-with check("mask by its name and by its place; both unchanged", points=0.5, side=True):
+with check("mask by its name and by its place; x, mask unchanged; more calls", points=0.5, side=True):
     by_name, by_place, each_x, each_mask = forward(p, False, x.clone(), per_head.clone())
     message = (
         "The mask as mask=mask and as the second argument should give the same output, and no NaN."
@@ -2039,13 +2039,13 @@ def as_it_changes(norm_first, mask, what):
     )
 
 
-with check("all allowed", points=1):
+with check("a mask that allows all", points=1):
     for norm_first in (False, True):
         as_it_changes(norm_first, everything, "all allowed")
-with check("one word with nothing to see", points=0.5):
+with check("a causal mask, and one word with nothing to see", points=0.5):
     for norm_first in (False, True):
         as_it_changes(norm_first, nothing, "one word with nothing to see")
-with check("as torch's", points=0.5):
+with check("as torch's, and one word with nothing to see", points=0.5):
     for norm_first in (False, True):
         leaves = {name: one.clone().requires_grad_() for name, one in [("x", x), *p.items()]}
         by_torch(leaves, norm_first, leaves["x"], nothing, toward_output, toward_weights)
@@ -3069,14 +3069,16 @@ with check("the friend's wide feed-forward", points=0.25, side=True):
     width = None if weight is None else list(weight.shape)
     message = "The block's part feed_forward is a FeedForward(16, 128): 128 wide."
     assert_equal(width, [128, 16], message, name="the shape of feed_forward.linear1.weight")
-with check("the rest", points=0.75):
+with check("both norms, norm2's eps of 1e-3, and SideBySide", points=0.75):
     parameters, mask, (found,) = run_block(6, [0.05 * text])
     assert_close(
         found,
         expected_result(parameters, 0.05 * text, 1e-5),
-        "A small text (features near 0.05): attention and feed-forward side by side, as the friend "
-        "had it; norm1 is an ordinary layer norm over the 16 features of a word; norm2 the same "
-        "with an eps of 1e-3; mask as the friend had it.",
+        "A small text (features near 0.05, so that eps counts). Looked at is what all parts give "
+        "together: attention and feed-forward side by side, as the friend had it; norm1, an ordinary "
+        "layer norm over the 16 features of a word, with an eps of 1e-5; norm2, the same with an eps "
+        "of 1e-3; the mask as the friend had it. For one: has each norm its own eps, norm2 the "
+        "friend's?",
         name="the result",
         against="in torch, with your block's parameters",
     )

@@ -457,7 +457,7 @@ def differ(masked, plain, message, shape=(2, 4, 12)):
     assert_equal(same, False, message, name="'the two outputs are the same'")
 
 
-with check("self_mask", points=0.5):
+with check("with a self_mask, and shorter texts without", points=0.5):
     # With a triangle as mask, each word comes out as the last word of a text that ends there.
     masked = own(x, four, triangle)
     message = "With a triangle as self_mask, and with None, the output should differ."
@@ -473,7 +473,7 @@ with check("self_mask", points=0.5):
             name=f"output of word {length - 1}",
             against="for the text that ends there",
         )
-with check("memory_mask", points=0.5):
+with check("with a memory_mask, and without", points=0.5):
     # A mask that hides the last position of memory is like a memory without it.
     last_hidden = torch.tensor([[T, T, T, N]] * 4)
     masked, short = own(x, four, None, last_hidden), own(x, four[:, :3])
@@ -488,7 +488,7 @@ with check("memory_mask", points=0.5):
         name="output",
         against="for memory without that position",
     )
-with check("a position that may attend to nothing", points=0.25):
+with check("a position that may attend to nothing; the others as without a mask", points=0.25):
     nothing = torch.tensor([[T, T, T, T], [T, T, T, T], [N, N, N, N], [T, T, T, T]])
     masked, plain = own(x, four, None, nothing), own(x, four)
     message = "memory_mask forbids position 2 everything: output should not be that without a mask."
@@ -515,7 +515,7 @@ with check("a position that may attend to nothing", points=0.25):
         name="the other outputs",
         against="without a mask",
     )
-with check("leading axes, also such as broadcast", points=0.25):
+with check("other leading axes: none, two, and such as broadcast", points=0.25):
     both = own(x[:, None], memory[0])  # (2, 1, 4, 12) and (5, 12)
     message = "x of shape (2, 1, 4, 12), memory (5, 12): output should have as many axes as x."
     assert_equal(both[0].ndim, 4, message, name="the number of axes of output")
@@ -724,7 +724,7 @@ def first_two(found, message):
     return pair
 
 
-with check("the values, in float64", points=0.5):
+with check("the values in float64, for many sizes and leading axes", points=0.5):
     others = check_rng()
     for case in [*cases, *((*one, others) for one in more)]:
         layer, x, memory, message = a_case(*case)
@@ -780,7 +780,7 @@ with check("the values, in float64", points=0.5):
             "with torch's decoder layer."
         )
         assert_close(output, expected, message, name="output", against=of_torch, **precise)
-with check("each text as alone", points=1.5):
+with check("each text as alone, and another text otherwise", points=1.5):
     for lead_x, lead_memory, num_heads, n, m in cases:
         layer, x, memory, message = a_case(lead_x, lead_memory, num_heads, n, m)
         named = parameters_of(layer)
@@ -1001,7 +1001,7 @@ with check("the values", points=0.5):
         name = "the cross weights"
         assert_close(found[1], expected_weights, message, name=name, against=of_torch)
         assert_close(found[0], expected, message, name="output", against=of_torch)
-with check("a mask of each shape, as the same mask in full", points=1.5):
+with check("a mask of each shape: as the same mask in full, and not as none", points=1.5):
     for case in cases:
         layer, x, memory, masks, message = a_case(*case)
         named = parameters_of(layer)
@@ -1654,7 +1654,7 @@ def bare(found, *ends):
 
 vocabulary = ["<start>", "<end>", "el", "gato", "negro", "duerme", "la", "vaca"]
 script = [2, 3, 4, 5, 1, 6, 7]  # el gato negro duerme <end> la vaca
-with check("the text ends at <end>", points=0.75):
+with check("the words, up to <end>", points=0.75):
     for kind in ("numpy", "torch"):
         written, prefixes = write(script, 10, kind)
         assert_equal(
@@ -1664,7 +1664,7 @@ with check("the text ends at <end>", points=0.75):
             f"(logits from {kind}). For one: is the LARGEST logit taken?",
             name="the tokens, without start and end,",
         )
-with check("a list of Python ints, without start and end", points=0.5):
+with check("the words as a list of Python ints, without start and end", points=0.5):
     for kind in ("numpy", "torch"):
         written, prefixes = write(script, 10, kind)
         assert_equal(
@@ -1673,7 +1673,7 @@ with check("a list of Python ints, without start and end", points=0.5):
             "The model says: el gato negro duerme <end>. The result should be the list [2, 3, 4, "
             f"5] of Python ints, without start and end token (logits from {kind}).",
         )
-with check("logits that are whole numbers", points=0.25):
+with check("logits from torch, floating and whole numbers", points=0.25):
     written, prefixes = write(script, 10, "torch")
     by_floats = bare(written, 0, 1)
     tokens = by_floats if isinstance(by_floats, list) else []
@@ -1708,7 +1708,7 @@ with check("max_len: what is written", points=0.25):
             f"{max_len} of these tokens should be written: start and end are not counted."
         )
         assert_equal(bare(written, 0, 1), expected, message)
-with check("max_len: how often the model is asked", points=0.25, side=True):
+with check("max_len: the longest prefix that the model sees", points=0.25, side=True):
     for max_len, _ in limits:
         written, prefixes = write(script, max_len, "numpy")
         assert_equal(
@@ -1804,7 +1804,7 @@ with check("the tokens", points=1.25):
         )
         found = bare(write(*case, kind), 2, 1)
         assert_equal(found, by_hand(*case), message, name="the tokens, without start and end,")
-with check("a list of ints, without start and end", points=0.75):
+with check("a list of ints, one for each word said, without start and end", points=0.75):
     for case, kind, _ in cases:
         found = write(*case, kind)
         expected = by_hand(*case)
@@ -1869,8 +1869,8 @@ for script, max_len, expected, longest, start_id in (
     found, most = write(script, max_len, start_id, 19)
     message = (
         f"A model that says {script}, with max_len {max_len}, start {start_id} and end 19. The "
-        "text should be what it says, when it is given the whole prefix each time. Nothing but "
-        "max_len, and an end_id that the model says, ends a text."
+        "text should be what it says, when it is given the whole prefix each time. A text ends at "
+        "max_len, or where the model says end_id, and nowhere else."
     )
     name, tokens = "the tokens, without start and end,", bare(found, 18, 19)
     if start_id != 19 and start_id in script:
@@ -2223,7 +2223,7 @@ with check("each text at its sentence", points=0.75):
         "put there.",
         name="the texts",
     )
-with check("equal lengths, equal sentences", points=0.25):
+with check("equal lengths, equal sentences; the result is a list", points=0.25):
     assert_equal(
         translated(five)[0],
         ["A CAT", "DOGS", "A COW", "A CAT", "CATS"],
@@ -2233,7 +2233,7 @@ with check("equal lengths, equal sentences", points=0.25):
     )
     message = "The result should be a list, with one text for each of the five sentences."
     assert_equal(kind_of(five), "list", message, name="its kind")
-with check("one call, the shortest first; the list stays as it is", points=1, side=True):
+with check("one call, every sentence, the shortest first; the list stays", points=1, side=True):
     _, calls, after = translated(four)
     lengths = [[len(words) for words in batch] for batch in calls]
     message = (
@@ -2470,7 +2470,7 @@ with check("two heads, and three", points=0.5):
         "Averaged over the heads, row 0 has 'sees' 0.3125 and 'dog' 0.25; row 1 'dog' 0.3125, "
         "'cat' and 'sees' 0.25.",
     )
-with check("equal weights, equal words", points=0.25):
+with check("two heads alike: equal weights, equal words", points=0.25):
     assert_equal(
         words_of(weights[:, 2:].copy(), source),
         ["sees", "cat"],
@@ -2481,7 +2481,7 @@ several = (
     "Two heads, four target positions, with other weights in each row: there should be more than "
     "one word in the result."
 )
-with check("torch as NumPy", points=0.25):
+with check("torch, and whole numbers, as floating NumPy arrays", points=0.25):
     by_numpy = words_of(weights.copy(), source)
     words = by_numpy if isinstance(by_numpy, (list, str)) else []
     assert_equal(
@@ -2499,7 +2499,7 @@ with check("torch as NumPy", points=0.25):
     )
     whole = words_of((48 * weights).astype(int), source)
     assert_equal(whole, by_numpy, message, against="for the weights")
-with check("a torch tensor that requires grad", points=0.25):
+with check("torch tensors, without requires_grad and with it", points=0.25):
     given = torch.tensor(weights, requires_grad=True)
     by_torch = words_of(torch.tensor(weights), source)
     words = by_torch if isinstance(by_torch, (list, str)) else []
@@ -2582,7 +2582,7 @@ with check("several heads", points=0.75):
     for size in ((6, 6, 6), (2, 50, 300), (3, 131, 2), (5, 33, 65), (12, 70, 33), (3, 3, 8)):
         weights, expected, message = a_map(*size, many, others)
         assert_equal(words_of(weights.numpy(), many[: size[2]]), expected, message)
-with check("all kinds of arrays", points=0.75):
+with check("all kinds of arrays; arguments by name", points=0.75):
     for size in ((2, 40, 5), (3, 40, 7)):
         weights, _, _ = a_map(*size)
         by_numpy = words_of(weights.numpy(), names[: size[2]])
@@ -2630,7 +2630,7 @@ def words_of(weights, names):
 
 rng = check_rng()
 names = ["a", "b", "c", "d", "e", "f", "g"]
-with check("ties", points=0.5):
+with check("ties, floating and whole numbers", points=0.5):
     for num_heads in (1, 2, 4):  # all heads alike
         counts = np.stack([rng.integers(0, 3, size=(40, 7))] * num_heads)  # many ties
         expected = [names[row.tolist().index(row.max())] for row in counts[0]]
@@ -2650,7 +2650,7 @@ with check("ties", points=0.5):
     message = "Two heads, three target positions, all weights 0: the first position wins each time."
     for given in (0 * nothing, torch.tensor(0 * nothing)):
         assert_equal(words_of(given, names), ["a", "a", "a"], message)
-with check("ties of averages, integers too", points=0.5):
+with check("averages and their ties, whole numbers of many kinds too", points=0.5):
     for num_heads in (2, 4):
         counts = rng.integers(0, 3, size=(num_heads, 40, 7))
         sums = counts.sum(axis=0)
@@ -3296,7 +3296,7 @@ with check("hidden inside the encoder", points=1):
         "word.",
         name="the shares",
     )
-with check("another position in each text", points=0.5):
+with check("another position in each text, hidden from the decoder", points=0.5):
     assert_equal(
         shares("decoder", nothing_mixed, own_place, [[0, 1, 2, 3], [1, 1, 0, 1], [0, 1, 3, 0]]),
         [0.75, 0.25, 1.0],
@@ -3304,7 +3304,7 @@ with check("another position in each text", points=0.5):
         "first text only, so 3 of 4 stay right.",
         name="the shares",
     )
-with check("padding stays hidden", points=0.5):
+with check("texts with padding, a word hidden in either place", points=0.5):
     loud_padding = [[1, 0, 0, 9], [0, 1, 0, 9], [0, 0, 1, 9]]
     told_padding = [*loud_padding, [0, 0, 0, 1]]
     assert_equal(

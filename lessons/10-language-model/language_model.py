@@ -282,7 +282,7 @@ with check("padding of any integers on the right, as each text alone", points=1)
         "gives it alone.",
         against="from the texts alone",
     )
-with check("the target decides, not the input", points=1):
+with check("the target decides: gaps, one target, other sizes, also no keep", points=1):
     keep = torch.tensor(rng.random((4, n)) < 0.6)
     keep[0] = torch.tensor([False, False, True, True, False, True, True])
     keep[1] = torch.tensor([True, False, True, False, True, False, True])
@@ -411,7 +411,7 @@ with check("any number of leading axes", points=1.5):
     others = check_rng()
     for lead, n in (((1, 1), 4), ((2, 1), 2), ((6,), 6), ((), 300)):
         compare(lead, lead, n, others)
-with check("leading axes that broadcast", points=0.5):
+with check("leading axes that broadcast, without keep and with it", points=0.5):
     compare((3,), ())
     compare((2, 1), (3,))
     logits = torch.tensor(rng.normal(size=(3, 5, 6)))
@@ -525,7 +525,7 @@ def compare(size, keep, what):
     assert_equal(str(getattr(loss, "dtype", None)), "torch.float64", message, name="the dtype")
 
 
-with check("gradients, in float64", points=1):
+with check("loss and gradients in float64; numbers in another order in memory", points=1):
     compare(1.0, keep, "with a")
     logits = torch.tensor(rng.normal(size=(3, 6, 5)))
     message = (
@@ -535,7 +535,7 @@ with check("gradients, in float64", points=1):
     )
     expected = F.cross_entropy(logits[:, :-1][keep[:, 1:]], tokens[:, 1:][keep[:, 1:]])
     assert_close(strided(logits, tokens, keep), expected, message)
-with check("logits of 10,000", points=1):
+with check("logits of 10,000, in float64", points=1):
     compare(1e4, keep, "with a")
     compare(1e4, None, "no")
 checks_passed("next_token_loss")
@@ -1393,7 +1393,7 @@ with check("a step that needs no clipping", points=1):
         rtol=1e-4,
         atol=1e-5,
     )
-with check("the loss before the step; one call; the mode", points=1):
+with check("the loss before the step, a float; a step is made; one call; the mode", points=1):
     loss, after, facts = one_step(parameters, tokens, None, 10 * norm)
     assert_equal(
         type(loss).__name__, "float", "The result should be a Python float.", name="the kind"
@@ -1425,7 +1425,7 @@ with check("clipping", points=1):
             rtol=1e-4,
             atol=1e-5,
         )
-with check("old gradients", points=1):
+with check("old gradients as none, another text otherwise", points=1):
     fresh = one_step(parameters, tokens, None, 0.5 * norm)[1]
     message = "After the step the model should have as many numbers as before."
     assert_equal(list(np.shape(fresh)), list(start.shape), message, name="the shape")
@@ -2126,7 +2126,7 @@ with check("temperature, then one of the two", points=0.5):
         )
         found = drawn(many, 2, top_k=top_k)
         assert_close(found, torch.where(kept, warm, 0) / warm[kept].sum(), message)
-with check("top_k, then top_p of what is left", points=1):
+with check("top_k, then top_p of what is left; other options, by place", points=1):
     full = torch.softmax(logits, -1)
     for top_k in (2, 3, 4):
         left = first(top_k, full)
@@ -2254,7 +2254,7 @@ with check("-inf", points=0.5):
             "others, and no NaN."
         )
         assert_close(found, torch.tensor([0.0, 1.0, 0.0]), sentence)
-with check("large logits; float32 stays float32", points=0.5):
+with check("large logits; float32 and float64; a column of a matrix", points=0.5):
     for more in ({"temperature": 0}, {"top_k": 1}, {"top_p": 1e-3}):
         found = drawn(infinite.nan_to_num(neginf=-9.0), **more)
         sentence = (
@@ -2799,23 +2799,23 @@ def compare(broken, message):
     )
 
 
-with check("the update", points=1):
+with check("the update: right steps and broken ones", points=1):
     compare(
         ["no_update", "update_before_backward", "first_layer_frozen"],
         "After a right step EVERY parameter is where the rule of the optimiser puts it.",
     )
-with check("the loss", points=1):
+with check("the loss: right steps and broken ones", points=1):
     compare(
         ["not_shifted", "loss_after"],
         "A right step trains with next_token_loss, and returns what that is before the update.",
     )
-with check("clipping", points=1):
+with check("clipping: right steps and broken ones", points=1):
     compare(
         ["no_clipping", "clips_each"],
         "When the total norm is above max_norm, all gradients are scaled by the same number. For "
         "one: does your optimiser show the size of a gradient, or does it divide it away?",
     )
-with check("old gradients", points=1):
+with check("old gradients: right steps and a broken one", points=1):
     compare(
         ["keeps_gradients"],
         "What lies on .grad when a step is called should have no influence on it. For one: does "
@@ -2826,7 +2826,10 @@ with check("a Python bool", points=0.5, side=True):
     types = {name: type(one) for name, one in verdicts_on(["right_by_torch"]).items()}
     # NumPy's is named bool, too.
     kinds = {name: f"{one.__module__}.{one.__name__}" for name, one in types.items()}
-    message = "The verdict should be Python's own True or False, not a tensor or a NumPy bool."
+    message = (
+        "right_by_torch, a right step, was judged: the verdict should be Python's own True or False, "
+        "not a tensor or a NumPy bool. Here it is of the kind " + kinds["right_by_torch"] + "."
+    )
     assert_equal(kinds, {"right_by_torch": "builtins.bool"}, message, name="the kind")
 checks_passed("judges_step")
 
@@ -3006,19 +3009,19 @@ def compare(kind, message):
     assert_equal(found, expected, message, name="your verdicts")
 
 
-with check("no update", points=0.5):
+with check("no update, beside right steps", points=0.5):
     message = (
         "Broken here: no optimiser's step; gradients forgotten before it; no backward; backward "
         "after the step."
     )
     compare("no update", message)
-with check("frozen", points=1.5):
+with check("one parameter does not move, beside right steps", points=1.5):
     message = (
         "Broken here: one parameter does not move, of those with a large gradient: the first, the "
         "last, the last but one, some other."
     )
     compare("frozen", message)
-with check("errors", points=1):
+with check("steps that raise errors, beside right ones", points=1):
     message = (
         "Broken here: the step moves the parameters and then raises an error, of six kinds, one of "
         "them LookupError. A step that raises an error of whatever kind is broken: judges_step "
@@ -3117,19 +3120,19 @@ def compare(kinds, message):
     assert_equal(found, expected, message, name="your verdicts")
 
 
-with check("missing, too early, too late", points=0.75):
+with check("clipping that is missing, too early, too late, or right", points=0.75):
     message = (
         "Gradients should be clipped after backward and before the optimiser's step. Broken here: "
         "no clipping, clipping before backward, clipping after the step."
     )
     compare(("none", "after the step", "before backward"), message)
-with check("each parameter by itself", points=0.75):
+with check("each parameter clipped by itself, beside right steps", points=0.75):
     message = (
         "All gradients together have one norm. Broken here: each parameter's gradient is clipped "
         "by itself, which changes the direction of the step."
     )
     compare(("each", "each, by hand"), message)
-with check("small gradients scaled up", points=0.5):
+with check("small gradients scaled up, beside right steps", points=0.5):
     message = (
         "Clipping only shortens: gradients whose norm is below max_norm should stay as they are. "
         "Broken here: they are scaled up to max_norm."
@@ -3230,16 +3233,16 @@ def compare(kind, message):
     assert_equal(found, expected, message, name="your verdicts")
 
 
-with check("targets", points=0.75):
+with check("wrong targets, beside right steps", points=0.75):
     message = (
         "The logits at position t should be scored against token t + 1. Broken here: against token "
         "t, or against token t - 1; and the same with the right loss returned."
     )
     compare("targets", message)
-with check("moment", points=0.75):
+with check("the loss after the update, beside right steps", points=0.75):
     message = "A right step returns the loss before the update. Broken here: the one after it."
     compare("moment", message)
-with check("old", points=1):
+with check("old gradients kept, beside right steps", points=1):
     message = (
         "Gradients that lay on the parameters should have no influence on a step. Broken here: "
         "they are kept, and the new ones added: for all parameters, for all but the first or the "

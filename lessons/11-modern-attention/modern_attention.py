@@ -177,7 +177,7 @@ def normalise(gamma, x, eps):
         return layer(x.clone())
 
 
-with check("gamma starts with ones", points=0.5):
+with check("gamma is the only parameter, and starts with ones", points=0.5):
     kind, parameters = start_values(4)
     assert_equal(kind, "Parameter", "gamma should be an attribute, and an nn.Parameter.", name="gamma")
     assert_equal(
@@ -195,7 +195,7 @@ with check("four words by hand, with eps = 2", points=1):
         "is that of 9. No mean is subtracted. Is each word normalised by itself?",
     )
 rng = check_rng()
-with check("as torch's function, with eps = 0.5", points=1.5):
+with check("four texts, a random gamma, eps = 0.5, as torch's function", points=1.5):
     gamma = torch.tensor(rng.normal(size=6), dtype=torch.float32)
     x = torch.tensor(1 + 2 * rng.normal(size=(4, 5, 6)), dtype=torch.float32)  # (batch, n, d_model)
     assert_close(
@@ -282,7 +282,7 @@ def with_gradients(gamma, x, eps):
 rng = check_rng()
 gamma, ones = torch.tensor(rng.normal(size=6)), torch.ones(6, dtype=torch.float64)
 noise = torch.tensor(rng.normal(size=(2, 3, 6)))
-with check("eps as it is given", points=1):
+with check("eps as it is given; x of many shapes and sizes, float32 and float64", points=1):
     for eps in (0.5, 1e-12):
         expected = F.rms_norm(noise, (6,), gamma, eps)
         assert_close(
@@ -341,7 +341,7 @@ with check("eps as it is given", points=1):
         if dtype == torch.float64:
             way = "in training mode under torch.no_grad()"
             assert_close(normalise(scale, x.clone(), eps), expected, message.format(way))
-with check("the default of eps", points=1):
+with check("small numbers, with eps given and left out", points=1):
     given = normalise(ones, 1e-3 * noise, 1e-6)
     message = "x of shape (2, 3, 6) in float64: the result should be a torch tensor."
     assert_equal(isinstance(given, torch.Tensor), True, message, name="'it is a tensor'")
@@ -660,7 +660,7 @@ for shape, d_ff in sizes:
     expected = (z * torch.sigmoid(z) * (x @ up.T)) @ down.T
     cases_run.append((shape, d_ff, parameters, x, expected, forward(parameters, x.clone(), d_ff)))
 
-with check("each word by itself", points=1):
+with check("each word as alone; then x.expand, which is x twice", points=1):
     for shape, d_ff, parameters, x, _, (_, evaluated, _, twice) in cases_run:
         given = f"x of shape {shape}, d_ff = {d_ff}"
         message = f"{given}: the result should have the shape of x, axes of length 1 included."
@@ -689,7 +689,7 @@ with check("each word by itself", points=1):
             "as x does alone, without an error."
         )
         assert_close(twice, torch.stack([evaluated, evaluated]), message, against="for x alone")
-with check("the values", points=0.5):
+with check("the values in float64, in both modes", points=0.5):
     for shape, d_ff, _, _, expected, (_, evaluated, _, _) in cases_run[:-1]:
         message = (
             f"x of shape {shape}, d_ff = {d_ff}: the result should be down(silu(gate(x)) * up(x))."
@@ -947,7 +947,7 @@ with check("one pair", points=0.5):
         )
         expected = turned(x, positions)
         assert_close(apply_rotary(x.clone(), positions.clone()), expected, message)
-with check("more pairs", points=1):
+with check("other widths, bases and leading axes, in any order in memory", points=1):
     for d_k in (4, 6, 10, 16):
         x, positions = torch.tensor(rng.normal(size=(5, d_k))), torch.tensor([3, 4, 5, 6, 7])
         message = (
@@ -986,7 +986,7 @@ with check("more pairs", points=1):
             more = f"{message}, also where the numbers do not lie side by side in memory, "
             more += "and x requires gradients." if gradients else "under torch.no_grad()."
             assert_close(strided(x, positions, base, gradients), expected, more)
-with check("far away", points=0.5):
+with check("positions far away and negative; float64 after float32", points=0.5):
     x, positions = torch.tensor(rng.normal(size=(3, 8))), torch.tensor([131071, 1000, 50000])
     expected = turned(x, positions)
     assert_close(
@@ -1588,7 +1588,7 @@ with check("as many key-value heads as heads", points=0.25):
     )
     assert_close(weights, expected_weights, message, name="weights")
     assert_close(output, expected, message, name="output")
-with check("a mask for each text, and one for each head", points=0.5):
+with check("masks: none, one for each text, one for each head", points=0.5):
     masks = torch.tensor(rng.random((3, 4, 5)) < 0.5)
     masks[..., 1], masks[..., 3] = True, False
     six = torch.tensor(rng.random((1, 6, 4, 5)) < 0.5)
@@ -1713,7 +1713,7 @@ with check("as many key-value heads as heads, and a single one", points=1):
         )
         assert_close(weights, expected_weights, message, name="weights")
         assert_close(output, expected, message, name="output")
-with check("groups", points=2):
+with check("groups; other sizes and leading axes, a mask, both modes, by name", points=2):
     for counts in ((6, 2), (6, 3), (4, 2), (12, 4), (8, 2)):
         output, weights = pair(found[counts])
         expected, expected_weights = wanted[counts]
@@ -1811,7 +1811,7 @@ with check("each text as if it were alone", points=1):
         assert_close(weights, expected, message, name="weights", against="for each text alone")
         expected = torch.stack([one[0] for one in alone]).reshape(*lead, n_q, 12).double()
         assert_close(output, expected, message, name="output", against="for each text alone")
-with check("key and value left out", points=1):
+with check("key and value left out, and written out", points=1):
     query, key, other = (torch.tensor(rng.normal(size=(2, n, 12))) for n in (4, 5, 4))
     for given, whole in (
         ({"query": query}, (query, query, query)),
@@ -1911,7 +1911,7 @@ def compare(cases, n_q=4, n_k=5, draw=rng):
         assert_close(weights, expected, message, name="weights", against=own)
 
 
-with check("one mask for all heads", points=1):
+with check("one mask for all heads, and none; a large hidden key", points=1):
     compare(
         [
             ((), (5,)),
@@ -1927,6 +1927,8 @@ with check("one mask for all heads", points=1):
             ((2, 3), (5,)),
         ]
     )
+    # Three axes and more, and fewer than query has; drawn by a generator of their own.
+    compare([((2, 2, 6), (2, 6, 4, 5)), ((2, 1, 2, 6), (6, 4, 5))], draw=rng.spawn(1)[0])
     compare([((6,), (6, 6)), ((6,), (6, 6, 6))], 6, 6, later)
     compare([((1, 1), (1, 1, 1, 5))], 1, 5, later)
     compare([((3,), (4, 4))], 4, None, later)
@@ -1947,10 +1949,10 @@ with check("one mask for all heads", points=1):
         )
         plain, own = torch.as_tensor(expected).double(), "without enlarging the hidden key"
         assert_close(found, plain, message, name=name, against=own)
-with check("a mask for each head", points=1):
+with check("a mask for each head, and none", points=1):
     compare([((), (6, 4, 5)), ((), (6, 1, 5)), ((3,), (3, 6, 4, 5)), ((2,), (1, 6, 1, 5)), ((2, 3), (2, 3, 6, 4, 5))])  # fmt: skip
     compare([((6,), (6, 6, 6, 6))], 6, 6, later)
-with check("nothing to attend to", points=1):
+with check("queries with nothing to attend to, beside others", points=1):
     query, key = (torch.tensor(rng.normal(size=(2, n, 12))) for n in (4, 5))
     rows = torch.tensor(rng.random((4, 5)) < 0.6)
     rows[:, 0], rows[2] = True, False
@@ -2367,7 +2369,7 @@ rng = check_rng()
 pieces = [
     tuple(torch.tensor(rng.normal(size=(2, 3, n, d))).float() for d in (5, 6)) for n in (4, 1, 3)
 ]
-with check("four words at once, then one, then three", points=0.5):
+with check("two texts: four words at once, then one, then three", points=0.5):
     for number, both, _ in zip(range(3), appended(pieces), pieces, strict=True):
         K, V = pair(both)
         for found, which, what in ((K, 0, "K"), (V, 1, "V")):
@@ -2377,7 +2379,7 @@ with check("four words at once, then one, then three", points=0.5):
                 "be returned, what was just appended included, joined along the last axis but one."
             )
             assert_close(found, expected, message, name=what, against="in what was appended")
-with check("two caches", points=0.5):
+with check("two caches, each as a cache alone", points=0.5):
     others = [(k + 1, v - 1) for k, v in pieces]
     for kept, given in zip(two_caches(pieces, others), (pieces, others), strict=True):
         filled = appended(given)[-1]
@@ -2578,7 +2580,7 @@ def alone(pieces):
 
 rng = check_rng()
 pieces = [tuple(torch.tensor(rng.normal(size=(3, n, d))) for d in (4, 6)) for n in (2, 1, 3, 1)]
-with check("a cache that is made later", points=1):
+with check("a cache that is made later, each as a cache alone", points=1):
     first, late = [pieces[0], pieces[1]], [pieces[2], pieces[3]]
     both, by_themselves = filled(first, late), [alone(first), alone(late)]
     for found in (*both, *by_themselves):
@@ -2952,7 +2954,7 @@ with check("blocks that fill the keys", points=0.5):
             "has each query a largest score, a sum and collected values of its own?"
         )
         assert_close(found, expected, message, name="the output")
-with check("blocks that do not", points=0.25):
+with check("blocks that do not fill the keys", points=0.25):
     for block_size in (3, 4, 7, 25):
         found = blockwise_attention(Q.clone(), K.clone(), V.clone(), block_size)
         message = (
@@ -2962,7 +2964,7 @@ with check("blocks that do not", points=0.25):
         assert_close(found, expected, message, name="the output")
 # In float64: in float32 a score of several hundred has four decimals, and right answers differ.
 Q, K, V = Q.double(), K.double(), V.double()
-with check("all scores far below 0", points=0.5):
+with check("float64, all scores far below 0", points=0.5):
     low = K - 2000 * Q[:1].sign()
     expected = F.scaled_dot_product_attention(Q[None, :1], low[None], V[None])[0]
     found = blockwise_attention(Q[:1].clone(), low.clone(), V.clone(), 4)
@@ -2979,12 +2981,12 @@ message = (
     "float64 too. For one: is the largest score so far subtracted first, and what earlier blocks "
     "gave corrected?"
 )
-with check("large scores, the largest in the first block", points=0.5):
+with check("float64, large scores, the largest in the first block", points=0.5):
     expected = F.scaled_dot_product_attention(Q[None, :1], (K + ramp.flip(0))[None], V[None])[0]
     found = blockwise_attention(Q[:1].clone(), K + ramp.flip(0), V.clone(), 2)
     sentence = message.format("first")
     assert_close(found, expected, sentence, rtol=1e-6, atol=1e-8, name="the output")
-with check("large scores, the largest in the last block", points=0.5):
+with check("float64, large scores, the largest in the last block", points=0.5):
     expected = F.scaled_dot_product_attention(Q[None, :1], (K + ramp)[None], V[None])[0]
     found = blockwise_attention(Q[:1].clone(), K + ramp, V.clone(), 2)
     sentence = message.format("last")
@@ -3020,7 +3022,7 @@ with check("one block for all keys", points=1):
             "are in one block. The output should be that of lesson 3."
         )
         assert_close(blockwise_attention(Q, K, V, size), expected, message)
-with check("several blocks", points=1):
+with check("blocks of many sizes; leading axes, float32 and float64", points=1):
     cases = ((3, 6, 4, 2, 2), (1, 8, 5, 3, 1), (5, 9, 4, 7, 4), (4, 64, 3, 2, 7))
     more = ((5, 5, 5, 5, 2), (1, 1100, 4, 1, 1))
     for n_q, n_k, d_k, d_v, size in cases + more:
@@ -3078,7 +3080,7 @@ with check("scores of 10,000, the largest last", points=1):
         expected = F.scaled_dot_product_attention(Q[None], (noise + ramp)[None], V[None])[0]
         found = blockwise_attention(Q, noise + ramp, V, size)
         assert_close(found, expected, message.format(size, "last"), rtol=1e-6, atol=1e-8)
-with check("the largest score first; all scores far below 0", points=1):
+with check("scores of 10,000, the largest first; all scores far below 0", points=1):
     K = noise - ramp
     K[5:7] = K[0] - torch.tensor([[0.2], [0.5]])  # nearly as large, in a later block
     for size in (1, 3, 4, 20):

@@ -227,8 +227,8 @@ check_answer("answer_pieces", answer_pieces)
 # - Pieces after the first stand in the vocabulary **and in the result** with `##` in front.
 # - If some rest of the word has no piece, the result is `["[UNK]"]` and nothing else.
 # - `vocabulary` is anything that answers `piece in vocabulary`: a set, a list, a dictionary.
-#   Checked when graded: also an object that has nothing but `in`; and a word of hundreds of letters
-#   (no largest length).
+#   Checked when graded: also an object that can answer this question and nothing else; and a word of
+#   hundreds of letters (no largest length).
 # - `word` is a text of at least one character, without `#`. Upper and lower case are different
 #   letters here. No errors are graded.
 
@@ -402,7 +402,7 @@ with check("words that can be cut", points=1.5):
             "it then. For one: is a result of an earlier call remembered?"
         )
         assert_equal(after, anew, message, against="with a new vocabulary of the same pieces")
-with check("words with a wall", points=1.5):
+with check("words at which the greedy cut gets stuck; empty vocabularies", points=1.5):
     found = all_cut(with_a_wall[:30])
     for (word, vocabulary), one in zip(with_a_wall[:30], found, strict=True):
         message = (
@@ -410,6 +410,16 @@ with check("words with a wall", points=1.5):
             "which no piece fits, so the result should be ['[UNK]'] alone."
         )
         assert_equal(one, ["[UNK]"], message)
+    for word, vocabulary, longest, rest, shorter in (
+        ("abcd", ["abc", "ab", "##cd"], "abc", "d", "ab"),
+        ("xabcd", ["x", "##abc", "##ab", "##cd"], "##abc", "d", "##ab"),
+    ):
+        message = (
+            f"word {word!r}, vocabulary {vocabulary}: the greedy cut takes {longest!r}, and nothing "
+            f"fits {rest!r} behind it. It does not go back to a shorter piece, as {shorter!r}, with "
+            "which the word could be cut: ['[UNK]']."
+        )
+        assert_equal(wordpiece(word, set(vocabulary)), ["[UNK]"], message)
     for nothing in (set(), [], {}):
         message = f"'a' and the empty vocabulary {nothing!r}: no piece fits. ['[UNK]']."
         assert_equal(wordpiece("a", nothing), ["[UNK]"], message)
@@ -418,7 +428,7 @@ checks_passed("wordpiece")
 
 
 # %% check="wordpiece_long" points=1
-# Hidden checks of wordpiece: a word of hundreds of letters; an object that has nothing but `in`.
+# Hidden checks of wordpiece: a word of hundreds of letters; an object that answers `in` alone.
 ### BEGIN HIDDEN TESTS
 @probe
 def with_only_in(word, pieces):
@@ -439,10 +449,11 @@ with check("a long word", points=0.5):
     pieces |= {letters[1:]}
     message = "A word of 299 letters that stands in the vocabulary as a whole: one piece."
     assert_equal(wordpiece(letters[1:], pieces), [letters[1:]], message)
-with check("nothing but `in`", points=0.5):
+with check("a vocabulary that answers only `piece in vocabulary`", points=0.5):
     pieces = ["cat", "##s", "##ness", "##n"]
     message = (
-        "and a vocabulary that answers only `piece in vocabulary`: no loop, no length, no index."
+        "and a vocabulary that answers `piece in vocabulary` and cannot do anything else: it has no "
+        "length and no index, and no loop can go through it."
     )
     found = with_only_in("catness", pieces)
     assert_equal(found, ["cat", "##ness"], f"'catness', {message}")
@@ -648,7 +659,7 @@ for shape, draw in (((1, 1, 4), later), ((2, 1), later), *((shape, rng) for shap
     weights["pooler.dense.bias"] = torch.ones(5)
     ids = torch.tensor(draw.integers(8, size=shape))
     cases.append((shape, weights, ids))
-with check("each text alone", points=2):
+with check("each text as alone, other pieces otherwise; int32 as int64", points=2):
     for shape, weights, ids in cases:
         message = f"ids of shape {shape}: the result should have the shape (..., n, d_model)."
         found = embed(weights, ids)
@@ -663,7 +674,7 @@ with check("each text alone", points=2):
         assert_close(found, one_by_one, message, against="for each text alone")
         message = f"ids of shape {shape}, in int32 and in int64: the vectors should be the same."
         assert_close(embed(weights, ids.int()), found, message, against="in int64")
-with check("float64, and the values", points=1):
+with check("the values in float64 and float32; other sizes, more names", points=1):
     _, weights, ids = cases[-1]
     weights = {name: table.double() for name, table in weights.items()}
     ids = 1 + ids % 7  # what else piece 0 may be taken for is another check
@@ -1147,7 +1158,7 @@ def compare(layer, eps, gelu, second_names=False):
 with check("layers 0, 1, 10 and 11", points=2):
     for layer in (0, 1, 10, 11):
         compare(layer, None, False)
-with check("a feed-forward with one parameter more, another eps", points=1):
+with check("other feed-forwards, eps and sizes; arguments by name", points=1):
     compare(3, 0.5, False)
     compare(1, None, True)
     compare(10, 1e-2, True)
@@ -1342,26 +1353,30 @@ def written(shape):
 with check("missing names", points=0.5):
     for full, (said, _, _) in missing.items():
         message = f"{full} is missing: a KeyError that says this name."
+        message += " No error came." if said[0] == "nothing" else ""
         assert_equal(said[0], "KeyError", message, name="the error")
         assert_equal(full in said[1], True, message, name="'the message says the name'")
 with check("shapes that do not fit", points=0.5):
     for (full, wrong, shape), (said, _, _) in misfits.items():
         message = f"{full} has shape {wrong}, the block needs {shape}: a ValueError that says all."
+        message += " No error came." if said[0] == "nothing" else ""
         assert_equal(said[0], "ValueError", message, name="the error")
         rest = said[1].replace(full, "")
         says = [full in said[1], written(wrong) in rest, written(shape) in rest]
         assert_equal(says, [True] * 3, message, name="'the message says the name, each shape'")
-with check("nothing copied", points=1):
+with check("an error, and nothing copied", points=1):
     each = [(f"{full} has shape {wrong}", v) for (full, wrong, _), v in misfits.items()]
     each += [(f"{full} is missing", v) for full, v in missing.items()]
-    for given, (_, before, after) in each:
+    for given, (said, before, after) in each:
         message = f"{given}: an error, after which the whole block should be as it was."
+        if said[0] == "nothing":
+            message += " Here no error came."
         assert_equal(after, before, message, name="the block", against="before the call")
     for given, (said, _, _) in each:
         kind = "a KeyError" if given.endswith("is missing") else "a ValueError"
+        came = "no error came" if said[0] == "nothing" else f"what came is a {said[0]}"
         message = (
-            f"{given}: {kind} is asked for, with nothing copied. The block is as it was, but "
-            "neither a ValueError nor a KeyError came."
+            f"{given}: {kind} is asked for, with nothing copied. The block is as it was, but {came}."
         )
         if said[0] not in ("KeyError", "ValueError"):
             assert_equal(said[0], kind[2:], message, name="the error")
@@ -1577,7 +1592,7 @@ with check("a batch", points=1):
         "Three texts with 5, 3 and 1 kept tokens: each should have the mean of its own kept "
         "tokens, divided by that mean's own length.",
     )
-with check("nothing kept", points=1):
+with check("a text with nothing kept, beside others", points=1):
     keep = torch.tensor([[T, T, T, N, N], [N, N, N, N, N], [T, T, N, N, N]])
     found = sentence_embedding(hidden.clone(), keep.clone())
     message = "Three texts of five tokens, four features: the result should have the shape (3, 4)."
@@ -1630,7 +1645,7 @@ with check("each text alone", points=1.5):
         ]
         one_by_one = torch.stack(alone).reshape(*shape[:-2], d)
         assert_close(found, one_by_one, message, against="for each text alone")
-with check("tokens that are not kept", points=1.5):
+with check("some tokens kept, or all; huge numbers at the others", points=1.5):
     hidden = torch.tensor(later.normal(size=(6, 5))).float()
     keep = torch.tensor([False, True, False, True, True, False])
     message = (
@@ -1719,7 +1734,7 @@ with check("unit length", points=1):
         )
         assert_equal(isinstance(found, torch.Tensor), True, message, name="'it is a tensor'")
         assert_close(found.square().sum(-1).sqrt(), torch.ones(4), message, name="the length")
-with check("nothing kept", points=1):
+with check("nothing kept, and everything kept", points=1):
     for shape in ((4, 5), (2, 4, 5), (2, 3, 4, 6)):
         hidden = torch.tensor(rng.normal(size=shape)).float()
         keep = torch.ones(shape[:-1], dtype=torch.bool)

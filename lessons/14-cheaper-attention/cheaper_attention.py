@@ -171,7 +171,7 @@ def allowed(n, window):
 
 table = ["x....", "xx...", "xxx..", ".xxx.", "..xxx"]  # the table above; x = may see
 inside = np.array([[sign == "x" for sign in row] for row in table])
-with check("the shape; bool, in NumPy", points=0.25):
+with check("the shape; bool, in NumPy; some True, some False", points=0.25):
     mask = sliding_window_mask(5, 3)
     message = "The mask is a NumPy array of bool."
     own = "as an array of bool"
@@ -220,7 +220,7 @@ def after_writing(n, window):
     return later
 
 
-with check("a new array each call", points=0.25, side=True):
+with check("a new NumPy array each call", points=0.25, side=True):
     allowed(5, 3)
     is_array = isinstance(sliding_window_mask(5, 3), np.ndarray)
     assert_equal(is_array, True, "The mask is a NumPy array.", name="'a NumPy array'")
@@ -235,7 +235,7 @@ with check("a new array each call", points=0.25, side=True):
         name="the next mask",
         against="without writing into a mask",
     )
-with check("a window of 0", points=0.25, side=True):
+with check("windows of 0 and -1", points=0.25, side=True):
     for window in (0, -1):
         with assert_raises(
             ValueError, f"Five words, window = {window}: this should be a ValueError."
@@ -253,7 +253,7 @@ def by_torch(n, window):
 
 
 rng = check_rng()
-with check("a window of 1, and one as long as the text", points=1):
+with check("a window of 1, as long as the text, or longer", points=1):
     beyond = (300, 65_534, 100_000, 2**31, 2**40)  # as large as "no window" may be written
     for n, window in ((4, 1), (1, 1), (1, 7), (6, 6), (7, 100), *((5, one) for one in beyond)):
         found = np.asarray(sliding_window_mask(n, window))
@@ -263,7 +263,7 @@ with check("a window of 1, and one as long as the text", points=1):
         )
         assert_equal(np.shape(found), (n, n), message, name="the shape")
         assert_equal(found == 1, by_torch(n, window), message, name="the mask")
-with check("windows shorter than the text", points=1.5):
+with check("windows shorter than the text, or as long; by name", points=1.5):
     for case in range(9):
         n = int(rng.integers(6, 20)) if case < 6 else (300, 1100, 9)[case - 6]
         window = int(rng.integers(2, n - 2)) if case < 6 else (5, 700, 8)[case - 6]
@@ -283,7 +283,7 @@ with check("windows shorter than the text", points=1.5):
         )
         assert_equal(np.shape(found), (n, n), message, name="the shape")
         assert_equal(found == 1, by_torch(n, window), message, name="the mask")
-with check("the dtype", points=0.5):
+with check("bool, in NumPy; some True, some False", points=0.5):
     mask = sliding_window_mask(9, 4)
     found = np.asarray(mask)
     message = "n = 9, window = 4: the mask is a NumPy array of bool."
@@ -522,8 +522,8 @@ with check("a window of 1, and large numbers", points=0.5):
         assert_equal([found], [expected], message, name="positions")
     message = (
         "num_layers = 500, window = 3: 1001 positions, and no RecursionError. num_layers is at "
-        "most 500. For one: do two or more calls wait for each other for each layer? Python stops near "
-        "1000."
+        "most 500. For one: do two or more calls wait for each other for each layer? Where the work is "
+        "graded, Python stops near 1000; a notebook may allow more."
     )
     found = in_many_layers(500, 3)
     assert_equal(found is None, False, message, name="'a RecursionError, or None'")
@@ -937,11 +937,11 @@ def by_name(Q, K, V, learns):
 
 
 rng = check_rng()
-with check("the first word", points=0.5):
+with check("a text of one word", points=0.5):
     Q, K, V = (torch.tensor(rng.normal(size=s)) for s in ((1, 3), (1, 3), (1, 5)))
     message = "A text of one word, d_k = 3, d_v = 5: its output is its value, (1, 5)."
     assert_close(linear_attention(Q, K, V), V, message)
-with check("several sizes", points=1.5):
+with check("many sizes and leading axes, float32 and float64, all digits", points=1.5):
     for n, d_k, d_v in ((5, 3, 2), (6, 1, 4), (9, 2, 7), (30, 5, 3), (300, 2, 3), (1100, 2, 1)):
         Q, K, V = (torch.tensor(rng.normal(size=s)) for s in ((n, d_k), (n, d_k), (n, d_v)))
         message = (
@@ -1282,7 +1282,7 @@ with check("two texts, two features, by hand", points=1):
     assert_close(stepped(Q, K, V), expected, message, name="the outputs")
 rng = check_rng()
 given = [torch.tensor(rng.normal(size=s)).float() for s in ((2, 7, 4), (2, 7, 4), (2, 7, 3))]
-with check("two states in turn", points=0.5):
+with check("two states in turn, each as a state alone", points=0.5):
     other = [x.flip(-2) + 0.5 for x in given]
     copies = [[x.clone() for x in text] for text in (given, other)]
     for found, text in zip(stepped_in_turn(*copies), (given, other), strict=True):
@@ -1336,7 +1336,7 @@ def first_other(found, expected):
 
 
 rng = check_rng()
-with check("several sizes", points=2):
+with check("many sizes and leading axes, float32 and float64, all digits", points=2):
     for n, d_k, d_v in ((5, 3, 2), (6, 1, 4), (9, 2, 7), (40, 5, 3), (600, 2, 1)):
         given = [torch.tensor(rng.normal(size=s)) for s in ((n, d_k), (n, d_k), (n, d_v))]
         message = (
@@ -1795,7 +1795,7 @@ def by_name(K):
 
 
 rng = check_rng()
-with check("other lengths, one text and several", points=0.5):
+with check("other lengths and sizes, one text and several, all digits", points=0.5):
     for n, d_k in ((1, 3), (6, 1), (9, 4), (30, 2), (1100, 2)):
         K = torch.tensor(rng.normal(size=(n, d_k)))
         message = (
@@ -2035,7 +2035,7 @@ with check("half of the error", points=0.5):
     found = step([[3, 0], [1, 0]], [1, 0], [5, 5], 0.5)
     assert_close(found, as_tensor([[4, 0], [3, 0]]), message, name="S")
 rng = check_rng()
-with check("reading afterwards gives v", points=0.5):
+with check("two memories: reading afterwards gives v", points=0.5):
     S, k, v = (torch.tensor(rng.normal(size=s)) for s in ((2, 3, 4), (2, 4), (2, 3)))
     k = F.normalize(k, dim=-1)
     after = delta_rule_step(S.clone(), k.clone(), v.clone(), 1.0)
@@ -2173,7 +2173,9 @@ with check("many steps one after the other, and other sizes and numbers", points
             came = tuple(getattr(found, "shape", S.shape))
             if came != tuple(S.shape):
                 message += f" The shape should be that of S, {tuple(S.shape)}, and {came} came."
-            assert_close(found, expected.reshape(S.shape), message)
+            # float32 rounds each product: a number near 0 is as exact as the largest one.
+            near = 1e-5 * max(1.0, expected.abs().max().item()) if single else None
+            assert_close(found, expected.reshape(S.shape), message, atol=near)
 checks_passed("delta_rule_step")
 ### END HIDDEN TESTS
 

@@ -366,22 +366,6 @@ with exercise("receptive_field"):
         seen="answers written blind",
     )
 
-    wrong(
-        "field_two_calls_a_layer",
-        """
-            def reach(layers):
-                return 0 if layers == 0 else one_more(layers - 1)
-
-            def one_more(layers):
-                return reach(layers) + window - 1
-
-            return int(reach(num_layers) + 1)
-        """,
-        "With 500 layers Python stops with a RecursionError, as where two or more calls wait for each other for "
-        "each layer. A formula or a loop needs no such calls.",
-        seen="answers written blind",
-    )
-
 
 with exercise("linear_attention"):
     wrong(

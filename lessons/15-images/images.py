@@ -161,7 +161,7 @@ with check("four by four, by hand", points=1.5):
     )
 rng = check_rng()
 wide = rng.integers(0, 100, size=(4, 6))
-with check("a picture that is wider than high", points=1):
+with check("a torch picture that is wider than high", points=1):
     expected = [wide[r : r + 2, c : c + 2].flatten() for r in (0, 2) for c in (0, 2, 4)]
     message = (
         "4 by 6 pixels, whole numbers, a torch tensor; patches of size 2: six patches, row by "
@@ -169,7 +169,7 @@ with check("a picture that is wider than high", points=1):
     )
     assert_equal(patches(torch.tensor(wide), 2), torch.tensor(np.array(expected)), message,
                  name="the patches")  # fmt: skip
-with check("leading axes", points=0.75):
+with check("torch pictures with leading axes", points=0.75):
     images = torch.tensor(rng.normal(size=(2, 3, 6, 12)))
     message = (
         "Pictures of shape (2, 3, 6, 12), size 3: (2, 3, 8, 9), and each picture comes out as in "
@@ -184,7 +184,12 @@ with check("leading axes", points=0.75):
     assert_equal(found, alone, message, name="the patches", against=against)
     message = (
         "Pictures of shape (2, 3, 6, 12): the first patch begins with the top row's first three "
-        "pixels, in float64 as they are."
+        "pixels."
+    )
+    assert_close(found[0, 0, 0, :3], images[0, 0, 0, :3], message, name="the first three pixels")
+    message = (
+        "Pictures of float64: the first patch begins with the top row's first three pixels in "
+        "float64, to the last digit. For one: is something rounded to float32?"
     )
     assert_equal(found[0, 0, 0, :3], images[0, 0, 0, :3], message, name="the first three pixels")
 with check("the type of the numbers", points=0.25, side=True):
@@ -224,7 +229,7 @@ def shape_told(found, expected):
     return "" if came == asked else f" The shape should be {asked}, and {came} came."
 
 
-with check("square pictures", points=1):
+with check("three square torch pictures", points=1):
     for side, size in ((8, 2), (12, 3), (8, 4)):
         images = torch.tensor(rng.normal(size=(3, side, side)))
         message = (
@@ -234,7 +239,7 @@ with check("square pictures", points=1):
         expected = by_torch(images, size)
         found = patches(images, size)
         assert_close(found, expected, message + shape_told(found, expected))
-with check("other pictures", points=1):
+with check("other pictures, NumPy and torch, all kinds of numbers", points=1):
     for height, width, size in ((4, 10, 2), (9, 3, 3), (15, 10, 5)):
         images = torch.tensor(rng.normal(size=(2, height, width)))
         message = (
@@ -400,7 +405,7 @@ with check("leading axes", points=0.75):
     found = np.asarray(patches(images, 2))
     against = "for the picture alone"
     assert_equal(found, alone[None, None], message, name="the patches", against=against)
-with check("kinds of numbers", points=0.75):
+with check("kinds of numbers, and pictures that are views", points=0.75):
     plain = rng.integers(0, 2, size=(4, 6))
     message = "The kind of array and the type of its numbers should stay."
     for name in ("bool", "int64", "float16", "float64", "float32", "int32", "int8"):
@@ -426,12 +431,20 @@ with check("kinds of numbers", points=0.75):
     numbers = np.arange(24).reshape(4, 6)
     for image in (numbers - 2**62, 2**62 + numbers, (numbers * 10 - 128).astype(np.int8)):
         where = f"whole numbers from {image.min()} to {image.max()}, {image.dtype}, size 2"
-        message = "The patches hold the picture's numbers, each once, exactly and of the same type."
         expected = image.ravel()
-        found = np.sort(patches(image.copy(), 2), axis=None)
-        assert_equal(found, expected, f"NumPy, {where}. {message}", name="the sorted numbers")
-        found = np.sort(np.asarray(patches(torch.tensor(image), 2)), axis=None)
-        assert_equal(found, expected, f"torch, {where}. {message}", name="the sorted numbers")
+        for library, picture in (("NumPy", image.copy()), ("torch", torch.tensor(image))):
+            found = np.sort(np.asarray(patches(picture, 2)), axis=None)
+            message = (
+                f"{library}, 4 by 6 pixels, {where}: the patches hold 24 numbers, those of the "
+                "picture, each once. This is compared to four digits, and only then exactly."
+            )
+            near = {"rtol": 1e-4, "name": "the sorted numbers"}
+            assert_close(found.astype(float), expected.astype(float), message, **near)
+            message = (
+                f"{library}, {where}. The patches hold the picture's numbers, each once, exactly and "
+                "of the same type."
+            )
+            assert_equal(found, expected, message, name="the sorted numbers")
     message = (
         "The mirror image, image[:, ::-1] in NumPy, size 2: its patches should be those that your "
         "function gives for a copy of it."
@@ -804,7 +817,7 @@ with check("read from the class token, at position 0", points=1):
         "token plus position 0, through final_norm and output alone, without softmax. For one: "
         "which row is read, and which position has the class token?",
     )
-with check("the whole model", points=2):
+with check("the whole model; the pictures stay as they are", points=2):
     expected, given = by_torch(sizes, parameters, images), images.clone()
     assert_close(
         run(sizes, parameters, given),
@@ -1018,7 +1031,7 @@ with check("every patch counts", points=1):
         "should move."
     )
     assert_equal(found, [True] * 9, message, name="'logits are numbers that move'")
-with check("where it stands counts", points=1):
+with check("where a patch stands counts", points=1):
     others = []
     for (r, c), (s, d) in zip(corners, corners[1:] + corners[:1], strict=True):
         other = image.clone()
@@ -1465,7 +1478,7 @@ def expected_rollout(maps):
     return shares
 
 
-with check("layers and heads", points=1):
+with check("layers and heads of many sizes, NumPy and torch, also maps of zeros", points=1):
     for layers, heads, n in ((1, 1, 3), (2, 4, 5), (5, 2, 4)):
         maps = [rng.dirichlet(np.ones(n), size=(heads, n)) for _ in range(layers)]
         message = (
@@ -1508,7 +1521,7 @@ with check("layers and heads", points=1):
             assert_close(found, expected, message.format("NumPy", ", by name (maps=...)"))
             found = attention_rollout([torch.tensor(one) for one in typed])
             assert_close(found, torch.tensor(expected), message.format("torch", ""))
-with check("leading axes", points=1):
+with check("leading axes, or none, NumPy and torch, rows of any sum", points=1):
     for lead in ((1,), (2, 3)):
         maps = [rng.dirichlet(np.ones(4), size=(*lead, 2, 4)) for _ in range(3)]
         found = attention_rollout([one.copy() for one in maps[:2]])
@@ -1624,7 +1637,7 @@ def of_views(maps):
 rng = check_rng()
 maps = [rng.dirichlet(np.ones(5), size=(2, 3, 5)) for _ in range(2)]
 plain = attention_rollout([one.copy() for one in maps])
-with check("NumPy and torch", points=0.5):
+with check("NumPy as torch; maps with gradients, and views", points=0.5):
     message = "Random NumPy maps: the shares are numbers that differ."
     assert_equal(
         bool(np.ptp(np.asarray(plain, dtype=float)) > 0.05),
@@ -1650,7 +1663,7 @@ with check("NumPy and torch", points=0.5):
     again = of_views(maps)
     message = message.format("NumPy maps in Fortran order")
     assert_close(again, plain, message, against="for maps in C order")
-with check("float32 stays float32", points=0.25):
+with check("float32 as float64, and it stays float32", points=0.25):
     message = "Random NumPy maps: the shares are numbers that differ."
     assert_equal(
         bool(np.ptp(np.asarray(plain, dtype=float)) > 0.05),
@@ -1671,7 +1684,7 @@ with check("float32 stays float32", points=0.25):
     rounded = np.asarray(plain).astype(np.float32)
     assert_close(single, rounded, message, against="for the maps in float64")
     assert_equal(str(single.dtype), "float32", message, name="dtype")
-with check("whole numbers", points=0.75):
+with check("whole numbers as floats", points=0.75):
     heads = [[rng.permutation(5) for _ in range(2)] for _ in range(2)]
     whole = [np.eye(5, dtype=int)[np.array(one)] for one in heads]
     message = "NumPy maps of zeros and ones, as floats: the shares are numbers that differ."

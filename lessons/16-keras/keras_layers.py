@@ -174,7 +174,7 @@ with check("the weights", points=1):
         "weights stand in this order?"
     )
     assert_close(weights, expected_weights, message, rtol=1e-5, atol=1e-6, name="weights")
-with check("the output", points=1.25):
+with check("the output: your weights, in float32, times the values", points=1.25):
     message = (
         "Five keys, a layer of float32: the last axis of the weights is 5, and their dtype is "
         "float32."
@@ -200,7 +200,7 @@ with check("the output", points=1.25):
     assert_equal(bool((output[0] - output[1]).abs().max() > 1e-3), True, message)
 T, N = True, False
 mask = torch.tensor([[T, T, N, T, N], [N, N, N, N, N], [T, T, T, T, T]])
-with check("a mask", points=1):
+with check("a mask, as without the hidden keys", points=1):
     output, weights = attend(Q, K, V, mask)
     alone = [attend(Q[:, i : i + 1], K[:, mask[i]], V[:, mask[i]]) for i in (0, 2)]
     message = (
@@ -224,7 +224,7 @@ with check("a mask", points=1):
     assert_equal(
         bool(shown.std() > 1e-3), True, "A mask, random texts: the outputs are numbers that differ."
     )
-with check("a query that may attend to nothing", points=0.75):
+with check("a query that may attend to nothing, beside others", points=0.75):
     message = "Query 1 may attend to nothing: its weights and its output are 0, never NaN."
     output, weights = attend(Q, K, V, mask)
     assert_close(weights[:, 1], torch.zeros(2, 5), message, name="the weights of query 1")
@@ -243,7 +243,7 @@ def gradients(query, key, value, mask, of_output, of_weights):
     return [leaf.grad for leaf in leaves]
 
 
-with check("gradients", points=0.75):
+with check("gradients in float64, with a mask that hides some keys, or all", points=0.75):
     doubles = [x.double() for x in (Q, K, V)]
     A, B = (torch.tensor(rng.normal(size=(2, 3, n))) for n in (6, 5))
     leaves = [x.clone().requires_grad_() for x in doubles]
@@ -321,7 +321,7 @@ def each_alone(texts, lead):
 
 
 rng = check_rng()
-with check("leading axes", points=1):
+with check("leading axes, or none, with a mask and without, float64", points=1):
     for leads in (((6,),) * 3, ((2, 3),) * 3, ((2, 1), (3,), ()), ((), (2, 3), (1, 3))):
         sizes = (4, 3), (5, 3), (5, 7)
         texts = [torch.tensor(rng.normal(size=(*a, *b))) for a, b in zip(leads, sizes, strict=True)]
@@ -391,7 +391,7 @@ with check("leading axes", points=1):
                     name=name,
                     against="in a batch of one",
                 )
-with check("masks that broadcast", points=1):
+with check("masks of many shapes, and none; many sizes and scores", points=1):
     sizes = (3, 3, 4, 3), (3, 3, 5, 3), (3, 3, 5, 7)
     Q, K, V = (torch.arange(math.prod(size)).double().sin().reshape(size) for size in sizes)
     mask = torch.arange(60).reshape(3, 4, 5) % 7 > 1
@@ -525,7 +525,7 @@ row = torch.tensor(rng.random((4, 5)) < 0.6)
 row[:, :2], row[2] = True, False
 text = torch.tensor([[[True, True, False, True, False]], [[False] * 5]])
 found = {name: results_and_gradients(Q, K, V, mask, A, B) for name, mask in (("row", row), ("text", text))}
-with check("weights and output 0", points=0.75):
+with check("queries with nothing to attend to, beside others; float16 too", points=0.75):
     for name, mask in (("row", row), ("text", text)):
         output, weights, _ = found[name]
         nothing = ~mask.expand(2, 4, 5).any(-1)
@@ -563,7 +563,7 @@ with check("weights and output 0", points=0.75):
         assert_equal(bool((weights[:, [0, 1, 3]].sum(-1) > 0.5).all()), True, message)
         assert_close(weights[:, 2], torch.zeros(2, 5), message, name="the weights of query 2")
         assert_close(output[:, 2], torch.zeros(2, 7), message, name="the output of query 2")
-with check("finite gradients", points=0.75):
+with check("gradients, finite and right, with a mask that hides some keys, or all", points=0.75):
     for name, mask in (("row", row), ("text", text)):
         leaves = [x.clone().requires_grad_() for x in (Q, K, V)]
         eye = torch.eye(5).double().expand(2, 5, 5)
@@ -639,7 +639,7 @@ rng = check_rng()
 Q, K, V = (torch.tensor(rng.normal(size=(2, *size))) for size in ((4, 3), (5, 3), (5, 7)))
 mask = torch.tensor(rng.random((2, 4, 5)) < 0.7)
 mask[..., 2] = True
-with check("float64", points=0.5):
+with check("a layer of float64: keys in another order, all digits", points=0.5):
     order = [3, 0, 4, 2, 1]
     output, weights = attend("float64", Q, K, V, mask)
     again, moved = attend("float64", Q, K[:, order], V[:, order], mask[..., order])
@@ -696,7 +696,7 @@ with check("float64", points=0.5):
         against="with all digits for d_k = 3",
         **precise,
     )
-with check("whole numbers", points=0.25):
+with check("whole numbers as floats", points=0.25):
     whole = [rng.integers(-2, 3, size=(2, *size)) for size in ((4, 3), (5, 3), (5, 7))]
     floats = attend("float32", *(x.astype(np.float32) for x in whole), mask)
     assert_equal(
@@ -1032,7 +1032,7 @@ with check("the output", points=2):
     )
     message = message.format("without a mask")
     assert_close(before, unmasked, message, name="output without a mask", **close)
-with check("no memory is shared", points=0.5):
+with check("no memory is shared; the numbers of W_q arrive", points=0.5):
     message = (
         "attention's parameters are set to zero afterwards: the Keras layer should give its own "
         "output as before. For one: do the two share memory?"
@@ -1168,7 +1168,7 @@ with check("the weights of the heads", points=1.5):
         if d_model == 9:  # biases of 0: in the outputs below
             continue
         assert_close(weights, expected, message, name="weights", **close)
-with check("the output", points=1.5):
+with check("the output; float64 with all digits", points=1.5):
     for d_model, num_heads, (output, _), (expected, _) in found:
         zeros = ", whose biases are 0" * (d_model == 9)
         message = (
@@ -1286,7 +1286,7 @@ with check("gradients of the Keras layer", points=1):
     wanted = torch.cat([parameter.grad.flatten() for parameter in ours.parameters()]).sort()[0]
     slopes = torch.cat([one.flatten() for one in slopes]).sort()[0]
     assert_close(slopes, wanted, message, name="all gradients, sorted", rtol=1e-4, atol=1e-4)
-with check("attention is left alone", points=0.5, side=True):
+with check("attention is left alone, nothing is returned", points=0.5, side=True):
     assert_equal(
         kept,
         state,

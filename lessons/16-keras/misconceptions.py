@@ -401,7 +401,7 @@ with exercise("load_keras_weights"):
         "load_heads_by_every_third",
         {"linear.weight.T.reshape(shape)":
             'linear.weight.T.reshape(shape) if name == "output" else linear.weight.T.reshape(d_model, d_head, heads).swapaxes(1, 2)'},
-        "Your heads take every so-manieth feature. A head's features stand side by side: cut into (head, feature).",
+        "Your heads take every num_heads-th feature. A head's features stand side by side: cut into (head, feature).",
     )
 
     wrong(
@@ -416,7 +416,7 @@ with exercise("load_keras_weights"):
                 moves.append((part.bias, cut))
             """,
         },
-        "The heads of your queries, keys and values take every so-manieth feature, in kernels and biases. A head's "
+        "The heads of your queries, keys and values take every num_heads-th feature, in kernels and biases. A head's "
         "features stand side by side: cut into (head, feature).",
         seen="answers written blind",
     )
@@ -435,7 +435,7 @@ with exercise("load_keras_weights"):
                 moves.append((part.bias, cut))
             """,
         },
-        "Your heads take every so-manieth feature, in kernels and biases. A head's features stand side by side: cut "
+        "Your heads take every num_heads-th feature, in kernels and biases. A head's features stand side by side: cut "
         "into (head, feature).",
         seen="answers written blind",
     )
@@ -451,7 +451,7 @@ with exercise("load_keras_weights"):
         "load_output_heads_by_every_third",
         {"linear.weight.T.reshape(shape)":
             'linear.weight.T.reshape(d_head, heads, d_model).swapaxes(0, 1) if name == "output" else linear.weight.T.reshape(shape)'},
-        "You cut W_o so that its heads take every so-manieth feature. A head's features stand side by side: (head, "
+        "You cut W_o so that its heads take every num_heads-th feature. A head's features stand side by side: (head, "
         "feature, out).",
     )
 
