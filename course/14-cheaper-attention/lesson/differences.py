@@ -6,7 +6,7 @@ Lies beside every notebook as ``lesson/differences.py``.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,9 @@ __all__ = ["Difference", "as_numpy", "difference", "first_place", "in_place_of",
 
 #: In words, and a pair of arrays with the place of the slice that is shown.
 Difference = tuple[str, Shown]
+
+#: Names that are listed of those that are missing, or too many.
+MOST_NAMES = 8
 
 #: Whether each of some sentences holds.
 Facts = Mapping[object, bool]
@@ -110,11 +113,13 @@ def difference(actual: Any, expected: Any, name: str, against: str = "") -> Diff
                 f", and {len(expected)} {against}" if against else f" in place of {len(expected)}"
             )
             counted = f"{name}: {items}{other}."
-            return counted + _lacking(actual, expected), (None, "")
+            names = all(isinstance(item, str) for item in (*actual, *expected))
+            return counted + (_alone(actual, expected, against) if names else ""), (None, "")
         pairs = [(f"item {n} of {name}", *pair) for n, pair in enumerate(zip(actual, expected))]
     elif isinstance(expected, dict):
         if set(actual) != set(expected):
-            return f"the keys of {name} are {list(actual)}, not {list(expected)}.", (None, "")
+            other = f"its keys are others {against}" if against else "its keys should be others"
+            return f"{name}: {other}." + _alone(actual, expected, against), (None, "")
         if all(type(value) is bool for value in (*actual.values(), *expected.values())):
             return _untrue(actual, expected, name)
         pairs = [(f"{name}[{key!r}]", actual[key], other) for key, other in expected.items()]
@@ -143,12 +148,12 @@ def _untrue(actual: Facts, expected: Facts, name: str) -> Difference | None:
     return (" ".join(words), (None, "")) if words else None
 
 
-def _lacking(actual: Sequence[Any], expected: Sequence[Any]) -> str:
-    """Which names of a list are missing, and which are too many."""
-    if not all(isinstance(name, str) for name in (*actual, *expected)):
-        return ""
-    missing = [name for name in expected if name not in actual]
-    surplus = [name for name in actual if name not in expected]
-    said = [f"Missing: {', '.join(missing[:8])}."] if missing else []
-    said += [f"Too many: {', '.join(surplus[:8])}."] if surplus else []
-    return "".join(f" {one}" for one in said)
+def _alone(actual: Iterable[Any], expected: Iterable[Any], against: str) -> str:
+    """A sentence each for the names that only one of two collections holds."""
+    said = ""
+    titles = ("Only there", "Only here") if against else ("Missing", "Too many")
+    for title, these, others in zip(titles, (expected, actual), (actual, expected)):
+        names = [str(name) for name in these if name not in others]
+        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+        said += f" {title}: {', '.join(names[:MOST_NAMES])}{more}." if names else ""
+    return said
